@@ -1,0 +1,120 @@
+//! What the engine tells the machine. The order of commands is their meaning.
+
+use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
+use crate::place::Place;
+use crate::units::Walk;
+
+/// The stages of a page fault, as the SWL paper names them (section 3.1 and equations 1 and 2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// Save registers, find the page's slot.
+    PreProcess,
+    /// Find a free frame, or a victim and evict it.
+    GetFreeframe,
+    /// Device array to stopover buffer; the device does it.
+    LoadStopover,
+    /// Stopover buffer to frame; the processor does it.
+    TransHostMem,
+    /// Page table, TLB, and the policy's lists for the new page.
+    UpdateMMU,
+    /// Restore registers.
+    PostProcess,
+}
+
+impl Stage {
+    /// All six, in the order of the sequential handler.
+    pub const ALL: [Stage; 6] = [
+        Stage::PreProcess,
+        Stage::GetFreeframe,
+        Stage::LoadStopover,
+        Stage::TransHostMem,
+        Stage::UpdateMMU,
+        Stage::PostProcess,
+    ];
+}
+
+/// The work a stage took, in counts that do not depend on the machine. A simulator prices it, a live machine measures instead.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Work {
+    /// Frames examined in the search for a victim.
+    pub walk: Walk,
+    /// Pages moved to the invalid list now although a false fault before had made it necessary (PA-FIFO-SC).
+    pub delayed_downgrades: u32,
+    /// The stage belongs to a false fault: the page was in RAM.
+    pub false_fault: bool,
+}
+
+/// An order to the machine, which carries it out at once and answers nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// A stage of a fault has been gone through; everything issued since the last such mark belongs to it.
+    Stage {
+        /// Which.
+        stage: Stage,
+        /// What it took.
+        work: Work,
+    },
+    /// Start to load the page from its slot into a buffer; `Event::Loaded` or `Event::Failed` comes later.
+    Load {
+        /// The number under which the end is reported.
+        ticket: Ticket,
+        /// The page.
+        page: PageId,
+        /// Where it lies.
+        from: SlotId,
+        /// Where it shall go.
+        into: BufferId,
+    },
+    /// Copy the loaded page from the buffer into the frame.
+    Move {
+        /// The page.
+        page: PageId,
+        /// The buffer it was loaded into.
+        from: BufferId,
+        /// The frame it shall live in.
+        to: FrameId,
+    },
+    /// Let no write to the page succeed from now on; its dirty bit stands still after this.
+    Protect {
+        /// The page.
+        page: PageId,
+    },
+    /// Take the page's bytes out of the frame and bring them to the slot. The frame may be reused when `issue` returns; the machine
+    /// keeps the bytes until it reports `Event::Written`, and tries again when told to.
+    Write {
+        /// The page.
+        page: PageId,
+        /// Where its bytes are; `None`: try again with the bytes that the machine has kept.
+        from: Option<FrameId>,
+        /// Where they shall go.
+        to: SlotId,
+    },
+    /// Take the page out of the page table and the TLB: the next touch faults.
+    Unmap {
+        /// The page.
+        page: PageId,
+    },
+    /// Put the page into the page table.
+    Map {
+        /// The page.
+        page: PageId,
+        /// Where it lies.
+        place: Place,
+        /// Whether a write may go through without a fault.
+        writable: bool,
+        /// The reference bit it starts with.
+        referenced: bool,
+    },
+    /// Let the task repeat the access that faulted.
+    Resume {
+        /// The task.
+        task: TaskId,
+    },
+    /// The page cannot be had: stop the task with a message. It must never read garbage.
+    Halt {
+        /// The task.
+        task: TaskId,
+        /// The page that is lost.
+        page: PageId,
+    },
+}

@@ -1,0 +1,369 @@
+//! The engine: page states, and the one door through which events come in.
+//!
+//! Call [`Engine::handle`] for each event, one at a time; commands have been issued when it returns. Never call it from within
+//! `Machine::issue`. It cannot fail: what the device refuses comes back as `Event::Failed` and ends, after some tries, in
+//! `Command::Halt` for the task that needs the page.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::command::{Command, Work};
+use crate::event::{Access, Event, Transfer};
+use crate::fault::handler::Handler;
+use crate::fault::{resident, Fault, InFlight};
+use crate::frames::{Frames, Residents, Use};
+use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
+use crate::machine::{Caps, Machine};
+use crate::policy::Policy;
+use crate::units::Walk;
+
+/// How often a transfer is tried before the page is given up.
+pub const TRIES: u8 = 3;
+
+/// The bounds of an engine, all known at the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Frames of RAM, at least 1.
+    pub frames: usize,
+    /// Pages the machine can name, at least 1.
+    pub pages: usize,
+    /// Tasks that can fault, at least 1.
+    pub tasks: usize,
+    /// What the machine can do.
+    pub caps: Caps,
+}
+
+/// Why an engine cannot be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfigError {
+    /// A bound is zero.
+    Zero {
+        /// Which.
+        field: &'static str,
+    },
+    /// A bound does not fit into 32 bits.
+    TooLarge {
+        /// Which.
+        field: &'static str,
+        /// What it was.
+        value: usize,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::Zero { field } => write!(f, "`{field}` is 0; give at least 1"),
+            ConfigError::TooLarge { field, value } => write!(f, "`{field}` is {value}; give less than 2^31"),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}
+
+/// What has happened so far, in counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Faults on pages that had to be loaded.
+    pub true_faults: u64,
+    /// Faults on pages in RAM that were not mapped.
+    pub false_faults: u64,
+    /// First writes to pages mapped read-only, on a machine without dirty bits.
+    pub write_faults: u64,
+    /// True faults on pages never touched before; part of `true_faults`.
+    pub cold_faults: u64,
+    /// Pages that left a frame.
+    pub evictions: u64,
+    /// Of those, pages that had to be written.
+    pub dirty_evictions: u64,
+    /// Evictions by an exhausted walk budget.
+    pub forced_evictions: u64,
+    /// Frames examined in all searches.
+    pub walk_sum: Walk,
+    /// Frames examined in the longest search.
+    pub walk_max: Walk,
+    /// Loads started, repeated ones included.
+    pub page_loads: u64,
+    /// Pages moved from a buffer to a frame.
+    pub page_moves: u64,
+    /// Transfers that the device refused.
+    pub failures: u64,
+    /// Tasks stopped because their page was lost.
+    pub halts: u64,
+}
+
+/// Where a page is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PageState {
+    /// Never touched.
+    Untouched,
+    /// In its slot only.
+    Absent,
+    /// On the way from its slot.
+    Loading(Ticket),
+    /// In a frame.
+    Resident(FrameId),
+    /// On the way to its slot; a fault waits until it is there.
+    Writing { tries: u8, released: bool },
+    /// The device refused its bytes for good.
+    Lost,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Waiting {
+    task: TaskId,
+    page: PageId,
+    writing: bool,
+}
+
+/// The engine.
+pub struct Engine {
+    pub(crate) config: Config,
+    pub(crate) pages: Box<[PageState]>,
+    pub(crate) frames: Frames,
+    pub(crate) policy: Box<dyn Policy>,
+    handler: &'static Handler,
+    pub(crate) in_flight: Box<[Option<InFlight>]>,
+    pub(crate) tickets: Vec<Ticket>,
+    pub(crate) buffers: Vec<BufferId>,
+    waiting: Vec<Waiting>,
+    pub(crate) counts: Counts,
+}
+
+impl PageId {
+    /// The slot in which the page lies as long as no swap area has given it another: the one of its own number.
+    pub const fn home(self) -> SlotId {
+        SlotId(self.0)
+    }
+}
+
+impl Engine {
+    /// An engine with nothing in RAM. All memory it will ever use is allocated here.
+    ///
+    /// # Errors
+    /// A bound is zero or does not fit into 31 bits.
+    pub fn new(config: Config, policy: Box<dyn Policy>, handler: &'static Handler) -> Result<Engine, ConfigError> {
+        let buffers = config.caps.buffers as usize;
+        for (field, value) in
+            [("frames", config.frames), ("pages", config.pages), ("tasks", config.tasks), ("buffers", buffers)]
+        {
+            match value {
+                0 => return Err(ConfigError::Zero { field }),
+                n if n >= 1 << 31 => return Err(ConfigError::TooLarge { field, value }),
+                _ => {}
+            }
+        }
+        // With a frame for each fault in flight a search cannot come back empty-handed.
+        let loads = buffers.min(config.frames);
+        Ok(Engine {
+            pages: vec![PageState::Untouched; config.pages].into_boxed_slice(),
+            frames: Frames::new(config.frames),
+            policy,
+            handler,
+            in_flight: vec![None; loads].into_boxed_slice(),
+            tickets: (0..loads).rev().map(Ticket::from).collect(),
+            buffers: (0..buffers).rev().map(BufferId::from).collect(),
+            waiting: Vec::with_capacity(config.tasks),
+            counts: Counts::default(),
+            config,
+        })
+    }
+
+    /// The bounds it was made with.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// What has happened so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// The frames and who lives in them.
+    pub fn frames(&self) -> &Frames {
+        &self.frames
+    }
+
+    /// The frame that holds `page`, if one does.
+    pub fn frame_of(&self, page: PageId) -> Option<FrameId> {
+        match self.pages[page.index()] {
+            PageState::Resident(frame) => Some(frame),
+            _ => None,
+        }
+    }
+
+    /// Takes one event in and issues the commands that follow from it.
+    ///
+    /// # Panics
+    /// On an event that the machine may not send: an end of something that was not begun, a second fault of a task that stands
+    /// still, a page or task beyond the bounds, the release of a page in flight.
+    pub fn handle(&mut self, event: Event, machine: &mut dyn Machine) {
+        match event {
+            Event::Fault { task, page, access } => {
+                assert!(task.index() < self.config.tasks, "task {} is beyond the bound", task.0);
+                let fault = Waiting { task, page, writing: access == Access::Write };
+                if !self.start(fault, machine) {
+                    debug_assert!(self.waiting.iter().all(|w| w.task != task), "task {} stands still", task.0);
+                    self.waiting.push(fault);
+                }
+                return;
+            }
+            Event::Loaded { ticket } => (self.handler.loaded)(&mut self.fault(ticket, machine)),
+            Event::Written { page } => self.written(page),
+            Event::Failed { transfer: Transfer::Load(ticket) } => self.load_failed(ticket, machine),
+            Event::Failed { transfer: Transfer::Write(page) } => self.write_failed(page, machine),
+            Event::Released { page } => self.release(page, machine),
+        }
+        self.admit(machine);
+    }
+
+    pub(crate) fn policy_and_residents<'a>(
+        &'a mut self,
+        machine: &'a mut dyn Machine,
+        work: &'a mut Work,
+    ) -> (&'a mut dyn Policy, Residents<'a>) {
+        let residents = Residents { frames: &mut self.frames, machine, caps: self.config.caps, work };
+        (&mut *self.policy, residents)
+    }
+
+    fn fault<'a>(&'a mut self, ticket: Ticket, machine: &'a mut dyn Machine) -> Fault<'a> {
+        Fault { engine: self, machine, ticket, work: Work::default() }
+    }
+
+    /// Does what can be done for a fault now. False: it must wait for a transfer, or for a ticket.
+    fn start(&mut self, fault: Waiting, machine: &mut dyn Machine) -> bool {
+        let Waiting { task, page, writing } = fault;
+        let state = self.pages[page.index()];
+        match state {
+            PageState::Resident(frame) => resident(self, machine, task, frame, writing),
+            PageState::Loading(_) | PageState::Writing { .. } => return false,
+            PageState::Lost => self.halt(task, page, machine),
+            PageState::Absent | PageState::Untouched => {
+                let Some(ticket) = self.tickets.pop() else { return false };
+                self.counts.true_faults += 1;
+                self.counts.cold_faults += u64::from(state == PageState::Untouched);
+                self.pages[page.index()] = PageState::Loading(ticket);
+                self.in_flight[ticket.index()] =
+                    Some(InFlight { task, page, writing, buffer: None, frame: None, tries: 1 });
+                (self.handler.fault)(&mut self.fault(ticket, machine));
+            }
+        }
+        true
+    }
+
+    /// Lets waiting faults go on, the oldest first.
+    fn admit(&mut self, machine: &mut dyn Machine) {
+        let mut i = 0;
+        while i < self.waiting.len() {
+            if self.start(self.waiting[i], machine) {
+                self.waiting.remove(i);
+            } else {
+                i += 1;
+            }
+        }
+    }
+
+    fn written(&mut self, page: PageId) {
+        let PageState::Writing { released, .. } = self.pages[page.index()] else {
+            panic!("page {} is not being written", page.0)
+        };
+        self.pages[page.index()] = if released { PageState::Untouched } else { PageState::Absent };
+    }
+
+    fn write_failed(&mut self, page: PageId, machine: &mut dyn Machine) {
+        let PageState::Writing { tries, released } = self.pages[page.index()] else {
+            panic!("page {} is not being written", page.0)
+        };
+        self.counts.failures += 1;
+        self.pages[page.index()] = match (released, tries < TRIES) {
+            (true, _) => PageState::Untouched,
+            (false, false) => PageState::Lost,
+            (false, true) => {
+                machine.issue(Command::Write { page, from: None, to: page.home() });
+                PageState::Writing { tries: tries + 1, released }
+            }
+        };
+    }
+
+    fn load_failed(&mut self, ticket: Ticket, machine: &mut dyn Machine) {
+        self.counts.failures += 1;
+        let flight = self.in_flight[ticket.index()].as_mut().expect("the ticket is in flight");
+        let InFlight { task, page, buffer, frame, tries, .. } = *flight;
+        let into = buffer.expect("a load has a buffer");
+        if tries < TRIES {
+            flight.tries += 1;
+            self.counts.page_loads += 1;
+            machine.issue(Command::Load { ticket, page, from: page.home(), into });
+            return;
+        }
+        self.in_flight[ticket.index()] = None;
+        self.tickets.push(ticket);
+        self.buffers.push(into);
+        if let Some(frame) = frame {
+            self.frames.release(frame);
+        }
+        // The slot may still be readable for somebody else later; this task cannot go on.
+        self.pages[page.index()] = PageState::Absent;
+        self.halt(task, page, machine);
+    }
+
+    fn halt(&mut self, task: TaskId, page: PageId, machine: &mut dyn Machine) {
+        self.counts.halts += 1;
+        machine.issue(Command::Halt { task, page });
+    }
+
+    fn release(&mut self, page: PageId, machine: &mut dyn Machine) {
+        self.pages[page.index()] = match self.pages[page.index()] {
+            PageState::Loading(_) => panic!("page {} is in flight and cannot be released", page.0),
+            PageState::Writing { tries, .. } => PageState::Writing { tries, released: true },
+            PageState::Resident(frame) => {
+                if self.frames.get(frame).mapped {
+                    machine.issue(Command::Unmap { page });
+                }
+                self.policy.remove(frame);
+                self.frames.release(frame);
+                PageState::Untouched
+            }
+            PageState::Untouched | PageState::Absent | PageState::Lost => PageState::Untouched,
+        };
+    }
+
+    /// Checks every invariant; for tests and fuzzing, since it looks at everything.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        let mut resident = 0;
+        for (frame, state) in self.frames.iter() {
+            if let Use::Resident(page) = state.used {
+                resident += 1;
+                assert_eq!(self.pages[page.index()], PageState::Resident(frame), "frame and page disagree");
+            } else {
+                assert!(!state.mapped && !state.dirty, "frame {} is nobody's but mapped or dirty", frame.0);
+            }
+        }
+        let pages = self.pages.iter().filter(|s| matches!(s, PageState::Resident(_))).count();
+        assert_eq!(pages, resident, "a page claims a frame that is not its own");
+        assert_eq!(self.policy.len(), resident, "the policy has lost count of its frames");
+        let flights = || self.in_flight.iter().flatten();
+        let reserved = flights().filter(|f| f.frame.is_some()).count();
+        assert_eq!(self.frames.free() + reserved + resident, self.config.frames, "a frame has leaked");
+        assert_eq!(self.tickets.len() + flights().count(), self.in_flight.len(), "a ticket has leaked");
+        let held = flights().filter(|f| f.buffer.is_some()).count();
+        assert_eq!(self.buffers.len() + held, self.config.caps.buffers as usize, "a buffer has leaked");
+        for (i, flight) in self.in_flight.iter().enumerate() {
+            if let Some(flight) = flight {
+                assert_eq!(self.pages[flight.page.index()], PageState::Loading(i.into()), "a load nobody waits for");
+            }
+        }
+        let loading = self.pages.iter().filter(|s| matches!(s, PageState::Loading(_))).count();
+        assert_eq!(loading, flights().count(), "a page waits for a load that is not under way");
+        assert!(self.waiting.len() <= self.config.tasks, "more faults wait than there are tasks");
+        assert!(
+            self.waiting.is_empty() || loading > 0 || self.pages.iter().any(|s| matches!(s, PageState::Writing { .. })),
+            "a fault waits for nothing"
+        );
+    }
+}

@@ -1,0 +1,55 @@
+//! What the machine tells the engine.
+
+use crate::ids::{PageId, TaskId, Ticket};
+
+/// How a task touched a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Access {
+    /// An instruction fetch or a load.
+    Read,
+    /// A store.
+    Write,
+}
+
+/// A transfer between device and RAM that is under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transfer {
+    /// The load with this ticket.
+    Load(Ticket),
+    /// The write of this page; a page has at most one.
+    Write(PageId),
+}
+
+/// What happened. The engine is told of faults and of the ends of what it asked for; it never sees a hit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// `task` touched `page` and the page table did not let it. The task stands still until `Command::Resume` or `Command::Halt`.
+    Fault {
+        /// The task that stands still.
+        task: TaskId,
+        /// The page it touched.
+        page: PageId,
+        /// What it wanted of it.
+        access: Access,
+    },
+    /// The load with this ticket is in its buffer.
+    Loaded {
+        /// The ticket of the `Command::Load`.
+        ticket: Ticket,
+    },
+    /// The page's bytes are safe in the slot that `Command::Write` named.
+    Written {
+        /// The page of the `Command::Write`.
+        page: PageId,
+    },
+    /// The device could not do it. The machine still has the bytes of a failed write.
+    Failed {
+        /// What failed.
+        transfer: Transfer,
+    },
+    /// Nobody wants the page's bytes any more (unmapped, or its last task ended). The page must not be in flight.
+    Released {
+        /// The page.
+        page: PageId,
+    },
+}

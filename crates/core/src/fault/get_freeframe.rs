@@ -1,0 +1,47 @@
+//! GetFreeframe: a free frame, or the policy's victim, evicted.
+//!
+//! It finds one without fail: the engine lets no more faults in than there are frames, so either a frame is free or the policy
+//! holds one.
+
+use super::Fault;
+use crate::command::{Command, Stage};
+use crate::engine::PageState;
+use crate::ids::FrameId;
+
+pub(super) fn get_freeframe(fault: &mut Fault<'_>) {
+    with_policy(fault);
+    let frame = match fault.engine.frames.reserve() {
+        Some(frame) => frame,
+        None => evict(fault),
+    };
+    fault.in_flight().frame = Some(frame);
+    fault.mark(Stage::GetFreeframe);
+}
+
+fn with_policy(fault: &mut Fault<'_>) {
+    let Fault { engine, machine, work, .. } = fault;
+    let (policy, mut residents) = engine.policy_and_residents(*machine, work);
+    policy.true_fault(&mut residents);
+}
+
+fn evict(fault: &mut Fault<'_>) -> FrameId {
+    let Fault { engine, machine, work, .. } = fault;
+    let (policy, mut residents) = engine.policy_and_residents(*machine, work);
+    let victim = policy.victim(&mut residents);
+    let page = residents.page(victim.frame);
+    let dirty =
+        residents.evict(victim.frame, |page| Command::Write { page, from: Some(victim.frame), to: page.home() });
+    work.walk = victim.walk;
+    engine.frames.hand_over(victim.frame);
+    engine.pages[page.index()] = match dirty {
+        true => PageState::Writing { tries: 1, released: false },
+        false => PageState::Absent,
+    };
+    let counts = &mut engine.counts;
+    counts.evictions += 1;
+    counts.dirty_evictions += u64::from(dirty);
+    counts.forced_evictions += u64::from(victim.forced);
+    counts.walk_sum += victim.walk;
+    counts.walk_max = counts.walk_max.max(victim.walk);
+    victim.frame
+}

@@ -1,0 +1,38 @@
+//! Handlers: the order of the stages, and nothing else.
+//!
+//! To add one: copy `handler/parallel.rs` and add its `HANDLER` to [`ALL`].
+
+use core::fmt;
+
+use super::Fault;
+
+pub mod parallel;
+pub mod sequential;
+
+/// Every handler, in the order in which help shows them.
+pub const ALL: &[&Handler] = &[&sequential::HANDLER, &parallel::HANDLER];
+
+/// An order of the stages.
+pub struct Handler {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line for help.
+    pub summary: &'static str,
+    /// Paper and section.
+    pub source: &'static str,
+    /// When the task stands still.
+    pub fault: fn(&mut Fault<'_>),
+    /// When the device has loaded the page.
+    pub loaded: fn(&mut Fault<'_>),
+}
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The handler of this name.
+pub fn find(name: &str) -> Option<&'static Handler> {
+    ALL.iter().copied().find(|handler| handler.name == name)
+}

@@ -1,0 +1,215 @@
+//! The frames of RAM: who lives in each, and what the engine knows of it.
+//!
+//! A frame is free, reserved for a load in flight, or resident. Free frames are handed out in order 0, 1, 2, ... first.
+//! [`Residents`] is the window through which a policy sees the resident ones; it is the only way from a policy to the machine.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use crate::command::{Command, Work};
+use crate::ids::{FrameId, PageId};
+use crate::lists::{Links, List};
+use crate::machine::{After, Caps, Machine};
+use crate::place::Place;
+
+/// What a frame is used for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// Nobody's.
+    Free,
+    /// Promised to a load in flight.
+    Reserved,
+    /// Holds a page.
+    Resident(PageId),
+}
+
+/// One frame.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// What it is used for.
+    pub used: Use,
+    /// The page table points at it. A resident page that is not mapped is on a policy's invalid list, or its reference bit is
+    /// emulated and clear.
+    pub mapped: bool,
+    /// The emulated reference bit; meaningful only without `Caps::reference_bit`.
+    pub referenced: bool,
+    /// The page is known to be dirty: from a dirty bit read before it was unmapped, or from a write fault.
+    pub dirty: bool,
+}
+
+impl Frame {
+    const FREE: Frame = Frame { used: Use::Free, mapped: false, referenced: false, dirty: false };
+}
+
+/// All frames.
+#[derive(Debug)]
+pub struct Frames {
+    frames: Box<[Frame]>,
+    free: List,
+    links: Links,
+}
+
+impl Frames {
+    /// `n` free frames.
+    pub fn new(n: usize) -> Frames {
+        let (mut free, mut links) = (List::new(), Links::new(n));
+        (0..n).for_each(|i| free.push_tail(&mut links, i));
+        Frames { frames: vec![Frame::FREE; n].into_boxed_slice(), free, links }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Never: an engine has at least one frame.
+    pub fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+
+    /// How many are free.
+    pub fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    /// One frame.
+    pub fn get(&self, frame: FrameId) -> &Frame {
+        &self.frames[frame.index()]
+    }
+
+    pub(crate) fn get_mut(&mut self, frame: FrameId) -> &mut Frame {
+        &mut self.frames[frame.index()]
+    }
+
+    /// The page in a resident frame.
+    ///
+    /// # Panics
+    /// If the frame is not resident: whoever asks has lost count of its frames.
+    pub fn page(&self, frame: FrameId) -> PageId {
+        match self.frames[frame.index()].used {
+            Use::Resident(page) => page,
+            other => panic!("frame {} is {other:?}, not resident", frame.0),
+        }
+    }
+
+    /// All frames in order.
+    pub fn iter(&self) -> impl Iterator<Item = (FrameId, &Frame)> {
+        self.frames.iter().enumerate().map(|(i, frame)| (FrameId::from(i), frame))
+    }
+
+    pub(crate) fn reserve(&mut self) -> Option<FrameId> {
+        let i = self.free.pop_head(&mut self.links)?;
+        self.frames[i].used = Use::Reserved;
+        Some(FrameId::from(i))
+    }
+
+    /// A victim's frame goes straight to the load that needed it.
+    pub(crate) fn hand_over(&mut self, frame: FrameId) {
+        self.frames[frame.index()] = Frame { used: Use::Reserved, ..Frame::FREE };
+    }
+
+    pub(crate) fn settle(&mut self, frame: FrameId, page: PageId) {
+        debug_assert_eq!(self.frames[frame.index()].used, Use::Reserved);
+        self.frames[frame.index()] = Frame { used: Use::Resident(page), ..Frame::FREE };
+    }
+
+    pub(crate) fn release(&mut self, frame: FrameId) {
+        debug_assert_ne!(self.frames[frame.index()].used, Use::Free);
+        self.frames[frame.index()] = Frame::FREE;
+        self.free.push_tail(&mut self.links, frame.index());
+    }
+}
+
+/// A policy's window on the resident pages.
+pub struct Residents<'a> {
+    pub(crate) frames: &'a mut Frames,
+    pub(crate) machine: &'a mut dyn Machine,
+    pub(crate) caps: Caps,
+    pub(crate) work: &'a mut Work,
+}
+
+impl Residents<'_> {
+    /// How many frames there are in all.
+    pub fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// The page in a frame, for policies that remember evicted pages.
+    pub fn page(&self, frame: FrameId) -> PageId {
+        self.frames.page(frame)
+    }
+
+    /// Whether the page in `frame` was touched since its bit was last cleared.
+    ///
+    /// Without hardware bits a cleared bit means an unmapped page, and the fault that maps it again is the reference.
+    pub fn referenced(&mut self, frame: FrameId, after: After) -> bool {
+        let Frame { mapped, referenced, .. } = *self.frames.get(frame);
+        if self.caps.reference_bit {
+            return mapped && self.machine.referenced(self.frames.page(frame), after);
+        }
+        if referenced && after == After::Clear {
+            self.frames.get_mut(frame).referenced = false;
+            self.unmap(frame);
+        }
+        referenced
+    }
+
+    /// Takes the page in `frame` out of the page table but keeps it in RAM: its next touch is a false fault.
+    pub fn downgrade(&mut self, frame: FrameId) {
+        self.unmap(frame);
+    }
+
+    /// A downgrade that a false fault had made necessary and that was put off until now (PA-FIFO-SC); it is counted as extra work.
+    pub fn downgrade_delayed(&mut self, frame: FrameId) {
+        self.work.delayed_downgrades += 1;
+        self.unmap(frame);
+    }
+
+    /// Reads the dirty bit before the page table forgets it.
+    fn unmap(&mut self, frame: FrameId) {
+        if !self.frames.get(frame).mapped {
+            return;
+        }
+        let page = self.frames.page(frame);
+        self.protect(frame);
+        self.machine.issue(Command::Unmap { page });
+        self.frames.get_mut(frame).mapped = false;
+    }
+
+    /// After this no write can succeed and `Frame::dirty` is the last word.
+    fn protect(&mut self, frame: FrameId) {
+        let page = self.frames.page(frame);
+        self.machine.issue(Command::Protect { page });
+        if self.caps.dirty_bit && self.machine.dirty(page) {
+            self.frames.get_mut(frame).dirty = true;
+        }
+    }
+
+    /// Protect, read the dirty bit, write, unmap: in this order no write of the task can be lost. Returns whether it was dirty.
+    pub(crate) fn evict(&mut self, frame: FrameId, write: impl FnOnce(PageId) -> Command) -> bool {
+        let page = self.frames.page(frame);
+        let mapped = self.frames.get(frame).mapped;
+        if mapped {
+            self.protect(frame);
+        }
+        let dirty = self.frames.get(frame).dirty;
+        if dirty {
+            self.machine.issue(write(page));
+        }
+        if mapped {
+            self.machine.issue(Command::Unmap { page });
+        }
+        dirty
+    }
+
+    /// Maps the page in `frame` with the given reference bit; `writing` if a write is about to happen.
+    pub(crate) fn map(&mut self, frame: FrameId, referenced: bool, writing: bool) {
+        let (caps, page) = (self.caps, self.frames.page(frame));
+        let state = self.frames.get_mut(frame);
+        state.mapped = true;
+        state.referenced = referenced;
+        state.dirty |= writing && !caps.dirty_bit;
+        let writable = caps.dirty_bit || state.dirty;
+        self.machine.issue(Command::Map { page, place: Place::Frame(frame), writable, referenced });
+    }
+}

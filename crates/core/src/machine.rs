@@ -1,0 +1,44 @@
+//! The seam between the engine and the world.
+
+use crate::command::Command;
+use crate::ids::PageId;
+
+/// What a machine can do. The engine adapts, and emulates what is missing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Caps {
+    /// The hardware sets a reference bit on each access. Without it the engine emulates the bit by unmapping, as SWL did on the
+    /// ARM926: the next touch faults, and that fault is the reference.
+    pub reference_bit: bool,
+    /// The hardware sets a dirty bit on each write. Without it the engine maps clean pages read-only, and the first write faults.
+    pub dirty_bit: bool,
+    /// Stopover buffers; so many loads can be in flight. At least 1.
+    pub buffers: u32,
+}
+
+/// What happens to a reference bit when it has been read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum After {
+    /// It stays as it is.
+    Keep,
+    /// It is cleared.
+    Clear,
+}
+
+/// Who carries the engine's commands out.
+///
+/// A machine never calls back into the engine from within these functions: it reports ends later, as events. It delivers one event
+/// at a time.
+pub trait Machine {
+    /// What it can do; the same answer at all times.
+    fn caps(&self) -> Caps;
+
+    /// Carries the command out at once. Long work (a load, a write) is started here and reported by an event when it has ended.
+    fn issue(&mut self, command: Command);
+
+    /// Whether the page was touched since the bit was last cleared. Asked only of mapped pages, and only if `Caps::reference_bit`.
+    fn referenced(&mut self, page: PageId, after: After) -> bool;
+
+    /// Whether the page was written to since it was last mapped. Asked only of mapped pages after `Command::Protect`, and only if
+    /// `Caps::dirty_bit`.
+    fn dirty(&mut self, page: PageId) -> bool;
+}

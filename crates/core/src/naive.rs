@@ -1,0 +1,194 @@
+//! For tests: the naive twins' trait, and a machine that does everything at once.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::command::Command;
+use crate::event::Event;
+use crate::ids::{PageId, TaskId};
+use crate::machine::{After, Caps, Machine};
+use crate::place::Place;
+
+/// What one reference did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The page was mapped.
+    Hit,
+    /// It was in RAM but not mapped.
+    FalseFault,
+    /// It had to be loaded.
+    TrueFault {
+        /// The page that left.
+        victim: Option<u64>,
+        /// Frames examined.
+        walk: u64,
+        /// The victim was taken whatever its bit.
+        forced: bool,
+    },
+}
+
+/// A policy written from its definition, with its own memory of pages, slow and obviously right.
+pub trait Naive {
+    /// One reference.
+    fn reference(&mut self, page: u64) -> Outcome;
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Entry {
+    mapped: bool,
+    writable: bool,
+    referenced: bool,
+    dirty: bool,
+}
+
+/// A machine whose loads and writes end at once, with page contents: each page's last written value must be there when it is read.
+///
+/// It keeps the rules that a machine may rely on and panics when the engine breaks one: a dirty page is never unmapped before it is
+/// protected, nothing is mapped twice, a frame holds what was moved into it.
+#[derive(Debug)]
+pub struct Immediate {
+    caps: Caps,
+    table: Vec<Entry>,
+    protected: Vec<bool>,
+    frames: BTreeMap<u32, u64>,
+    buffers: BTreeMap<u32, u64>,
+    slots: BTreeMap<u32, u64>,
+    writing: BTreeMap<u32, u64>,
+    events: VecDeque<Event>,
+    place: Vec<Option<Place>>,
+    /// Tasks told to go on, oldest first.
+    pub resumed: Vec<TaskId>,
+    /// Tasks stopped for good.
+    pub halted: Vec<TaskId>,
+    /// Everything that was issued.
+    pub log: Vec<Command>,
+    /// Makes the next transfers fail.
+    pub failures: u32,
+}
+
+impl Immediate {
+    /// A machine with so many pages.
+    pub fn new(caps: Caps, pages: usize) -> Immediate {
+        Immediate {
+            caps,
+            table: vec![Entry::default(); pages],
+            protected: vec![false; pages],
+            frames: BTreeMap::new(),
+            buffers: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            writing: BTreeMap::new(),
+            events: VecDeque::new(),
+            place: vec![None; pages],
+            resumed: Vec::new(),
+            halted: Vec::new(),
+            log: Vec::new(),
+            failures: 0,
+        }
+    }
+
+    /// The next end of a transfer, oldest first.
+    pub fn next_event(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// Reads the page as the processor would; `None` is a fault.
+    pub fn read(&mut self, page: PageId) -> Option<u64> {
+        let entry = &mut self.table[page.index()];
+        if !entry.mapped {
+            return None;
+        }
+        entry.referenced = true;
+        let Some(Place::Frame(frame)) = self.place[page.index()] else { panic!("mapped without a place") };
+        Some(self.frames[&frame.0])
+    }
+
+    /// Writes to the page as the processor would; false is a fault.
+    pub fn write(&mut self, page: PageId, value: u64) -> bool {
+        let entry = &mut self.table[page.index()];
+        if !entry.mapped || !entry.writable {
+            return false;
+        }
+        (entry.referenced, entry.dirty) = (true, true);
+        let Some(Place::Frame(frame)) = self.place[page.index()] else { panic!("mapped without a place") };
+        self.frames.insert(frame.0, value);
+        true
+    }
+
+    /// Whether the page is mapped; leaves the bits alone.
+    pub fn mapped(&self, page: PageId) -> bool {
+        self.table[page.index()].mapped
+    }
+
+    fn end(&mut self, good: Event, bad: Event) {
+        let fails = self.failures > 0;
+        self.failures -= u32::from(fails);
+        self.events.push_back(if fails { bad } else { good });
+    }
+}
+
+impl Machine for Immediate {
+    fn caps(&self) -> Caps {
+        self.caps
+    }
+
+    fn issue(&mut self, command: Command) {
+        self.log.push(command);
+        match command {
+            Command::Stage { .. } => {}
+            Command::Load { ticket, from, into, .. } => {
+                let value = self.slots.get(&from.0).copied().unwrap_or(0);
+                self.buffers.insert(into.0, value);
+                let transfer = crate::Transfer::Load(ticket);
+                self.end(Event::Loaded { ticket }, Event::Failed { transfer });
+            }
+            Command::Move { from, to, .. } => {
+                let value = self.buffers.remove(&from.0).expect("the buffer holds a page");
+                self.frames.insert(to.0, value);
+            }
+            Command::Protect { page } => {
+                self.table[page.index()].writable = false;
+                self.protected[page.index()] = true;
+            }
+            Command::Write { page, from, to } => {
+                assert!(!self.table[page.index()].writable, "written while a write can still land");
+                let value = from.map_or_else(|| self.writing[&page.0], |frame| self.frames[&frame.0]);
+                self.writing.insert(page.0, value);
+                let transfer = crate::Transfer::Write(page);
+                let fails = self.failures > 0;
+                self.end(Event::Written { page }, Event::Failed { transfer });
+                if !fails {
+                    self.slots.insert(to.0, value);
+                }
+            }
+            Command::Unmap { page } => {
+                let entry = &mut self.table[page.index()];
+                assert!(entry.mapped, "unmapped twice");
+                *entry = Entry::default();
+                self.place[page.index()] = None;
+            }
+            Command::Map { page, place, writable, referenced } => {
+                let entry = &mut self.table[page.index()];
+                assert!(!entry.mapped || (writable && !entry.writable), "mapped twice");
+                *entry = Entry { mapped: true, writable, referenced, dirty: false };
+                self.place[page.index()] = Some(place);
+                self.protected[page.index()] = false;
+            }
+            Command::Resume { task } => self.resumed.push(task),
+            Command::Halt { task, .. } => self.halted.push(task),
+        }
+    }
+
+    fn referenced(&mut self, page: PageId, after: After) -> bool {
+        let entry = &mut self.table[page.index()];
+        assert!(entry.mapped && self.caps.reference_bit);
+        let bit = entry.referenced;
+        entry.referenced = bit && after == After::Keep;
+        bit
+    }
+
+    fn dirty(&mut self, page: PageId) -> bool {
+        assert!(self.protected[page.index()] && self.caps.dirty_bit, "the dirty bit may still change");
+        self.table[page.index()].dirty
+    }
+}

@@ -1,0 +1,14 @@
+//! Where a page can lie and be reached by the processor.
+
+use crate::ids::{BufferId, FrameId, SlotId};
+
+/// A place the page table can point at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// In RAM, the ordinary case.
+    Frame(FrameId),
+    /// In a stopover buffer of the device, executed or read there (XIP; DDB).
+    Buffer(BufferId),
+    /// On the device itself, where that is byte-addressable (direct read; DR.Swap).
+    Slot(SlotId),
+}

@@ -1,0 +1,222 @@
+//! FIFO with second chance as in Mach 2.5, and PA-FIFO-SC, which puts the downgrade off.
+//!
+//! ```text
+//!              head                tail   head                 tail
+//!   valid list  [ . . . . . . . . . ]  →   [ . . . . . . . . ]  invalid list  → victim
+//!              mapped, `valid` pages       resident, not mapped
+//!                        ↑ false fault promotes to the tail │
+//! ```
+//!
+//! A touch of a page on the invalid list is a *false fault*: the page goes to the valid tail and, in FIFO-SC, the valid head is
+//! downgraded at once to keep the list at its size. PA-FIFO-SC (SWL section 3.2) leaves that to the next true fault, where it is
+//! hidden behind the load; until then the valid list is longer than `valid`. Its search is short and constant, so neither gains from
+//! a parallel handler as Clock does; use them where references can only be seen as faults.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::{Param, ParamKind, Policy, PolicySpec, Victim};
+use crate::frames::Residents;
+use crate::ids::FrameId;
+use crate::lists::{Links, List};
+use crate::units::Walk;
+
+const VALID: Param = Param {
+    name: "valid",
+    help: "capacity of the valid list in frames or percent of all frames; SWL does not print its own",
+    kind: ParamKind::Frames { default_percent: None },
+};
+
+/// The entry of the table of policies.
+pub const SPEC: PolicySpec = PolicySpec {
+    name: "fifo-sc",
+    summary: "FIFO with second chance: pages wait unmapped on an invalid list before they leave",
+    source: "Draves 1991 (Mach 2.5); SWL section 3.2",
+    params: &[VALID],
+    build: |args, frames, _| {
+        let valid = args.count("valid", frames, 1, frames as u32)? as usize;
+        Ok(Box::new(FifoSc::new(frames, valid, Downgrade::AtOnce)))
+    },
+    #[cfg(feature = "naive")]
+    naive: |args, frames| {
+        let valid = args.count("valid", frames, 1, frames as u32).expect("tests give fitting values");
+        Box::new(naive::NaiveFifoSc::new(frames, valid as usize, None))
+    },
+};
+
+/// The entry of the table of policies.
+pub const PA_SPEC: PolicySpec = PolicySpec {
+    name: "pa-fifo-sc",
+    summary: "FIFO-SC whose downgrades wait for the next true fault, where the load hides them",
+    source: "SWL (LCTES 2007) section 3.2",
+    params: &[
+        VALID,
+        Param {
+            name: "max-downgrades",
+            help: "delayed downgrades done in one true fault; 4 fit behind OneNAND's load, the literal policy has no limit",
+            kind: ParamKind::Limit,
+        },
+    ],
+    build: |args, frames, _| {
+        let valid = args.count("valid", frames, 1, frames as u32)? as usize;
+        let most = args.limit("max-downgrades").unwrap_or(u32::MAX);
+        Ok(Box::new(FifoSc::new(frames, valid, Downgrade::AtTrueFault { most })))
+    },
+    #[cfg(feature = "naive")]
+    naive: |args, frames| {
+        let valid = args.count("valid", frames, 1, frames as u32).expect("tests give fitting values");
+        let most = args.limit("max-downgrades").map_or(usize::MAX, |n| n as usize);
+        Box::new(naive::NaiveFifoSc::new(frames, valid as usize, Some(most)))
+    },
+};
+
+/// When a promotion's downgrade is done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Downgrade {
+    /// In the false fault itself.
+    AtOnce,
+    /// At the next true fault, at most so many there.
+    AtTrueFault {
+        /// Delayed downgrades in one true fault.
+        most: u32,
+    },
+}
+
+/// The two lists.
+#[derive(Debug)]
+pub struct FifoSc {
+    valid_list: List,
+    invalid_list: List,
+    links: Links,
+    invalid: Box<[bool]>,
+    capacity: usize,
+    downgrade: Downgrade,
+}
+
+impl FifoSc {
+    /// For a number of frames, with 1 <= `valid` <= `frames`.
+    pub fn new(frames: usize, valid: usize, downgrade: Downgrade) -> FifoSc {
+        debug_assert!(valid >= 1 && valid <= frames);
+        FifoSc {
+            valid_list: List::new(),
+            invalid_list: List::new(),
+            links: Links::new(frames),
+            invalid: vec![false; frames].into_boxed_slice(),
+            capacity: valid,
+            downgrade,
+        }
+    }
+
+    fn downgrade_head(&mut self) -> FrameId {
+        let frame = self.valid_list.pop_head(&mut self.links).expect("the valid list is over its capacity");
+        self.invalid_list.push_tail(&mut self.links, frame);
+        self.invalid[frame] = true;
+        frame.into()
+    }
+}
+
+impl Policy for FifoSc {
+    fn true_fault(&mut self, residents: &mut Residents<'_>) {
+        let Downgrade::AtTrueFault { most } = self.downgrade else { return };
+        for _ in 0..most {
+            if self.valid_list.len() <= self.capacity {
+                break;
+            }
+            let frame = self.downgrade_head();
+            residents.downgrade_delayed(frame);
+        }
+    }
+
+    fn victim(&mut self, _: &mut Residents<'_>) -> Victim {
+        let frame = match self.invalid_list.pop_head(&mut self.links) {
+            Some(frame) => frame,
+            None => self.valid_list.pop_head(&mut self.links).expect("a page is resident"),
+        };
+        self.invalid[frame] = false;
+        Victim { frame: frame.into(), walk: Walk(1), forced: false }
+    }
+
+    fn insert(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
+        self.valid_list.push_tail(&mut self.links, frame.index());
+        if self.valid_list.len() > self.capacity {
+            let frame = self.downgrade_head();
+            residents.downgrade(frame);
+        }
+    }
+
+    fn promote(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
+        // Not on the invalid list: the touch came through an emulated reference bit, which this policy never clears.
+        debug_assert!(self.invalid[frame.index()]);
+        self.invalid[frame.index()] = false;
+        self.invalid_list.unlink(&mut self.links, frame.index());
+        self.valid_list.push_tail(&mut self.links, frame.index());
+        if self.downgrade == Downgrade::AtOnce && self.valid_list.len() > self.capacity {
+            let frame = self.downgrade_head();
+            residents.downgrade(frame);
+        }
+    }
+
+    fn remove(&mut self, frame: FrameId) {
+        let i = frame.index();
+        let list = if self.invalid[i] { &mut self.invalid_list } else { &mut self.valid_list };
+        list.unlink(&mut self.links, i);
+        self.invalid[i] = false;
+    }
+
+    fn len(&self) -> usize {
+        self.valid_list.len() + self.invalid_list.len()
+    }
+}
+
+#[cfg(feature = "naive")]
+mod naive {
+    use crate::naive::{Naive, Outcome};
+    use alloc::vec::Vec;
+
+    /// Two plain lists of pages; `delayed` is the most delayed downgrades of one true fault, `None` for FIFO-SC.
+    pub struct NaiveFifoSc {
+        valid: Vec<u64>,
+        invalid: Vec<u64>,
+        frames: usize,
+        capacity: usize,
+        delayed: Option<usize>,
+    }
+
+    impl NaiveFifoSc {
+        pub fn new(frames: usize, capacity: usize, delayed: Option<usize>) -> NaiveFifoSc {
+            NaiveFifoSc { valid: Vec::new(), invalid: Vec::new(), frames, capacity, delayed }
+        }
+
+        fn downgrade(&mut self) {
+            let head = self.valid.remove(0);
+            self.invalid.push(head);
+        }
+    }
+
+    impl Naive for NaiveFifoSc {
+        fn reference(&mut self, page: u64) -> Outcome {
+            if self.valid.contains(&page) {
+                return Outcome::Hit;
+            }
+            if let Some(i) = self.invalid.iter().position(|p| *p == page) {
+                self.invalid.remove(i);
+                self.valid.push(page);
+                if self.delayed.is_none() && self.valid.len() > self.capacity {
+                    self.downgrade();
+                }
+                return Outcome::FalseFault;
+            }
+            let pending = self.valid.len().saturating_sub(self.capacity);
+            (0..pending.min(self.delayed.unwrap_or(0))).for_each(|_| self.downgrade());
+            let mut victim = None;
+            if self.valid.len() + self.invalid.len() == self.frames {
+                victim = Some(if self.invalid.is_empty() { self.valid.remove(0) } else { self.invalid.remove(0) });
+            }
+            self.valid.push(page);
+            if self.valid.len() > self.capacity {
+                self.downgrade();
+            }
+            Outcome::TrueFault { victim, walk: u64::from(victim.is_some()), forced: false }
+        }
+    }
+}

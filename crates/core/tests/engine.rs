@@ -1,0 +1,196 @@
+//! The engine's promises: contents, order of commands, several tasks, failing devices, emulated bits.
+
+mod support;
+
+use coldframe_core::{Access, Caps, Command, Event, PageId, Stage, TaskId};
+use proptest::prelude::*;
+use support::{Rig, HARDWARE};
+
+const BARE: Caps = Caps { reference_bit: false, dirty_bit: false, buffers: 2 };
+
+fn stages(log: &[Command]) -> Vec<Stage> {
+    log.iter()
+        .filter_map(|c| match c {
+            Command::Stage { stage, .. } => Some(*stage),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn the_handlers_differ_by_the_order_of_two_stages_and_nothing_else() {
+    let order = |handler| {
+        let mut rig = Rig::new("fifo", handler, 2, 4, HARDWARE);
+        rig.reference(1);
+        stages(&rig.machine.log)
+    };
+    use Stage::*;
+    assert_eq!(order("sequential"), Stage::ALL);
+    assert_eq!(order("parallel"), [PreProcess, LoadStopover, GetFreeframe, TransHostMem, UpdateMMU, PostProcess]);
+}
+
+#[test]
+fn the_parallel_handler_starts_the_load_before_it_asks_for_a_single_bit() {
+    let mut rig = Rig::new("clock", "parallel", 1, 4, HARDWARE);
+    rig.reference(0);
+    rig.machine.log.clear();
+    rig.reference(1);
+    let at = |wanted: fn(&Command) -> bool| rig.machine.log.iter().position(wanted).unwrap();
+    assert!(at(|c| matches!(c, Command::Load { .. })) < at(|c| matches!(c, Command::Unmap { .. })));
+}
+
+#[test]
+fn a_dirty_victim_is_protected_then_written_then_unmapped() {
+    let mut rig = Rig::new("fifo", "sequential", 1, 4, HARDWARE);
+    rig.reference(0);
+    assert!(rig.machine.write(PageId(0), 7));
+    rig.machine.log.clear();
+    rig.reference(1);
+    let page = PageId(0);
+    let about_the_victim: Vec<_> = rig
+        .machine
+        .log
+        .iter()
+        .filter(|c| matches!(c, Command::Protect { .. } | Command::Write { .. } | Command::Unmap { .. }))
+        .collect();
+    assert!(matches!(
+        about_the_victim[..],
+        [Command::Protect { page: a }, Command::Write { page: b, .. }, Command::Unmap { page: c }]
+            if *a == page && *b == page && *c == page
+    ));
+}
+
+#[test]
+fn two_tasks_that_want_the_same_page_share_one_load() {
+    let mut rig = Rig::new("fifo", "parallel", 4, 4, Caps { buffers: 2, ..HARDWARE });
+    rig.fault(0, 3, Access::Read);
+    rig.fault(1, 3, Access::Read);
+    assert!(rig.machine.resumed.is_empty());
+    rig.settle();
+    assert_eq!(rig.machine.resumed, [TaskId(0), TaskId(1)]);
+    assert_eq!(rig.engine.counts().page_loads, 1);
+}
+
+#[test]
+fn loads_of_several_tasks_are_in_flight_together_up_to_the_buffers() {
+    let mut rig = Rig::new("clock", "parallel", 8, 8, Caps { buffers: 2, ..HARDWARE });
+    (0..3).for_each(|task| rig.fault(task, task, Access::Read));
+    let loads = |rig: &Rig| rig.machine.log.iter().filter(|c| matches!(c, Command::Load { .. })).count();
+    assert_eq!(loads(&rig), 2);
+    rig.settle();
+    assert_eq!(loads(&rig), 3);
+    assert_eq!(rig.machine.resumed.len(), 3);
+}
+
+#[test]
+fn more_tasks_than_frames_all_get_their_page_in_the_end() {
+    let mut rig = Rig::new("pa-clock:budget=1", "parallel", 1, 8, Caps { buffers: 4, ..HARDWARE });
+    (0..4).for_each(|task| rig.fault(task, task, Access::Write));
+    rig.settle();
+    assert_eq!(rig.machine.resumed, [TaskId(0), TaskId(1), TaskId(2), TaskId(3)]);
+}
+
+#[test]
+fn a_load_that_fails_is_tried_three_times_and_then_halts_the_task() {
+    let mut rig = Rig::new("fifo", "parallel", 2, 4, HARDWARE);
+    rig.machine.failures = 2;
+    rig.reference(1);
+    assert_eq!((rig.machine.halted.len(), rig.machine.resumed.len()), (0, 1));
+    rig.machine.failures = 3;
+    rig.reference(2);
+    assert_eq!(rig.machine.halted, [TaskId(0)]);
+    assert_eq!((rig.engine.counts().failures, rig.engine.counts().halts), (5, 1));
+}
+
+#[test]
+fn a_page_whose_write_fails_for_good_is_lost_and_never_read_as_garbage() {
+    let mut rig = Rig::new("fifo", "sequential", 1, 4, HARDWARE);
+    rig.reference(0);
+    assert!(rig.machine.write(PageId(0), 7));
+    rig.fault(0, 1, Access::Read);
+    // The write of page 0 was started first; its end and two tries more fail.
+    rig.machine.failures = 0;
+    let end = rig.machine.next_event().unwrap();
+    assert_eq!(end, Event::Written { page: PageId(0) });
+    let failed = Event::Failed { transfer: coldframe_core::Transfer::Write(PageId(0)) };
+    rig.machine.failures = 2;
+    rig.engine.handle(failed, &mut rig.machine);
+    rig.settle();
+    rig.fault(1, 0, Access::Read);
+    rig.settle();
+    assert_eq!(rig.machine.halted, [TaskId(1)]);
+}
+
+#[test]
+fn a_fault_on_a_page_being_written_waits_for_the_write() {
+    let mut rig = Rig::new("fifo", "parallel", 1, 4, HARDWARE);
+    rig.reference(0);
+    assert!(rig.machine.write(PageId(0), 41));
+    rig.fault(0, 1, Access::Read);
+    rig.fault(1, 0, Access::Read);
+    rig.settle();
+    assert_eq!(rig.machine.read(PageId(0)), Some(41));
+}
+
+#[test]
+fn a_released_page_gives_its_frame_back() {
+    for policy in ["fifo", "clock", "fifo-sc:valid=1", "pa-fifo-sc:valid=2", "two-handed-clock:spread=1"] {
+        let mut rig = Rig::new(policy, "parallel", 3, 6, HARDWARE);
+        (0..3).for_each(|page| _ = rig.reference(page));
+        rig.engine.handle(Event::Released { page: PageId(1) }, &mut rig.machine);
+        rig.engine.check();
+        rig.reference(4);
+        assert_eq!(rig.engine.counts().evictions, 0, "{policy}");
+    }
+}
+
+#[test]
+fn without_a_reference_bit_clock_decides_as_with_one() {
+    // The victims are the same; each reference that finds its bit cleared costs a false fault more.
+    let string: Vec<u32> = (0..400u32).map(|i| (i * i + i / 3) % 11).collect();
+    let run = |caps| {
+        let mut rig = Rig::new("clock", "parallel", 5, 11, caps);
+        string.iter().for_each(|&page| _ = rig.reference(page));
+        (rig.engine.counts().true_faults, rig.engine.counts().walk_sum, rig.engine.counts().false_faults)
+    };
+    let (with, without) = (run(HARDWARE), run(Caps { reference_bit: false, ..HARDWARE }));
+    assert_eq!((with.0, with.1), (without.0, without.1));
+    assert!(with.2 == 0 && without.2 > 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
+
+    /// A model of contents beside the machine: every read sees the last write, whatever leaves and comes, with and without
+    /// hardware bits, with transfers that fail now and then.
+    #[test]
+    fn every_read_sees_the_last_write(
+        frames in 1usize..6,
+        policy in prop::sample::select(vec![
+            "fifo", "clock", "pa-clock:budget=2", "fifo-sc:valid=1", "pa-fifo-sc:valid=1,max-downgrades=1",
+        ]),
+        bare in any::<bool>(),
+        steps in prop::collection::vec((0u32..3, 0u32..10, any::<bool>(), 0u32..12), 1..250),
+    ) {
+        let caps = if bare { BARE } else { Caps { buffers: 2, ..HARDWARE } };
+        let mut rig = Rig::new(policy, "parallel", frames, 10, caps);
+        let mut contents = [0u64; 10];
+        for (i, (task, page, writing, fails)) in steps.into_iter().enumerate() {
+            rig.machine.failures = u32::from(fails == 0) * 2;
+            let id = PageId(page);
+            let access = if writing { Access::Write } else { Access::Read };
+            let mut faults = 0;
+            loop {
+                let done = if writing { rig.machine.write(id, i as u64 + 1) } else { rig.machine.read(id).is_some() };
+                if done { break; }
+                faults += 1;
+                prop_assert!(faults < 4, "the access never goes through");
+                rig.fault(task, page, access);
+                rig.settle();
+            }
+            prop_assert!(rig.machine.halted.is_empty());
+            if writing { contents[page as usize] = i as u64 + 1; }
+            prop_assert_eq!(rig.machine.read(id), Some(contents[page as usize]));
+        }
+    }
+}

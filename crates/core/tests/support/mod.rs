@@ -1,0 +1,63 @@
+//! Drives an engine on a machine that does everything at once.
+
+use coldframe_core::naive::{Immediate, Outcome};
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::{fault::handler, Access, Caps, Config, Engine, Event, PageId, TaskId};
+
+pub const HARDWARE: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1 };
+
+pub struct Rig {
+    pub engine: Engine,
+    pub machine: Immediate,
+}
+
+impl Rig {
+    pub fn new(policy: &str, handler: &str, frames: usize, pages: usize, caps: Caps) -> Rig {
+        let policy = PolicyChoice::parse(policy).unwrap().build(frames, pages).unwrap();
+        let config = Config { frames, pages, tasks: 4, caps };
+        let engine = Engine::new(config, policy, handler::find(handler).unwrap()).unwrap();
+        Rig { engine, machine: Immediate::new(caps, pages) }
+    }
+
+    /// Delivers all ends of transfers.
+    pub fn settle(&mut self) {
+        while let Some(event) = self.machine.next_event() {
+            self.engine.handle(event, &mut self.machine);
+            self.engine.check();
+        }
+    }
+
+    pub fn fault(&mut self, task: u32, page: u32, access: Access) {
+        let event = Event::Fault { task: TaskId(task), page: PageId(page), access };
+        self.engine.handle(event, &mut self.machine);
+        self.engine.check();
+    }
+
+    /// One reference: what it did, victim by victim.
+    pub fn reference(&mut self, page: u32) -> Outcome {
+        if self.machine.read(PageId(page)).is_some() {
+            return Outcome::Hit;
+        }
+        let before = *self.engine.counts();
+        let resident: Vec<PageId> = self
+            .engine
+            .frames()
+            .iter()
+            .filter_map(|(_, f)| match f.used {
+                coldframe_core::frames::Use::Resident(page) => Some(page),
+                _ => None,
+            })
+            .collect();
+        self.fault(0, page, Access::Read);
+        self.settle();
+        let after = *self.engine.counts();
+        if after.false_faults > before.false_faults {
+            return Outcome::FalseFault;
+        }
+        Outcome::TrueFault {
+            victim: resident.iter().find(|p| self.engine.frame_of(**p).is_none()).map(|p| u64::from(p.0)),
+            walk: after.walk_sum.0 - before.walk_sum.0,
+            forced: after.forced_evictions > before.forced_evictions,
+        }
+    }
+}
