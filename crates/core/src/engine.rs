@@ -194,18 +194,38 @@ impl Engine {
         }
     }
 
+    /// Whether a machine may send this event now. It may not: an end of something that was not begun, a second fault of a task that
+    /// stands still, a page or task beyond the bounds, the release of a page in flight.
+    pub fn accepts(&self, event: &Event) -> bool {
+        let page_state = |page: PageId| self.pages.get(page.index());
+        let in_flight = |ticket: Ticket| self.in_flight.get(ticket.index()).copied().flatten();
+        match *event {
+            Event::Fault { task, page, .. } => {
+                task.index() < self.config.tasks
+                    && page_state(page).is_some()
+                    && self.waiting.iter().all(|w| w.task != task)
+                    && self.in_flight.iter().flatten().all(|f| f.task != task)
+            }
+            Event::Loaded { ticket } | Event::Failed { transfer: Transfer::Load(ticket) } => {
+                in_flight(ticket).is_some_and(|flight| flight.buffer.is_some())
+            }
+            Event::Written { page } | Event::Failed { transfer: Transfer::Write(page) } => {
+                matches!(page_state(page), Some(PageState::Writing { .. }))
+            }
+            Event::Released { page } => !matches!(page_state(page), None | Some(PageState::Loading(_))),
+        }
+    }
+
     /// Takes one event in and issues the commands that follow from it.
     ///
     /// # Panics
-    /// On an event that the machine may not send: an end of something that was not begun, a second fault of a task that stands
-    /// still, a page or task beyond the bounds, the release of a page in flight.
+    /// On an event that it does not accept: the machine is broken.
     pub fn handle(&mut self, event: Event, machine: &mut dyn Machine) {
+        assert!(self.accepts(&event), "the machine may not send {event:?} now");
         match event {
             Event::Fault { task, page, access } => {
-                assert!(task.index() < self.config.tasks, "task {} is beyond the bound", task.0);
                 let fault = Waiting { task, page, writing: access == Access::Write };
                 if !self.start(fault, machine) {
-                    debug_assert!(self.waiting.iter().all(|w| w.task != task), "task {} stands still", task.0);
                     self.waiting.push(fault);
                 }
                 return;
@@ -266,16 +286,12 @@ impl Engine {
     }
 
     fn written(&mut self, page: PageId) {
-        let PageState::Writing { released, .. } = self.pages[page.index()] else {
-            panic!("page {} is not being written", page.0)
-        };
+        let PageState::Writing { released, .. } = self.pages[page.index()] else { unreachable!("not accepted") };
         self.pages[page.index()] = if released { PageState::Untouched } else { PageState::Absent };
     }
 
     fn write_failed(&mut self, page: PageId, machine: &mut dyn Machine) {
-        let PageState::Writing { tries, released } = self.pages[page.index()] else {
-            panic!("page {} is not being written", page.0)
-        };
+        let PageState::Writing { tries, released } = self.pages[page.index()] else { unreachable!("not accepted") };
         self.counts.failures += 1;
         self.pages[page.index()] = match (released, tries < TRIES) {
             (true, _) => PageState::Untouched,
@@ -316,7 +332,7 @@ impl Engine {
 
     fn release(&mut self, page: PageId, machine: &mut dyn Machine) {
         self.pages[page.index()] = match self.pages[page.index()] {
-            PageState::Loading(_) => panic!("page {} is in flight and cannot be released", page.0),
+            PageState::Loading(_) => unreachable!("not accepted"),
             PageState::Writing { tries, .. } => PageState::Writing { tries, released: true },
             PageState::Resident(frame) => {
                 if self.frames.get(frame).mapped {

@@ -1,0 +1,79 @@
+//! What the stages of a fault cost the processor. The core counts work; a simulator multiplies it by these.
+
+use coldframe_core::{Ps, Stage, Work};
+use serde::{Deserialize, Serialize};
+
+use crate::quantity;
+
+/// Times of the stages of a fault handler on some processor. `LoadStopover` is the device's and has no price here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StagePrices {
+    /// PreProcess.
+    #[serde(with = "text")]
+    pub pre_process: Ps,
+    /// GetFreeframe without its walk.
+    #[serde(with = "text")]
+    pub get_freeframe: Ps,
+    /// Each frame examined in GetFreeframe.
+    #[serde(with = "text")]
+    pub walk_step: Ps,
+    /// Each downgrade that a false fault had put off, in GetFreeframe.
+    #[serde(with = "text")]
+    pub delayed_downgrade: Ps,
+    /// TransHostMem: one page from the buffer to RAM.
+    #[serde(with = "text")]
+    pub trans_host_mem: Ps,
+    /// UpdateMMU, the policy's list work for the new page included.
+    #[serde(with = "text")]
+    pub update_mmu: Ps,
+    /// PostProcess.
+    #[serde(with = "text")]
+    pub post_process: Ps,
+    /// The part of UpdateMMU in a false fault that manages the lists ("reference step").
+    #[serde(with = "text")]
+    pub false_fault_reference: Ps,
+    /// All the rest of a false fault, taken half before and half after the reference step.
+    #[serde(with = "text")]
+    pub false_fault_rest: Ps,
+}
+
+impl StagePrices {
+    /// The processor's time for a stage that did this work.
+    pub fn of(&self, stage: Stage, work: &Work) -> Ps {
+        if work.false_fault {
+            return match stage {
+                Stage::PreProcess => Ps(self.false_fault_rest.0.div_ceil(2)),
+                Stage::UpdateMMU => self.false_fault_reference,
+                Stage::PostProcess => Ps(self.false_fault_rest.0 / 2),
+                _ => Ps::ZERO,
+            };
+        }
+        match stage {
+            Stage::PreProcess => self.pre_process,
+            Stage::GetFreeframe => {
+                self.get_freeframe
+                    + self.walk_step * work.walk.0
+                    + self.delayed_downgrade * u64::from(work.delayed_downgrades)
+            }
+            Stage::LoadStopover => Ps::ZERO,
+            Stage::TransHostMem => self.trans_host_mem,
+            Stage::UpdateMMU => self.update_mmu,
+            Stage::PostProcess => self.post_process,
+        }
+    }
+}
+
+mod text {
+    use super::{quantity, Ps};
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Ps, s: S) -> Result<S::Ok, S::Error> {
+        s.serialize_str(&quantity::show_time(*time))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<Ps, D::Error> {
+        let text = String::deserialize(d)?;
+        quantity::time(&text).map_err(serde::de::Error::custom)
+    }
+}

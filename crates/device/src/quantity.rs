@@ -1,0 +1,121 @@
+//! Quantities with units, as people and data sheets write them: `64KiB`, `25us`, `18.96us`.
+
+use std::fmt;
+
+use coldframe_core::{Bytes, Ps};
+
+/// A quantity that cannot be read.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub struct QuantityError {
+    /// What was written.
+    pub text: String,
+    /// What may be written.
+    pub expected: &'static str,
+}
+
+impl fmt::Display for QuantityError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` cannot be read; give {}", self.text, self.expected)
+    }
+}
+
+const SIZES: &[(&str, u64)] = &[
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("TiB", 1 << 40),
+    ("kB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("K", 1 << 10),
+    ("M", 1 << 20),
+    ("G", 1 << 30),
+    ("B", 1),
+    ("", 1),
+];
+
+const TIMES: &[(&str, u64)] =
+    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+
+/// Reads a size. A bare number is bytes; `K`, `M` and `G` are binary.
+///
+/// # Errors
+/// Not a number and a unit, not a whole number of bytes, or more than 2^63 - 1 bytes.
+pub fn bytes(text: &str) -> Result<Bytes, QuantityError> {
+    let expected = "a size such as 64KiB, 1.5MiB or 4096 (bytes)";
+    scaled(text, SIZES).map(Bytes).ok_or_else(|| QuantityError { text: text.into(), expected })
+}
+
+/// Reads a time. The unit must be there.
+///
+/// # Errors
+/// Not a number and a unit, finer than a picosecond, or more than 2^63 - 1 picoseconds (106 days).
+pub fn time(text: &str) -> Result<Ps, QuantityError> {
+    let expected = "a time with its unit such as 25us, 20.64us or 10ns";
+    scaled(text, TIMES).map(Ps).ok_or_else(|| QuantityError { text: text.into(), expected })
+}
+
+/// Exact decimal arithmetic: `18.96us` is 18,960,000 ps and not a neighbour of it.
+fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
+    let (number, unit) = (&text[..end], text[end..].trim_start());
+    let scale = u128::from(units.iter().find(|(name, _)| *name == unit)?.1);
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() || (number.contains('.') && fraction.is_empty()) || fraction.len() > 12 {
+        return None;
+    }
+    let ten = 10u128.pow(fraction.len() as u32);
+    let digits: u128 = format!("{whole}{fraction}").parse().ok()?;
+    let value = digits.checked_mul(scale)?;
+    (value % ten == 0).then_some(value / ten).and_then(|v| i64::try_from(v).ok()).map(|v| v as u64)
+}
+
+/// Writes a size in the largest binary unit that leaves no remainder.
+pub fn show_bytes(size: Bytes) -> String {
+    for (unit, scale) in [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
+        if size.0 >= scale && size.0 % scale == 0 {
+            return format!("{}{unit}", size.0 / scale);
+        }
+    }
+    format!("{}B", size.0)
+}
+
+/// Writes a time exactly, in the largest unit that needs no more than six decimals.
+pub fn show_time(time: Ps) -> String {
+    for (unit, scale) in [("s", 1_000_000_000_000u64), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)] {
+        if time.0 >= scale && (time.0 * 1_000_000 / scale * scale) / 1_000_000 == time.0 {
+            let text = format!("{:.6}", time.0 as f64 / scale as f64);
+            return format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'));
+        }
+    }
+    format!("{}ps", time.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_data_sheet_prints_is_read_exactly() {
+        assert_eq!(time("18.96us"), Ok(Ps(18_960_000)));
+        assert_eq!(time("2.5 ns"), Ok(Ps(2_500)));
+        assert_eq!(bytes("1.5MiB"), Ok(Bytes(3 << 19)));
+        assert_eq!(bytes("4096"), Ok(Bytes(4096)));
+        assert_eq!(show_time(Ps(18_960_000)), "18.96us");
+        assert_eq!(show_bytes(Bytes(64 << 10)), "64KiB");
+        assert_eq!(show_time(Ps::ZERO), "0ps");
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        for text in
+            ["", "us", "-1us", "1.us", ".5us", "1e3us", "0.1ps", "10", "99999999999999999999s", "1..2us", "3 days"]
+        {
+            assert!(time(text).is_err(), "{text}");
+        }
+        for text in ["", "KiB", "-64KiB", "0.3", "1e3", "64KIB", "9999999999GiB", "1.0001KiB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,295 @@
+//! Data sheets: TOML files in which every number stands with its source.
+//!
+//! To add a device: copy `data/sheets/kfg1g16q2m.toml`, and add it to [`SHIPPED`].
+
+use std::path::{Path, PathBuf};
+
+use coldframe_core::{Bytes, Ps};
+use serde::{Deserialize, Serialize};
+
+use crate::quantity::{self, QuantityError};
+
+/// The sheets that come with coldframe: file name and text.
+pub const SHIPPED: &[(&str, &str)] = &[
+    ("kfg1g16q2m.toml", include_str!("../../../data/sheets/kfg1g16q2m.toml")),
+    ("kfg5616.toml", include_str!("../../../data/sheets/kfg5616.toml")),
+];
+
+/// Why a sheet cannot be had or used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SheetError {
+    /// No shipped sheet has this name, and no file either.
+    #[error("there is no device `{name}`; shipped are {shipped}, or give the path of a sheet in TOML")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// The names of the shipped ones.
+        shipped: String,
+    },
+    /// The file cannot be read.
+    #[error("{path}: {reason}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The file is no sheet; the message names line and field.
+    #[error("{file}: {reason}")]
+    Parse {
+        /// The file.
+        file: String,
+        /// Line, column and field, as the TOML reader tells.
+        reason: String,
+    },
+    /// A number cannot be, or has no source.
+    #[error("{file}: field `{field}`: {reason}")]
+    Field {
+        /// The file.
+        file: String,
+        /// The field, `table.key`.
+        field: &'static str,
+        /// What is wrong and what may be written.
+        reason: String,
+    },
+    /// A number is needed that the sheet does not have.
+    #[error("device `{device}` has no `{field}`; add it to a copy of its sheet, with its source")]
+    Missing {
+        /// The device.
+        device: String,
+        /// The field, `table.key`.
+        field: &'static str,
+    },
+}
+
+/// A value and where it was found.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sourced<T> {
+    /// The value.
+    pub value: T,
+    /// Paper and table, data sheet and page, or a measurement and how.
+    pub source: String,
+}
+
+/// What kind of device a sheet describes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// NAND with page buffers that the host reads as memory.
+    Onenand,
+}
+
+/// Sizes.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Geometry {
+    /// Unit of load and program.
+    pub page: Option<Sourced<String>>,
+    /// Unit of erase.
+    pub block: Option<Sourced<String>>,
+    /// The whole device.
+    pub capacity: Option<Sourced<String>>,
+    /// Stopover buffers of one page each.
+    pub buffers: Option<Sourced<u32>>,
+}
+
+/// Times.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Time {
+    /// Cell array to buffer, one page.
+    pub load: Option<Sourced<String>>,
+    /// Buffer to host, one page.
+    pub transfer: Option<Sourced<String>>,
+    /// Buffer to cell array, one page.
+    pub program: Option<Sourced<String>>,
+    /// One block.
+    pub erase: Option<Sourced<String>>,
+}
+
+/// A device's sheet.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sheet {
+    /// The part's name.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// One line about it.
+    pub title: String,
+    /// Sizes.
+    #[serde(default)]
+    pub geometry: Geometry,
+    /// Times.
+    #[serde(default)]
+    pub time: Time,
+}
+
+/// The shipped sheet of this name (case does not matter), or the sheet in a file of this path.
+///
+/// # Errors
+/// No such sheet, or the file is none.
+pub fn find(name: &str) -> Result<Sheet, SheetError> {
+    let shipped = all();
+    if let Some(sheet) = shipped.iter().find(|s| s.name.eq_ignore_ascii_case(name)) {
+        return Ok(sheet.clone());
+    }
+    if name.ends_with(".toml") || Path::new(name).is_file() {
+        let text =
+            std::fs::read_to_string(name).map_err(|e| SheetError::Io { path: name.into(), reason: e.to_string() })?;
+        return parse(name, &text);
+    }
+    let names: Vec<_> = shipped.iter().map(|s| s.name.as_str()).collect();
+    Err(SheetError::Unknown { name: name.into(), shipped: names.join(", ") })
+}
+
+/// All shipped sheets.
+pub fn all() -> Vec<Sheet> {
+    SHIPPED.iter().map(|(file, text)| parse(file, text).expect("shipped sheets are tested")).collect()
+}
+
+/// Reads a sheet.
+///
+/// # Errors
+/// Not TOML, an unknown or missing field, a number without source, a quantity that is none or is zero.
+pub fn parse(file: &str, text: &str) -> Result<Sheet, SheetError> {
+    let sheet: Sheet =
+        toml::from_str(text).map_err(|e| SheetError::Parse { file: file.into(), reason: e.to_string() })?;
+    sheet.check(file)?;
+    Ok(sheet)
+}
+
+impl Sheet {
+    fn check(&self, file: &str) -> Result<(), SheetError> {
+        let bad = |field, reason| SheetError::Field { file: file.into(), field, reason };
+        let (g, t) = (&self.geometry, &self.time);
+        type Read = fn(&str) -> Result<u64, QuantityError>;
+        let size: Read = |s| quantity::bytes(s).map(|b| b.0);
+        let time: Read = |s| quantity::time(s).map(|t| t.0);
+        for (field, value, read) in [
+            ("geometry.page", &g.page, size),
+            ("geometry.block", &g.block, size),
+            ("geometry.capacity", &g.capacity, size),
+            ("time.load", &t.load, time),
+            ("time.transfer", &t.transfer, time),
+            ("time.program", &t.program, time),
+            ("time.erase", &t.erase, time),
+        ] {
+            let Some(Sourced { value, source }) = value else { continue };
+            if read(value).map_err(|e| bad(field, e.to_string()))? == 0 {
+                return Err(bad(field, "is 0; leave the field out if it is not known".into()));
+            }
+            if source.trim().is_empty() {
+                return Err(bad(field, "has no source; say where the number comes from".into()));
+            }
+        }
+        match &g.buffers {
+            Some(b) if b.value == 0 => Err(bad("geometry.buffers", "is 0; a load needs at least 1".into())),
+            _ => Ok(()),
+        }
+    }
+
+    fn missing(&self, field: &'static str) -> SheetError {
+        SheetError::Missing { device: self.name.clone(), field }
+    }
+
+    fn size(&self, value: &Option<Sourced<String>>, field: &'static str) -> Result<Bytes, SheetError> {
+        let value = value.as_ref().ok_or_else(|| self.missing(field))?;
+        Ok(quantity::bytes(&value.value).expect("checked when read"))
+    }
+
+    fn duration(&self, value: &Option<Sourced<String>>, field: &'static str) -> Result<Ps, SheetError> {
+        let value = value.as_ref().ok_or_else(|| self.missing(field))?;
+        Ok(quantity::time(&value.value).expect("checked when read"))
+    }
+
+    /// Flash page size.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn page(&self) -> Result<Bytes, SheetError> {
+        self.size(&self.geometry.page, "geometry.page")
+    }
+
+    /// Erase block size.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn block(&self) -> Result<Bytes, SheetError> {
+        self.size(&self.geometry.block, "geometry.block")
+    }
+
+    /// Stopover buffers.
+    ///
+    /// # Errors
+    /// The sheet does not have them.
+    pub fn buffers(&self) -> Result<u32, SheetError> {
+        Ok(self.geometry.buffers.as_ref().ok_or_else(|| self.missing("geometry.buffers"))?.value)
+    }
+
+    /// Cell array to buffer, one page.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn load(&self) -> Result<Ps, SheetError> {
+        self.duration(&self.time.load, "time.load")
+    }
+
+    /// Buffer to host, one page.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn transfer(&self) -> Result<Ps, SheetError> {
+        self.duration(&self.time.transfer, "time.transfer")
+    }
+
+    /// Buffer to cell array, one page.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn program(&self) -> Result<Ps, SheetError> {
+        self.duration(&self.time.program, "time.program")
+    }
+
+    /// One block.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn erase(&self) -> Result<Ps, SheetError> {
+        self.duration(&self.time.erase, "time.erase")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_shipped_sheet_is_read_and_every_number_has_a_source() {
+        assert_eq!(all().len(), SHIPPED.len());
+    }
+
+    #[test]
+    fn a_bad_sheet_names_file_and_field() {
+        let good = SHIPPED[0].1;
+        for (from, to, said) in [
+            ("name = \"KFG1G16Q2M\"", "", "missing field `name`"),
+            ("kind = \"onenand\"", "kind = \"floppy\"", "unknown variant `floppy`"),
+            ("[geometry]", "[geometry]\nporosity = 3", "unknown field `porosity`"),
+            ("\"2KiB\"", "\"2KIB\"", "`geometry.page`: `2KIB` cannot be read"),
+            ("\"2KiB\"", "\"0\"", "`geometry.page`: is 0"),
+            ("\"30us\"", "\"-30us\"", "`time.load`: `-30us` cannot be read"),
+            ("\"30us\"", "\"30\"", "`time.load`: `30` cannot be read"),
+            ("value = 2, ", "value = 0, ", "`geometry.buffers`: is 0"),
+            ("value = 2, ", "value = -2, ", "line 11"),
+            (", source = \"SWL footnote 2: one 128 KiB block\"", "", "missing field `source`"),
+            ("\"SWL footnote 2: one 128 KiB block\"", "\" \"", "`time.erase`: has no source"),
+            ("[time]", "[time", "line"),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let error = parse("my.toml", &good.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains("my.toml") && error.contains(said), "{from} -> {to}: {error}");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! One lane: an engine, its clock and device, and what it has seen.
+
+use coldframe_core::fault::handler::Handler;
+use coldframe_core::policy::{PolicyChoice, PolicyError};
+use coldframe_core::{
+    Access, After, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Ps, Stage, TaskId,
+};
+use coldframe_device::StagePrices;
+use coldframe_trace::journal::{Entry, Journal};
+
+use crate::clock::{Device, DeviceTimes};
+use crate::latency::Latency;
+use crate::page_table::PageTable;
+
+/// A configuration of the engine.
+#[derive(Clone, Debug)]
+pub struct LaneConfig {
+    /// Policy with its parameters.
+    pub policy: PolicyChoice,
+    /// Handler.
+    pub handler: &'static Handler,
+    /// Frames of RAM.
+    pub frames: usize,
+    /// What the machine can do.
+    pub caps: Caps,
+    /// What stages cost the processor.
+    pub prices: StagePrices,
+    /// What the device takes for one page.
+    pub device: DeviceTimes,
+}
+
+/// A lane that cannot be made.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum LaneError {
+    /// The policy's parameters do not fit.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The bounds do not fit.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+}
+
+/// What a lane has found out.
+#[derive(Clone, Debug)]
+pub struct LaneResult {
+    /// The engine's counts.
+    pub counts: Counts,
+    /// Quiet references that faulted, and so are references of this lane.
+    pub quiet_faults: u64,
+    /// Time in fault handling, waits for the device included.
+    pub paging: Ps,
+    /// The same by stage. Where a stage runs beside a load, the time is the load's.
+    pub stages: [Ps; 6],
+    /// Processor time that was hidden behind loads.
+    pub hidden: Ps,
+    /// Latency of true faults.
+    pub true_latency: Latency,
+    /// Latency of false faults.
+    pub false_latency: Latency,
+    /// Dirty pages were written and the device's sheet gives no program time: `paging` is a lower bound.
+    pub writes_unpriced: bool,
+}
+
+/// A configuration at work.
+pub struct Lane {
+    engine: Engine,
+    state: State,
+}
+
+struct State {
+    number: u32,
+    caps: Caps,
+    prices: StagePrices,
+    device: Device,
+    unpriced: bool,
+    now: Ps,
+    paging: Ps,
+    stages: [Ps; 6],
+    hidden: Ps,
+    /// When the load in flight started and will end.
+    loading: Option<(Ps, Ps)>,
+    resumed: bool,
+    kind: FaultKind,
+    quiet_faults: u64,
+    true_latency: Latency,
+    false_latency: Latency,
+    journal: Option<Journal>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum FaultKind {
+    True,
+    False,
+    Write,
+}
+
+impl Lane {
+    /// Makes lane `number` of a table, for so many pages and tasks.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the frames, or bounds of zero.
+    pub fn new(config: &LaneConfig, number: u32, pages: usize, tasks: usize) -> Result<Lane, LaneError> {
+        let policy = config.policy.build(config.frames, pages)?;
+        let bounds = Config { frames: config.frames, pages, tasks, caps: config.caps };
+        let engine = Engine::new(bounds, policy, config.handler)?;
+        let state = State {
+            number,
+            caps: config.caps,
+            prices: config.prices,
+            device: Device::new(config.device),
+            unpriced: config.device.program.is_none(),
+            now: Ps::ZERO,
+            paging: Ps::ZERO,
+            stages: [Ps::ZERO; 6],
+            hidden: Ps::ZERO,
+            loading: None,
+            resumed: false,
+            kind: FaultKind::True,
+            quiet_faults: 0,
+            true_latency: Latency::new(),
+            false_latency: Latency::new(),
+            journal: None,
+        };
+        Ok(Lane { engine, state })
+    }
+
+    /// Keeps a journal from now on.
+    pub fn keep_journal(&mut self, journal: Journal) {
+        self.state.journal = Some(journal);
+    }
+
+    /// The journal kept so far; its bytes are taken out.
+    pub fn take_journal(&mut self) -> Option<Journal> {
+        self.state.journal.take()
+    }
+
+    /// The engine, to look at.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// A reference that did not hit: the whole fault, until the task has repeated its access. `idle` is the time that has passed
+    /// outside of fault handling.
+    pub fn fault(&mut self, table: &mut PageTable, page: PageId, writing: bool, quiet: bool, idle: Ps) {
+        let state = &mut self.state;
+        state.quiet_faults += u64::from(quiet);
+        state.now = idle + state.paging;
+        while let Some(event) = state.device.ended(state.now) {
+            handle(&mut self.engine, table, state, event);
+        }
+        let began = state.now;
+        state.resumed = false;
+        state.kind = FaultKind::Write;
+        let access = if writing { Access::Write } else { Access::Read };
+        handle(&mut self.engine, table, state, Event::Fault { task: TaskId(0), page, access });
+        while !state.resumed {
+            let (end, event) = state.device.next_end().expect("a task that stands still waits for the device");
+            state.wait_until(end);
+            handle(&mut self.engine, table, state, event);
+        }
+        if writing {
+            table.set_dirty(state.number, page);
+        }
+        let latency = state.now - began;
+        state.paging += latency;
+        match state.kind {
+            FaultKind::True => state.true_latency.record(latency),
+            FaultKind::False => state.false_latency.record(latency),
+            FaultKind::Write => {}
+        }
+    }
+
+    /// What it has found out so far.
+    pub fn result(&self) -> LaneResult {
+        let state = &self.state;
+        LaneResult {
+            counts: *self.engine.counts(),
+            quiet_faults: state.quiet_faults,
+            paging: state.paging,
+            stages: state.stages,
+            hidden: state.hidden,
+            true_latency: state.true_latency.clone(),
+            false_latency: state.false_latency.clone(),
+            writes_unpriced: state.unpriced && self.engine.counts().dirty_evictions > 0,
+        }
+    }
+}
+
+fn handle(engine: &mut Engine, table: &mut PageTable, state: &mut State, event: Event) {
+    if let Some(journal) = &mut state.journal {
+        journal.write(&Entry::Event { now: state.now.0, event });
+    }
+    if let Event::Loaded { .. } = event {
+        state.loading = None;
+    }
+    engine.handle(event, &mut SimMachine { table, state });
+}
+
+impl State {
+    /// Time that the processor spends on a stage; the part beside a load in flight is the load's.
+    fn spend(&mut self, stage: Stage, time: Ps) {
+        let beside = match self.loading {
+            Some((_, end)) => end.saturating_sub(self.now).min(time),
+            None => Ps::ZERO,
+        };
+        self.hidden += beside;
+        self.stages[stage as usize] += time - beside;
+        self.now += time;
+    }
+
+    /// The processor has nothing to do until the device is done.
+    fn wait_until(&mut self, end: Ps) {
+        match self.loading {
+            // From its start to its end, whatever else was done meanwhile.
+            Some((start, load_end)) if load_end == end => self.stages[Stage::LoadStopover as usize] += end - start,
+            Some(_) => {}
+            None => self.stages[Stage::LoadStopover as usize] += end.saturating_sub(self.now),
+        }
+        self.now = self.now.max(end);
+    }
+}
+
+struct SimMachine<'a> {
+    table: &'a mut PageTable,
+    state: &'a mut State,
+}
+
+impl Machine for SimMachine<'_> {
+    fn caps(&self) -> Caps {
+        self.state.caps
+    }
+
+    fn issue(&mut self, command: Command) {
+        let (table, state) = (&mut *self.table, &mut *self.state);
+        if let Some(journal) = &mut state.journal {
+            journal.write(&Entry::Command(command));
+        }
+        match command {
+            Command::Stage { stage, work } => {
+                if work.false_fault {
+                    state.kind = FaultKind::False;
+                }
+                state.spend(stage, state.prices.of(stage, &work));
+            }
+            Command::Load { ticket, .. } => {
+                state.kind = FaultKind::True;
+                let end = state.device.load(state.now, Event::Loaded { ticket });
+                state.loading = Some((state.now, end));
+            }
+            // Priced with the stage.
+            Command::Move { .. } => {}
+            Command::Protect { page } => table.protect(state.number, page),
+            Command::Write { page, .. } => {
+                // The bytes cross the bus by the processor's hand, then the device programs them by itself.
+                state.spend(Stage::GetFreeframe, state.prices.trans_host_mem);
+                state.device.program(state.now, Event::Written { page });
+            }
+            Command::Unmap { page } => table.unmap(state.number, page),
+            Command::Map { page, writable, referenced, .. } => table.map(state.number, page, writable, referenced),
+            Command::Resume { .. } => state.resumed = true,
+            Command::Halt { page, .. } => {
+                unreachable!("the simulated device never fails, but page {} was lost", page.0)
+            }
+        }
+    }
+
+    fn referenced(&mut self, page: PageId, after: After) -> bool {
+        let value = self.table.referenced(self.state.number, page, after);
+        if let Some(journal) = &mut self.state.journal {
+            journal.write(&Entry::Referenced { page, after, value });
+        }
+        value
+    }
+
+    fn dirty(&mut self, page: PageId) -> bool {
+        let value = self.table.dirty(self.state.number, page);
+        if let Some(journal) = &mut self.state.journal {
+            journal.write(&Entry::Dirty { page, value });
+        }
+        value
+    }
+}

@@ -1,0 +1,30 @@
+//! # coldframe-sim: the engine in virtual time
+//!
+//! ```text
+//!  trace block ── front end ──► page references ──► page table, 16 lanes an entry
+//!  (addresses)    numbering,    u32 each:             │ all lanes mapped: set bits, done (a hit)
+//!                 I-cache, TLB  page, write, quiet    │ else, for each lane that faults:
+//!                                                     └► Lane: engine + clock + device ── Event/Command
+//! ```
+//!
+//! A *lane* is one configuration: policy, handler, frames. Up to 16 lanes share a page table whose entry is one 64-bit word, so that
+//! a reference that hits in all of them costs one compare and one store however many there are. The trace is decoded once for all.
+//! What needs to see hits (LRU, OPT, ARC) is an [`oracle`] and sits beside the lanes.
+//!
+//! Nothing here knows a paper's system: prices, sizes and readings come in as values.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod clock;
+pub mod front_end;
+pub mod lane;
+pub mod latency;
+pub mod numbering;
+pub mod oracle;
+pub mod page_table;
+pub mod run;
+
+pub use front_end::{FrontEnd, PageRef, Stream};
+pub use lane::{Lane, LaneConfig, LaneResult};
+pub use latency::Latency;
+pub use run::{Run, RunError};

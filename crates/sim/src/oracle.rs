@@ -1,0 +1,54 @@
+//! Oracles: what needs to see every hit, or the future, and so cannot be a policy of the engine.
+
+use coldframe_core::policy::Param;
+
+use crate::front_end::PageRef;
+
+pub mod arc;
+pub mod lru;
+pub mod opt;
+
+/// Faults and evictions of an oracle at one number of frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OracleCounts {
+    /// Page misses.
+    pub true_faults: u64,
+    /// Misses on pages never touched before.
+    pub cold_faults: u64,
+    /// Pages that left.
+    pub evictions: u64,
+    /// Of those, dirty ones.
+    pub dirty_evictions: u64,
+}
+
+/// An oracle at work.
+pub trait Oracle {
+    /// Takes references in; quiet ones count as any other, since an oracle has no page table.
+    fn feed(&mut self, references: &[PageRef]);
+
+    /// The counts for each number of frames it was made for, in that order. `pages` are the true page numbers (address divided by page
+    /// size) by dense number.
+    fn finish(&mut self, pages: &[u64]) -> Vec<OracleCounts>;
+}
+
+/// What an oracle is called.
+pub struct OracleSpec {
+    /// The name on the command line.
+    pub name: &'static str,
+    /// One line for help.
+    pub summary: &'static str,
+    /// Paper and section.
+    pub source: &'static str,
+    /// Its parameters (none has any so far).
+    pub params: &'static [Param],
+    /// Makes it for several numbers of frames.
+    pub build: fn(frames: &[usize]) -> Box<dyn Oracle>,
+}
+
+/// Every oracle, in the order in which help shows them.
+pub const ALL: &[&OracleSpec] = &[&lru::SPEC, &opt::SPEC, &arc::SPEC];
+
+/// The oracle of this name.
+pub fn find(name: &str) -> Option<&'static OracleSpec> {
+    ALL.iter().copied().find(|spec| spec.name == name)
+}

@@ -1,0 +1,175 @@
+//! A run: one trace through one front end into any number of lanes and oracles.
+//!
+//! Make a [`Run`], add lanes and oracles, feed it blocks until the trace or the limit ends, and take the results.
+
+use coldframe_core::{PageId, Ps};
+use coldframe_trace::Block;
+
+use crate::front_end::{FrontEnd, FrontEndCounts, PageRef};
+use crate::lane::{Lane, LaneConfig, LaneError, LaneResult};
+use crate::oracle::{Oracle, OracleCounts, OracleSpec};
+use crate::page_table::{Masks, PageTable, LANES};
+
+/// What the front end's work costs, for the virtual clock.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IdlePrices {
+    /// Each instruction.
+    pub instruction: Ps,
+    /// Each instruction cache miss: TLB and line refill.
+    pub icache_miss: Ps,
+    /// Each page reference.
+    pub reference: Ps,
+}
+
+/// Why a run cannot go on.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// A lane cannot be made.
+    #[error(transparent)]
+    Lane(#[from] LaneError),
+    /// More pages than the trace's own header said.
+    #[error("the trace touches more than the {bound} pages that its header announces; import or record it again")]
+    TooManyPages {
+        /// What the header said.
+        bound: usize,
+    },
+}
+
+/// A run.
+pub struct Run {
+    front_end: Box<dyn FrontEnd>,
+    prices: IdlePrices,
+    pages: usize,
+    tasks: usize,
+    groups: Vec<Group>,
+    oracles: Vec<Box<dyn Oracle>>,
+    buffer: Vec<PageRef>,
+}
+
+struct Group {
+    table: PageTable,
+    masks: Masks,
+    lanes: Vec<Lane>,
+}
+
+impl Run {
+    /// For at most `pages` pages.
+    pub fn new(front_end: Box<dyn FrontEnd>, prices: IdlePrices, pages: usize) -> Run {
+        assert!(pages <= PageRef::PAGES_MAX, "{pages} pages do not fit a page reference");
+        Run {
+            front_end,
+            prices,
+            pages: pages.max(1),
+            tasks: 1,
+            groups: Vec::new(),
+            oracles: Vec::new(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Adds lanes; their results come in the same order.
+    ///
+    /// # Errors
+    /// A configuration that does not fit.
+    pub fn add_lanes(&mut self, configs: &[LaneConfig]) -> Result<(), RunError> {
+        for configs in configs.chunks(LANES) {
+            let lane = |(i, config)| Lane::new(config, i as u32, self.pages, self.tasks);
+            let lanes = configs.iter().enumerate().map(lane).collect::<Result<Vec<_>, _>>()?;
+            let table = PageTable::new(self.pages, lanes.len());
+            self.groups.push(Group { masks: table.masks(), table, lanes });
+        }
+        Ok(())
+    }
+
+    /// Adds an oracle for several numbers of frames.
+    pub fn add_oracle(&mut self, spec: &OracleSpec, frames: &[usize]) {
+        self.oracles.push((spec.build)(frames));
+    }
+
+    /// The lanes, in the order in which they were added.
+    pub fn lanes_mut(&mut self) -> impl Iterator<Item = &mut Lane> {
+        self.groups.iter_mut().flat_map(|group| &mut group.lanes)
+    }
+
+    /// Takes the rows of a block from `from` on. False: the limit is reached and nothing more is taken.
+    ///
+    /// # Errors
+    /// The trace touches more pages than were announced.
+    pub fn feed(&mut self, block: &Block, from: usize) -> Result<bool, RunError> {
+        let before = *self.front_end.counts();
+        let mut references = std::mem::take(&mut self.buffer);
+        references.clear();
+        let more = self.front_end.filter(block, from, &mut references);
+        if self.front_end.numbering().count() > self.pages {
+            return Err(RunError::TooManyPages { bound: self.pages });
+        }
+        self.references(&references, self.idle_at(&before));
+        self.buffer = references;
+        Ok(more)
+    }
+
+    /// Takes page references that have been through a front end before; `idle` is the time outside of faults until now.
+    pub fn references(&mut self, references: &[PageRef], idle: Ps) {
+        for group in &mut self.groups {
+            group.references(references, idle, self.prices.reference);
+        }
+        for oracle in &mut self.oracles {
+            oracle.feed(references);
+        }
+    }
+
+    fn idle_at(&self, counts: &FrontEndCounts) -> Ps {
+        self.prices.instruction * counts.instructions
+            + self.prices.icache_miss * counts.icache_misses
+            + self.prices.reference * counts.references
+    }
+
+    /// Time outside of fault handling until now; `None` where nothing prices it.
+    pub fn idle(&self) -> Option<Ps> {
+        (self.prices != IdlePrices::default()).then(|| self.idle_at(self.front_end.counts()))
+    }
+
+    /// What the front end has counted.
+    pub fn front_end(&self) -> &FrontEndCounts {
+        self.front_end.counts()
+    }
+
+    /// Different pages touched so far.
+    pub fn pages_touched(&self) -> usize {
+        self.front_end.numbering().count()
+    }
+
+    /// What the lanes have found out, in the order in which they were added.
+    pub fn lane_results(&self) -> Vec<LaneResult> {
+        self.groups.iter().flat_map(|group| group.lanes.iter().map(Lane::result)).collect()
+    }
+
+    /// What the oracles have found out, in the order in which they were added.
+    pub fn oracle_results(&mut self) -> Vec<Vec<OracleCounts>> {
+        let pages = self.front_end.numbering().pages();
+        self.oracles.iter_mut().map(|oracle| oracle.finish(&pages)).collect()
+    }
+}
+
+impl Group {
+    /// The hot loop: a hit in all lanes is one compare and one store.
+    fn references(&mut self, references: &[PageRef], idle: Ps, each: Ps) {
+        for (i, reference) in references.iter().enumerate() {
+            if !self.table.hit(&self.masks, reference.page(), reference.kind()) {
+                self.miss(*reference, idle + each * i as u64);
+            }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn miss(&mut self, reference: PageRef, idle: Ps) {
+        let mut lanes = self.table.miss(&self.masks, reference.page(), reference.kind());
+        let page = PageId::from(reference.page());
+        while lanes != 0 {
+            let lane = lanes.trailing_zeros() as usize;
+            lanes &= lanes - 1;
+            self.lanes[lane].fault(&mut self.table, page, reference.writing(), reference.quiet(), idle);
+        }
+    }
+}
