@@ -45,6 +45,12 @@ pub struct OracleSpec {
     pub build: fn(frames: &[usize]) -> Box<dyn Oracle>,
 }
 
+impl std::fmt::Debug for OracleSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
 /// Every oracle, in the order in which help shows them.
 pub const ALL: &[&OracleSpec] = &[&lru::SPEC, &opt::SPEC, &arc::SPEC];
 

@@ -118,14 +118,14 @@ impl FrontEnd for Instruction {
     fn filter(&mut self, block: &Block, from: usize, out: &mut Vec<PageRef>) -> bool {
         let (address, size, kind) = (&block.address()[from..], &block.size()[from..], &block.kind()[from..]);
         let rows = address.len();
-        let (size, kind, task) = (&size[..rows], &kind[..rows], &block.task()[from..][..rows]);
+        let (size, kind, task) = (&size[..rows], &kind[..rows], block.task().get(from..).unwrap_or_default());
         let shift = self.shape.line_shift;
         for i in 0..rows {
             if !Stream::Instructions.takes(kind[i]) {
                 continue;
             }
             self.counts.instructions += 1;
-            let space = self.spaces.of(task[i]);
+            let space = self.spaces.of(task.get(i).copied().unwrap_or(0));
             let (mut line, last) = (address[i] >> shift, (address[i] + u64::from(size[i] - 1)) >> shift);
             loop {
                 self.counts.icache_lookups += 1;

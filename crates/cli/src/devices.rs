@@ -1,0 +1,50 @@
+//! `coldframe devices`: the data sheets.
+
+use std::process::ExitCode;
+
+use coldframe_device::sheet::{all, find, Sheet};
+use coldframe_report::table::styled;
+use coldframe_report::ReportError;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// List the devices, or show one with the source of every number.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  coldframe devices\n  coldframe devices KFG1G16Q2M\n  coldframe devices my-sheet.toml --format json")]
+pub struct Args {
+    /// A shipped sheet's name, or the path of a sheet.
+    name: Option<String>,
+    /// How to print it.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let json = args.format == "json";
+    let text = match &args.name {
+        None if json => output::json(&serde_json::to_value(all()).expect("sheets are plain data")),
+        None => {
+            let rows = all().iter().map(|s| vec![s.name.clone(), s.title.clone()]).collect();
+            format!("{}\n", styled(&["device", ""], rows, 2))
+        }
+        Some(name) => {
+            let sheet = find(name).map_err(ReportError::from)?;
+            if json { output::json(&serde_json::to_value(&sheet).expect("a sheet is plain data")) } else { one(&sheet) }
+        }
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn one(sheet: &Sheet) -> String {
+    let value = serde_json::to_value(sheet).expect("a sheet is plain data");
+    let mut rows = Vec::new();
+    for part in ["geometry", "time"] {
+        for (key, number) in value[part].as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
+            let shown = number["value"].as_str().map_or_else(|| number["value"].to_string(), Into::into);
+            rows.push(vec![format!("{part}.{key}"), shown, number["source"].as_str().unwrap_or_default().into()]);
+        }
+    }
+    format!("{}: {}\n{}\n", sheet.name, sheet.title, styled(&["field", "value", "source"], rows, 3))
+}

@@ -1,0 +1,66 @@
+//! `coldframe info`: what a trace is and where it comes from.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coldframe_report::experiment::sha256;
+use coldframe_report::table::human_count;
+use coldframe_trace::Reader;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Show what a trace holds and where it comes from.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:\n  coldframe info bzip2.parquet\n  coldframe info bzip2.parquet --format json | jq .references")]
+pub struct Args {
+    /// The trace.
+    trace: PathBuf,
+    /// How to print it.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let reader = Reader::open(&args.trace)?;
+    let trace = reader.provenance();
+    let bytes = reader.bytes();
+    let mut value = serde_json::to_value(trace).expect("provenance is plain data");
+    value["path"] = json!(args.trace);
+    value["rows"] = reader.rows().into();
+    value["bytes"] = bytes.into();
+    value["sha256"] = sha256(&args.trace)?.into();
+    if args.format == "json" {
+        output::write(None, &output::json(&value))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| text += &format!("{key:<14}{value}\n");
+    line("trace", &args.trace.display().to_string());
+    line("command", trace.command.as_deref().unwrap_or("not known"));
+    line("recorder", &trace.recorder);
+    line("fidelity", value["fidelity"].as_str().unwrap_or_default());
+    if let Some(page) = trace.page_size {
+        line("reduced to", &format!("pages of {page} bytes"));
+    }
+    line("references", &human_count(trace.references));
+    let split = [("  fetches", trace.instructions), ("  reads", trace.reads), ("  writes", trace.writes)];
+    split.iter().for_each(|(key, count)| line(key, &human_count(*count)));
+    line("footprint", &format!("{} KiB in pages of 1 KiB", human_count(trace.pages_1KiB)));
+    line("rows", &human_count(reader.rows()));
+    let each = bytes as f64 / trace.references.max(1) as f64;
+    line("size", &format!("{} bytes, {each:.2} a reference", human_count(bytes)));
+    for task in &trace.tasks {
+        line("task", &format!("{}: {}", task.id, task.name));
+    }
+    for mapping in &trace.mappings {
+        line("mapping", &format!("{:#x}-{:#x} {} {}", mapping.start, mapping.end, mapping.protection, mapping.name));
+    }
+    for note in &trace.notes {
+        line("note", note);
+    }
+    line("sha256", value["sha256"].as_str().unwrap_or_default());
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,77 @@
+//! The coldframe command. One file per verb; what a verb does is decided elsewhere.
+//!
+//! To add a verb: copy `info.rs`, and add its row to [`Verb`].
+#![forbid(unsafe_code)]
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+mod completions;
+mod devices;
+mod failure;
+mod import;
+mod info;
+mod man;
+mod output;
+mod papers;
+mod policies;
+mod progress;
+mod record;
+mod replay;
+mod sim;
+
+const AFTER: &str = "\
+Examples:
+  coldframe record -o bzip2.parquet -- bzip2 -9 -k file
+  coldframe sim bzip2.parquet --policy clock,lru,opt --ram 10%,25%,50%,100% --plot
+  coldframe papers swl
+
+Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature;
+5 I/O or integrity error; 126, 127 as shells use them.";
+
+/// How little RAM can a program or device live with, and what does that cost?
+#[derive(Parser)]
+#[command(name = "coldframe", version, after_help = AFTER, propagate_version = true)]
+struct Cli {
+    /// No progress and no hints on stderr.
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand)]
+enum Verb {
+    Import(import::Args),
+    Info(info::Args),
+    Record(record::Args),
+    Sim(Box<sim::Args>),
+    Replay(replay::Args),
+    Papers(papers::Args),
+    Devices(devices::Args),
+    Policies(policies::Args),
+    Completions(completions::Args),
+    Man(man::Args),
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let quiet = cli.quiet;
+    let done = match cli.verb {
+        Verb::Import(args) => import::run(args, quiet),
+        Verb::Info(args) => info::run(args),
+        Verb::Record(args) => record::run(args, quiet),
+        Verb::Sim(args) => sim::run(*args, quiet),
+        Verb::Replay(args) => replay::run(args),
+        Verb::Papers(args) => papers::run(args, quiet),
+        Verb::Devices(args) => devices::run(args),
+        Verb::Policies(args) => policies::run(args),
+        Verb::Completions(args) => completions::run(args),
+        Verb::Man(args) => man::run(args),
+    };
+    match done {
+        Ok(code) => code,
+        Err(failure) => failure.report(),
+    }
+}

@@ -1,0 +1,97 @@
+//! `coldframe papers`: the papers' printed figures beside ours.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use coldframe_report::papers::{rows, Reached, Row};
+use coldframe_report::table::styled;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Line;
+
+/// Put a paper's printed figures beside ours.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe papers swl
+  coldframe papers swl --format json | jq '.[] | select(.reached == false)'
+
+reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours is of the same kind.")]
+pub struct Args {
+    /// swl, or all.
+    paper: String,
+    /// How to print it.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+    /// The folder with the shipped traces.
+    #[arg(long, value_name = "DIR")]
+    traces: Option<PathBuf>,
+    /// Exit with 1 if a figure is not reached.
+    #[arg(long)]
+    strict: bool,
+}
+
+pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let traces = match args.traces {
+        Some(dir) => dir,
+        None => shipped_traces()?,
+    };
+    let mut line = Line::new(quiet);
+    let rows = rows(&args.paper, &traces, &mut |file| line.show(0, None, file))?;
+    drop(line);
+    let text = match args.format.as_str() {
+        "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
+        _ => table(&rows),
+    };
+    output::write(None, &text)?;
+    let missed = rows.iter().any(|row| row.reached == Reached::No);
+    Ok(if args.strict && missed { ExitCode::from(1) } else { ExitCode::SUCCESS })
+}
+
+/// Beside an installed program, in the folder one stands in, or in the source tree the program was built from.
+fn shipped_traces() -> Result<PathBuf, Failure> {
+    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.join("share/coldframe/traces")));
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
+    let places = [beside, Some("data/traces".into()), Some(built)];
+    let found = places.iter().flatten().find(|dir| dir.is_dir());
+    found.cloned().ok_or_else(|| {
+        let looked: Vec<_> = places.iter().flatten().map(|p| p.display().to_string()).collect();
+        Failure::usage(format!("the shipped traces are in none of {}; give --traces DIR", looked.join(", ")))
+    })
+}
+
+fn number(value: f64) -> String {
+    match value.abs() {
+        v if v != 0.0 && v < 0.1 => format!("{value:.6}"),
+        v if v < 1.0 => format!("{value:.4}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+fn table(rows: &[Row]) -> String {
+    let dash = || "-".to_string();
+    let cells = rows.iter().map(|r| {
+        vec![
+            r.item.clone(),
+            r.row.clone(),
+            r.paper_value.map_or_else(dash, number),
+            number(r.our_value),
+            r.unit.to_string(),
+            r.deviation_percent.map_or_else(dash, |d| format!("{d:+.1} %")),
+            match r.reached {
+                Reached::Yes => "yes".into(),
+                Reached::No => "NO".into(),
+                Reached::Shape => "shape".into(),
+            },
+        ]
+    });
+    let headings = ["item", "", "paper", "ours", "unit", "deviation", "reached"];
+    let mut out = format!("{}\n", styled(&headings, cells.collect(), 2));
+    let of = |reached| rows.iter().filter(|r| r.reached == reached).count();
+    out += &format!("{} reached, {} not, {} compared in shape.\n", of(Reached::Yes), of(Reached::No), of(Reached::Shape));
+    for row in rows.iter().filter(|r| r.reached == Reached::No) {
+        out += &format!("Not reached: {}, {}: {}.\n", row.item, row.row, row.note);
+    }
+    out
+}

@@ -1,0 +1,158 @@
+//! `coldframe record`: a trace of an unmodified program.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use coldframe_device::quantity;
+use coldframe_record::{find_plugin, record, Level, Limits, Outcome, Recording, Via};
+use coldframe_report::table::human_count;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Line;
+
+/// Record the memory references of an unmodified program.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe record -o bzip2.parquet -- bzip2 -9 -k file
+  coldframe record --level page --page 4KiB --max-size 100MiB -- python3 script.py
+  coldframe record --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
+
+The program runs under QEMU user mode with coldframe's plugin (Debian package qemu-user), or under valgrind's lackey
+where only that is installed. Accesses that the kernel makes for system calls are not seen. The trace is complete and
+valid when a limit or Ctrl-C ends the recording.")]
+pub struct Args {
+    /// The trace to write [default: PROGRAM.parquet].
+    #[arg(short)]
+    output: Option<PathBuf>,
+    /// Which tool runs the program.
+    #[arg(long, value_parser = ["auto", "qemu", "valgrind"], default_value = "auto")]
+    via: String,
+    /// Every reference with its address and size, or runs of references to a page.
+    #[arg(long, value_parser = ["exact", "page"], default_value = "exact")]
+    level: String,
+    /// Page size of `--level page`.
+    #[arg(long, default_value = "1KiB")]
+    page: String,
+    /// References left out at the start.
+    #[arg(long, default_value_t = 0)]
+    skip_refs: u64,
+    /// Stop after so many references.
+    #[arg(long)]
+    max_refs: Option<u64>,
+    /// Stop when the trace has this size.
+    #[arg(long)]
+    max_size: Option<String>,
+    /// Stop after this time.
+    #[arg(long)]
+    max_time: Option<String>,
+    /// At a limit let the program go on unrecorded instead of ending it.
+    #[arg(long)]
+    keep_running: bool,
+    /// Run the program natively once before, without input and output, and print how much slower recording is.
+    #[arg(long)]
+    overhead: bool,
+    /// For programs of another machine: the folder that holds its `lib`.
+    #[arg(long)]
+    sysroot: Option<PathBuf>,
+    /// Write counts and times as JSON to this file.
+    #[arg(long)]
+    stats: Option<PathBuf>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let order = order(&args)?;
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(&order.stop))
+            .map_err(|e| Failure::Other { message: format!("cannot catch signal {signal}: {e}"), code: 5 })?;
+    }
+    let mut line = Line::new(quiet);
+    let outcome = record(&order, &mut |p| {
+        line.show(p.references, None, &format!("{} references, {} bytes", human_count(p.references), human_count(p.bytes)));
+    })?;
+    drop(line);
+    if !quiet {
+        eprint!("{}", words(&order, &outcome));
+    }
+    if let Some(path) = &args.stats {
+        output::write(Some(path), &output::json(&stats(&order, &outcome)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn order(args: &Args) -> Result<Recording, Failure> {
+    let bad = |option: &str, error: quantity::QuantityError| Failure::usage(format!("{option}: {error}"));
+    let (program, arguments) = args.command.split_first().expect("clap requires one");
+    let out = args.output.clone().unwrap_or_else(|| {
+        let name = std::path::Path::new(program).file_name().unwrap_or("trace".as_ref());
+        PathBuf::from(name).with_extension("parquet")
+    });
+    let mut order = Recording::new(program.clone(), arguments.to_vec(), out);
+    order.via = match args.via.as_str() {
+        "qemu" => Via::Qemu,
+        "valgrind" => Via::Valgrind,
+        _ => Via::Auto,
+    };
+    order.level = match args.level.as_str() {
+        "page" => Level::Pages(quantity::bytes(&args.page).map_err(|e| bad("--page", e))?.0),
+        _ => Level::Exact,
+    };
+    let size = args.max_size.as_deref().map(quantity::bytes).transpose().map_err(|e| bad("--max-size", e))?;
+    let time = args.max_time.as_deref().map(quantity::time).transpose().map_err(|e| bad("--max-time", e))?;
+    order.limits = Limits {
+        skip_refs: args.skip_refs,
+        max_refs: args.max_refs,
+        max_size: size.map(|b| b.0),
+        max_time: time.map(|t| Duration::from_nanos(t.0 / 1000)),
+        keep_running: args.keep_running,
+    };
+    let exe = std::env::current_exe().ok();
+    order.plugin = exe.as_deref().and_then(|e| e.parent()).and_then(find_plugin);
+    order.sysroot = args.sysroot.clone();
+    order.overhead = args.overhead;
+    Ok(order)
+}
+
+fn words(order: &Recording, o: &Outcome) -> String {
+    let mut text = format!(
+        "coldframe: {}: {} references of {} instructions in {:.1} s ({:.1} M references/s) through {}, {} bytes ({:.2} a reference)\n",
+        order.out.display(),
+        human_count(o.references),
+        human_count(o.instructions),
+        o.seconds,
+        o.references_per_second / 1e6,
+        o.via.name(),
+        human_count(o.bytes),
+        o.bytes as f64 / o.references.max(1) as f64,
+    );
+    if let Some(limit) = o.limit {
+        text += &format!("coldframe: recording ended by {limit}\n");
+    }
+    if let Some(factor) = o.overhead() {
+        text += &format!("coldframe: {factor:.1} times slower than the program alone\n");
+    }
+    for line in &o.not_recorded {
+        text += &format!("coldframe: {line}\n");
+    }
+    if !o.status.success() && o.limit.is_none() {
+        text += &format!("coldframe: the program ended with {}\n", o.status);
+    }
+    text
+}
+
+fn stats(order: &Recording, o: &Outcome) -> serde_json::Value {
+    json!({
+        "trace": order.out, "via": o.via.name(), "references": o.references, "rows": o.rows, "instructions": o.instructions,
+        "bytes": o.bytes, "seconds": o.seconds, "references_per_second": o.references_per_second, "limit": o.limit,
+        "tasks": o.tasks, "not_recorded": o.not_recorded, "native_seconds": o.native_seconds, "overhead": o.overhead(),
+        "status": o.status.code(),
+    })
+}

@@ -1,0 +1,51 @@
+//! `coldframe replay`: the proof that a journal holds.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coldframe_report::table::human_count;
+use coldframe_trace::journal::{replay, JournalError};
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Give a journal's events and bits to a fresh engine and check that it issues the same commands.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe sim bzip2.parquet --policy clock --ram 64KiB --journal run.journal
+  coldframe replay run.journal
+
+Exit code 1: the engine did something else than the journal says.")]
+pub struct Args {
+    /// The journal.
+    journal: PathBuf,
+    /// How to print it.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let path = args.journal.display();
+    let bytes = std::fs::read(&args.journal)
+        .map_err(|e| Failure::Other { message: format!("{path}: cannot be read: {e}"), code: 5 })?;
+    let replayed = replay(&bytes).map_err(|error| {
+        let code = if matches!(error, JournalError::Differs { .. }) { 1 } else { 3 };
+        Failure::Other { message: format!("{path}: {error}"), code }
+    })?;
+    let text = if args.format == "json" {
+        output::json(&json!({
+            "journal": args.journal, "same": true, "events": replayed.events, "bits": replayed.bits, "commands": replayed.commands,
+        }))
+    } else {
+        format!(
+            "{path}: the same {} commands from {} events and {} bits\n",
+            human_count(replayed.commands),
+            human_count(replayed.events),
+            human_count(replayed.bits)
+        )
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}

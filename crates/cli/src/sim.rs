@@ -1,0 +1,295 @@
+//! `coldframe sim`: what a trace would cost with less RAM.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use coldframe_report::experiment::{run as simulate, run_with_journal};
+use coldframe_report::plot::{Plot, Series};
+use coldframe_report::table::{human_count, results as table};
+use coldframe_report::{ReportError, RunResult, Settings, Sweep};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Line;
+
+/// RAM sizes when none is given, in percent of the trace's footprint.
+const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
+
+/// Simulate demand paging of a trace with some RAM, policy and handler.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe sim bzip2.parquet --ram 10%,25%,50% --policy clock,sieve,lru,opt --plot
+  coldframe sim chess.parquet --system swl --ram 64KiB,128KiB --policy clock --policy pa-clock:budget=13
+  coldframe sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
+
+Lists make a sweep: policy outermost, then handler, then frames; the trace is decoded once. `coldframe policies` lists
+names and parameters, `coldframe devices` the devices.")]
+pub struct Args {
+    /// The trace (Parquet; see `coldframe import` and `coldframe record`).
+    trace: PathBuf,
+    /// A paper's system, whose defaults apply; may repeat.
+    #[arg(long, value_name = "NAME")]
+    system: Vec<String>,
+    /// Policy or oracle with its parameters; may repeat. A comma list of plain names is a list, too.
+    #[arg(long, value_name = "NAME[:key=value,...]")]
+    policy: Vec<String>,
+    /// sequential or parallel; may repeat.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    handler: Vec<String>,
+    /// RAM: sizes such as 64KiB, or percentages of the footprint.
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    ram: Vec<String>,
+    /// RAM in frames.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    frames: Vec<u64>,
+    /// Page size.
+    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    page: Vec<String>,
+    /// References looked at: I, D or ID.
+    #[arg(long, value_parser = ["I", "D", "ID"])]
+    stream: Option<String>,
+    /// Device: a shipped sheet's name, or the path of a sheet.
+    #[arg(long, value_name = "SHEET", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Front end: none or swl.
+    #[arg(long, value_name = "NAME")]
+    front_end: Option<String>,
+    /// Any setting by its path, as in the configuration file; may repeat.
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Configuration file.
+    #[arg(short, value_name = "CONFIG.toml")]
+    config: Option<PathBuf>,
+    /// How to print the results.
+    #[arg(long, value_parser = ["table", "json", "csv"])]
+    format: Option<String>,
+    /// Write the results to a file; its suffix (json, csv, svg, txt) decides the format unless --format does.
+    #[arg(short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Draw miss ratio and fault latency against RAM below the table.
+    #[arg(long)]
+    plot: bool,
+    /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+}
+
+pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let all = settings(&args)?;
+    let mut line = Line::new(quiet);
+    let mut progress = |p: coldframe_report::Progress| {
+        line.show(p.rows, Some(p.rows_total), &format!("{} rows", human_count(p.rows)));
+    };
+    let results = match &args.journal {
+        None => simulate(&args.trace, &all, &mut progress)?,
+        Some(path) => vec![with_journal(&args.trace, &all, path, &mut progress)?],
+    };
+    drop(line);
+    let format = format(&args)?;
+    let text = match format {
+        "json" => json(&args, &results),
+        "csv" => csv(&results),
+        "svg" => latency_plot(&results).svg(),
+        _ => words(&args, &results),
+    };
+    output::write(args.output.as_deref(), &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
+    let read = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path);
+        text.map_err(|e| ReportError::Io { path: path.display().to_string(), reason: e.to_string() })
+    };
+    let file = args.config.as_ref().map(read).transpose()?;
+    let name = args.config.as_ref().map(|p| p.display().to_string());
+    let mut base = Settings::read(name.as_deref().zip(file.as_deref()), &args.set)?;
+    if let Some(stream) = &args.stream {
+        base.stream = Some(stream.clone());
+    }
+    if let Some(front_end) = &args.front_end {
+        base.front_end.name = Some(front_end.clone());
+    }
+    if !args.ram.is_empty() || !args.frames.is_empty() {
+        (base.ram, base.frames) = (None, None);
+    }
+    let mut sweep = Sweep {
+        systems: args.system.clone(),
+        pages: args.page.clone(),
+        devices: args.device.clone(),
+        policies: args.policy.iter().flat_map(|text| policies(text)).collect(),
+        handlers: args.handler.clone(),
+        rams: args.ram.clone(),
+        frames: args.frames.clone(),
+    };
+    if sweep.rams.is_empty() && sweep.frames.is_empty() && base.ram.is_none() && base.frames.is_none() {
+        sweep.rams = SIZES_DEFAULT.map(Into::into).to_vec();
+    }
+    Ok(sweep.expand(&base)?)
+}
+
+/// `a,b:k=v,k=v,c` is three policies: a part with `=` but without `:` before it belongs to the policy before.
+fn policies(text: &str) -> Vec<String> {
+    let mut out: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let continues = part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));
+        match out.last_mut() {
+            Some(last) if continues => *last = format!("{last},{part}"),
+            _ => out.push(part.to_string()),
+        }
+    }
+    out
+}
+
+fn with_journal(
+    trace: &Path,
+    all: &[Settings],
+    path: &Path,
+    progress: &mut dyn FnMut(coldframe_report::Progress),
+) -> Result<RunResult, Failure> {
+    let [settings] = all else {
+        let n = all.len();
+        return Err(Failure::usage(format!("--journal keeps one configuration, but {n} are given; give one policy and one --ram")));
+    };
+    let io = |e: std::io::Error| ReportError::Io { path: path.display().to_string(), reason: e.to_string() };
+    let mut file = BufWriter::new(File::create(path).map_err(io)?);
+    let result = run_with_journal(trace, settings, &mut |bytes| file.write_all(bytes).map_err(io), progress)?;
+    file.flush().map_err(io)?;
+    Ok(result)
+}
+
+fn format(args: &Args) -> Result<&str, Failure> {
+    let suffix = args.output.as_deref().and_then(|p| p.extension()).and_then(|s| s.to_str());
+    match (args.format.as_deref(), args.output.is_some(), suffix) {
+        (Some(format), _, _) => Ok(format),
+        (None, false, _) => Ok("table"),
+        (None, true, Some(suffix @ ("json" | "csv" | "svg"))) => Ok(suffix),
+        (None, true, Some("txt")) => Ok("table"),
+        (None, true, other) => {
+            let other = other.unwrap_or("none");
+            Err(Failure::usage(format!("-o: the suffix `{other}` names no format; give json, csv, svg or txt, or --format")))
+        }
+    }
+}
+
+/// One object for one configuration, an array for a sweep.
+fn json(args: &Args, results: &[RunResult]) -> String {
+    let lists = [args.policy.len(), args.ram.len(), args.frames.len(), args.handler.len(), args.page.len(), args.device.len()];
+    let swept = results.len() > 1 || lists.iter().any(|n| *n > 1);
+    match results {
+        [one] if !swept => output::json(&one.json()),
+        all => output::json(&Value::Array(all.iter().map(RunResult::json).collect())),
+    }
+}
+
+fn csv(results: &[RunResult]) -> String {
+    let mut out = String::from(
+        "policy,handler,ram_bytes,frames,page_bytes,references,instructions,true_faults,false_faults,evictions,dirty_evictions,walk_sum,walk_max,\
+         forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps\n",
+    );
+    for r in results {
+        let value = r.json();
+        let at = |path: &str| value.pointer(path).map(Value::to_string).unwrap_or_default();
+        out += &format!(
+            "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+            r.policy,
+            r.handler,
+            r.ram().0,
+            r.frames,
+            r.page.0,
+            r.references(),
+            r.front_end.instructions,
+            r.true_faults(),
+            at("/counts/false_faults"),
+            at("/counts/evictions"),
+            at("/counts/dirty_evictions"),
+            at("/counts/walk_sum"),
+            at("/counts/walk_max"),
+            at("/counts/forced_evictions"),
+            r.miss_ratio(),
+            at("/time_ps/paging"),
+            at("/fault_latency_ps/true/mean"),
+            at("/fault_latency_ps/true/max"),
+        );
+    }
+    out
+}
+
+fn words(args: &Args, results: &[RunResult]) -> String {
+    let first = &results[0];
+    let mut out = format!(
+        "{}: {} {}, {} pages of {} touched, {}\n",
+        args.trace.display(),
+        human_count(if first.has_icache { first.front_end.instructions } else { first.references() }),
+        if first.has_icache { "instructions" } else { "page references" },
+        human_count(first.pages as u64),
+        coldframe_device::quantity::show_bytes(first.page),
+        first.trace.fidelity,
+    );
+    if first.has_icache {
+        let f = first.front_end;
+        out += &format!(
+            "instruction cache: {} look-ups, {} misses (hit ratio {:.6}); miss ratio below is page misses per instruction\n",
+            human_count(f.icache_lookups),
+            human_count(f.icache_misses),
+            1.0 - f.icache_misses as f64 / f.icache_lookups.max(1) as f64
+        );
+    }
+    out += &format!("{}\n", table(results));
+    if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
+        out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
+    }
+    if args.plot {
+        out += &format!("\n{}\n{}", miss_plot(results).text(64, 17), latency_plot(results).text(64, 17));
+    }
+    out
+}
+
+fn series(results: &[RunResult], value: impl Fn(&RunResult) -> Option<f64>) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
+    for r in results {
+        let Some(y) = value(r) else { continue };
+        let name = format!("{} {}", r.policy, r.handler);
+        let point = (r.ram().0 as f64 / 1024.0, y);
+        match all.iter_mut().find(|s| s.name == name) {
+            Some(series) => series.points.push(point),
+            None => all.push(Series { name, points: vec![point] }),
+        }
+    }
+    all
+}
+
+fn miss_plot(results: &[RunResult]) -> Plot {
+    Plot {
+        title: "Miss ratio by RAM".into(),
+        x: "RAM, KiB".into(),
+        y: "miss ratio".into(),
+        series: series(results, |r| Some(r.miss_ratio())),
+        log_x: true,
+        log_y: true,
+    }
+}
+
+fn latency_plot(results: &[RunResult]) -> Plot {
+    Plot {
+        title: "Mean latency of a true fault by RAM".into(),
+        x: "RAM, KiB".into(),
+        y: "us".into(),
+        series: series(results, |r| Some(r.lane()?.true_latency.mean()?.0 as f64 / 1e6)),
+        log_x: true,
+        log_y: false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_comma_separates_policies_unless_it_separates_their_parameters() {
+        let all = super::policies("clock,pa-fifo-sc:valid=16,max-downgrades=4,lru,pa-clock:budget=13");
+        assert_eq!(all, ["clock", "pa-fifo-sc:valid=16,max-downgrades=4", "lru", "pa-clock:budget=13"]);
+    }
+}

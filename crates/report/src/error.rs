@@ -1,0 +1,86 @@
+//! What can go wrong between a name and a result.
+
+use coldframe_core::policy::PolicyError;
+use coldframe_device::quantity::QuantityError;
+use coldframe_device::SheetError;
+use coldframe_sim::RunError;
+use coldframe_trace::TraceError;
+
+/// Why there is no result.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A setting cannot be, with the remedy.
+    #[error("setting `{field}`: {reason}")]
+    Setting {
+        /// The setting, `table.key`.
+        field: String,
+        /// What is wrong and what may be written.
+        reason: String,
+    },
+    /// A configuration file or `--set` cannot be read.
+    #[error("{origin}: {reason}")]
+    Config {
+        /// The file, or the `--set` argument.
+        origin: String,
+        /// Line, column, field and why.
+        reason: String,
+    },
+    /// A policy cannot be had.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A device cannot be had.
+    #[error(transparent)]
+    Sheet(#[from] SheetError),
+    /// The simulator cannot do it.
+    #[error(transparent)]
+    Run(#[from] RunError),
+    /// The trace cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// The trace does not hold what is asked of it.
+    #[error("{path}: {reason}")]
+    Unfit {
+        /// The trace.
+        path: String,
+        /// What it lacks, and the remedy.
+        reason: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{path}: {reason}")]
+    Io {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl ReportError {
+    /// A setting that cannot be.
+    pub fn setting(field: impl Into<String>, reason: impl Into<String>) -> ReportError {
+        ReportError::Setting { field: field.into(), reason: reason.into() }
+    }
+
+    /// A quantity that cannot be read.
+    pub fn quantity(field: &str, error: QuantityError) -> ReportError {
+        ReportError::setting(field, error.to_string())
+    }
+
+    /// The exit code: 2 usage or configuration, 3 bad input data, 5 I/O.
+    pub fn code(&self) -> u8 {
+        match self {
+            ReportError::Setting { .. } | ReportError::Config { .. } | ReportError::Policy(_) => 2,
+            ReportError::Sheet(SheetError::Io { .. }) | ReportError::Io { .. } => 5,
+            ReportError::Sheet(_) => 2,
+            ReportError::Run(RunError::TooManyPages { .. }) | ReportError::Unfit { .. } => 3,
+            ReportError::Run(RunError::Lane(_)) => 2,
+            ReportError::Trace(error) => error.code(),
+        }
+    }
+}
+
+/// ` Did you mean ...?` if one of the names is near.
+pub fn nearest(name: &str, names: impl Iterator<Item = &'static str>) -> String {
+    let near = names.map(|n| (strsim::damerau_levenshtein(name, n), n)).min();
+    near.filter(|(d, n)| *d <= n.len().div_ceil(3)).map(|(_, n)| format!("; did you mean `{n}`?")).unwrap_or_default()
+}

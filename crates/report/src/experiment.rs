@@ -1,0 +1,277 @@
+//! Runs configurations over a trace: the trace is decoded once for all that can share a front end, block by block.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::time::Instant;
+
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::Bytes;
+use coldframe_sim::oracle::OracleSpec;
+use coldframe_sim::{Run, Stream};
+use coldframe_trace::journal::{Head, Journal};
+use coldframe_trace::{Block, Fidelity, Provenance, Reader, Wanted};
+use sha2::{Digest, Sha256};
+
+use crate::error::ReportError;
+use crate::plan::{resolve, Engine, FrontKey, Plan};
+use crate::result::{Found, RunResult, TraceFacts};
+use crate::settings::Settings;
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// Rows of the trace gone through.
+    pub rows: u64,
+    /// Rows of the trace.
+    pub rows_total: u64,
+}
+
+/// A share of a sweep: all configurations behind one front end.
+struct Share {
+    front: FrontKey,
+    run: Run,
+    /// Which configuration each lane is.
+    lanes: Vec<usize>,
+    /// Which configurations each oracle answers.
+    oracles: Vec<(&'static OracleSpec, Vec<usize>)>,
+    done: bool,
+}
+
+/// Runs every configuration over the trace and returns the results in their order.
+///
+/// # Errors
+/// Settings that do not resolve, a trace that cannot be read or does not hold what is asked of it.
+pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ReportError> {
+    simulate(path, all, None, progress)
+}
+
+/// Runs one configuration and hands its journal to `sink`, piece by piece.
+///
+/// # Errors
+/// As [`run`]; an oracle has no journal.
+pub fn run_with_journal(
+    path: &Path,
+    settings: &Settings,
+    sink: &mut dyn FnMut(&[u8]) -> Result<(), ReportError>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RunResult, ReportError> {
+    let mut results = simulate(path, std::slice::from_ref(settings), Some(sink), progress)?;
+    Ok(results.remove(0))
+}
+
+type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
+
+fn simulate(
+    path: &Path,
+    all: &[Settings],
+    mut journal: Option<Sink<'_>>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<RunResult>, ReportError> {
+    let began = Instant::now();
+    let mut reader = Reader::open(path)?;
+    let trace = reader.provenance().clone();
+    let mut footprints: Vec<(u32, Stream, usize)> = Vec::new();
+    let mut footprint = |front: &FrontKey| {
+        let known = footprints.iter().find(|(shift, stream, _)| (*shift, *stream) == (front.page_shift, front.stream));
+        match known {
+            Some((_, _, pages)) => Ok(*pages),
+            None => {
+                let pages = pages_touched(path, front)?;
+                footprints.push((front.page_shift, front.stream, pages));
+                Ok(pages)
+            }
+        }
+    };
+    let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
+    check_fidelity(path, &trace, &plans)?;
+    let mut shares = shares(&plans, &trace)?;
+    if journal.is_some() {
+        start_journal(&plans, &mut shares, &trace)?;
+    }
+    let mut block = Block::new();
+    let mut at = 0u64;
+    while !shares.iter().all(|share| share.done) {
+        let rows = reader.read(&mut block, wanted(&trace, &reader))? as u64;
+        if rows == 0 {
+            break;
+        }
+        for share in shares.iter_mut().filter(|share| !share.done && share.front.skip < at + rows) {
+            let from = share.front.skip.saturating_sub(at) as usize;
+            share.done = !share.run.feed(&block, from)?;
+        }
+        if let Some(sink) = &mut journal {
+            drain_journal(&mut shares, sink)?;
+        }
+        at += rows;
+        progress(Progress { rows: at, rows_total: reader.rows() });
+    }
+    let facts = facts(path, &trace)?;
+    let mut results = collect(&plans, &mut shares, &facts);
+    if results.iter().any(|r| r.references() == 0) {
+        let reason = "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
+        return Err(ReportError::Unfit { path: facts.path, reason: reason.into() });
+    }
+    let seconds = began.elapsed().as_secs_f64();
+    results.iter_mut().for_each(|result| result.host_seconds = seconds);
+    Ok(results)
+}
+
+/// Columns that the file has and the simulator needs.
+fn wanted(trace: &Provenance, reader: &Reader) -> Wanted {
+    let _ = trace;
+    let columns = reader.columns();
+    Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS }
+}
+
+/// Pages that the trace touches, for RAM given in percent.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError> {
+    let mut reader = Reader::open(path)?;
+    let trace = reader.provenance().clone();
+    let plain = FrontKey { reading: None, paged: None, skip: 0, accesses: None, ..front.clone() };
+    let mut front_end = plain.build(&trace);
+    let (mut block, mut out) = (Block::new(), Vec::new());
+    let wanted = wanted(&trace, &reader);
+    while reader.read(&mut block, wanted)? > 0 {
+        out.clear();
+        front_end.filter(&block, 0, &mut out);
+    }
+    Ok(front_end.numbering().count())
+}
+
+fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
+    let unfit = |reason: &str| Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
+    let exact = trace.fidelity == Fidelity::ExactReferences;
+    if !exact && plans.iter().any(|plan| plan.front.reading.is_some()) {
+        return unfit("the front end swl needs every instruction fetch, but the trace is reduced; record it with --level exact");
+    }
+    let oracle = plans.iter().any(|plan| matches!(plan.engine, Engine::Oracle(_)));
+    if oracle && matches!(trace.fidelity, Fidelity::Sampled | Fidelity::Faults) {
+        return unfit("an oracle needs every reference, but the trace holds samples or faults only; record it anew");
+    }
+    Ok(())
+}
+
+fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError> {
+    let mut shares: Vec<Share> = Vec::new();
+    for plan in plans {
+        if !shares.iter().any(|share| share.front == plan.front) {
+            let front = plan.front.clone();
+            let run = Run::new(front.build(trace), front.idle, front.pages_max(trace));
+            shares.push(Share { front, run, lanes: Vec::new(), oracles: Vec::new(), done: false });
+        }
+    }
+    for share in &mut shares {
+        let mut configs = Vec::new();
+        for (i, plan) in plans.iter().enumerate().filter(|(_, plan)| plan.front == share.front) {
+            match &plan.engine {
+                Engine::Lane(config) => {
+                    configs.push((**config).clone());
+                    share.lanes.push(i);
+                }
+                Engine::Oracle(spec) => match share.oracles.iter_mut().find(|(s, _)| s.name == spec.name) {
+                    Some((_, plans)) => plans.push(i),
+                    None => share.oracles.push((spec, vec![i])),
+                },
+            }
+        }
+        share.run.add_lanes(&configs)?;
+        for (spec, members) in &share.oracles {
+            let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
+            share.run.add_oracle(spec, &frames);
+        }
+    }
+    Ok(shares)
+}
+
+fn start_journal(plans: &[Plan], shares: &mut [Share], trace: &Provenance) -> Result<(), ReportError> {
+    let Engine::Lane(config) = &plans[0].engine else {
+        return Err(ReportError::setting("journal", "an oracle decides nothing and has no journal; give a policy"));
+    };
+    let pages = plans[0].front.pages_max(trace).max(1);
+    let head = Head {
+        policy: config.policy.to_string(),
+        handler: config.handler.name.into(),
+        config: coldframe_core::Config { frames: config.frames, pages, tasks: 1, caps: config.caps },
+    };
+    let lane = shares[0].run.lanes_mut().next().expect("the plan is a lane");
+    lane.keep_journal(Journal::new(&head));
+    Ok(())
+}
+
+fn drain_journal(shares: &mut [Share], sink: &mut Sink<'_>) -> Result<(), ReportError> {
+    for lane in shares.iter_mut().flat_map(|share| share.run.lanes_mut()) {
+        if let Some(mut journal) = lane.take_journal() {
+            sink(&journal.drain())?;
+            lane.keep_journal(journal);
+        }
+    }
+    Ok(())
+}
+
+fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunResult> {
+    let mut found: Vec<Option<Found>> = vec![None; plans.len()];
+    for share in shares.iter_mut() {
+        for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
+            found[*i] = Some(Found::Lane(Box::new(result)));
+        }
+        let answers = share.run.oracle_results();
+        for ((_, members), counts) in share.oracles.iter().zip(answers) {
+            members.iter().zip(counts).for_each(|(i, counts)| found[*i] = Some(Found::Oracle(counts)));
+        }
+    }
+    let result = |(plan, found): (&Plan, Option<Found>)| {
+        let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
+        RunResult {
+            trace: facts.clone(),
+            pages: share.run.pages_touched(),
+            policy: plan.config["policy"].as_str().unwrap_or_default().into(),
+            handler: plan.config["handler"].as_str().unwrap_or_default().into(),
+            config: plan.config.clone(),
+            frames: plan.frames,
+            page: Bytes(1 << plan.front.page_shift),
+            front_end: *share.run.front_end(),
+            has_icache: plan.front.reading.is_some(),
+            idle: share.run.idle(),
+            found: found.expect("each plan has been run"),
+            host_seconds: 0.0,
+        }
+    };
+    plans.iter().zip(found).map(result).collect()
+}
+
+fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {
+    Ok(TraceFacts {
+        path: path.display().to_string(),
+        sha256: sha256(path)?,
+        fidelity: serde_json::to_value(trace.fidelity).ok().and_then(|v| v.as_str().map(Into::into)).unwrap_or_default(),
+        references: trace.references,
+        instructions: trace.instructions,
+    })
+}
+
+/// The hash of a file, in hex.
+///
+/// # Errors
+/// It cannot be read.
+pub fn sha256(path: &Path) -> Result<String, ReportError> {
+    let io = |e: std::io::Error| ReportError::Io { path: path.display().to_string(), reason: e.to_string() };
+    let mut file = File::open(path).map_err(io)?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).map_err(io)? {
+            0 => break,
+            n => hash.update(&buffer[..n]),
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Names of policies that the engine can drive with default parameters; for a first look at a trace.
+pub fn default_policies() -> Vec<String> {
+    let texts = coldframe_core::policy::ALL.iter().map(|spec| spec.name);
+    texts.filter(|name| PolicyChoice::parse(name).is_ok()).map(Into::into).collect()
+}

@@ -1,0 +1,22 @@
+//! # coldframe-report: from names to results
+//!
+//! [`settings`] are what a user writes (`-c config.toml`, `--set`, flags); [`experiment`] turns them and a trace into simulator runs and
+//! results; [`table`] and [`plot`] show results to a person; [`papers`] puts a paper's printed figures beside ours.
+//!
+//! The command line and the Python package both call this and decide nothing themselves.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+pub mod error;
+pub mod experiment;
+pub mod papers;
+pub mod plan;
+pub mod plot;
+pub mod result;
+pub mod settings;
+pub mod table;
+
+pub use error::ReportError;
+pub use experiment::{run, Progress};
+pub use result::RunResult;
+pub use settings::{Settings, Sweep};

@@ -1,0 +1,74 @@
+//! The papers' printed figures beside ours.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::error::ReportError;
+
+pub mod swl;
+
+/// Whether a printed figure is reached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reached {
+    /// Within the stated tolerance.
+    Yes,
+    /// Not; the note says why.
+    No,
+    /// The input is not the paper's, so that the shape is compared: it holds.
+    Shape,
+}
+
+impl Serialize for Reached {
+    fn serialize<S: serde::Serializer>(&self, s: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Reached::Yes => s.serialize_bool(true),
+            Reached::No => s.serialize_bool(false),
+            Reached::Shape => s.serialize_str("shape"),
+        }
+    }
+}
+
+/// One printed figure and ours.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// The paper's name.
+    pub paper: &'static str,
+    /// `table 4`, `figure 7`, ...
+    pub item: String,
+    /// Which value of it.
+    pub row: String,
+    /// As printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paper_value: Option<f64>,
+    /// Ours.
+    pub our_value: f64,
+    /// Unit of both.
+    pub unit: &'static str,
+    /// Ours less the paper's, in percent of the paper's; absent where the paper prints none, or a percentage near zero.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deviation_percent: Option<f64>,
+    /// Whether it is reached.
+    pub reached: Reached,
+    /// How it was found, and why it differs.
+    pub note: String,
+}
+
+/// All rows of a paper. `traces` is the folder with the shipped traces.
+///
+/// # Errors
+/// No such paper, or a trace cannot be read.
+pub fn rows(
+    paper: &str,
+    traces: &Path,
+    progress: &mut dyn FnMut(&str),
+) -> Result<Vec<Row>, ReportError> {
+    match paper {
+        "swl" => swl::rows(traces, progress),
+        "all" => swl::rows(traces, progress),
+        "ddb" | "sap" | "drswap" | "lobi" => {
+            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there is swl")))
+        }
+        other => Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, all"))),
+    }
+}

@@ -1,0 +1,260 @@
+//! What a user can set, in the words of the command line. Read from `-c config.toml`, overridden by `--set key.path=value`, then by flags.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::ReportError;
+
+/// Settings of one configuration. What is not given comes from the system, or from the defaults of none.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// A paper's system, whose defaults apply.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub system: Option<String>,
+    /// `name:key=value,...`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// Handler.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub handler: Option<String>,
+    /// RAM: a size, or a percentage of the trace's footprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ram: Option<String>,
+    /// Frames, instead of `ram`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub frames: Option<u64>,
+    /// Page size.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page: Option<String>,
+    /// `I`, `D` or `ID`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stream: Option<String>,
+    /// Device: a shipped sheet, or the path of one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Front end.
+    #[serde(default)]
+    pub front_end: FrontEnd,
+    /// What the machine can do.
+    #[serde(default)]
+    pub machine: Machine,
+    /// Times that override platform and sheet.
+    #[serde(default)]
+    pub time: Time,
+    /// Which part of the trace.
+    #[serde(default)]
+    pub limit: Limit,
+}
+
+/// `front_end.*`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FrontEnd {
+    /// `none` or `swl`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// `A`, `C` or `D`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reading: Option<String>,
+    /// `0x400000-0x4d2000,...`: address ranges that are demand paged.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paged: Option<String>,
+    /// Time of an instruction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instruction: Option<String>,
+    /// Time of an instruction cache miss.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icache_miss: Option<String>,
+    /// Time of a page reference, for the front end `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference: Option<String>,
+}
+
+/// `machine.*`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// The hardware has reference bits (default true); otherwise they are emulated by unmapping.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reference_bit: Option<bool>,
+    /// The hardware has dirty bits (default true); otherwise clean pages are mapped read-only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dirty_bit: Option<bool>,
+}
+
+/// `time.*`: the stages' prices, each a time with its unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Time {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pre_process: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub get_freeframe: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub walk_step: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delayed_downgrade: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub load_stopover: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trans_host_mem: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_mmu: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub post_process: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub false_fault_reference: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub false_fault_rest: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+}
+
+/// `limit.*`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Limit {
+    /// Trace rows skipped at the start.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub skip: Option<u64>,
+    /// Stop after so many memory accesses below the front end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accesses: Option<u64>,
+}
+
+impl Settings {
+    /// Settings from a configuration file's text, then from `key.path=value` texts.
+    ///
+    /// # Errors
+    /// Not TOML, an unknown key, a value of the wrong type; with file, line and field.
+    pub fn read(config: Option<(&str, &str)>, sets: &[String]) -> Result<Settings, ReportError> {
+        let mut table = toml::Table::new();
+        if let Some((origin, text)) = config {
+            let bad = |reason: String| ReportError::Config { origin: origin.into(), reason };
+            // Once for the message with line and column, once as the table that `--set` changes.
+            toml::from_str::<Settings>(text).map_err(|e| bad(e.to_string()))?;
+            table = toml::from_str(text).map_err(|e| bad(e.to_string()))?;
+        }
+        for set in sets {
+            let bad = |reason: String| ReportError::Config { origin: format!("--set {set}"), reason };
+            let (path, value) =
+                set.split_once('=').ok_or_else(|| bad("is not key.path=value, such as limit.skip=1000".into()))?;
+            insert(&mut table, path, value).map_err(bad)?;
+            toml::Value::Table(table.clone()).try_into::<Settings>().map_err(|e| bad(e.to_string()))?;
+        }
+        let value = toml::Value::Table(table);
+        value.try_into().map_err(|e| ReportError::Config { origin: "settings".into(), reason: e.to_string() })
+    }
+}
+
+/// A number or a truth value as itself, all else as text.
+fn insert(table: &mut toml::Table, path: &str, value: &str) -> Result<(), String> {
+    let value = match (value.parse::<i64>(), value) {
+        (Ok(number), _) => toml::Value::Integer(number),
+        (_, "true") => toml::Value::Boolean(true),
+        (_, "false") => toml::Value::Boolean(false),
+        (_, text) => toml::Value::String(text.into()),
+    };
+    let mut keys: Vec<&str> = path.split('.').collect();
+    let last = keys.pop().filter(|k| !k.is_empty()).ok_or("there is no key before the `=`")?;
+    let mut at = table;
+    for key in keys {
+        let next = at.entry(key).or_insert_with(|| toml::Table::new().into());
+        at = next.as_table_mut().ok_or_else(|| format!("`{key}` is a value, not a table"))?;
+    }
+    at.insert(last.into(), value);
+    Ok(())
+}
+
+/// Lists of what a run varies; an empty list means the settings' own value. Outermost first: system, page, device, policy, handler,
+/// frames.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct Sweep {
+    pub systems: Vec<String>,
+    pub pages: Vec<String>,
+    pub devices: Vec<String>,
+    pub policies: Vec<String>,
+    pub handlers: Vec<String>,
+    pub rams: Vec<String>,
+    pub frames: Vec<u64>,
+}
+
+impl Sweep {
+    /// The settings of every combination, in order.
+    ///
+    /// # Errors
+    /// Both RAM and frames are given.
+    pub fn expand(&self, base: &Settings) -> Result<Vec<Settings>, ReportError> {
+        if !self.rams.is_empty() && !self.frames.is_empty() {
+            return Err(ReportError::setting("ram", "give --ram or --frames, not both: they mean the same thing"));
+        }
+        let mut all = vec![base.clone()];
+        let mut vary = |values: &[String], set: fn(&mut Settings, &str)| {
+            if !values.is_empty() {
+                let with = |one: Settings| {
+                    values.iter().map(move |value| {
+                        let mut one = one.clone();
+                        set(&mut one, value);
+                        one
+                    })
+                };
+                all = std::mem::take(&mut all).into_iter().flat_map(with).collect();
+            }
+        };
+        vary(&self.systems, |s, v| s.system = Some(v.into()));
+        vary(&self.pages, |s, v| s.page = Some(v.into()));
+        vary(&self.devices, |s, v| s.device = Some(v.into()));
+        vary(&self.policies, |s, v| s.policy = Some(v.into()));
+        vary(&self.handlers, |s, v| s.handler = Some(v.into()));
+        vary(&self.rams, |s, v| (s.ram, s.frames) = (Some(v.into()), None));
+        let frames: Vec<String> = self.frames.iter().map(ToString::to_string).collect();
+        vary(&frames, |s, v| (s.ram, s.frames) = (None, v.parse().ok()));
+        Ok(all)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn set_overrides_the_file_and_a_bad_key_is_named() {
+        let file = "policy = \"fifo\"\n[limit]\nskip = 3\n";
+        let sets = ["limit.skip=7".to_string(), "front_end.reading=C".to_string()];
+        let settings = Settings::read(Some(("c.toml", file)), &sets).unwrap();
+        assert_eq!(settings.limit.skip, Some(7));
+        assert_eq!(settings.front_end.reading.as_deref(), Some("C"));
+        assert_eq!(settings.policy.as_deref(), Some("fifo"));
+        for (file, sets, said) in [
+            ("polcy = \"fifo\"", vec![], "polcy"),
+            ("policy = 3", vec![], "line 1"),
+            ("[limit]\nskip = -1", vec![], "line 2"),
+            ("policy = ", vec![], "c.toml"),
+            ("", vec!["limit.skp=7"], "skp"),
+            ("", vec!["limit.skip=x"], "--set limit.skip=x"),
+            ("", vec!["limit"], "key.path=value"),
+            ("policy = \"fifo\"", vec!["policy.x=1"], "is a value"),
+            ("", vec!["=1"], "no key"),
+        ] {
+            let sets: Vec<String> = sets.into_iter().map(Into::into).collect();
+            let error = Settings::read(Some(("c.toml", file)), &sets).unwrap_err();
+            assert!(error.to_string().contains(said), "{file} {sets:?}: {error}");
+            assert_eq!(error.code(), 2);
+        }
+    }
+
+    #[test]
+    fn a_sweep_has_the_policy_outermost_and_frames_innermost() {
+        let sweep = Sweep {
+            policies: vec!["fifo".into(), "clock".into()],
+            handlers: vec!["sequential".into()],
+            frames: vec![1, 2],
+            ..Sweep::default()
+        };
+        let all = sweep.expand(&Settings::default()).unwrap();
+        let shown: Vec<_> = all.iter().map(|s| (s.policy.as_deref().unwrap(), s.frames.unwrap())).collect();
+        assert_eq!(shown, [("fifo", 1), ("fifo", 2), ("clock", 1), ("clock", 2)]);
+    }
+}
