@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod completions;
+mod cut;
 mod devices;
 mod failure;
 mod import;
@@ -45,6 +46,7 @@ struct Cli {
 enum Verb {
     Import(import::Args),
     Info(info::Args),
+    Cut(cut::Args),
     Record(record::Args),
     Sim(Box<sim::Args>),
     Replay(replay::Args),
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Import(args) => import::run(args, quiet),
         Verb::Info(args) => info::run(args),
+        Verb::Cut(args) => cut::run(args),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Replay(args) => replay::run(args),

@@ -253,7 +253,7 @@ fn series(results: &[RunResult], value: impl Fn(&RunResult) -> Option<f64>) -> V
     let mut all: Vec<Series> = Vec::new();
     for r in results {
         let Some(y) = value(r) else { continue };
-        let name = format!("{} {}", r.policy, r.handler);
+        let name = format!("{}, {}", r.policy, if r.handler.is_empty() { "oracle" } else { &r.handler });
         let point = (r.ram().0 as f64 / 1024.0, y);
         match all.iter_mut().find(|s| s.name == name) {
             Some(series) => series.points.push(point),

@@ -17,13 +17,27 @@ use crate::ids::FrameId;
 use crate::units::Walk;
 
 pub mod clock;
+pub mod clock_pro;
 pub mod fifo;
 pub mod fifo_sc;
+pub mod generations;
+pub mod s3_fifo;
+pub mod sieve;
 pub mod two_handed_clock;
 
 /// Every policy that the engine can drive, in the order in which help shows them.
-pub const ALL: &[&PolicySpec] =
-    &[&fifo::SPEC, &clock::SPEC, &two_handed_clock::SPEC, &clock::PA_SPEC, &fifo_sc::SPEC, &fifo_sc::PA_SPEC];
+pub const ALL: &[&PolicySpec] = &[
+    &fifo::SPEC,
+    &clock::SPEC,
+    &two_handed_clock::SPEC,
+    &clock::PA_SPEC,
+    &fifo_sc::SPEC,
+    &fifo_sc::PA_SPEC,
+    &sieve::SPEC,
+    &s3_fifo::SPEC,
+    &clock_pro::SPEC,
+    &generations::SPEC,
+];
 
 /// A victim and what it took to find it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -291,6 +305,17 @@ impl PolicyChoice {
     }
 }
 
+impl PolicyChoice {
+    /// As [`fmt::Display`], without the values that are the default.
+    pub fn short(&self) -> String {
+        let Arguments { params, values, .. } = &self.arguments;
+        let given = params.iter().zip(values).filter(|(param, value)| param.default() != Some(**value));
+        let parts: Vec<String> = given.map(|(param, value)| alloc::format!("{}={value}", param.name)).collect();
+        let colon = if parts.is_empty() { "" } else { ":" };
+        alloc::format!("{}{colon}{}", self.spec.name, parts.join(","))
+    }
+}
+
 impl fmt::Display for PolicyChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.spec.name, self.arguments)
@@ -437,6 +462,7 @@ mod tests {
             let printed = choice.to_string();
             assert_eq!(PolicyChoice::parse(&printed).unwrap().to_string(), printed);
             assert!(printed.starts_with(text), "{printed}");
+            assert_eq!(choice.short(), text);
         }
     }
 

@@ -4,6 +4,7 @@ mod support;
 
 use coldframe_core::naive::Outcome;
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
+use coldframe_core::{Access, Caps, Event, PageId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
@@ -55,6 +56,102 @@ fn micro_vectors_come_out_to_the_last_miss() {
 #[test]
 fn beladys_anomaly_shows_under_fifo() {
     assert!(faults("fifo", 4, BELADY).0 > faults("fifo", 3, BELADY).0);
+}
+
+/// (page, victim, walk) of every true fault that evicts.
+fn evictions(policy: &str, frames: usize, string: &[u32]) -> Vec<(u32, u64, u64)> {
+    let mut rig = Rig::new(policy, "parallel", frames, 16, HARDWARE);
+    let outcomes = string.iter().map(|&page| (page, rig.reference(page))).collect::<Vec<_>>();
+    outcomes
+        .into_iter()
+        .filter_map(|(page, outcome)| match outcome {
+            Outcome::TrueFault { victim: Some(victim), walk, .. } => Some((page, victim, walk)),
+            _ => None,
+        })
+        .collect()
+}
+
+// The four vectors below were computed on paper from the file heads, before the first run. `*` is a set bit.
+
+/// Queue from old to new, `^` the hand:
+/// ```text
+/// 1 2 3 1   1* 2 3
+/// 4         1* passed, 2 out        1 ^3 4      walk 2
+/// 5         3 out                   1 ^4 5      walk 1
+/// 4         1 ^4* 5
+/// 2         4* passed, 5 out        1 4 2       walk 2; the hand ran over the newest
+/// 6         1 out                   ^4 2 6      walk 1
+/// ```
+#[test]
+fn sieve_by_hand() {
+    let string = [1, 2, 3, 1, 4, 5, 4, 2, 6];
+    assert_eq!(evictions("sieve", 3, &string), [(4, 2, 2), (5, 3, 1), (2, 5, 2), (6, 1, 1)]);
+}
+
+/// 3 frames: small's share is 1 (10 %, at least 1), main's 2, ghosts 2. `+1` is a life.
+/// ```text
+/// 1 2 3 1   small 1* 2 3
+/// 4   1* to main, 2 out           small 3 4   main 1            ghosts 2     walk 2
+/// 2   3 out; 2 was a ghost        small 4     main 1 2          ghosts 3     walk 1
+/// 1                                           main 1* 2
+/// 3   4 out; 3 was a ghost        small -     main 1* 2 3       ghosts 4     walk 1
+/// 5   1* stays with +1, 2 out     small 5     main 3 1+1                     walk 2
+/// 6   5 out                       small 6     main 3 1+1        ghosts 4 5   walk 1
+/// 5   6 out, ghost 4 dropped      small -     main 3 1+1 5      ghosts 6     walk 1
+/// 7   3 out                       small 7     main 1+1 5                     walk 1
+/// 7                               small 7*
+/// 8   7* to main; 1 pays; 5 out   small 8     main 7 1                       walk 3
+/// ```
+#[test]
+fn s3_fifo_by_hand() {
+    let string = [1, 2, 3, 1, 4, 2, 1, 3, 5, 6, 5, 7, 7, 8];
+    let expected = [(4, 2, 2), (2, 3, 1), (3, 4, 1), (5, 2, 2), (6, 5, 1), (5, 6, 1), (7, 3, 1), (8, 5, 3)];
+    assert_eq!(evictions("s3-fifo", 3, &string), expected);
+}
+
+/// 3 frames, m_c 1, so m_h 2. The clock from its oldest page to its head; H hot, c cold, t cold in test, g in test but gone.
+/// ```text
+/// 1 2 3 1   1H* 2H 3t
+/// 4   3 out, in test              1H* 2H 3g 4t                        walk 1
+/// 3   4 out; 3 passes, m_c 2      1H* 2H 4g 3H    (3 hot, m_h 1)      walk 1
+/// 5   HAND_hot: 1 spared, 2 turns cold, test of 4 ends, m_c 1: 3H 1H 2c
+///     HAND_cold: 2 out            3H 1H 5t                            walk 3
+/// 5                               3H 1H 5t*
+/// 2   HAND_cold: 5 passes, m_c 2, m_h 1: 3H 1H 5H; HAND_hot: 3, then 1 turn cold: 5H 3c 1c
+///     HAND_cold: 3 out            5H 1c 2t                            walk 4
+/// 1                               5H 1c* 2t
+/// 4   1 spared, in test again; 2 out, in test: 5H 2g 1t 4t            walk 2
+/// 5                               5H* 2g 1t 4t
+/// 2   1 out, in test; 2 passes, m_c 3, m_h 0: 5H* 1g 4t 2H            walk 1
+/// 6   HAND_hot: 5 spared, tests of 1 and 4 end, m_c 1, m_h 2; 2 turns cold: 4c 5H 2c
+///     HAND_cold: 4 out            5H 2c 6t                            walk 3
+/// ```
+#[test]
+fn clock_pro_by_hand() {
+    let string = [1, 2, 3, 1, 4, 3, 5, 5, 2, 1, 4, 5, 2, 6];
+    let expected = [(4, 3, 1), (3, 4, 1), (5, 2, 3), (2, 3, 4), (4, 2, 2), (2, 1, 1), (6, 4, 3)];
+    assert_eq!(evictions("clock-pro:cold=1", 3, &string), expected);
+}
+
+/// Generations as number[pages]; a loaded page has its bit set. With 3 frames aging runs ahead of need when the youngest has 2 pages.
+/// ```text
+/// 1 2 3   3[1* 2* 3*]
+/// 4   must age: 3 scanned, then again: 3 scanned, 3[1 2 3], youngest is 5
+///     1 out                       3[2 3] 5[4*]                        walk 7
+/// 2                               3[2* 3] 5[4*]
+/// 5   2* to 5: 3[3] 5[4* 2], ages ahead: 3 scanned, youngest is 6
+///     3 out                       5[4 2] 6[5*]                        walk 5
+/// 4                               5[4* 2] 6[5*]
+/// 6   must age: 3 scanned, 4* to 6, youngest is 7: 5[2] 6[5 4]
+///     2 out                       6[5 4] 7[6*]                        walk 4
+/// 5                               6[5* 4] 7[6*]
+/// 1   must age: 3 scanned, 5* to 7, youngest is 8: 6[4] 7[6 5]
+///     4 out                       7[6 5] 8[1*]                        walk 4
+/// ```
+#[test]
+fn generations_by_hand() {
+    let string = [1, 2, 3, 4, 2, 5, 4, 6, 5, 1];
+    assert_eq!(evictions("generations", 3, &string), [(4, 1, 7), (5, 3, 5), (6, 2, 4), (1, 4, 4)]);
 }
 
 /// Some fitting values for every parameter of every policy in the table, so that a new policy is tested from its one line on.
@@ -123,6 +220,47 @@ proptest! {
                 prop_assert!(walk <= budget);
                 prop_assert!(!forced || walk == budget);
             }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    /// Several loads in flight at a time, pages released, with hardware bits and without: `Engine::check` after each event.
+    #[test]
+    fn every_policy_keeps_count_of_its_frames_through_loads_in_flight_and_released_pages(
+        frames in 1usize..9,
+        bare in any::<bool>(),
+        steps in prop::collection::vec((0u32..4, 0u32..12, 0u32..12, 0u32..12), 1..120),
+    ) {
+        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers: 3 };
+        for text in choices(frames) {
+            let mut rig = Rig::new(&text, "parallel", frames, 12, caps);
+            for &(kind, a, b, c) in &steps {
+                if kind == 0 {
+                    rig.engine.handle(Event::Released { page: PageId(a) }, &mut rig.machine);
+                    rig.engine.check();
+                    continue;
+                }
+                for (task, page) in [a, b, c].into_iter().enumerate() {
+                    if rig.machine.read(PageId(page)).is_none() {
+                        rig.fault(task as u32, page, Access::Read);
+                    }
+                }
+                rig.settle();
+            }
+        }
+    }
+
+    /// The bounds that the file heads state, as multiples of the frames, plus 1.
+    #[test]
+    fn no_search_walks_further_than_its_policy_states(frames in 1usize..12, string in prop::collection::vec(0u32..16, 1..300)) {
+        for (policy, times) in [("clock", 1), ("sieve", 1), ("s3-fifo", 5), ("clock-pro", 2), ("generations", 3)] {
+            let mut rig = Rig::new(policy, "parallel", frames, 16, HARDWARE);
+            string.iter().for_each(|&page| _ = rig.reference(page));
+            let (walked, bound) = (rig.engine.counts().walk_max.0, times * frames as u64 + 1);
+            prop_assert!(walked <= bound, "{policy} walked {walked} steps, more than {bound}");
         }
     }
 }

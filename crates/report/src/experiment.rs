@@ -228,7 +228,10 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunR
         RunResult {
             trace: facts.clone(),
             pages: share.run.pages_touched(),
-            policy: plan.config["policy"].as_str().unwrap_or_default().into(),
+            policy: match &plan.engine {
+                Engine::Lane(config) => config.policy.short(),
+                Engine::Oracle(spec) => spec.name.into(),
+            },
             handler: plan.config["handler"].as_str().unwrap_or_default().into(),
             config: plan.config.clone(),
             frames: plan.frames,

@@ -1,7 +1,7 @@
 //! Results as a table for a person.
 
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table};
+use comfy_table::{CellAlignment, Table, TableComponent};
 use coldframe_core::Ps;
 
 use crate::result::RunResult;
@@ -38,6 +38,8 @@ pub fn human_count(n: u64) -> String {
 pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Table {
     let mut table = Table::new();
     table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(headings.to_vec());
+    table.remove_style(TableComponent::HorizontalLines);
+    table.remove_style(TableComponent::MiddleIntersections);
     table.add_rows(rows);
     for i in text..headings.len() {
         if let Some(column) = table.column_mut(i) {

@@ -10,32 +10,34 @@
 //! ```
 //!
 //! Source: Linux 6.x `mm/vmscan.c` (Yu Zhao's multi-gen LRU); names in this file are the kernel's. What is kept:
-//! - a loaded page goes to generation `max_seq` with its bit set (`lru_gen_in_fault` in `folio_add_lru`);
+//! - a loaded page goes to generation `max_seq` with its bit set (`lru_gen_in_fault` in `folio_add_lru`). The bit
+//!   does not matter: the first aging clears it, and a page of the youngest generation stays in it either way. Hence no `insert-bit`;
 //! - the two youngest generations (`MIN_NR_GENS`) are never evicted from. "The first check clears the accessed bit from the initial
-//!   fault; the second check makes sure this page hasn't been used since then", hence two. When no older one holds a page
-//!   (`min_seq + MIN_NR_GENS > max_seq`, `should_run_aging`) **aging** runs: all pages' bits are asked and cleared, pages found touched
-//!   go to generation `max_seq` (`walk_mm`, `folio_update_gen`), and only then `max_seq` grows by 1 (`inc_max_seq`), so that they are
-//!   second youngest after it;
+//!   fault; the second check makes sure this page hasn't been used since then", hence two. Where no older one holds a page
+//!   (`min_seq + MIN_NR_GENS > max_seq`) **aging** must run, and where exactly one does it runs ahead of need, if more than 1/2 of the
+//!   pages are in the youngest generation or fewer than 1/4 in the oldest (`should_run_aging` of Linux 6.1 to 6.12), so that there are
+//!   3 or 4 generations of some size. Without this second rule a scan that aging makes would be followed at once by another;
+//! - aging: all pages' bits are asked and cleared, pages found touched go to generation `max_seq` (`walk_mm`, `folio_update_gen`), and
+//!   only then `max_seq` grows by 1 (`inc_max_seq`), so that they are second youngest after it;
 //! - eviction asks the bit of the oldest page of the oldest generation; a page found touched goes to the youngest generation
 //!   (`lru_gen_look_around`, `sort_folio`), the first untouched one leaves;
 //! - empty old generations are given up (`try_to_inc_min_seq`). At the start `max_seq` is 3 and `min_seq` 0.
 //!
 //! What is left out: tiers and their PID controller (they need file reads through descriptors), one kind of page instead of two,
-//! the neighbours of a touched page, Bloom filters (they save work, not decisions), and aging ahead of need on a heuristic of sizes,
-//! which makes the number of generations 3 at most after the start, though there is room for MAX_NR_GENS = 4. Linux changes a page's
-//! generation number at once and its list when eviction meets it there; we move it at once, to the young end. The aging scan's order
-//! is ours: oldest generation first, within it oldest page first (Linux: by address).
+//! the neighbours of a touched page, and Bloom filters (they save work). Linux looks whether to age once in a batch of victims, we
+//! before each page that eviction examines. Linux changes a page's generation number at once, and its list when eviction meets it
+//! there; we move it at once, to the young end, the oldest page first.
 //!
 //! The walk counts each page that aging scans as well as those that eviction examines. In the worst case one search examines all pages
-//! at eviction, finds them touched, ages twice and evicts: 3 frames + 1 steps.
+//! at eviction, finds them touched, ages twice (then no bit is set any more) and evicts: 3 frames + 1 steps.
 //!
 //! When not to use it: where the search is not hidden and its worst case matters, since a single fault may pay for scanning all of RAM
-//! (once in about as many faults as a generation has pages); and without hardware bits, where each aging unmaps everything.
+//! (about once in as many faults as a generation has pages); and without hardware bits, where each aging unmaps everything.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
-use super::{Policy, PolicySpec, Victim, INSERT_BIT};
+use super::{Policy, PolicySpec, Victim};
 use crate::frames::Residents;
 use crate::ids::FrameId;
 use crate::lists::{Links, List};
@@ -52,10 +54,10 @@ pub const SPEC: PolicySpec = PolicySpec {
     name: "generations",
     summary: "after Linux MGLRU: aging scans all bits into generations, the oldest is evicted from",
     source: "Linux 6.x mm/vmscan.c, multi-gen LRU",
-    params: &[INSERT_BIT],
-    build: |args, frames, _| Ok(Box::new(Generations::new(frames, args.bit("insert-bit")))),
+    params: &[],
+    build: |_, frames, _| Ok(Box::new(Generations::new(frames))),
     #[cfg(feature = "naive")]
-    naive: |args, frames| Box::new(naive::NaiveGenerations::new(frames, args.bit("insert-bit"))),
+    naive: |_, frames| Box::new(naive::NaiveGenerations::new(frames)),
 };
 
 /// The generations, each a list of frames from old to young.
@@ -68,7 +70,6 @@ pub struct Generations {
     seq: Box<[u64]>,
     min_seq: u64,
     max_seq: u64,
-    insert_bit: bool,
 }
 
 fn slot(seq: u64) -> usize {
@@ -77,14 +78,13 @@ fn slot(seq: u64) -> usize {
 
 impl Generations {
     /// For a number of frames.
-    pub fn new(frames: usize, insert_bit: bool) -> Generations {
+    pub fn new(frames: usize) -> Generations {
         Generations {
             lists: [List::new(); MAX_NR_GENS],
             links: Links::new(frames),
             seq: vec![0; frames].into_boxed_slice(),
             min_seq: 0,
             max_seq: MIN_NR_GENS + 1,
-            insert_bit,
         }
     }
 
@@ -97,22 +97,30 @@ impl Generations {
         self.lists[slot(self.seq[frame])].unlink(&mut self.links, frame);
     }
 
-    /// Gives up empty old generations; false: none is left that may be evicted from.
-    fn find_evictable(&mut self) -> bool {
+    /// Gives up empty old generations.
+    fn find_oldest(&mut self) {
         while self.min_seq + MIN_NR_GENS <= self.max_seq && self.lists[slot(self.min_seq)].is_empty() {
             self.min_seq += 1;
         }
-        self.min_seq + MIN_NR_GENS <= self.max_seq
+    }
+
+    /// Whether the oldest generation may not be evicted from, or the next two are too young or the oldest too small to wait longer.
+    fn should_age(&self) -> bool {
+        let size = |seq| self.lists[slot(seq)].len();
+        match self.max_seq - self.min_seq {
+            0..MIN_NR_GENS => true,
+            MIN_NR_GENS => size(self.max_seq) * 2 > self.len() || size(self.min_seq) * 4 < self.len(),
+            _ => false,
+        }
     }
 
     /// Asks all bits, takes touched pages to the youngest generation, opens the next one.
     fn age(&mut self, residents: &mut Residents<'_>) -> Walk {
         let mut walk = Walk::ZERO;
-        for seq in self.min_seq..=self.max_seq {
+        // The youngest first, so that a page that moves there is not scanned again.
+        for seq in core::iter::once(self.max_seq).chain(self.min_seq..self.max_seq) {
             let mut next = self.lists[slot(seq)].head();
             while let Some(frame) = next {
-                // The link must be read before the frame moves. A frame that moves was in an older generation, so it would be seen
-                // again at the end of the youngest, but for the bound.
                 next = self.links.next(frame);
                 walk += Walk(1);
                 if residents.referenced(frame.into(), After::Clear) && seq != self.max_seq {
@@ -131,7 +139,8 @@ impl Policy for Generations {
     fn victim(&mut self, residents: &mut Residents<'_>) -> Victim {
         let mut walk = Walk::ZERO;
         loop {
-            if !self.find_evictable() {
+            self.find_oldest();
+            if self.should_age() {
                 walk += self.age(residents);
                 continue;
             }
@@ -152,11 +161,91 @@ impl Policy for Generations {
         self.leave(frame.index());
     }
 
-    fn insert_bit(&self) -> bool {
-        self.insert_bit
-    }
-
     fn len(&self) -> usize {
         self.lists.iter().map(List::len).sum()
+    }
+}
+
+#[cfg(feature = "naive")]
+mod naive {
+    use crate::naive::{Naive, Outcome};
+    use alloc::vec::Vec;
+
+    struct Page {
+        number: u64,
+        bit: bool,
+        generation: u64,
+        joined: u64,
+    }
+
+    /// No lists and no oldest generation: each page knows its generation and when it joined it.
+    pub struct NaiveGenerations {
+        pages: Vec<Page>,
+        youngest: u64,
+        joins: u64,
+        frames: usize,
+    }
+
+    impl NaiveGenerations {
+        pub fn new(frames: usize) -> NaiveGenerations {
+            NaiveGenerations { pages: Vec::new(), youngest: 3, joins: 0, frames }
+        }
+
+        fn join(&mut self, number: u64, bit: bool) {
+            self.joins += 1;
+            self.pages.push(Page { number, bit, generation: self.youngest, joined: self.joins });
+        }
+
+        fn age(&mut self) {
+            self.pages.sort_by_key(|p| (p.generation, p.joined));
+            for mut page in core::mem::take(&mut self.pages) {
+                if page.bit && page.generation < self.youngest {
+                    self.join(page.number, false);
+                } else {
+                    page.bit = false;
+                    self.pages.push(page);
+                }
+            }
+            self.youngest += 1;
+        }
+
+        fn evict(&mut self, walk: &mut u64) -> u64 {
+            loop {
+                let oldest = (0..self.pages.len()).min_by_key(|&i| (self.pages[i].generation, self.pages[i].joined));
+                let oldest = oldest.expect("frames > 0");
+                let all = self.pages.len();
+                let of = |generation| self.pages.iter().filter(|p| p.generation == generation).count();
+                // Two generations are left alone: the youngest and the one before it. One more is too few if it is small or the youngest
+                // is large.
+                let generation = self.pages[oldest].generation;
+                let needed = generation + 2 > self.youngest;
+                let ahead =
+                    generation + 2 == self.youngest && (of(self.youngest) > all / 2 || of(generation) * 4 < all);
+                if needed || ahead {
+                    *walk += self.pages.len() as u64;
+                    self.age();
+                    continue;
+                }
+                *walk += 1;
+                let page = self.pages.remove(oldest);
+                if !page.bit {
+                    return page.number;
+                }
+                self.join(page.number, false);
+            }
+        }
+    }
+
+    impl Naive for NaiveGenerations {
+        fn reference(&mut self, page: u64) -> Outcome {
+            if let Some(found) = self.pages.iter_mut().find(|p| p.number == page) {
+                found.bit = true;
+                return Outcome::Hit;
+            }
+            let mut walk = 0;
+            let victim = (self.pages.len() == self.frames).then(|| self.evict(&mut walk));
+            self.join(page, true);
+            Outcome::TrueFault { victim, walk, forced: false }
+        }
     }
 }

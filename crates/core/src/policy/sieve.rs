@@ -14,8 +14,8 @@
 //! A search examines each page once at most before it comes to one whose bit it has cleared itself: frames + 1 steps.
 //!
 //! When not to use it: where programs change their phase or loop. Old pages that were touched once since the hand passed stay for a
-//! whole round while new ones, needed soon, are sifted out (section 5.1 of the paper: SIEVE is not scan resistant, and it is meant
-//! for caches of web objects). Nor with `insert-bit=set` or without hardware bits: every new page then survives the hand's first
+//! whole round while new ones, needed soon, are sifted out; the paper itself says that SIEVE is not scan-resistant and means it for
+//! web caches. Nor with `insert-bit=set` or without hardware bits: every new page then survives the hand's first
 //! visit, which is the one thing SIEVE is about.
 
 use alloc::boxed::Box;

@@ -227,6 +227,7 @@ fn table4_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
         for (j, policy) in ["Clock", "PA-Clock"].into_iter().enumerate() {
             let falls = j == 1 || ours[0] <= before;
             let same = change.abs() <= 5.0 || ours[1] < ours[0];
+            let pages = clock[i].lane().is_some_and(|lane| lane.counts.evictions > 0);
             rows.push(Row {
                 paper: "swl",
                 item: "table 4".into(),
@@ -235,8 +236,9 @@ fn table4_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
                 our_value: ours[j],
                 unit: "misses/instr.",
                 deviation_percent: Some((ours[j] / printed[j] - 1.0) * 100.0),
-                reached: if falls && same { Reached::Shape } else { Reached::No },
+                reached: if pages && falls && same { Reached::Shape } else { Reached::No },
                 note: match j {
+                    _ if !pages => format!("our program's {} pages fit: cold misses only, nothing to compare", clock[i].pages),
                     0 => "shape: falls with the size of the page cache".into(),
                     _ => format!(
                         "shape: follows Clock; {change:+.1} % here, {:+.1} % in the paper",
@@ -277,9 +279,11 @@ fn figure_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
                     our_value: ours,
                     unit: "%",
                     deviation_percent: None,
-                    reached: if which == "most" && ours <= 0.0 { Reached::No } else { Reached::Shape },
+                    // The paper's claim is that it pays at every size.
+                    reached: if least >= 0.0 && most > 0.0 { Reached::Shape } else { Reached::No },
                     note: format!(
-                        "by size: {}; the valid list's size is not printed in the paper and decides this figure",
+                        "by size: {} %; the valid list's capacity is not printed in the paper and decides this figure; \
+                         below 0 the longer valid list costs more true faults than shorter false faults save",
                         reductions.iter().map(|r| format!("{r:.1}")).collect::<Vec<_>>().join(", ")
                     ),
                 });

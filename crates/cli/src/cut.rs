@@ -1,0 +1,49 @@
+//! `coldframe cut`: a part of a trace.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coldframe_report::table::human_count;
+use coldframe_trace::{cut, Part};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Write a part of a trace as a trace of its own, compressed harder.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe cut long.parquet -o short.parquet --skip 50000000 --rows 4000000
+  coldframe cut long.parquet -o small.parquet --instructions --compress 19")]
+pub struct Args {
+    /// The trace.
+    trace: PathBuf,
+    /// The trace to write.
+    #[arg(short)]
+    output: PathBuf,
+    /// Rows left out at the start.
+    #[arg(long, default_value_t = 0)]
+    skip: u64,
+    /// Rows kept after that.
+    #[arg(long)]
+    rows: Option<u64>,
+    /// Of these, the instruction fetches only.
+    #[arg(long)]
+    instructions: bool,
+    /// zstd level.
+    #[arg(long, default_value_t = 19, value_parser = clap::value_parser!(i32).range(1..=22))]
+    compress: i32,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let part = Part { skip: args.skip, rows: args.rows, instructions_only: args.instructions };
+    let summary = cut(&args.trace, &args.output, part, args.compress)?;
+    let text = format!(
+        "{}: {} references, {} bytes\n",
+        args.output.display(),
+        human_count(summary.references),
+        human_count(summary.bytes_written)
+    );
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}
