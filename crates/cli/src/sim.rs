@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_report::experiment::{run as simulate, run_with_journal};
-use coldframe_report::plot::{Plot, Series};
+use coldframe_report::plot::{stack, Plot, Series};
 use coldframe_report::table::{human_count, results as table};
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
 use serde_json::Value;
@@ -41,7 +41,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     handler: Vec<String>,
     /// RAM: sizes such as 64KiB, or percentages of the footprint.
-    #[arg(long, value_name = "SIZE", value_delimiter = ',')]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
     ram: Vec<String>,
     /// RAM in frames.
     #[arg(long, value_name = "N", value_delimiter = ',')]
@@ -93,7 +93,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let text = match format {
         "json" => json(&args, &results),
         "csv" => csv(&results),
-        "svg" => latency_plot(&results).svg(),
+        "svg" => stack(&[miss_plot(&results), latency_plot(&results)]),
         _ => words(&args, &results),
     };
     output::write(args.output.as_deref(), &text)?;

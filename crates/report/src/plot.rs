@@ -178,6 +178,17 @@ impl Plot {
     }
 }
 
+/// Several plots below each other as one picture.
+pub fn stack(plots: &[Plot]) -> String {
+    let (w, h) = (720, 400);
+    let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {}\">\n", h * plots.len());
+    for (i, plot) in plots.iter().enumerate() {
+        let placed = plot.svg().replacen("<svg ", &format!("<svg y=\"{}\" width=\"{w}\" height=\"{h}\" ", h * i), 1);
+        out += &placed;
+    }
+    out + "</svg>\n"
+}
+
 fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,0 +1,41 @@
+# coldframe: a verb for everything. Each sets up what it needs inside the tree and says what it cannot install.
+
+CARGO ?= cargo
+BIN = target/release/coldframe
+
+.PHONY: all build demo test bench papers fuzz lint docs clean
+
+all: build
+
+build:
+	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin
+
+# The main job on real recorded programs: how fault latency and miss ratio go with RAM.
+demo: build
+	@sh scripts/demo.sh $(BIN)
+
+# Every test. Tools that a test can use and that are missing are named and the test is skipped (with COLDFRAME_REQUIRE_TOOLS=1 it fails).
+test:
+	$(CARGO) build --locked -p coldframe-plugin
+	$(CARGO) test --locked --workspace
+
+# Speed, as ratios within one run. Takes some minutes.
+bench: build
+	$(CARGO) bench --locked -p coldframe-sim --bench hits
+	$(CARGO) bench --locked -p coldframe-trace
+	$(CARGO) bench --locked -p coldframe-record
+
+# The papers' printed figures beside ours.
+papers: build
+	$(BIN) papers all
+
+# Each reader against mutated input for a bounded time (FUZZ_SECONDS each).
+fuzz:
+	$(CARGO) run --release --locked -p coldframe-fuzz -- $${FUZZ_SECONDS:-20}
+
+lint:
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+
+clean:
+	$(CARGO) clean

@@ -1,0 +1,276 @@
+//! The command as a user meets it: contract, bad input, journals, help.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn coldframe(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).env("NO_COLOR", "1").output().expect("the command runs")
+}
+
+fn shipped(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name).display().to_string()
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = coldframe(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}"))
+}
+
+struct Files {
+    dir: tempfile::TempDir,
+}
+
+impl Files {
+    fn new() -> Files {
+        Files { dir: tempfile::tempdir().expect("a temporary folder") }
+    }
+
+    fn write(&self, name: &str, bytes: &[u8]) -> String {
+        let path = self.path(name);
+        std::fs::write(&path, bytes).expect("a file");
+        path.display().to_string()
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+}
+
+/// Ten instructions that touch pages 1 and 2, a modify, and a load that straddles pages 4 and 5.
+const LACKEY: &str = "==7== lackey\nI  00001000,4\nI  00001004,4\n S 00002000,8\n M 00002008,8\nI  00001008,4\n L 00004ffc,8\n";
+
+#[test]
+fn an_imported_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
+    let files = Files::new();
+    let text = files.write("few.lk", LACKEY.as_bytes());
+    let trace = files.path("few.parquet").display().to_string();
+    let done = json(&["import", &format!("lackey:{text}"), "-o", &trace, "--format", "json"]);
+    assert_eq!((&done["references"], &done["instructions"], &done["skipped"]), (&6.into(), &3.into(), &1.into()));
+    // Seven page references: the straddling load is two. Pages 1, 2, 4, 5 under FIFO with 2 frames: 1, 2, (1), 4, 5 fault;
+    // page 2 is dirty when it leaves for page 5 and the only dirty victim.
+    let result = json(&["sim", &trace, "--policy", "fifo", "--frames", "2", "--format", "json"]);
+    let counts = &result["counts"];
+    for (key, expected) in
+        [("references", 7), ("true_faults", 4), ("cold_faults", 4), ("evictions", 2), ("dirty_evictions", 1), ("false_faults", 0)]
+    {
+        assert_eq!(counts[key], expected, "{key}");
+    }
+    assert_eq!(result["trace"]["pages"], 4);
+    assert_eq!(result["trace"]["fidelity"], "exact-references");
+}
+
+#[test]
+fn json_has_the_fields_that_outside_checks_rely_on() {
+    let result = json(&["sim", &shipped("chess.parquet"), "--system", "swl", "--ram", "32KiB", "--format", "json"]);
+    for path in [
+        "/schema_version", "/version", "/trace/path", "/trace/sha256", "/trace/fidelity", "/trace/references", "/trace/instructions",
+        "/trace/pages", "/config/policy", "/config/handler", "/config/frames", "/counts/references", "/counts/true_faults",
+        "/counts/false_faults", "/counts/cold_faults", "/counts/evictions", "/counts/dirty_evictions", "/counts/walk_sum",
+        "/counts/walk_max", "/counts/forced_evictions", "/counts/icache_lookups", "/counts/icache_misses", "/counts/tlb_misses",
+        "/counts/page_loads", "/counts/page_moves", "/time_ps/total", "/time_ps/paging", "/time_ps/idle",
+        "/time_ps/stages/pre_process", "/time_ps/stages/get_freeframe", "/time_ps/stages/load_stopover",
+        "/time_ps/stages/trans_host_mem", "/time_ps/stages/update_mmu", "/time_ps/stages/post_process",
+        "/fault_latency_ps/true/mean", "/fault_latency_ps/true/p50", "/fault_latency_ps/true/p99", "/fault_latency_ps/true/p999",
+        "/fault_latency_ps/true/max", "/host/seconds", "/host/references_per_second",
+    ] {
+        assert!(result.pointer(path).is_some_and(|v| !v.is_null()), "{path} is missing");
+    }
+    assert!(result.get("energy_pj").is_none(), "energy is not observable here and must be absent");
+}
+
+#[test]
+fn a_sweep_is_an_array_with_the_policy_outermost_and_each_config_reads_back() {
+    let trace = shipped("bzip2.parquet");
+    let all = json(&[
+        "sim", &trace, "--system", "swl", "--policy", "clock,pa-clock:budget=13,lru", "--handler", "sequential,parallel", "--frames",
+        "64,128", "--format", "json",
+    ]);
+    let shown: Vec<_> = all.as_array().unwrap().iter().map(|r| (r["config"]["policy"].as_str().unwrap(), r["config"]["frames"].as_u64().unwrap())).collect();
+    assert_eq!(shown.len(), 12);
+    assert_eq!(shown[0], ("clock:insert-bit=set", 64));
+    assert_eq!(shown[1], ("clock:insert-bit=set", 128));
+    assert!(shown[4].0.starts_with("pa-clock"));
+    let files = Files::new();
+    let one = &all[5];
+    let config = files.write("c.toml", toml(&one["config"]).as_bytes());
+    let again = json(&["sim", &trace, "-c", &config, "--format", "json"]);
+    assert_eq!(again["counts"], one["counts"]);
+    assert_eq!(again["config"], one["config"]);
+}
+
+/// JSON objects of this depth are TOML once the tables come last.
+fn toml(config: &Value) -> String {
+    let mut text = String::new();
+    let object = config.as_object().unwrap();
+    for (key, value) in object.iter().filter(|(_, v)| !v.is_object()) {
+        text += &format!("{key} = {value}\n");
+    }
+    for (key, value) in object.iter().filter(|(_, v)| v.is_object()) {
+        text += &format!("[{key}]\n");
+        value.as_object().unwrap().iter().for_each(|(k, v)| text += &format!("{k} = {v}\n"));
+    }
+    text
+}
+
+#[test]
+fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
+    let files = Files::new();
+    let journal = files.path("j").display().to_string();
+    let trace = shipped("render.parquet");
+    for policy in ["fifo", "clock", "pa-clock:budget=3", "fifo-sc:valid=50%", "pa-fifo-sc:valid=25%", "clock-pro", "s3-fifo", "generations"] {
+        let keep = ["sim", &trace, "--stream", "ID", "--page", "4KiB", "--frames", "20", "--policy", policy, "--journal", &journal];
+        let kept = coldframe(&keep);
+        assert!(kept.status.success(), "{policy}: {}", String::from_utf8_lossy(&kept.stderr));
+        let replayed = json(&["replay", &journal, "--format", "json"]);
+        assert!(replayed["commands"].as_u64().unwrap() > 1000, "{policy}");
+    }
+    let bytes = std::fs::read(files.path("j")).unwrap();
+    let text = String::from_utf8_lossy(&bytes[..300]).into_owned();
+    let forged = text.find("policy=generations").unwrap();
+    let mut other = bytes.clone();
+    other.splice(forged..forged + "policy=generations".len(), *b"policy=sieve");
+    let failed = |bytes: &[u8]| {
+        let path = files.write("forged", bytes);
+        let output = coldframe(&["replay", &path]);
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, said) = failed(&other);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains("entries that agree"), "{said}");
+    let last_resume = bytes.iter().rposition(|byte| *byte == 38).unwrap();
+    assert_eq!(failed(&bytes[..last_resume]).0, Some(1), "the last command is missing");
+    assert_eq!(failed(&bytes[..bytes.len() - 1]).0, Some(3), "the last command is cut in two");
+    assert_eq!(failed(&bytes[..100]).0, Some(3));
+    assert_eq!(failed(b"not a journal").0, Some(3));
+}
+
+/// Each: arguments, exit code, and what the message must name.
+#[test]
+fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
+    let files = Files::new();
+    let chess = shipped("chess.parquet");
+    let sqlite = shipped("sqlite.parquet");
+    let whole = std::fs::read(&chess).unwrap();
+    let cut = files.write("cut.parquet", &whole[..whole.len() / 2]);
+    let empty = files.write("empty.lk", b"");
+    let junk = files.write("junk.lk", b"I  00001000,4\nI  zz001000,4\n");
+    let negative = files.write("negative.lk", b" L 00001000,-4\n");
+    let wraps = files.write("wraps.lk", b" L fffffffffffffffc,8\n");
+    let config = files.write("bad.toml", b"policy = \"fifo\"\n[limit]\nskpi = 3\n");
+    let sheet = files.write("bad-sheet.toml", b"name = \"x\"\nkind = \"onenand\"\ntitle = \"\"\n[time]\nload = { value = \"-3us\", source = \"me\" }\n");
+    let out = files.path("out.parquet").display().to_string();
+    let sim = |more: &[&'static str]| {
+        let mut args = vec!["sim".to_string(), chess.clone()];
+        args.extend(more.iter().map(ToString::to_string));
+        args
+    };
+    let import = |spec: &str| vec!["import".to_string(), spec.to_string(), "-o".into(), out.clone()];
+    let cases: Vec<(Vec<String>, i32, &str)> = vec![
+        (vec!["sim".into(), "no-such.parquet".into(), "--frames".into(), "4".into()], 5, "no-such.parquet"),
+        (vec!["sim".into(), cut.clone(), "--frames".into(), "4".into()], 3, "cut.parquet"),
+        (vec!["info".into(), junk.clone()], 3, "junk.lk"),
+        (import(&format!("lackey:{junk}")), 3, "line 2"),
+        (import(&format!("lackey:{negative}")), 3, "size"),
+        (import(&format!("lackey:{wraps}")), 3, "line 1"),
+        (import(&format!("lackey:{empty}")), 3, "no references"),
+        (import("lakey:x"), 2, "lackey"),
+        (import("x"), 2, "x"),
+        (sim(&["--ram", "100"]), 2, "smaller than one page"),
+        (sim(&["--ram", "lots"]), 2, "`lots` cannot be read"),
+        (sim(&["--ram", "-4KiB"]), 2, "`-4KiB` cannot be read"),
+        (sim(&["--frames", "0"]), 2, "frames"),
+        (sim(&["--frames", "99999999999"]), 2, "frames"),
+        (sim(&["--frames", "4", "--page", "0"]), 2, "`page`: is 0"),
+        (sim(&["--frames", "4", "--page", "3000"]), 2, "power of two"),
+        (sim(&["--frames", "4", "--ram", "64KiB"]), 2, "not both"),
+        (sim(&["--frames", "4", "--policy", "clok"]), 2, "did you mean `clock`"),
+        (sim(&["--frames", "4", "--policy", "pa-clock"]), 2, "needs `budget`"),
+        (sim(&["--frames", "4", "--policy", "pa-clock:budget=0"]), 2, "budget"),
+        (sim(&["--frames", "4", "--policy", "fifo-sc:valid=5"]), 2, "give 1 to 4"),
+        (sim(&["--frames", "1", "--policy", "two-handed-clock:spread=1"]), 2, "give it more frames"),
+        (sim(&["--frames", "4", "--policy", "lru:x=1"]), 2, "has no parameters"),
+        (sim(&["--frames", "4", "--handler", "paralel"]), 2, "did you mean `parallel`"),
+        (sim(&["--frames", "4", "--system", "swel"]), 2, "did you mean `swl`"),
+        (sim(&["--frames", "4", "--device", "floppy"]), 2, "KFG1G16Q2M"),
+        (sim(&["--frames", "4", "--set", "front_end.reading=B", "--system", "swl"]), 2, "give A, C or D"),
+        (sim(&["--frames", "4", "--set", "front_end.paged=0x20-0x10", "--system", "swl"]), 2, "no address range"),
+        (sim(&["--frames", "4", "--set", "limit.skp=1"]), 2, "skp"),
+        (sim(&["--frames", "4", "--set", "time.walk_step=3"]), 2, "walk_step"),
+        (sim(&["--frames", "4", "--stream", "D"]), 3, "no reference is left"),
+        (sim(&["--frames", "4", "--set", "limit.skip=999999999"]), 3, "no reference is left"),
+        (sim(&["--frames", "4,8", "--journal", "/dev/null"]), 2, "one configuration"),
+        (vec!["sim".into(), sqlite.clone(), "--system".into(), "swl".into(), "--frames".into(), "4".into(), "--page".into(), "4KiB".into()], 3, "reduced"),
+        (vec!["sim".into(), sqlite, "--page".into(), "1KiB".into(), "--frames".into(), "4".into()], 2, "4KiB"),
+        (vec!["sim".into(), chess.clone(), "-c".into(), config, "--frames".into(), "4".into()], 2, "line 3"),
+        (vec!["sim".into(), chess.clone(), "--device".into(), sheet, "--frames".into(), "4".into()], 2, "time.load"),
+        (vec!["papers".into(), "iliad".into()], 2, "iliad"),
+        (vec!["record".into(), "--".into(), "no-such-program-here".into()], 127, "no-such-program-here"),
+        (vec!["cut".into(), chess.clone(), "-o".into(), chess], 2, "input"),
+    ];
+    assert!(cases.len() >= 20);
+    for (args, code, said) in cases {
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let output = coldframe(&args);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {stderr}");
+        assert!(stderr.contains(said), "{args:?} does not name `{said}`: {stderr}");
+        assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
+        assert!(output.stdout.is_empty(), "{args:?} writes to stdout");
+    }
+}
+
+#[test]
+fn the_readings_of_the_front_end_are_nested() {
+    // C sets fewer bits than A, D more; the look-ups are the same.
+    let trace = shipped("render.parquet");
+    let run = |reading: &str| {
+        let set = format!("front_end.reading={reading}");
+        json(&["sim", &trace, "--system", "swl", "--policy", "fifo", "--ram", "64KiB", "--set", &set, "--format", "json"])
+    };
+    let (a, c, d) = (run("A"), run("C"), run("D"));
+    let count = |v: &Value, key: &str| v["counts"][key].as_u64().unwrap();
+    for other in [&c, &d] {
+        assert_eq!(count(&a, "icache_misses"), count(other, "icache_misses"));
+    }
+    assert_eq!(count(&a, "references"), count(&a, "icache_misses"));
+    assert!(count(&c, "references") < count(&a, "references"));
+    assert_eq!(count(&d, "references"), count(&d, "icache_lookups"));
+    // FIFO asks for no bits, so the reading changes nothing but what a hit in the cache hides.
+    assert_eq!(count(&a, "true_faults"), count(&c, "true_faults"));
+}
+
+#[test]
+fn a_limit_counts_accesses_below_the_front_end() {
+    let trace = shipped("render.parquet");
+    let result = json(&["sim", &trace, "--system", "swl", "--ram", "64KiB", "--set", "limit.accesses=500", "--format", "json"]);
+    assert_eq!(result["counts"]["icache_misses"], 500);
+    let result = json(&["sim", &trace, "--ram", "64KiB", "--set", "limit.accesses=500", "--format", "json"]);
+    assert_eq!(result["counts"]["references"], 500);
+}
+
+#[test]
+fn help_of_every_verb_is_as_it_was_read_last() {
+    let mut text = String::new();
+    for verb in ["", "import", "info", "cut", "record", "sim", "replay", "papers", "devices", "policies", "completions", "man"] {
+        let args: Vec<&str> = [verb, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+        let output = coldframe(&args);
+        assert!(output.status.success());
+        text += &format!("$ coldframe {}\n{}\n", args.join(" "), String::from_utf8_lossy(&output.stdout));
+    }
+    insta::assert_snapshot!("help", text);
+}
+
+#[test]
+fn the_papers_figures_are_as_they_were_read_last() {
+    let rows = json(&["papers", "swl", "--format", "json"]);
+    let text: Vec<String> = rows
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| format!("{} | {} | {} | {:.6} | {}", r["item"], r["row"], r["paper_value"], r["our_value"].as_f64().unwrap(), r["reached"]))
+        .collect();
+    insta::assert_snapshot!("papers_swl", text.join("\n"));
+}

@@ -1,0 +1,155 @@
+//! # coldframe-fuzz: every reader against mutated input
+//!
+//! Each [`Target`] is a reader and some good inputs. Inputs are mutated (bytes flipped, cut, repeated, spliced, replaced by telling
+//! ones) and read; any answer will do, a panic will not. It runs on stable Rust without instrumentation, so it is not guided by coverage;
+//! the mutations are chosen for text with numbers and for length-prefixed binaries. A failure prints the seed, which replays it.
+#![forbid(unsafe_code)]
+
+use std::panic::{catch_unwind, AssertUnwindSafe};
+
+use fastrand::Rng;
+
+/// A reader under test.
+pub struct Target {
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// Good inputs.
+    pub seeds: Vec<Vec<u8>>,
+    /// Reads an input; the answer does not matter.
+    pub read: fn(&[u8]),
+}
+
+/// Every reader that meets the world.
+pub fn targets() -> Vec<Target> {
+    let lackey = b"==7== x\nI  0401ab70,3\n L 1fff000740,8\n S 1fff000748,8\n M 04038e10,4\n".to_vec();
+    let din = b"2 400000\n0 7fff0010 rest\n1 7fff0014\n4 0\n".to_vec();
+    let zst = |text: &[u8]| [&[0x28, 0xb5, 0x2f, 0xfd, 0x00][..], text].concat();
+    vec![
+        Target { name: "lackey", seeds: vec![lackey.clone(), zst(&lackey)], read: |d| drop(coldframe_trace::format::fuzz_read("lackey", d)) },
+        Target { name: "din", seeds: vec![din], read: |d| drop(coldframe_trace::format::fuzz_read("din", d)) },
+        Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_trace::store::fuzz_read(d)) },
+        Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_trace::journal::replay(d)) },
+        Target {
+            name: "settings",
+            seeds: vec![b"policy = \"clock\"\nframes = 3\n[limit]\nskip = 1\n[time]\nwalk_step = \"1us\"\n".to_vec()],
+            read: |d| {
+                let text = String::from_utf8_lossy(d);
+                drop(coldframe_report::Settings::read(Some(("fuzz", &text)), &[text.lines().next().unwrap_or_default().into()]));
+            },
+        },
+        Target {
+            name: "sheet",
+            seeds: coldframe_device::sheet::SHIPPED.iter().map(|(_, text)| text.as_bytes().to_vec()).collect(),
+            read: |d| drop(coldframe_device::sheet::parse("fuzz", &String::from_utf8_lossy(d))),
+        },
+        Target {
+            name: "policy",
+            seeds: ["clock:insert-bit=clear", "pa-fifo-sc:valid=25%,max-downgrades=4", "clock-pro:cold=5%"].map(|s| s.into()).to_vec(),
+            read: |d| {
+                if let Ok(choice) = coldframe_core::policy::PolicyChoice::parse(&String::from_utf8_lossy(d)) {
+                    for frames in [1, 2, 7] {
+                        drop(choice.build(frames, 20));
+                    }
+                }
+            },
+        },
+        Target {
+            name: "quantity",
+            seeds: ["18.96us", "64KiB", "1.5MiB", "213 s"].map(|s| s.into()).to_vec(),
+            read: |d| {
+                let text = String::from_utf8_lossy(d);
+                drop((coldframe_device::quantity::time(&text), coldframe_device::quantity::bytes(&text)));
+            },
+        },
+    ]
+}
+
+/// A small trace of the store, as bytes.
+fn store() -> Vec<u8> {
+    use coldframe_trace::{Block, Columns, Fidelity, Kind, Provenance, Reference, Writer};
+    let path = std::env::temp_dir().join(format!("coldframe-fuzz-{}-{}.parquet", std::process::id(), fastrand::u64(..)));
+    let write = || -> Result<Vec<u8>, Box<dyn std::error::Error>> {
+        let mut writer = Writer::create(&path, Columns { time: true, count: true, task: true })?;
+        let kinds = [Kind::Fetch, Kind::Read, Kind::Write];
+        let block: Block = (0..300u64).map(|i| Reference::new(0x1000 + i * 24, 1 + i as u32 % 8, kinds[i as usize % 3])).collect();
+        writer.write(&block)?;
+        writer.finish(Provenance::new("fuzz", Fidelity::ExactReferences))?;
+        Ok(std::fs::read(&path)?)
+    };
+    let bytes = write();
+    let _ = std::fs::remove_file(&path);
+    bytes.expect("a small trace can be written")
+}
+
+/// A few faults by hand.
+fn journal() -> Vec<u8> {
+    let head = "coldframe journal 1\npolicy=clock:insert-bit=set\nhandler=parallel\nframes=1\npages=4\ntasks=1\nreference_bit=true\n\
+                dirty_bit=true\nbuffers=2\n\n";
+    // Fault of task 0 on page 1, PreProcess, Load, LoadStopover, GetFreeframe; Loaded, Move, ...
+    [head.as_bytes(), &[1, 0, 0, 1, 16, 0, 0, 0, 32, 0, 1, 1, 0, 18, 0, 0, 0, 17, 0, 0, 0, 3, 5, 0, 33, 1, 0, 0]].concat()
+}
+
+const TELLING: [&[u8]; 16] = [
+    b"0", b"-1", b"18446744073709551615", b"18446744073709551616", b"ffffffffffffffff", b"\n", b"\r\n", b"\0", b",", b"=", b"\xff\xff\xff\xff",
+    b"\x00\x00\x00\x00", b"%", b"\x80", b"1e9", b" ",
+];
+
+/// A mutation of an input.
+pub fn mutate(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
+    let mut data = seed.to_vec();
+    for _ in 0..rng.usize(1..6) {
+        let at = rng.usize(0..=data.len());
+        match rng.u8(0..6) {
+            0 if at < data.len() => data[at] ^= 1 << rng.u8(0..8),
+            1 if at < data.len() => data[at] = rng.u8(..),
+            2 => data.truncate(at),
+            3 => {
+                let word = TELLING[rng.usize(0..TELLING.len())];
+                let end = (at + rng.usize(0..=word.len())).min(data.len());
+                data.splice(at..end, word.iter().copied());
+            }
+            4 => {
+                let end = (at + rng.usize(0..40)).min(data.len());
+                let piece = data[at..end].to_vec();
+                let to = rng.usize(0..=data.len());
+                data.splice(to..to, piece);
+            }
+            _ => drop(data.drain(at..(at + rng.usize(0..9)).min(data.len()))),
+        }
+    }
+    data
+}
+
+/// Runs one mutation; the seed of a failure is its number.
+///
+/// # Errors
+/// The reader panicked.
+pub fn one(target: &Target, number: u64) -> Result<(), String> {
+    let mut rng = Rng::with_seed(number);
+    let seed = &target.seeds[rng.usize(0..target.seeds.len())];
+    let data = mutate(seed, &mut rng);
+    catch_unwind(AssertUnwindSafe(|| (target.read)(&data))).map_err(|_| {
+        format!("target {} panics on seed {number} ({} bytes); replay with: coldframe-fuzz 0 {} {number}", target.name, data.len(), target.name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_reader_panics_on_a_few_hundred_mutations() {
+        for target in targets() {
+            for number in 0..300 {
+                one(&target, number).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn the_seeds_are_good_or_nearly_so() {
+        assert!(coldframe_trace::store::fuzz_read(&store()).is_ok());
+        let replayed = coldframe_trace::journal::replay(&journal());
+        assert!(replayed.unwrap_err().to_string().contains("its end"), "the seed ends in the middle of a fault");
+    }
+}

@@ -1,0 +1,58 @@
+//! # coldframe-tidy: the house rules, as tests
+//!
+//! `tests/tree.rs` fails when a crate imports what its floor does not allow, when the core grows a dependency, `unsafe`, atomics or
+//! `std`, when a file has no opening words, and when a path or host of somebody's machine has slipped in.
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+
+/// The root of the tree.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All files below `dir` with this suffix, `target` folders left out.
+pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let Ok(entries) = std::fs::read_dir(dir) else { return found };
+    for path in entries.flatten().map(|entry| entry.path()) {
+        if path.is_dir() && !path.ends_with("target") && !path.ends_with(".git") {
+            found.extend(files(&path, suffix));
+        } else if path.extension().is_some_and(|s| s == suffix) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// The text of a file.
+///
+/// # Panics
+/// If it cannot be read as text: the tree is broken.
+pub fn text(path: &Path) -> String {
+    std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// The code of a Rust file, without comments and without its test module.
+pub fn code(path: &Path) -> String {
+    let text = text(path);
+    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+/// What a crate depends on when it is built for users: names of its `[dependencies]`.
+pub fn dependencies(name: &str) -> Vec<String> {
+    let manifest = text(&root().join("crates").join(name).join("Cargo.toml"));
+    let table: toml::Table = manifest.parse().unwrap_or_else(|e| panic!("crates/{name}/Cargo.toml: {e}"));
+    table.get("dependencies").and_then(|d| d.as_table()).map(|d| d.keys().cloned().collect()).unwrap_or_default()
+}
+
+/// The crates of the workspace.
+pub fn crates() -> Vec<String> {
+    let entries = std::fs::read_dir(root().join("crates")).expect("there are crates");
+    let names = entries.flatten().filter(|e| e.path().join("Cargo.toml").is_file());
+    let mut names: Vec<_> = names.map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

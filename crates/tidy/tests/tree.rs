@@ -1,0 +1,108 @@
+//! The house rules.
+
+use coldframe_tidy::{code, crates, dependencies, files, root, text};
+
+/// What a crate may import of the house. A crate that is not listed fails the test: give it a floor.
+const FLOORS: &[(&str, &[&str])] = &[
+    ("core", &[]),
+    ("device", &["core"]),
+    ("systems", &["core", "device"]),
+    ("trace", &["core"]),
+    ("sim", &["core", "device", "trace"]),
+    ("record", &["core", "trace"]),
+    ("plugin", &[]),
+    ("report", &["core", "device", "systems", "trace", "sim"]),
+    ("cli", &["core", "device", "systems", "trace", "sim", "record", "report"]),
+    ("fuzz", &["core", "device", "trace", "report"]),
+    ("tidy", &[]),
+];
+
+/// Crates that speak to the machine and so need `unsafe`; each block says why.
+const UNSAFE_ALLOWED: &[&str] = &["plugin", "record"];
+
+#[test]
+fn every_crate_imports_only_what_its_floor_allows() {
+    for name in crates() {
+        let (_, allowed) = FLOORS
+            .iter()
+            .find(|(known, _)| *known == name)
+            .unwrap_or_else(|| panic!("crates/{name} has no floor; add it to FLOORS and to ARCHITECTURE.md"));
+        for dependency in dependencies(&name) {
+            if let Some(room) = dependency.strip_prefix("coldframe-") {
+                assert!(allowed.contains(&room), "crates/{name} may not import {room}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
+    assert_eq!(dependencies("core"), Vec::<String>::new());
+    let lib = text(&root().join("crates/core/src/lib.rs"));
+    assert!(lib.contains("#![no_std]") && lib.contains("#![forbid(unsafe_code)]"));
+    for path in files(&root().join("crates/core/src"), "rs") {
+        let code = code(&path);
+        for word in ["std::", "unsafe ", "Atomic", "sync::", "f32", "f64", "HashMap", "extern crate std"] {
+            // `core::` and `alloc::` are fine; `std::` is not.
+            let found = code.match_indices(word).any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+            assert!(!found, "{} uses `{word}`", path.display());
+        }
+    }
+}
+
+#[test]
+fn sim_names_no_system() {
+    for path in files(&root().join("crates/sim/src"), "rs") {
+        let code = code(&path).to_lowercase();
+        for system in ["swl", "ddb", "drswap", "lobi"] {
+            assert!(!code.contains(system), "{} names the system {system}", path.display());
+        }
+    }
+}
+
+#[test]
+fn unsafe_stays_where_it_is_allowed_and_says_why() {
+    for name in crates() {
+        for path in files(&root().join("crates").join(&name).join("src"), "rs") {
+            let text = text(&path);
+            let lines: Vec<&str> = text.lines().collect();
+            for (i, line) in lines.iter().enumerate() {
+                let bare = line.trim_start();
+                if bare.starts_with("//") || !(bare.contains("unsafe {") || bare.contains("unsafe impl")) {
+                    continue;
+                }
+                assert!(UNSAFE_ALLOWED.contains(&name.as_str()), "{}:{}: unsafe in crates/{name}", path.display(), i + 1);
+                let reason = lines[i.saturating_sub(6)..=i].iter().any(|l| l.contains("SAFETY") || l.contains("Safety"));
+                assert!(reason, "{}:{}: unsafe without `SAFETY:` and its reason", path.display(), i + 1);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_source_file_opens_with_what_it_is_for() {
+    for path in files(&root().join("crates"), "rs") {
+        let text = text(&path);
+        let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        assert!(first.starts_with("//!"), "{} does not say what it is for", path.display());
+    }
+}
+
+#[test]
+fn architecture_names_every_crate() {
+    let architecture = text(&root().join("ARCHITECTURE.md"));
+    for name in crates() {
+        assert!(architecture.contains(&format!("`{name}`")), "ARCHITECTURE.md does not name `{name}`");
+    }
+}
+
+#[test]
+fn every_number_of_a_sheet_stands_on_a_line_with_its_source() {
+    for path in files(&root().join("data/sheets"), "toml") {
+        for (i, line) in text(&path).lines().enumerate() {
+            if line.contains("value =") {
+                assert!(line.contains("source = \""), "{}:{}: a number without source", path.display(), i + 1);
+            }
+        }
+    }
+}
