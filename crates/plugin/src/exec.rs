@@ -1,0 +1,226 @@
+//! Following a guest's `execve`, and telling the recorder what runs where.
+//!
+//! QEMU's user mode passes `execve` to the host kernel, which runs the new program natively. So before QEMU does, we call
+//! `execve` ourselves: the same process becomes QEMU again, with this plugin and the guest's arguments and environment. Where that
+//! cannot be (another machine's binary, set-user-id), we say so and let QEMU go on.
+
+use std::ffi::{c_char, c_uint, CStr, CString, OsStr};
+use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+
+use crate::image::{self, Image};
+use crate::stream::Streams;
+use crate::{api, shared, wire};
+
+/// What a process needs to become QEMU again; fixed at installation.
+struct Itself {
+    /// `qemu-x86_64`...
+    emulator: String,
+    /// QEMU's arguments up to and with the plugin's.
+    front: Vec<Vec<u8>>,
+    program: PathBuf,
+    pointer_bytes: usize,
+    execve: i64,
+    execveat: i64,
+}
+
+static ITSELF: OnceLock<Itself> = OnceLock::new();
+
+/// Notes how QEMU was called. The recorder calls it as `QEMU options... -plugin SPEC -0 NAME PROGRAM arguments...`.
+pub fn prepare(target: &str) {
+    let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
+    let arguments: Vec<Vec<u8>> = line.split(|b| *b == 0).map(<[u8]>::to_vec).collect();
+    let plugin = arguments.iter().position(|a| a == b"-plugin").map_or(0, |i| i + 2);
+    let front = arguments.get(..plugin).unwrap_or_default().to_vec();
+    let program = arguments.get(plugin + 2).cloned().unwrap_or_default();
+    // Linux: arch/x86/entry/syscalls/syscall_64.tbl, arch/arm/tools/syscall.tbl, asm-generic/unistd.h.
+    let (execve, execveat, pointer_bytes) = match target {
+        "x86_64" => (59, 322, 8),
+        "arm" => (11, 387, 4),
+        "aarch64" => (221, 281, 8),
+        _ => (-1, -1, 8),
+    };
+    let emulator = format!("qemu-{target}");
+    let program = PathBuf::from(OsStr::from_bytes(&program));
+    let _ = ITSELF.set(Itself { emulator, front, program, pointer_bytes, execve, execveat });
+}
+
+/// Tells the recorder which program this process runs.
+pub fn announce() {
+    if let Some(itself) = ITSELF.get() {
+        shared::send_event(wire::EVENT_START, "", itself.program.as_os_str().as_bytes());
+    }
+}
+
+/// Sends the mappings once for each program.
+pub fn send_first_maps() {
+    static SENT: AtomicBool = AtomicBool::new(false);
+    if !SENT.swap(true, Ordering::Relaxed) {
+        send_maps();
+    }
+}
+
+/// Sends this process's mappings; the recorder sorts the guest's from QEMU's.
+pub fn send_maps() {
+    let Some(base) = guest_base() else { return };
+    let Ok(maps) = std::fs::read("/proc/self/maps") else { return };
+    shared::send_event(wire::EVENT_MAPS, &format!("{base:x}"), &maps);
+}
+
+/// Where guest address 0 lies. Debian's QEMU exports the variable; without it there is no mapping table.
+pub fn guest_base() -> Option<u64> {
+    // SAFETY: a lookup by name; QEMU's `guest_base` is a `uintptr_t` that is constant once the program is loaded.
+    unsafe {
+        let base = api::dlsym(std::ptr::null_mut(), c"guest_base".as_ptr());
+        (!base.is_null()).then(|| *base.cast::<usize>() as u64)
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+pub extern "C" fn on_syscall(_: u64, vcpu: c_uint, number: i64, a1: u64, a2: u64, a3: u64, _: u64, _: u64, _: u64, _: u64, _: u64) {
+    let Some(itself) = ITSELF.get() else { return };
+    if number == itself.execve {
+        follow(itself, vcpu, a1, a2, a3);
+    } else if number == itself.execveat {
+        let path = Memory::open(itself).and_then(|m| m.string(a2)).unwrap_or_default();
+        native(&path, "by execveat, which is not followed");
+    }
+}
+
+pub extern "C" fn on_syscall_return(_: u64, _: c_uint, number: i64, _: i64) {
+    if ITSELF.get().is_some_and(|itself| number == itself.execve || number == itself.execveat) {
+        shared::send_event(wire::EVENT_FAILED, "", b"");
+    }
+}
+
+fn native(path: &[u8], why: &str) {
+    let text = [path, b"\n", why.as_bytes()].concat();
+    shared::send_event(wire::EVENT_NATIVE, "", &text);
+}
+
+/// Returns only if the process could not become the new program under QEMU.
+fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u64) {
+    if shared::stopped() {
+        return;
+    }
+    let Some(memory) = Memory::open(itself) else { return };
+    // Bad pointers are the guest's error: QEMU answers EFAULT.
+    let Some(path) = memory.string(path) else { return };
+    let Some(mut arguments) = memory.strings(arguments) else { return };
+    let Some(environment) = memory.strings(environment) else { return };
+    let name = arguments.first().cloned().unwrap_or_default();
+
+    // The guest means its own program, where the kernel would show QEMU.
+    let asked = match path.as_slice() {
+        b"/proc/self/exe" => itself.program.clone(),
+        other => PathBuf::from(OsStr::from_bytes(other)),
+    };
+    if !executable(&asked) {
+        return; // QEMU reports the error
+    }
+    let script_free = arguments.len();
+    let Ok((binary, image)) = image::resolve(&asked, &mut arguments) else { return };
+    if !matches!(image, Image::Elf { .. }) || !executable(&binary) {
+        return; // so does the kernel
+    }
+    if image::emulator(&image) != Some(itself.emulator.as_str()) {
+        return native(&path, &format!("a program for {}", image::describe(&image)));
+    }
+    if matches!(image, Image::Elf { set_id: true, .. }) {
+        return native(&path, "set-user-id or set-group-id");
+    }
+
+    let name = if arguments.len() > script_free { arguments[0].clone() } else { name };
+    let mut line = itself.front.clone();
+    line.push(b"-0".to_vec());
+    line.push(name);
+    line.push(not_an_option(&binary));
+    line.extend(arguments.into_iter().skip(1));
+
+    Streams::publish(vcpu);
+    send_maps();
+    shared::send_event(wire::EVENT_EXEC, "", &path);
+    let line = to_c(line);
+    let environment = to_c(environment);
+    // SAFETY: null-terminated arrays of null-terminated strings that live until the call fails.
+    unsafe { api::execve(c"/proc/self/exe".as_ptr(), pointers(&line).as_ptr(), pointers(&environment).as_ptr()) };
+    shared::send_event(wire::EVENT_FAILED, "", b"");
+    native(&path, "QEMU could not be started again");
+}
+
+/// QEMU takes the first argument without a dash for the program.
+fn not_an_option(path: &Path) -> Vec<u8> {
+    let bytes = path.as_os_str().as_bytes();
+    if bytes.starts_with(b"-") { [b"./", bytes].concat() } else { bytes.to_vec() }
+}
+
+fn executable(path: &Path) -> bool {
+    const X_OK: i32 = 1;
+    let Ok(text) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    // SAFETY: a valid string.
+    path.is_file() && unsafe { api::access(text.as_ptr(), X_OK) } == 0
+}
+
+fn to_c(strings: Vec<Vec<u8>>) -> Vec<CString> {
+    strings.into_iter().filter_map(|s| CString::new(s).ok()).collect()
+}
+
+fn pointers(strings: &[CString]) -> Vec<*const c_char> {
+    strings.iter().map(|s: &CString| CStr::as_ptr(s)).chain([std::ptr::null()]).collect()
+}
+
+/// The guest's memory, read by file so that a bad address is an error and not a crash.
+struct Memory {
+    file: File,
+    base: u64,
+    pointer_bytes: usize,
+}
+
+impl Memory {
+    /// Linux allows 2 MiB of arguments by default, 128 KiB each (MAX_ARG_STRLEN).
+    const STRING_MAX: usize = 128 * 1024;
+    const STRINGS_MAX: u64 = 1 << 20;
+
+    fn open(itself: &Itself) -> Option<Self> {
+        Some(Memory { file: File::open("/proc/self/mem").ok()?, base: guest_base()?, pointer_bytes: itself.pointer_bytes })
+    }
+
+    fn string(&self, at: u64) -> Option<Vec<u8>> {
+        let mut text = Vec::new();
+        while at != 0 && text.len() < Self::STRING_MAX {
+            // Up to the next multiple of 64, so as not to run into an unmapped page behind the end.
+            let from = self.base + at + text.len() as u64;
+            let mut piece = vec![0; 64 - (from % 64) as usize];
+            self.file.read_exact_at(&mut piece, from).ok()?;
+            match piece.iter().position(|b| *b == 0) {
+                Some(end) => {
+                    text.extend_from_slice(&piece[..end]);
+                    return Some(text);
+                }
+                None => text.extend_from_slice(&piece),
+            }
+        }
+        None
+    }
+
+    fn strings(&self, at: u64) -> Option<Vec<Vec<u8>>> {
+        let mut strings = Vec::new();
+        if at == 0 {
+            return Some(strings); // Linux takes a null list for an empty one
+        }
+        for index in 0..Self::STRINGS_MAX {
+            let mut pointer = [0; 8];
+            let from = self.base + at + index * self.pointer_bytes as u64;
+            self.file.read_exact_at(&mut pointer[..self.pointer_bytes], from).ok()?;
+            match u64::from_le_bytes(pointer) {
+                0 => return Some(strings),
+                pointer => strings.push(self.string(pointer)?),
+            }
+        }
+        None
+    }
+}

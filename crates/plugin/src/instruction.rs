@@ -1,0 +1,50 @@
+//! Which instructions of a translated block are really in it.
+//!
+//! QEMU's x86 translator gives up an instruction that turns out to cross the page's end, unless it is the block's first, and begins the next
+//! block with it. Up to 7.2 the plugin is shown the abandoned instruction all the same, as the block's last, with the bytes before the border.
+//! Counting it would double every fetch over a page border.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::api::{self, Block};
+use crate::{exec, length};
+
+/// The guest's page, at whose end QEMU's translator stops.
+const PAGE: u64 = 4096;
+
+static X86_64: AtomicBool = AtomicBool::new(false);
+
+pub fn set_machine(target: &str) {
+    X86_64.store(target == "x86_64", Relaxed);
+}
+
+/// Instructions in a block.
+///
+/// # Safety
+/// Only inside the translation callback of `block`.
+pub unsafe fn count(block: *const Block) -> usize {
+    // SAFETY: the caller's; the index is below the number of instructions.
+    let (count, start, shown) = unsafe {
+        let count = api::qemu_plugin_tb_n_insns(block);
+        if count < 2 {
+            return count;
+        }
+        let last = api::qemu_plugin_tb_get_insn(block, count - 1);
+        (count, api::qemu_plugin_insn_vaddr(last), api::qemu_plugin_insn_size(last))
+    };
+    let at_the_end = (start + shown as u64) % PAGE == 0 && X86_64.load(Relaxed);
+    if at_the_end && is_cut(start, shown) { count - 1 } else { count }
+}
+
+/// Whether the instruction is longer than the `shown` bytes up to the page's end.
+#[cold]
+fn is_cut(start: u64, shown: usize) -> bool {
+    let Some(base) = exec::guest_base() else { return false };
+    if shown > length::X86_MAX {
+        return false;
+    }
+    // SAFETY: QEMU has just read these bytes, up to the page's end and no further.
+    let code = unsafe { std::slice::from_raw_parts((base + start) as *const u8, shown) };
+    // What does not end in the bytes at hand goes on behind them.
+    length::x86_64(code).is_none_or(|length| length > shown)
+}

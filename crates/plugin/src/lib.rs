@@ -1,0 +1,229 @@
+//! The QEMU plugin of `coldframe record`: writes what a guest program references into shared memory.
+//!
+//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID,level=exact|page,page=LOG2`. It registers one
+//! callback a translation block and one a data access; there is none for each instruction. What they write is
+//! described in `wire.rs`, and read by `coldframe-record`.
+//!
+//! Rules of the place. We run inside another program's process, on its threads, so: never panic (it would abort the
+//! guest), never hold a file descriptor (the guest shares the numbers, and may close or reuse them), never wait for a
+//! recorder that is gone. A stream belongs to the guest thread that runs its vCPU; only `publish_all` touches others', and it is
+//! called where QEMU has stopped them (fork and exit are exclusive sections).
+//!
+//! After `fork` the child has a copy of `STREAMS` that points at the parent's chunks: the fork handlers publish all before
+//! and forget all in the child, so that nothing is sent twice. QEMU 7.2 passes a guest's `execve` to the host, where the
+//! new program would run unrecorded; `exec::follow` starts QEMU with this plugin in its place.
+
+mod api;
+mod exec;
+#[allow(dead_code)] // the recorder uses the rest
+mod image;
+mod instruction;
+mod length;
+mod pages;
+mod shared;
+mod stream;
+#[allow(dead_code)]
+mod wire;
+
+use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use api::{Block, Info};
+use stream::Streams;
+
+/// Read by QEMU's loader, which refuses the plugin where it does not speak this version.
+#[no_mangle]
+pub static qemu_plugin_version: c_int = 1;
+
+/// Set once in `qemu_plugin_install`, read-only afterwards.
+static WIDE_IN_HALVES: AtomicBool = AtomicBool::new(false);
+static PAGE_SHIFT: AtomicU32 = AtomicU32::new(0);
+
+#[no_mangle]
+pub extern "C" fn qemu_plugin_install(id: u64, info: *const Info, count: c_int, arguments: *const *const c_char) -> c_int {
+    // SAFETY: QEMU passes a valid `info` and `count` valid strings, alive during this call.
+    let (info, arguments) = unsafe {
+        let arguments = (0..count as usize).map(|i| CStr::from_ptr(*arguments.add(i)).to_string_lossy().into_owned());
+        (&*info, arguments.collect::<Vec<_>>())
+    };
+    match install(id, info, &arguments) {
+        Ok(()) => 0,
+        Err(why) => {
+            eprintln!("coldframe plugin: {why}");
+            -1
+        }
+    }
+}
+
+fn install(id: u64, info: &Info, arguments: &[String]) -> Result<(), String> {
+    let (low, high) = (info.version_min, info.version_current);
+    if low > qemu_plugin_version || high < qemu_plugin_version {
+        return Err(format!(
+            "this QEMU speaks plugin API {low} to {high}, this plugin {qemu_plugin_version}; QEMU 4.2 to 8.x will do"
+        ));
+    }
+    if info.system_emulation {
+        return Err("this plugin records QEMU's user mode only".into());
+    }
+    // SAFETY: `target_name` is a constant string of QEMU's.
+    let target = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy().into_owned();
+    if arguments == ["empty=on"] {
+        // A floor for measurements: all the calls that recording makes, and nothing done in them.
+        // SAFETY: the function has the type of QEMU's header; `id` is ours.
+        unsafe { api::qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated_empty) };
+        return Ok(());
+    }
+    let options = Options::parse(arguments)?;
+    shared::map(&options.shm, options.recorder)?;
+    exec::prepare(&target);
+    instruction::set_machine(&target);
+    WIDE_IN_HALVES.store(target == "x86_64" || target == "i386", Relaxed);
+    PAGE_SHIFT.store(options.page_shift.unwrap_or(0), Relaxed);
+    let content = if options.page_shift.is_some() { wire::CONTENT_PAGES } else { wire::CONTENT_EXACT };
+    Streams::set_content(content);
+
+    let translated = if options.page_shift.is_some() { pages::on_block_translated } else { on_block_translated };
+    // SAFETY: the functions have the types of QEMU's header; `id` is ours.
+    unsafe {
+        if api::pthread_atfork(Some(before_fork), None, Some(in_child)) != 0 {
+            return Err("pthread_atfork failed: no memory".into());
+        }
+        api::qemu_plugin_register_vcpu_init_cb(id, on_vcpu_init);
+        api::qemu_plugin_register_vcpu_exit_cb(id, on_vcpu_exit);
+        api::qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+        api::qemu_plugin_register_vcpu_syscall_cb(id, exec::on_syscall);
+        api::qemu_plugin_register_vcpu_syscall_ret_cb(id, exec::on_syscall_return);
+        api::qemu_plugin_register_atexit_cb(id, at_exit, std::ptr::null_mut());
+    }
+    shared::mark_started();
+    exec::announce();
+    Ok(())
+}
+
+struct Options {
+    shm: String,
+    recorder: i32,
+    page_shift: Option<u32>,
+}
+
+impl Options {
+    fn parse(arguments: &[String]) -> Result<Self, String> {
+        let mut options = Options { shm: String::new(), recorder: 0, page_shift: None };
+        for argument in arguments {
+            let bad = || format!("argument '{argument}' not understood");
+            let (name, value) = argument.split_once('=').ok_or_else(bad)?;
+            match name {
+                "shm" => options.shm = value.into(),
+                "recorder" => options.recorder = value.parse().map_err(|_| bad())?,
+                "page" => options.page_shift = Some(value.parse().map_err(|_| bad())?),
+                _ => return Err(bad()),
+            }
+        }
+        match options.page_shift {
+            Some(shift) if !(wire::PAGE_SHIFT_MIN..32).contains(&shift) => Err(format!("page=2^{shift} is out of range")),
+            _ if options.shm.is_empty() => Err("shm=PATH is missing; this plugin is loaded by `coldframe record`".into()),
+            _ => Ok(options),
+        }
+    }
+}
+
+extern "C" fn on_vcpu_init(_: u64, vcpu: c_uint) {
+    Streams::forget(vcpu);
+}
+
+extern "C" fn on_vcpu_exit(_: u64, vcpu: c_uint) {
+    Streams::publish(vcpu);
+}
+
+extern "C" fn at_exit(_: u64, _: *mut c_void) {
+    Streams::publish_all();
+    exec::send_maps();
+}
+
+extern "C" fn before_fork() {
+    Streams::publish_all();
+}
+
+extern "C" fn in_child() {
+    shared::enter_space();
+    Streams::forget_all();
+    exec::announce();
+}
+
+/// Exact level: describes the block once, then asks for one call a run of it and one a data access.
+extern "C" fn on_block_translated(_: u64, block: *const Block) {
+    // SAFETY: `block` and its instructions are valid during this call; the callbacks have the right types.
+    unsafe {
+        let count = instruction::count(block);
+        if count == 0 {
+            return;
+        }
+        let mut sizes = [0u8; 1024];
+        let count = count.min(sizes.len());
+        for (index, size) in sizes[..count].iter_mut().enumerate() {
+            let instruction = api::qemu_plugin_tb_get_insn(block, index);
+            *size = api::qemu_plugin_insn_size(instruction) as u8;
+            let tag = (index as u64) << wire::ACCESS_INSTRUCTION_SHIFT | wire::ACCESS;
+            api::qemu_plugin_register_vcpu_mem_cb(
+                instruction,
+                on_access,
+                api::NO_REGISTERS,
+                api::READ_WRITE,
+                tag as usize as *mut c_void,
+            );
+        }
+        let address = api::qemu_plugin_insn_vaddr(api::qemu_plugin_tb_get_insn(block, 0));
+        let Some(word) = shared::describe_block(address, &sizes[..count]) else { return };
+        api::qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, api::NO_REGISTERS, word as usize as *mut c_void);
+    }
+}
+
+extern "C" fn on_block_translated_empty(_: u64, block: *const Block) {
+    extern "C" fn on_block(_: c_uint, _: *mut c_void) {}
+    extern "C" fn on_access(_: c_uint, _: u32, _: u64, _: *mut c_void) {}
+    let none = std::ptr::null_mut();
+    // SAFETY: `block` and its instructions are valid during this call; the callbacks have the right types.
+    unsafe {
+        for index in 0..api::qemu_plugin_tb_n_insns(block) {
+            let instruction = api::qemu_plugin_tb_get_insn(block, index);
+            api::qemu_plugin_register_vcpu_mem_cb(instruction, on_access, api::NO_REGISTERS, api::READ_WRITE, none);
+        }
+        api::qemu_plugin_register_vcpu_tb_exec_cb(block, on_block, api::NO_REGISTERS, none);
+    }
+}
+
+extern "C" fn on_block(vcpu: c_uint, word: *mut c_void) {
+    Streams::push(vcpu, word as usize as u64);
+}
+
+extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, tag: *mut c_void) {
+    let (shift, store) = decode(info);
+    let word = tag as usize as u64
+        | u64::from(shift) << wire::ACCESS_SIZE_SHIFT
+        | if store { wire::ACCESS_STORE } else { 0 }
+        | address & wire::ADDRESS_MASK;
+    Streams::push(vcpu, word);
+}
+
+/// Log2 of the size, and whether it is a store.
+///
+/// QEMU's words of access information are opaque, and asking costs two calls through the linkage table, as much as all the
+/// rest of an access. A program uses a few dozen different ones, so the answers are kept: key in the high half, answer in the low.
+#[inline]
+fn decode(info: u32) -> (u32, bool) {
+    static KNOWN: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
+    // Spread: the bits that differ are at both ends of the word.
+    let slot = &KNOWN[(info.wrapping_mul(0x9e37_79b1) >> 24) as usize];
+    let known = slot.load(Relaxed);
+    let answer = if known >> 32 == u64::from(info) && known & 0x80 != 0 {
+        known as u32
+    } else {
+        // SAFETY: `info` came from QEMU in this very callback.
+        let answer = unsafe {
+            api::qemu_plugin_mem_size_shift(info) & 7 | u32::from(api::qemu_plugin_mem_is_store(info)) << 3 | 0x80
+        };
+        slot.store(u64::from(info) << 32 | u64::from(answer), Relaxed);
+        answer
+    };
+    (answer & 7, answer & 8 != 0)
+}

@@ -1,0 +1,220 @@
+//! Page level: references collapsed to runs of one page, inside the callbacks.
+//!
+//! Instruction fetches and data accesses are two streams, each collapsed by itself while its page does not change. A data run
+//! that begins with reads ends at the first write, so a run's kind says whether the page is dirty from its first reference on.
+//! A run's word takes its place when the run begins and its count grows there; so runs of both streams stand in the
+//! exact program order of their first references. What is lost is where, between other pages' references, a
+//! run's later references were.
+//!
+//! The count matters from one to two only (`policies.md` section 1), but all of it is kept, up to a million a word.
+
+use std::ffi::{c_uint, c_void};
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::api::{self, Block};
+use crate::stream::{Stream, Streams};
+use crate::{decode, instruction, wire, PAGE_SHIFT, WIDE_IN_HALVES};
+
+const NO_PAGE: u64 = u64::MAX;
+const ONE: u64 = 1 << wire::RUN_COUNT_SHIFT;
+const FETCH: u64 = 0;
+const READ: u64 = 1;
+const WRITE: u64 = 2;
+
+/// The open runs of a stream, and the data access that may yet grow.
+///
+/// QEMU shows an instruction that loads and stores one place as two accesses, and 16 or 32 bytes of SSE or AVX as
+/// halves of 8; each is one reference. So an access waits in `pending` until something else happens.
+pub struct Runs {
+    fetch_page: u64,
+    fetch_place: u32,
+    data_place: u32,
+    data_page: u64,
+    data_kind: u64,
+    /// Counts segments run, so that an instruction of a loop differs from itself in the next turn.
+    turn: u64,
+    pending: bool,
+    pending_store: bool,
+    pending_by: u64,
+    pending_start: u64,
+    pending_end: u64,
+}
+
+impl Runs {
+    pub const fn new() -> Self {
+        Runs {
+            fetch_page: NO_PAGE,
+            fetch_place: 0,
+            data_place: 0,
+            data_page: NO_PAGE,
+            data_kind: READ,
+            turn: 0,
+            pending: false,
+            pending_store: false,
+            pending_by: 0,
+            pending_start: 0,
+            pending_end: 0,
+        }
+    }
+
+    /// The chunk with the open runs' words is gone; the next references begin new ones.
+    pub fn close(&mut self) {
+        self.fetch_page = NO_PAGE;
+        self.data_page = NO_PAGE;
+    }
+}
+
+/// A segment is the part of a block that begins on a page: how often it references the page, as callback data.
+///
+/// ```text
+/// 63..20   19          18..0
+/// page     continued   references
+/// ```
+/// `continued`: the first reference is the second half of an instruction that began on the page before.
+const SEGMENT_PAGE_SHIFT: u32 = 20;
+const SEGMENT_CONTINUED: u64 = 1 << 19;
+
+pub extern "C" fn on_block_translated(_: u64, block: *const Block) {
+    let shift = PAGE_SHIFT.load(Relaxed);
+    // SAFETY: `block` and its instructions are valid during this call; the callbacks have the right types.
+    unsafe {
+        let count = instruction::count(block);
+        let at = |index| api::qemu_plugin_tb_get_insn(block, index);
+        let register = |index: usize, segment: u64| {
+            let data = segment as usize as *mut c_void;
+            api::qemu_plugin_register_vcpu_insn_exec_cb(at(index), on_segment, api::NO_REGISTERS, data);
+        };
+        let mut open: Option<(usize, u64)> = None;
+        for index in 0..count {
+            let start = api::qemu_plugin_insn_vaddr(at(index)) & wire::ADDRESS_MASK;
+            let size = api::qemu_plugin_insn_size(at(index)).max(1) as u64;
+            let (first, last) = (start >> shift, (start + size - 1) >> shift);
+            match &mut open {
+                Some((_, segment)) if *segment >> SEGMENT_PAGE_SHIFT == first => *segment += 1,
+                _ => {
+                    if let Some((begin, segment)) = open.take() {
+                        register(begin, segment);
+                    }
+                    open = Some((index, first << SEGMENT_PAGE_SHIFT | 1));
+                }
+            }
+            if last != first {
+                if let Some((begin, segment)) = open.take() {
+                    register(begin, segment);
+                }
+                open = Some((index, last << SEGMENT_PAGE_SHIFT | SEGMENT_CONTINUED | 1));
+            }
+            api::qemu_plugin_register_vcpu_mem_cb(
+                at(index),
+                on_access,
+                api::NO_REGISTERS,
+                api::READ_WRITE,
+                index as *mut c_void,
+            );
+        }
+        if let Some((begin, segment)) = open {
+            register(begin, segment);
+        }
+    }
+}
+
+extern "C" fn on_segment(vcpu: c_uint, segment: *mut c_void) {
+    let Some(stream) = Streams::get(vcpu) else { return };
+    let segment = segment as usize as u64;
+    if stream.runs.pending {
+        commit(stream);
+    }
+    stream.runs.turn += 1;
+    let page = segment >> SEGMENT_PAGE_SHIFT;
+    let count = segment & (SEGMENT_CONTINUED - 1);
+    if page == stream.runs.fetch_page {
+        let word = &stream.chunk().words[stream.runs.fetch_place as usize];
+        let old = word.load(Relaxed);
+        if (old >> wire::RUN_COUNT_SHIFT) + count <= wire::RUN_COUNT_MAX {
+            word.store(old.wrapping_add(count << wire::RUN_COUNT_SHIFT), Relaxed);
+        } else {
+            begin_fetch(stream, page, count);
+        }
+    } else {
+        begin_fetch(stream, page, count);
+    }
+    let instructions = count - u64::from(segment & SEGMENT_CONTINUED != 0);
+    let counter = &stream.chunk().instructions;
+    counter.store(counter.load(Relaxed) + instructions, Relaxed);
+}
+
+fn begin_fetch(stream: &mut Stream, page: u64, count: u64) {
+    let place = stream.push(count << wire::RUN_COUNT_SHIFT | FETCH << wire::RUN_KIND_SHIFT | page & wire::RUN_PAGE_MASK);
+    stream.runs.fetch_place = place as u32;
+    stream.runs.fetch_page = page;
+}
+
+extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, instruction: *mut c_void) {
+    let Some(stream) = Streams::get(vcpu) else { return };
+    let (shift, store) = decode(info);
+    let start = address & wire::ADDRESS_MASK;
+    let end = start + (1 << shift);
+    let runs = &mut stream.runs;
+    let by = runs.turn << 10 | instruction as u64;
+    if runs.pending {
+        if by == runs.pending_by {
+            if store && !runs.pending_store && start == runs.pending_start && end == runs.pending_end {
+                runs.pending_store = true;
+                return;
+            }
+            let grown = end - runs.pending_start.min(end);
+            let halves = store == runs.pending_store && start == runs.pending_end && shift == 3;
+            if halves && grown % 8 == 0 && grown <= 32 && WIDE_IN_HALVES.load(Relaxed) {
+                runs.pending_end = end;
+                return;
+            }
+        }
+        commit(stream);
+    }
+    let runs = &mut stream.runs;
+    runs.pending = true;
+    runs.pending_by = by;
+    runs.pending_start = start;
+    runs.pending_end = end;
+    runs.pending_store = store;
+}
+
+/// Before a stream is handed over for good.
+pub fn finish(stream: &mut Stream) {
+    if stream.runs.pending {
+        commit(stream);
+    }
+}
+
+#[inline]
+fn commit(stream: &mut Stream) {
+    stream.runs.pending = false;
+    let shift = PAGE_SHIFT.load(Relaxed);
+    let first = stream.runs.pending_start >> shift;
+    let last = (stream.runs.pending_end - 1) >> shift;
+    let store = stream.runs.pending_store;
+    touch(stream, first, store);
+    for page in first + 1..=last {
+        touch(stream, page, store);
+    }
+    let chunk = stream.chunk();
+    let counter = if store { &chunk.writes } else { &chunk.reads };
+    counter.store(counter.load(Relaxed) + 1, Relaxed);
+}
+
+#[inline]
+fn touch(stream: &mut Stream, page: u64, store: bool) {
+    if page == stream.runs.data_page && (!store || stream.runs.data_kind == WRITE) {
+        let word = &stream.chunk().words[stream.runs.data_place as usize];
+        let old = word.load(Relaxed);
+        if old >> wire::RUN_COUNT_SHIFT < wire::RUN_COUNT_MAX {
+            word.store(old.wrapping_add(ONE), Relaxed);
+            return;
+        }
+    }
+    let kind = if store { WRITE } else { READ };
+    let place = stream.push(ONE | kind << wire::RUN_KIND_SHIFT | page & wire::RUN_PAGE_MASK);
+    stream.runs.data_place = place as u32;
+    stream.runs.data_page = page;
+    stream.runs.data_kind = kind;
+}

@@ -1,0 +1,171 @@
+//! One stream of words a guest thread, kept by vCPU index.
+
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::pages::Runs;
+use crate::shared::{self, Chunk};
+use crate::wire;
+
+/// More guest threads at one time than this are not recorded.
+const STREAMS_MAX: usize = 4096;
+const NO_TASK: u32 = u32::MAX;
+const FULL: u64 = wire::CHUNK_WORDS;
+
+/// Its chunk is one of three: a chunk of the recorder's; `SEALED`, always full, so that the first word looks for
+/// a chunk; or, once recording is over, `WASTE`, which takes words and forgets them.
+#[repr(C, align(128))]
+pub struct Stream {
+    chunk: *const Chunk,
+    task: u32,
+    pub runs: Runs,
+}
+
+#[repr(transparent)]
+struct Slot(UnsafeCell<Stream>);
+
+// SAFETY: a slot is used by the one thread that runs its vCPU, or by another while QEMU holds that thread stopped.
+unsafe impl Sync for Slot {}
+
+static STREAMS: [Slot; STREAMS_MAX] = [const { Slot(UnsafeCell::new(Stream::new())) }; STREAMS_MAX];
+static CONTENT: AtomicU32 = AtomicU32::new(0);
+
+/// A chunk of our own, not the recorder's.
+struct Own(UnsafeCell<Chunk>);
+// SAFETY: all fields of a chunk that change are atomics.
+unsafe impl Sync for Own {}
+
+static SEALED: Own = Own(UnsafeCell::new(own(FULL)));
+static WASTE: Own = Own(UnsafeCell::new(own(0)));
+
+const fn own(used: u64) -> Chunk {
+    use std::sync::atomic::AtomicU64;
+    const ZERO: AtomicU64 = AtomicU64::new(0);
+    Chunk {
+        sequence: ZERO,
+        task: AtomicU32::new(0),
+        pid: AtomicU32::new(0),
+        tid: AtomicU32::new(0),
+        content: AtomicU32::new(0),
+        used: AtomicU64::new(used),
+        instructions: ZERO,
+        reads: ZERO,
+        writes: ZERO,
+        space: ZERO,
+        words: [const { AtomicU64::new(0) }; wire::CHUNK_WORDS as usize],
+    }
+}
+
+impl Stream {
+    const fn new() -> Self {
+        Stream { chunk: SEALED.0.get(), task: NO_TASK, runs: Runs::new() }
+    }
+
+    #[inline(always)]
+    pub fn chunk(&self) -> &'static Chunk {
+        // SAFETY: it points at SEALED, at WASTE or into the mapping, none of which ever goes away.
+        unsafe { &*self.chunk }
+    }
+
+    /// Appends a word and returns its place. The place stays this stream's until the chunk is full.
+    #[inline(always)]
+    pub fn push(&mut self, word: u64) -> usize {
+        let mut chunk = self.chunk();
+        let mut used = chunk.used.load(Ordering::Relaxed);
+        if used >= FULL {
+            chunk = self.turn();
+            used = chunk.used.load(Ordering::Relaxed);
+        }
+        let place = used as usize;
+        // WASTE is shared by all streams, so its `used` may have moved meanwhile.
+        if let Some(slot) = chunk.words.get(place) {
+            slot.store(word, Ordering::Relaxed);
+        }
+        chunk.used.store(used + 1, Ordering::Release);
+        place.min(FULL as usize - 1)
+    }
+
+    /// Publishes the full chunk and takes another.
+    #[cold]
+    #[inline(never)]
+    fn turn(&mut self) -> &'static Chunk {
+        self.hand_over();
+        if self.task == NO_TASK && !shared::stopped() {
+            self.task = shared::next_task();
+            // The program is loaded by now, and a program that is killed sends no table at its end.
+            crate::exec::send_first_maps();
+        }
+        self.chunk = match shared::acquire(self.task, CONTENT.load(Ordering::Relaxed)) {
+            Some(chunk) => chunk,
+            None => {
+                let waste = WASTE.0.get();
+                // SAFETY: WASTE is never freed.
+                unsafe { &*waste }.used.store(0, Ordering::Relaxed);
+                waste
+            }
+        };
+        self.chunk()
+    }
+
+    /// Publishes the chunk, full or not; the next word takes another. Runs that were open end here.
+    fn hand_over(&mut self) {
+        let chunk = self.chunk();
+        if !std::ptr::eq(chunk, SEALED.0.get()) && !std::ptr::eq(chunk, WASTE.0.get()) {
+            shared::publish(chunk);
+        }
+        self.chunk = SEALED.0.get();
+        self.runs.close();
+    }
+}
+
+/// All streams, by vCPU index.
+pub struct Streams;
+
+impl Streams {
+    pub fn set_content(content: u32) {
+        CONTENT.store(content, Ordering::Relaxed);
+    }
+
+    /// The stream of a vCPU; the last one is shared by all beyond the table and leads nowhere.
+    ///
+    /// The caller must be the thread that runs the vCPU, or run while QEMU holds that thread stopped, and must not keep it.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    pub fn get(vcpu: u32) -> Option<&'static mut Stream> {
+        // SAFETY: see `Slot`: one thread at a time, and no reference outlives a callback.
+        STREAMS.get(vcpu as usize).map(|slot| unsafe { &mut *slot.0.get() })
+    }
+
+    #[inline(always)]
+    pub fn push(vcpu: u32, word: u64) {
+        if let Some(stream) = Self::get(vcpu) {
+            stream.push(word);
+        }
+    }
+
+    /// Sends what the vCPU's stream holds.
+    pub fn publish(vcpu: u32) {
+        if let Some(stream) = Self::get(vcpu) {
+            crate::pages::finish(stream);
+            if !std::ptr::eq(stream.chunk, SEALED.0.get()) {
+                stream.hand_over();
+            }
+        }
+    }
+
+    /// Only where QEMU has stopped the other guest threads.
+    pub fn publish_all() {
+        (0..STREAMS_MAX as u32).for_each(Self::publish);
+    }
+
+    /// The vCPU is a new thread: what its stream pointed at is another's.
+    pub fn forget(vcpu: u32) {
+        if let Some(stream) = Self::get(vcpu) {
+            *stream = Stream::new();
+        }
+    }
+
+    pub fn forget_all() {
+        (0..STREAMS_MAX as u32).for_each(Self::forget);
+    }
+}

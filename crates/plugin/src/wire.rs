@@ -1,0 +1,105 @@
+//! The shared memory between the plugin (inside QEMU) and the recorder (outside): layout and words.
+//!
+//! Both crates include this file; it holds no code that touches memory. The recorder creates a memfd of
+//! [`TOTAL_BYTES`]; the plugin maps it, and the recorder reads and writes it as a file. Pages never touched cost
+//! nothing.
+//!
+//! ```text
+//! 0          control page        STOP_AT, NEXT_SEQUENCE_AT, ...
+//! 4096       chunk states        one byte each: FREE -> OWNED -> FULL -> FREE
+//! 8192       chunks              CHUNKS x CHUNK_BYTES: a header of 64 bytes, then words of 8 bytes
+//! CODE_AT    code arena          block descriptions, appended, never moved: a block's id is its offset / 8
+//! ```
+//!
+//! Who may do what. A chunk belongs to one guest thread while OWNED. The thread writes words, then `USED_AT`, then (when
+//! full, or at an end) the sequence number, then the state FULL with release order. The recorder reads FULL chunks in
+//! sequence order and sets FREE. A thread that dies without publishing (SIGKILL, execve) leaves an OWNED chunk whose
+//! words are all valid, for `USED_AT` is stored after each word: the recorder takes those last, once every process is gone.
+//! The arena grows by fetch-and-add, from any process; a description is complete before its block first runs,
+//! so whoever sees a block's id in a FULL chunk can read its description.
+
+/// Changes whenever the layout does; the plugin refuses another.
+pub const MAGIC: u64 = 0x636f_6c64_6672_0002;
+
+pub const MAGIC_AT: u64 = 0;
+/// One byte, set by the recorder: not zero means that nothing is recorded any more.
+pub const STOP_AT: u64 = 8;
+/// One byte, set by the plugin once installed.
+pub const STARTED_AT: u64 = 9;
+/// One byte, set by the plugin when something had to be left out (arena or chunks exhausted).
+pub const LOST_AT: u64 = 10;
+pub const NEXT_SEQUENCE_AT: u64 = 64;
+pub const NEXT_TASK_AT: u64 = 128;
+/// Address spaces: a number for each process, and another once it runs another program.
+pub const NEXT_SPACE_AT: u64 = 256;
+pub const CODE_END_AT: u64 = 192;
+
+pub const STATES_AT: u64 = 4096;
+pub const CHUNKS_AT: u64 = 8192;
+pub const CHUNK_BYTES: u64 = 64 * 1024;
+pub const CHUNKS: u64 = 4096;
+pub const CODE_AT: u64 = CHUNKS_AT + CHUNKS * CHUNK_BYTES;
+pub const CODE_BYTES: u64 = 1 << 30;
+pub const TOTAL_BYTES: u64 = CODE_AT + CODE_BYTES;
+
+pub const FREE: u8 = 0;
+pub const OWNED: u8 = 1;
+pub const FULL: u8 = 2;
+/// Writers wait while so many chunks are FULL: 16 MiB in flight.
+pub const FULL_MAX: usize = 256;
+
+/// Chunk header, as byte offsets from the chunk's start.
+pub const SEQUENCE_AT: u64 = 0;
+pub const TASK_AT: u64 = 8;
+pub const PID_AT: u64 = 12;
+pub const TID_AT: u64 = 16;
+pub const CONTENT_AT: u64 = 20;
+/// Words in use (bytes for [`Content::Event`]).
+pub const USED_AT: u64 = 24;
+/// Page level only: instructions, loads and stores which the words of this chunk stand for.
+pub const INSTRUCTIONS_AT: u64 = 32;
+pub const READS_AT: u64 = 40;
+pub const WRITES_AT: u64 = 48;
+pub const SPACE_AT: u64 = 56;
+pub const HEADER_BYTES: u64 = 64;
+pub const CHUNK_WORDS: u64 = (CHUNK_BYTES - HEADER_BYTES) / 8;
+
+/// What a chunk's body holds.
+pub const CONTENT_EXACT: u32 = 1;
+pub const CONTENT_PAGES: u32 = 2;
+pub const CONTENT_EVENT: u32 = 3;
+
+/// Events are text: the word, a newline, then as listed.
+pub const EVENT_START: &str = "start"; // path of the program that this address space runs, also after fork
+pub const EVENT_EXEC: &str = "exec"; // path; the process now runs it, recorded (its own `start` follows)
+pub const EVENT_NATIVE: &str = "native"; // path, newline, why; the process now runs it, not recorded
+pub const EVENT_FAILED: &str = "failed"; // the exec announced last did not happen
+pub const EVENT_MAPS: &str = "maps"; // guest base in hexadecimal, newline, part of /proc/self/maps
+
+// Exact level. A word without the top bit: a block starts, and the word is its id.
+// With the top bit: a data access of the block that runs.
+//
+//   63   62..60      59     58..49             48   47..0
+//   1    log2 size   store  instruction index  -    address
+
+pub const ACCESS: u64 = 1 << 63;
+pub const ACCESS_SIZE_SHIFT: u32 = 60;
+pub const ACCESS_STORE: u64 = 1 << 59;
+pub const ACCESS_INSTRUCTION_SHIFT: u32 = 49;
+pub const ACCESS_INSTRUCTION_MASK: u64 = (1 << 10) - 1;
+pub const ADDRESS_MASK: u64 = (1 << 48) - 1;
+
+// A block's description in the arena: address, count of instructions, then one byte of size for each, padded to 8.
+pub const BLOCK_HEADER_WORDS: u64 = 2;
+
+// Page level. One word a run.
+//
+//   63..44   43..42              41..0
+//   count    0 I, 1 read, 2 write   page number
+
+pub const RUN_COUNT_SHIFT: u32 = 44;
+pub const RUN_COUNT_MAX: u64 = (1 << 20) - 1;
+pub const RUN_KIND_SHIFT: u32 = 42;
+pub const RUN_PAGE_MASK: u64 = (1 << 42) - 1;
+/// 48 address bits less 42 bits of page number.
+pub const PAGE_SHIFT_MIN: u32 = 6;

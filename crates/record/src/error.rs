@@ -1,0 +1,57 @@
+//! What can go wrong between a command line and a finished trace.
+
+use std::io;
+use std::path::PathBuf;
+
+use coldframe_trace::TraceError;
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The recorder needs a program that is not here.
+    #[error("{tool} is not installed; on Debian: apt-get install {package}")]
+    MissingTool { tool: String, package: &'static str },
+    /// Our own plugin is not where it is looked for.
+    #[error("libcoldframe_plugin.so not found in {places}; build it with `cargo build --release -p coldframe-plugin`")]
+    MissingPlugin { places: String },
+    #[error("{}: no such program", .0.display())]
+    NotFound(PathBuf),
+    #[error("{}: cannot be executed: {why}", path.display())]
+    NotExecutable { path: PathBuf, why: String },
+    /// A program that none of the ways here can record.
+    #[error("{}: a program for {machine}; {remedy}", path.display())]
+    WrongMachine { path: PathBuf, machine: String, remedy: String },
+    /// QEMU ended before the plugin was in place. QEMU's own message stands on stderr.
+    #[error("{tool} did not start with the plugin ({version}); its own message is above; {remedy}")]
+    NotStarted { tool: String, version: String, remedy: &'static str },
+    /// A request that makes no sense.
+    #[error("{what}: {found}; {remedy}")]
+    Usage { what: String, found: String, remedy: String },
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    #[error("cannot {action}: {source}")]
+    Io { action: String, source: io::Error },
+}
+
+impl RecordError {
+    pub(crate) fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> RecordError {
+        let action = action.into();
+        move |source| RecordError::Io { action, source }
+    }
+
+    /// The exit code: 126 and 127 as shells use them, 4 where this machine lacks something, 2 for a senseless request, 5
+    /// for the outside world.
+    pub fn code(&self) -> u8 {
+        match self {
+            RecordError::MissingTool { .. }
+            | RecordError::MissingPlugin { .. }
+            | RecordError::WrongMachine { .. }
+            | RecordError::NotStarted { .. } => 4,
+            RecordError::NotFound(_) => 127,
+            RecordError::NotExecutable { .. } => 126,
+            RecordError::Usage { .. } => 2,
+            RecordError::Trace(error) => error.code(),
+            RecordError::Io { .. } => 5,
+        }
+    }
+}

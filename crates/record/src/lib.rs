@@ -1,0 +1,235 @@
+//! Records what unmodified programs reference, as a finished trace.
+//!
+//! ```text
+//! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows--> Parquet    (x86-64, ARM, AArch64)
+//! program under valgrind's lackey -------> text by a pipe ---------------> rows --> Parquet    (the host's machine)
+//! ```
+//!
+//! [`record`] does all: it finds the program and the tools, starts it, drains, obeys the limits and finishes the file, also after a
+//! limit, a signal or a killed program. The program's standard streams are its own. Nothing is printed here.
+//!
+//! # What a trace holds
+//!
+//! [`Level::Exact`]: every instruction fetch and every data access of the program's own instructions, in program order for each
+//! thread. An instruction that loads and stores one place is one write. Not seen: what the kernel reads and writes for system calls. Counted
+//! although not executed: in a block of code cut short by a signal that an access raised (a handled SIGSEGV), the rest of the block.
+//! Order between threads and processes: in stretches of up to 8184 words, as they were handed over.
+//!
+//! [`Level::Pages`]: the fetches and the data accesses, each collapsed to runs on one page; see the plugin's `pages.rs`.
+//! Each stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT, since third and later references of a run change
+//! nothing and counts of two and more are kept; so is what is dirty. With both streams together, runs stand where they begin, to the
+//! instruction; a run's later references count there too, so recency between a fetch page and a data page is approximate.
+
+#![forbid(unsafe_code)]
+
+mod error;
+mod expand;
+#[allow(dead_code)] // the plugin uses the rest
+#[path = "../../plugin/src/image.rs"]
+mod image;
+mod lackey;
+mod maps;
+mod process;
+mod program;
+mod qemu;
+mod reduce;
+mod ring;
+mod rows;
+#[allow(dead_code)]
+#[path = "../../plugin/src/wire.rs"]
+mod wire;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+pub use error::RecordError;
+pub use program::{find_plugin, plugin_places, PLUGIN};
+pub use reduce::Runs;
+
+/// What is kept of each reference.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Level {
+    /// Every reference with its address and size.
+    Exact,
+    /// Runs on pages of this many bytes, a power of two from 64 on.
+    Pages(u64),
+}
+
+/// Which tool runs the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Via {
+    /// QEMU if it is installed, else valgrind.
+    #[default]
+    Auto,
+    Qemu,
+    Valgrind,
+}
+
+impl Via {
+    pub fn name(self) -> &'static str {
+        match self {
+            Via::Auto => "auto",
+            Via::Qemu => "qemu",
+            Via::Valgrind => "valgrind",
+        }
+    }
+}
+
+/// Where recording begins and ends. The first limit reached ends it, and the file is finished as if the program had ended there.
+#[derive(Debug, Clone, Default)]
+pub struct Limits {
+    /// References left out at the start.
+    pub skip_refs: u64,
+    /// References kept.
+    pub max_refs: Option<u64>,
+    /// Bytes of the file. Looked at every quarter of a million rows; the last row group is estimated by those before.
+    pub max_size: Option<u64>,
+    /// Time since the start.
+    pub max_time: Option<Duration>,
+    /// At a limit, the program goes on unrecorded to its end. Otherwise it gets SIGTERM, and two seconds later SIGKILL.
+    pub keep_running: bool,
+}
+
+/// An order to record.
+#[derive(Debug, Clone)]
+pub struct Recording {
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    /// Where the program and the tools are looked for, as in `PATH`.
+    pub search_path: OsString,
+    /// The trace to write. While recording it is `OUT.partial`.
+    pub out: PathBuf,
+    pub level: Level,
+    pub via: Via,
+    pub limits: Limits,
+    /// Set by the caller, at Ctrl-C for instance: recording ends as at a limit.
+    pub stop: Arc<AtomicBool>,
+    /// The plugin's path, as [`find_plugin`] gives it.
+    pub plugin: Option<PathBuf>,
+    /// For programs of another machine: the directory with that machine's `lib` (QEMU's `-L`).
+    pub sysroot: Option<PathBuf>,
+    /// Further arguments for QEMU or valgrind, for instance `-cpu` and a model.
+    pub tool_args: Vec<OsString>,
+    /// Runs the program once more, natively and before, with no input and its output thrown away, and reports how much slower recording
+    /// is. The program's other effects happen twice.
+    pub overhead: bool,
+}
+
+impl Recording {
+    /// An order without limits, at the exact level, by whatever tool there is, searched for along this process's `PATH`.
+    pub fn new(program: impl Into<OsString>, args: Vec<OsString>, out: impl Into<PathBuf>) -> Self {
+        Recording {
+            program: program.into(),
+            args,
+            search_path: std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into()),
+            out: out.into(),
+            level: Level::Exact,
+            via: Via::Auto,
+            limits: Limits::default(),
+            stop: Arc::default(),
+            plugin: None,
+            sysroot: None,
+            tool_args: Vec::new(),
+            overhead: false,
+        }
+    }
+}
+
+/// How far a recording is; given about ten times a second.
+#[derive(Debug, Clone, Copy)]
+pub struct Progress {
+    /// References kept.
+    pub references: u64,
+    /// References skipped at the start.
+    pub skipped: u64,
+    /// Bytes of the file so far, about.
+    pub bytes: u64,
+    pub seconds: f64,
+}
+
+/// What came of it.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// References in the file (rows weighted by their count).
+    pub references: u64,
+    /// Rows in the file.
+    pub rows: u64,
+    /// Instructions that the program executed while it was recorded, skipped ones included.
+    pub instructions: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// From the program's start to the finished file.
+    pub seconds: f64,
+    pub references_per_second: f64,
+    /// The program's own status.
+    pub status: ExitStatus,
+    pub via: Via,
+    /// The limit that ended the recording: `max-refs`, `max-size`, `max-time` or `stopped`.
+    pub limit: Option<&'static str>,
+    /// Guest threads and processes recorded.
+    pub tasks: usize,
+    /// What the trace does not hold although the program did it, one sentence each; also in the trace's notes.
+    pub not_recorded: Vec<String>,
+    /// What the program takes natively, if asked for.
+    pub native_seconds: Option<f64>,
+}
+
+impl Outcome {
+    /// How much slower recording was than the program alone, if that was measured.
+    pub fn overhead(&self) -> Option<f64> {
+        self.native_seconds.map(|native| self.seconds / native.max(1e-6))
+    }
+}
+
+/// Records the program to its end or to a limit, and finishes the trace.
+///
+/// # Errors
+/// See [`RecordError`]. No file is left behind then, and the program is not running any more.
+pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, RecordError> {
+    if let Level::Pages(bytes) = order.level {
+        if !bytes.is_power_of_two() || !(1 << wire::PAGE_SHIFT_MIN..1 << 31).contains(&bytes) {
+            return Err(RecordError::Usage {
+                what: format!("page size {bytes}"),
+                found: "not a power of two from 64 on".into(),
+                remedy: "use 1KiB or 4KiB".into(),
+            });
+        }
+    }
+    let target = program::resolve(&order.program, &order.args, &order.search_path)?;
+    let native_seconds = if order.overhead { Some(native(&target)?) } else { None };
+    let mut outcome = match choose(order, &target)? {
+        Via::Valgrind => lackey::record(order, &target, progress)?,
+        _ => qemu::record(order, &target, progress)?,
+    };
+    outcome.native_seconds = native_seconds;
+    Ok(outcome)
+}
+
+/// QEMU where it is installed for this machine; else valgrind, which records the host's own only.
+fn choose(order: &Recording, target: &program::Target) -> Result<Via, RecordError> {
+    match order.via {
+        Via::Auto => match qemu::emulator(target, &order.search_path) {
+            Err(RecordError::MissingTool { .. }) if lackey::can(target) && program::tool("valgrind", &order.search_path).is_some() => Ok(Via::Valgrind),
+            Err(error) => Err(error),
+            Ok(_) => Ok(Via::Qemu),
+        },
+        via => Ok(via),
+    }
+}
+
+fn native(target: &program::Target) -> Result<f64, RecordError> {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+    let mut command = Command::new(&target.binary);
+    if let Some((name, rest)) = target.arguments.split_first() {
+        command.arg0(name).args(rest);
+    }
+    let start = Instant::now();
+    let status = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    status.map_err(RecordError::io(format!("run {}", target.binary.display())))?;
+    Ok(start.elapsed().as_secs_f64())
+}

@@ -1,0 +1,193 @@
+//! The guest's address ranges, from `/proc/PID/maps` of the QEMU that runs it.
+//!
+//! QEMU's own ranges stand in the same list. The guest's are those between guest address 0 (`guest_base`) and the first
+//! mapping of QEMU's executable: QEMU places a 64-bit guest below itself, and a 32-bit one into 4 GiB that it reserves. QEMU
+//! never maps guest code executable, since it runs a translation; so what a file's segments are for is read from its ELF header.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use coldframe_trace::Mapping;
+
+/// The union of the tables seen in one recording.
+#[derive(Default)]
+pub struct Maps {
+    seen: BTreeSet<(u64, u64, String, String)>,
+}
+
+struct Line<'a> {
+    start: u64,
+    end: u64,
+    protection: &'a str,
+    offset: u64,
+    name: &'a str,
+}
+
+impl<'a> Line<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        let mut words = line.splitn(6, ' ');
+        let (start, end) = words.next()?.split_once('-')?;
+        let hex = |text| u64::from_str_radix(text, 16).ok();
+        let (start, end, protection) = (hex(start)?, hex(end)?, words.next()?);
+        let offset = hex(words.next()?)?;
+        let name = words.nth(2).unwrap_or("").trim_start();
+        Some(Line { start, end, protection, offset, name })
+    }
+}
+
+impl Maps {
+    /// Adds a table: `base` is where guest address 0 lies, `bits` the guest's word size, `emulator` QEMU's file, and
+    /// `program` the guest's.
+    pub fn add(&mut self, text: &str, base: u64, bits: u8, emulator: &Path, program: &Path) {
+        let program = program.canonicalize().unwrap_or_default();
+        let lines: Vec<Line> = text.lines().filter_map(Line::parse).collect();
+        let itself = lines.iter().filter(|line| Path::new(line.name) == emulator).map(|line| line.start).min();
+        let top = match bits {
+            32 => base + (1 << 32),
+            _ => itself.filter(|start| *start > base).unwrap_or(base),
+        };
+        let guest: Vec<&Line> = lines.iter().filter(|line| line.start >= base && line.end <= top).collect();
+        let mut segments: Vec<(u64, u64)> = Vec::new();
+        for line in guest.iter().filter(|line| line.name.starts_with('/') && line.offset == 0) {
+            for (start, end, protection) in elf_segments(Path::new(line.name), line.start - base) {
+                if self.seen.insert((start, end, protection.into(), line.name.into())) {
+                    segments.push((start, end));
+                }
+            }
+        }
+        let mut below: Option<&Line> = None;
+        for line in guest {
+            let (start, end) = (line.start - base, line.end - base);
+            let before = below.replace(line);
+            let touches = before.is_some_and(|b| b.end == line.start);
+            // QEMU reserves the guest's address space by ranges without any right.
+            if line.protection.starts_with("---") || self.covered(start, end) {
+                continue;
+            }
+            let name = match line.name {
+                "" if touches && before.is_some_and(|b| b.protection.starts_with("---")) && end - start >= 1 << 16 => "[stack]",
+                "" if touches && before.is_some_and(|b| Path::new(b.name) == program) => "[heap]",
+                "" => "[anon]",
+                name => name,
+            };
+            self.seen.insert((start, end, line.protection.into(), name.into()));
+        }
+    }
+
+    /// Adds the files that valgrind has mapped for its guest, which stand at the guest's own addresses. Ranges without a file are not
+    /// told from valgrind's own.
+    pub fn add_files(&mut self, text: &str) {
+        let own = |name: &str| name.contains("/valgrind/") || !name.starts_with('/');
+        for line in text.lines().filter_map(Line::parse).filter(|line| line.offset == 0 && !own(line.name)) {
+            for (start, end, protection) in elf_segments(Path::new(line.name), line.start) {
+                self.seen.insert((start, end, protection.into(), line.name.into()));
+            }
+        }
+    }
+
+    /// Whether the segments of one file already say what stands there.
+    fn covered(&self, start: u64, end: u64) -> bool {
+        let file = |name: &str| name.starts_with('/');
+        let mut at = start;
+        for (from, to, _, name) in &self.seen {
+            if file(name) && *from <= at && at < *to {
+                at = *to;
+            }
+        }
+        at >= end
+    }
+
+    /// The table by address. A range that another of the same name covers, seen before it grew, is left out.
+    pub fn finish(self) -> Vec<Mapping> {
+        let covers = |big: &&(u64, u64, String, String), small: &(u64, u64, String, String)| {
+            *big != small && big.0 <= small.0 && small.1 <= big.1 && (&big.2, &big.3) == (&small.2, &small.3)
+        };
+        let small: Vec<_> = self.seen.iter().filter(|s| self.seen.iter().any(|b| covers(&b, s))).cloned().collect();
+        let mapping = |(start, end, protection, name)| Mapping { name, start, end, protection };
+        self.seen.into_iter().filter(|m| !small.contains(m)).map(mapping).collect()
+    }
+}
+
+/// The loadable segments of the ELF file mapped from its start at `at`: first byte, last byte + 1 (in whole pages), rights.
+fn elf_segments(path: &Path, at: u64) -> Vec<(u64, u64, &'static str)> {
+    const PAGE: u64 = 4096;
+    let Some((bits, headers)) = program_headers(path) else { return Vec::new() };
+    let word = |bytes: &[u8], at: usize, size: usize| {
+        bytes.get(at..at + size).map_or(0, |b| b.iter().rev().fold(0u64, |word, byte| word << 8 | u64::from(*byte)))
+    };
+    // Program header fields, ELF-64 and ELF-32: type, flags, address, size in memory.
+    let fields = if bits == 64 { (56, 4, 16, 40) } else { (32, 24, 8, 20) };
+    const LOAD: u64 = 1;
+    let loads: Vec<(u64, u64, u64)> = headers
+        .chunks_exact(fields.0)
+        .filter(|header| word(header, 0, 4) == LOAD)
+        .map(|h| (word(h, fields.1, 4), word(h, fields.2, bits / 8), word(h, fields.3, bits / 8)))
+        .collect();
+    let Some(lowest) = loads.iter().map(|(_, address, _)| address & !(PAGE - 1)).min() else { return Vec::new() };
+    let ranges = loads.into_iter().map(|(flags, address, size)| {
+        let start = at.wrapping_add(address - lowest);
+        let rights = match flags & 7 {
+            5 => "r-xp",
+            6 => "rw-p",
+            7 => "rwxp",
+            1 => "--xp",
+            _ => "r--p",
+        };
+        (start & !(PAGE - 1), (start + size).next_multiple_of(PAGE), rights)
+    });
+    ranges.collect()
+}
+
+fn program_headers(path: &Path) -> Option<(usize, Vec<u8>)> {
+    let file = File::open(path).ok()?;
+    let mut head = [0; 64];
+    file.read_exact_at(&mut head[..52], 0).ok()?;
+    let _ = file.read_exact_at(&mut head, 0);
+    if !head.starts_with(b"\x7fELF") || head[5] != 1 {
+        return None;
+    }
+    let half = |at: usize| u64::from(u16::from_le_bytes([head[at], head[at + 1]]));
+    let (bits, offset, size, count) = match head[4] {
+        2 => (64, u64::from_le_bytes(head[32..40].try_into().ok()?), half(54), half(56)),
+        _ => (32, u64::from(u32::from_le_bytes(head[28..32].try_into().ok()?)), half(42), half(44)),
+    };
+    let mut headers = vec![0; (size * count) as usize];
+    file.read_exact_at(&mut headers, offset).ok()?;
+    (size == if bits == 64 { 56 } else { 32 }).then_some((bits, headers))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn qemus_own_ranges_are_left_out_and_guest_addresses_begin_at_the_base() {
+        let text = "\
+10000-20000 r--p 00000000 00:00 0 [low]
+4000000000-4000001000 ---p 00000000 00:00 0
+4000001000-4000801000 rw-p 00000000 00:00 0
+4000900000-4000901000 rw-p 00000000 00:00 0
+555555554000-555555580000 r-xp 00000000 fe:00 12   /usr/bin/qemu x
+7ffff0000000-7ffff0001000 rw-p 00000000 00:00 0
+";
+        let mut maps = Maps::default();
+        maps.add(text, 0, 64, Path::new("/usr/bin/qemu x"), Path::new("/none"));
+        let got: Vec<_> = maps.finish().into_iter().map(|m| (m.start, m.end, m.name)).collect();
+        let want = [(0x10000, 0x20000, "[low]"), (0x40_0000_1000, 0x40_0080_1000, "[stack]"), (0x40_0090_0000, 0x40_0090_1000, "[anon]")];
+        assert_eq!(got, want.map(|(a, b, n)| (a, b, n.to_string())));
+
+        let mut maps = Maps::default();
+        maps.add(text, 0x40_0000_0000, 32, Path::new("/none"), Path::new("/none"));
+        assert_eq!(maps.finish()[0].start, 0x1000);
+    }
+
+    #[test]
+    fn rights_of_a_binary_come_from_its_own_header() {
+        let own = std::env::current_exe().unwrap();
+        let segments = elf_segments(&own, 0x1_0000_0000);
+        assert!(segments.iter().any(|(start, end, rights)| *rights == "r-xp" && start < end), "{segments:x?}");
+        assert!(segments.iter().all(|(start, _, _)| *start >= 0x1_0000_0000));
+    }
+}

@@ -1,0 +1,298 @@
+//! Rows on their way to the file: gathered here, limited, and encoded by a thread of its own.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use coldframe_trace::{Block, Columns, Kind, Provenance, Summary, TraceError, Writer};
+
+use crate::{Limits, RecordError};
+
+/// Rows gathered before they are handed on: 1 MiB of address, size and kind.
+pub const ROWS: usize = 64 * 1024;
+/// Row groups are much larger than this, so the file's size is looked at rarely.
+const SIZE_CHECK_ROWS: u64 = 256 * 1024;
+
+/// Consecutive rows of one task, column by column.
+#[derive(Default, Clone)]
+pub struct Rows {
+    pub task: u32,
+    pub address: Vec<u64>,
+    pub size: Vec<u32>,
+    pub kind: Vec<u32>,
+    /// Empty where every row stands for itself.
+    pub count: Vec<u32>,
+}
+
+impl Rows {
+    pub fn len(&self) -> usize {
+        self.address.len()
+    }
+
+    #[inline(always)]
+    pub fn push(&mut self, address: u64, size: u32, kind: Kind) {
+        self.address.push(address);
+        self.size.push(size);
+        self.kind.push(kind as u32);
+    }
+
+    pub fn pop(&mut self) -> Option<(u64, u32, u32)> {
+        Some((self.address.pop()?, self.size.pop()?, self.kind.pop()?))
+    }
+
+    fn clear(&mut self) {
+        self.address.clear();
+        self.size.clear();
+        self.kind.clear();
+        self.count.clear();
+    }
+
+    fn references(&self) -> u64 {
+        match self.count.is_empty() {
+            true => self.len() as u64,
+            false => self.count.iter().map(|c| u64::from(*c)).sum(),
+        }
+    }
+
+    /// Drops the first `references`; a row that stands for more than what is left to drop stays for the rest.
+    fn drop_front(&mut self, references: u64) {
+        let mut rows = self.len().min(usize::try_from(references).unwrap_or(usize::MAX));
+        if !self.count.is_empty() {
+            let mut left = references;
+            rows = self.count.iter().take_while(|c| (u64::from(**c) <= left).then(|| left -= u64::from(**c)).is_some()).count();
+            if let Some(count) = self.count.get_mut(rows) {
+                *count -= left as u32;
+            }
+            self.count.drain(..rows);
+        }
+        self.address.drain(..rows);
+        self.size.drain(..rows);
+        self.kind.drain(..rows);
+    }
+
+    /// Keeps the first `references` only.
+    fn keep_front(&mut self, references: u64) {
+        let mut rows = self.len().min(usize::try_from(references).unwrap_or(usize::MAX));
+        if !self.count.is_empty() {
+            let mut left = references;
+            rows = 0;
+            for count in &mut self.count {
+                if left == 0 {
+                    break;
+                }
+                *count = (*count).min(left.min(u64::from(u32::MAX)) as u32);
+                left -= u64::from(*count);
+                rows += 1;
+            }
+            self.count.truncate(rows);
+        }
+        self.address.truncate(rows);
+        self.size.truncate(rows);
+        self.kind.truncate(rows);
+    }
+}
+
+/// Takes rows, applies the limits on what is kept, and passes them to the thread that writes the file.
+pub struct Sink {
+    pub rows: Rows,
+    skip: u64,
+    references_left: u64,
+    max_size: u64,
+    /// References kept so far.
+    pub kept: u64,
+    /// References skipped so far.
+    pub skipped: u64,
+    rows_since_check: u64,
+    /// Gone once all rows are passed on.
+    full: Option<SyncSender<Rows>>,
+    empty: Receiver<Rows>,
+    bytes: Arc<AtomicU64>,
+    thread: Option<JoinHandle<Result<Writer, TraceError>>>,
+    limit: Option<&'static str>,
+}
+
+impl Sink {
+    pub fn create(path: &Path, counts: bool, limits: &Limits) -> Result<Self, RecordError> {
+        let writer = Writer::create(path, Columns { time: false, count: counts, task: true })?;
+        // Four blocks under way keep the encoder busy while the reader waits for the program, and fit the cache.
+        let (full, to_write) = sync_channel::<Rows>(4);
+        let (recycle, empty) = sync_channel(8);
+        let bytes = Arc::new(AtomicU64::new(0));
+        let partial = partial(path);
+        let counter = bytes.clone();
+        let thread = std::thread::Builder::new()
+            .name("encode".into())
+            .spawn(move || encode(writer, &partial, &to_write, &recycle, &counter))
+            .map_err(RecordError::io("start a thread"))?;
+        Ok(Sink {
+            rows: Rows::default(),
+            skip: limits.skip_refs,
+            references_left: limits.max_refs.unwrap_or(u64::MAX),
+            max_size: limits.max_size.unwrap_or(u64::MAX),
+            kept: 0,
+            skipped: 0,
+            rows_since_check: 0,
+            full: Some(full),
+            empty,
+            bytes,
+            thread: Some(thread),
+            limit: None,
+        })
+    }
+
+    /// The limit that was reached, if one was.
+    pub fn limit(&self) -> Option<&'static str> {
+        self.limit
+    }
+
+    /// Bytes written to the file so far, and those that the rows not yet written will take, by the rate so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// To be called between references, often; passes on the rows once they are many.
+    #[inline]
+    pub fn turn_if_full(&mut self) {
+        if self.rows.len() >= ROWS {
+            self.turn();
+        }
+    }
+
+    /// The next rows are of this task.
+    pub fn set_task(&mut self, task: u32) {
+        if self.rows.task != task {
+            self.turn();
+            self.rows.task = task;
+        }
+    }
+
+    /// Passes on the rows gathered.
+    pub fn turn(&mut self) {
+        if self.skip > 0 {
+            let here = self.rows.references().min(self.skip);
+            self.rows.drop_front(here);
+            self.skip -= here;
+            self.skipped += here;
+        }
+        let mut references = self.rows.references();
+        if references >= self.references_left {
+            self.rows.keep_front(self.references_left);
+            references = self.references_left;
+            self.limit = self.limit.or(Some("max-refs"));
+        }
+        if self.rows.len() == 0 {
+            return;
+        }
+        self.references_left -= references;
+        self.kept += references;
+        self.rows_since_check += self.rows.len() as u64;
+        if self.rows_since_check >= SIZE_CHECK_ROWS {
+            self.rows_since_check = 0;
+            if self.bytes() >= self.max_size {
+                self.limit = self.limit.or(Some("max-size"));
+            }
+        }
+        let mut next = self.empty.try_recv().unwrap_or_default();
+        next.clear();
+        next.task = self.rows.task;
+        let rows = std::mem::replace(&mut self.rows, next);
+        // A writer that has failed hangs up; `finish` has its error.
+        if self.full.as_ref().is_none_or(|full| full.send(rows).is_err()) {
+            self.limit = self.limit.or(Some("error"));
+        }
+    }
+
+    /// Writes what is left and completes the file.
+    pub fn finish(mut self, provenance: Provenance) -> Result<Summary, RecordError> {
+        self.turn();
+        self.full = None;
+        let writer = self.thread.take().map(JoinHandle::join);
+        let Some(Ok(writer)) = writer else {
+            return Err(RecordError::Io { action: "write the trace".into(), source: std::io::Error::other("the encoder died") });
+        };
+        Ok(writer?.finish(provenance)?)
+    }
+}
+
+/// Without [`Sink::finish`], the unfinished file is gone before anybody looks.
+impl Drop for Sink {
+    fn drop(&mut self) {
+        self.full = None;
+        drop(self.thread.take().map(JoinHandle::join));
+    }
+}
+
+fn partial(path: &Path) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".partial");
+    path.with_file_name(name)
+}
+
+/// The encoder's thread.
+fn encode(
+    mut writer: Writer,
+    partial: &Path,
+    full: &Receiver<Rows>,
+    recycle: &SyncSender<Rows>,
+    bytes: &AtomicU64,
+) -> Result<Writer, TraceError> {
+    let mut block = Block::with_capacity(ROWS);
+    let (mut rows_written, mut rows_on_disk, mut on_disk) = (0u64, 0u64, 0u64);
+    while let Ok(rows) = full.recv() {
+        block.assign(rows.task, &rows.address, &rows.size, &rows.kind, &rows.count);
+        writer.write(&block)?;
+        rows_written += rows.len() as u64;
+        let now = std::fs::metadata(partial).map_or(0, |m| m.len());
+        if now > on_disk {
+            (on_disk, rows_on_disk) = (now, rows_written);
+        }
+        // Rows of the row group being gathered will take what those before took; 6 bytes a row before any is known.
+        let a_row = if rows_on_disk == 0 { 6.0 } else { on_disk as f64 / rows_on_disk as f64 };
+        bytes.store(on_disk + ((rows_written - rows_on_disk) as f64 * a_row) as u64, Ordering::Relaxed);
+        // Nobody need take it back.
+        let _ = recycle.try_send(rows);
+    }
+    Ok(writer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(counts: &[u32]) -> Rows {
+        let mut rows = Rows::default();
+        (0..counts.len() as u64).for_each(|i| rows.push(i, 1, Kind::Read));
+        rows.count = counts.to_vec();
+        rows
+    }
+
+    #[test]
+    fn a_row_at_the_border_is_cut_in_two() {
+        let mut front = rows(&[3, 5, 2]);
+        let mut back = front.clone();
+        front.keep_front(4);
+        back.drop_front(4);
+        assert_eq!((front.address, front.count), (vec![0, 1], vec![3, 1]));
+        assert_eq!((back.address, back.count), (vec![1, 2], vec![4, 2]));
+    }
+
+    #[test]
+    fn nothing_and_everything_can_be_dropped() {
+        for counts in [&[][..], &[2, 2, 2]] {
+            let mut all = rows(counts);
+            if counts.is_empty() {
+                (0..6).for_each(|i| all.push(i, 1, Kind::Read));
+            }
+            let mut same = all.clone();
+            same.drop_front(0);
+            same.keep_front(6);
+            assert_eq!(same.references(), 6);
+            same.drop_front(6);
+            assert_eq!(same.len(), 0);
+            all.keep_front(0);
+            assert_eq!(all.len(), 0);
+        }
+    }
+}

@@ -1,0 +1,589 @@
+//! Recording small programs whose references are known beforehand.
+
+mod common;
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use coldframe_record::{record, Level, RecordError, Runs, Via};
+use coldframe_trace::{Fidelity, Kind, Provenance, Reference};
+use common::{compile, have, order, read, run, CC, QEMU, VALGRIND};
+
+use Kind::{Fetch, Read, Write};
+
+/// A whole program, without a C library: every instruction and every access below is all there is.
+const WALK: &str = "
+.globl _start
+.bss
+area: .skip 4096
+.text
+_start: lea area(%rip), %rdi
+        mov $4, %ecx
+again:  mov %ecx, (%rdi)
+        addl $1, (%rdi)
+        lock addl $1, (%rdi)
+        movups (%rdi), %xmm0
+        push %rcx
+        pop %rdx
+        add $4, %rdi
+        dec %ecx
+        jnz again
+        mov $3, %ecx
+        rep stosb
+        mov $60, %eax
+        xor %edi, %edi
+        syscall
+";
+const WALK_FLAGS: &[&str] = &["-nostdlib", "-static", "-no-pie", "-Wl,-Ttext=0x401000,-Tbss=0x500000"];
+
+/// What WALK references, from the lengths of its instructions (Intel SDM volume 2). `stack` is the stack pointer at its start.
+fn walk(stack: u64) -> Vec<(u64, u32, Kind)> {
+    let mut at = 0x40_1000;
+    let mut rows = Vec::new();
+    fn fetch(rows: &mut Vec<(u64, u32, Kind)>, at: &mut u64, size: u32) {
+        rows.push((*at, size, Fetch));
+        *at += u64::from(size);
+    }
+    fetch(&mut rows, &mut at, 7);
+    fetch(&mut rows, &mut at, 5);
+    let again = at;
+    let mut area = 0x50_0000;
+    for _ in 0..4 {
+        at = again;
+        fetch(&mut rows, &mut at, 2);
+        rows.push((area, 4, Write));
+        fetch(&mut rows, &mut at, 3); // load and store of one place: one write
+        rows.push((area, 4, Write));
+        fetch(&mut rows, &mut at, 4);
+        rows.push((area, 4, Write));
+        fetch(&mut rows, &mut at, 3);
+        rows.push((area, 16, Read));
+        fetch(&mut rows, &mut at, 1);
+        rows.push((stack - 8, 8, Write));
+        fetch(&mut rows, &mut at, 1);
+        rows.push((stack - 8, 8, Read));
+        [4, 2, 2].into_iter().for_each(|size| fetch(&mut rows, &mut at, size));
+        area += 4;
+    }
+    fetch(&mut rows, &mut at, 5);
+    for _ in 0..3 {
+        rows.push((at, 2, Fetch)); // each turn of a string instruction is fetched,
+        rows.push((area, 1, Write));
+        area += 1;
+    }
+    fetch(&mut rows, &mut at, 2); // and the one that finds the count at zero
+    [5, 2, 2].into_iter().for_each(|size| fetch(&mut rows, &mut at, size));
+    rows
+}
+
+fn walk_program(dir: &Path) -> PathBuf {
+    compile(dir, "walk", "s", WALK, WALK_FLAGS)
+}
+
+fn plain(rows: &[Reference]) -> Vec<(u64, u32, Kind)> {
+    rows.iter().map(|r| (r.address, r.size, r.kind)).collect()
+}
+
+/// The stack pointer at the start, from the one access that is not in `area`.
+fn stack(rows: &[Reference]) -> u64 {
+    rows.iter().find(|r| r.kind == Write && r.size == 8).expect("the push").address + 8
+}
+
+#[test]
+fn qemu_sees_exactly_what_the_program_does() {
+    if !have(&[QEMU, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("t.parquet");
+    let outcome = run(&order(&walk_program(dir.path()), &[], &out)).unwrap();
+    let (rows, provenance) = read(&out);
+    let stack = stack(&rows);
+    assert_eq!(plain(&rows), walk(stack));
+    assert!(outcome.status.success());
+    assert_eq!((outcome.references, outcome.instructions), (rows.len() as u64, provenance.instructions));
+    assert_eq!((outcome.tasks, provenance.fidelity, provenance.page_size), (1, Fidelity::ExactReferences, None));
+    assert_eq!(provenance.tasks[0].name, "walk");
+    let text = provenance.mappings.iter().find(|m| m.start <= 0x40_1000 && 0x40_1000 < m.end).unwrap();
+    assert_eq!((text.protection.as_str(), text.name.ends_with("/walk")), ("r-xp", true));
+    assert!(provenance.mappings.iter().any(|m| m.name == "[stack]" && (m.start..m.end).contains(&(stack - 8))), "{provenance:?}");
+}
+
+#[test]
+fn lackey_sees_the_same() {
+    if !have(&[VALGRIND, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("t.parquet");
+    let mut order = order(&walk_program(dir.path()), &[], &out);
+    order.via = Via::Valgrind;
+    let outcome = run(&order).unwrap();
+    let (rows, provenance) = read(&out);
+    // But for one thing: lackey shows a locked instruction as a load and a store, where it shows `addl` as a modify.
+    let mut want = walk(stack(&rows));
+    let locked: Vec<usize> = (1..want.len()).filter(|i| want[i - 1] == (0x40_1011, 4, Fetch)).collect();
+    assert_eq!(locked.len(), 4);
+    for at in locked.into_iter().rev() {
+        let (address, size, _) = want[at];
+        want.insert(at, (address, size, Read));
+    }
+    assert_eq!(plain(&rows), want);
+    assert_eq!((outcome.via, outcome.instructions), (Via::Valgrind, provenance.instructions));
+    assert!(provenance.mappings.iter().any(|m| m.protection == "r-xp" && m.name.ends_with("/walk")), "{provenance:?}");
+}
+
+#[test]
+fn an_array_walked_in_c_is_there_in_order() {
+    if !have(&[QEMU, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = "static volatile short array[3000]; int main(void) { for (int i = 0; i < 3000; i++) array[i] = 7; return array[9]; }";
+    let program = compile(dir.path(), "array", "c", source, &["-O1"]);
+    let out = dir.path().join("t.parquet");
+    let outcome = run(&order(&program, &[], &out)).unwrap();
+    assert_eq!(outcome.status.code(), Some(7));
+    let (rows, _) = read(&out);
+    // No other code stores halves one after the other over 6000 bytes.
+    let stores: Vec<u64> = rows.iter().filter(|r| r.kind == Write && r.size == 2).map(|r| r.address).collect();
+    let run = stores.windows(3000).any(|w| w.iter().enumerate().all(|(i, a)| *a == w[0] + 2 * i as u64));
+    assert!(run, "{} stores of 2 bytes", stores.len());
+}
+
+/// Joins the rows that the plugin cut where one of its buffers ended: a row that its stream's last row could have taken in.
+fn joined(rows: &[Reference]) -> Vec<Reference> {
+    let mut all: Vec<Reference> = Vec::new();
+    let mut last: std::collections::HashMap<(u32, bool), usize> = std::collections::HashMap::new();
+    for row in rows {
+        let stream = (row.task, row.kind == Fetch);
+        if let Some(open) = last.get(&stream).map(|at| &mut all[*at]) {
+            if open.address == row.address && (open.kind == Write || row.kind != Write) {
+                open.count += row.count;
+                continue;
+            }
+        }
+        last.insert(stream, all.len());
+        all.push(*row);
+    }
+    all
+}
+
+#[test]
+fn the_plugin_reduces_to_pages_as_its_naive_twin_does() {
+    if !have(&[QEMU]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let (exact, pages) = (dir.path().join("exact"), dir.path().join("pages"));
+    for page in [64, 1024, 4096] {
+        let mut order = order(Path::new("sh"), &["-c", "set -e; for i in 1 2 3 4 5 6 7 8 9; do x=$x$i$x; done"], &exact);
+        run(&order).unwrap();
+        order.level = Level::Pages(page);
+        order.out = pages.clone();
+        let outcome = run(&order).unwrap();
+        let mut runs = Runs::new(page);
+        let (rows, provenance) = read(&exact);
+        rows.iter().for_each(|r| runs.push(r.address, r.size, r.kind));
+        let (rows, reduced) = read(&pages);
+        let twin: Vec<Reference> = runs.drain().collect();
+        let found = joined(&rows);
+        if let Some(at) = (0..twin.len().min(found.len())).find(|at| twin[*at] != found[*at]) {
+            let near = at.saturating_sub(3)..(at + 3).min(twin.len()).min(found.len());
+            panic!("page {page}, row {at}: want {:#x?}\ngot {:#x?}", &twin[near.clone()], &found[near]);
+        }
+        assert_eq!(twin.len(), found.len());
+        assert_eq!(outcome.instructions, provenance.instructions);
+        assert_eq!((reduced.fidelity, reduced.page_size), (Fidelity::PageReferences, Some(page)));
+    }
+}
+
+#[test]
+fn the_same_command_gives_the_same_file() {
+    if !have(&[QEMU]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let files: Vec<Vec<u8>> = (0..2)
+        .map(|i| {
+            let out = dir.path().join(format!("{i}"));
+            run(&order(Path::new("sh"), &["-c", "x=1; (x=2); ls / | sort >/dev/null"], &out)).unwrap();
+            let (rows, provenance) = read(&out);
+            // Processes that run side by side take turns as they come; each by itself must not differ.
+            let mut rows = plain_by_task(&rows);
+            rows.sort();
+            assert!(rows.len() >= 4, "{:?}", provenance.tasks);
+            format!("{rows:x?}").into_bytes()
+        })
+        .collect();
+    assert!(files[0] == files[1], "two runs differ");
+
+    let whole: Vec<Vec<u8>> = (0..2)
+        .map(|i| {
+            let out = dir.path().join(format!("whole{i}"));
+            run(&order(Path::new("sort"), &["/etc/passwd", "-o", "/dev/null"], &out)).unwrap();
+            std::fs::read(out).unwrap()
+        })
+        .collect();
+    assert!(whole[0] == whole[1], "a program of one task gives the same file to the byte");
+}
+
+fn plain_by_task(rows: &[Reference]) -> Vec<(usize, u64)> {
+    use std::hash::{Hash, Hasher};
+    let mut tasks = std::collections::BTreeMap::<u32, (usize, std::hash::DefaultHasher)>::new();
+    for row in rows {
+        let (count, hash) = tasks.entry(row.task).or_default();
+        *count += 1;
+        (row.address, row.size, row.kind).hash(hash);
+    }
+    tasks.into_values().map(|(count, hash)| (count, hash.finish())).collect()
+}
+
+/// Stores of 2 bytes into the program's own data: the first writable mapping.
+fn own_halves(rows: &[Reference], provenance: &Provenance, task: u32) -> Vec<u64> {
+    let data = provenance.mappings.iter().find(|m| m.protection == "rw-p").expect("the program's data");
+    let own = rows.iter().filter(|r| r.task == task && r.kind == Write && r.size == 2 && (data.start..data.end).contains(&r.address));
+    own.map(|r| r.address).collect()
+}
+
+#[test]
+fn a_forked_child_is_a_task_of_its_own_and_nothing_is_sent_twice() {
+    if !have(&[QEMU, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = "
+        #include <sys/wait.h>
+        #include <unistd.h>
+        static volatile short before[500], parent[700], child[900];
+        static void fill(volatile short *a, int n) { for (int i = 0; i < n; i++) a[i] = 1; }
+        int main(void) {
+            fill(before, 500);
+            if (fork() == 0) { fill(child, 900); _exit(0); }
+            wait(0);
+            fill(parent, 700);
+            return 0;
+        }";
+    let program = compile(dir.path(), "fork", "c", source, &["-O1", "-fno-inline"]);
+    for level in [Level::Exact, Level::Pages(64)] {
+        let out = dir.path().join("t.parquet");
+        let mut order = order(&program, &[], &out);
+        order.level = level;
+        let outcome = run(&order).unwrap();
+        let (rows, provenance) = read(&out);
+        assert_eq!(outcome.tasks, 2, "{:?}", provenance.tasks);
+        assert!(provenance.tasks.iter().all(|t| t.name == "fork"), "{:?}", provenance.tasks);
+        assert_ne!(provenance.tasks[0].space, provenance.tasks[1].space);
+        if level == Level::Exact {
+            let halves = |task| own_halves(&rows, &provenance, task).len();
+            assert_eq!((halves(0), halves(1)), (1200, 900));
+        }
+    }
+}
+
+#[test]
+fn a_child_that_becomes_another_program_is_followed() {
+    if !have(&[QEMU, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = walk_program(dir.path());
+    let script = dir.path().join("script");
+    std::fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", program.display())).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let out = dir.path().join("t.parquet");
+    let outcome = run(&order(Path::new("sh"), &["-c", &format!("{} 'a b' ''; exit 3", script.display())], &out)).unwrap();
+    assert_eq!(outcome.status.code(), Some(3));
+    assert_eq!(outcome.not_recorded, [""; 0]);
+    let (rows, provenance) = read(&out);
+    let walks = provenance.tasks.iter().filter(|t| t.name == "walk");
+    let rows: Vec<Reference> = rows.into_iter().filter(|r| walks.clone().any(|t| t.id == r.task)).collect();
+    assert_eq!(plain(&rows), walk(stack(&rows)), "{:?}", provenance.tasks);
+}
+
+#[test]
+fn a_program_that_must_run_natively_is_named() {
+    if !have(&[QEMU]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    // Root needs another owner's program for the bit to mean anything; others have su.
+    let mut program = PathBuf::from("/bin/su");
+    let copy = dir.path().join("true");
+    std::fs::copy("/bin/true", &copy).unwrap();
+    if std::os::unix::fs::chown(&copy, Some(65534), None).is_ok() {
+        std::fs::set_permissions(&copy, std::fs::Permissions::from_mode(0o4755)).unwrap();
+        program = copy;
+    }
+    let out = dir.path().join("t.parquet");
+    let outcome = run(&order(Path::new("sh"), &["-c", &format!("{} --version; true", program.display())], &out)).unwrap();
+    let [sentence] = outcome.not_recorded.as_slice() else { panic!("{outcome:?}") };
+    let (start, end) = (sentence.starts_with("child "), format!("ran {} natively, not recorded: set-user-id or set-group-id", program.display()));
+    assert!(start && sentence.ends_with(&end), "{sentence}");
+    assert!(read(&out).1.notes.contains(sentence));
+
+    // An exec that fails ran nothing.
+    let broken = dir.path().join("broken");
+    let mut bytes = std::fs::read("/bin/true").unwrap();
+    bytes[18] = 2; // SPARC
+    std::fs::write(&broken, bytes).unwrap();
+    std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let outcome = run(&order(Path::new("sh"), &["-c", &format!("{} 2>/dev/null; true", broken.display())], &out)).unwrap();
+    assert_eq!(outcome.not_recorded, [""; 0]);
+}
+
+#[test]
+fn threads_are_tasks_of_one_address_space() {
+    if !have(&[QEMU, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = "
+        #include <pthread.h>
+        static volatile short areas[8][100];
+        static void *work(void *area) { for (int i = 0; i < 100; i++) ((volatile short *)area)[i] = 1; return 0; }
+        int main(void) {
+            pthread_t threads[8];
+            for (int i = 0; i < 8; i++) pthread_create(&threads[i], 0, work, (void *)areas[i]);
+            for (int i = 0; i < 8; i++) pthread_join(threads[i], 0);
+            return 0;
+        }";
+    let program = compile(dir.path(), "threads", "c", source, &["-O1", "-pthread"]);
+    let out = dir.path().join("t.parquet");
+    let outcome = run(&order(&program, &[], &out)).unwrap();
+    let (rows, provenance) = read(&out);
+    assert_eq!(outcome.tasks, 9);
+    assert!(provenance.tasks.iter().all(|t| t.space == 0));
+    for task in 1..9 {
+        let stores: Vec<u64> = rows.iter().filter(|r| r.task == task && r.kind == Write && r.size == 2).map(|r| r.address).collect();
+        assert!(stores.windows(100).any(|w| w.iter().enumerate().all(|(i, a)| *a == w[0] + 2 * i as u64)), "task {task}");
+    }
+}
+
+#[test]
+fn a_killed_program_leaves_all_it_did() {
+    if !have(&[QEMU, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = "
+        #include <signal.h>
+        static volatile short array[3000];
+        int main(void) { for (int i = 0; i < 3000; i++) array[i] = 7; raise(SIGKILL); return 0; }";
+    let program = compile(dir.path(), "killed", "c", source, &["-O1"]);
+    let out = dir.path().join("t.parquet");
+    let outcome = run(&order(&program, &[], &out)).unwrap();
+    assert_eq!(outcome.status.signal(), Some(9));
+    let (rows, provenance) = read(&out);
+    assert_eq!(own_halves(&rows, &provenance, 0).len(), 3000);
+}
+
+#[test]
+fn skipped_and_limited_recordings_are_pieces_of_the_whole() {
+    if !have(&[QEMU]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("t.parquet");
+    let mut order = order(Path::new("sort"), &["/etc/passwd", "-o", "/dev/null"], &out);
+    run(&order).unwrap();
+    let (whole, _) = read(&out);
+    for (skip, max) in [(0, 1000), (1, 200_000), (70_000, 7), (65_536, 65_536), (whole.len() as u64 - 1, 5), (whole.len() as u64, 5)] {
+        order.limits.skip_refs = skip;
+        order.limits.max_refs = Some(max);
+        let outcome = run(&order).unwrap();
+        let end = whole.len().min((skip + max) as usize);
+        let (rows, provenance) = read(&out);
+        assert!(rows == whole[skip as usize..end], "skip {skip} max {max}: {} rows", rows.len());
+        assert_eq!(outcome.limit, (end as u64 == skip + max).then_some("max-refs"), "skip {skip} max {max}");
+        assert_eq!(provenance.notes.iter().any(|n| n.contains("max-refs")), outcome.limit.is_some());
+    }
+}
+
+/// Runs until it is stopped; its file must then be whole.
+fn endless(dir: &Path) -> PathBuf {
+    let source = "int main(void) { volatile int array[1000]; for (unsigned i = 0;; i = i * 5 + 1) array[i % 1000] = i; }";
+    compile(dir, "endless", "c", source, &["-O1"])
+}
+
+#[test]
+fn time_size_and_the_caller_end_a_recording_and_the_program() {
+    if !have(&[QEMU, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = endless(dir.path());
+    for level in [Level::Exact, Level::Pages(1024)] {
+        for limit in ["max-time", "max-size", "stopped"] {
+            let out = dir.path().join(limit);
+            let mut order = order(&program, &[], &out);
+            order.level = level;
+            match limit {
+                "max-time" => order.limits.max_time = Some(Duration::from_millis(300)),
+                "max-size" => order.limits.max_size = Some(400_000),
+                _ => {}
+            }
+            let stop = order.stop.clone();
+            let start = Instant::now();
+            let outcome = record(&order, &mut |p| if limit == "stopped" && p.seconds > 0.3 { stop.store(true, Ordering::Relaxed) });
+            let outcome = outcome.unwrap();
+            assert_eq!(outcome.limit, Some(limit));
+            assert_eq!(outcome.status.signal(), Some(15), "{limit}");
+            assert!(start.elapsed() < Duration::from_secs(60));
+            let (rows, provenance) = read(&out);
+            assert_eq!(rows.iter().map(|r| u64::from(r.count)).sum::<u64>(), outcome.references);
+            assert!(!rows.is_empty() && provenance.notes.iter().any(|n| n.contains(limit)));
+            if limit == "max-size" {
+                // One row group may come on top of the estimate.
+                assert!((100_000..4_000_000).contains(&outcome.bytes), "{}", outcome.bytes);
+            }
+            assert!(!out.with_file_name(format!("{limit}.partial")).exists());
+        }
+    }
+}
+
+#[test]
+fn a_program_that_ignores_sigterm_is_killed_and_one_may_keep_running() {
+    if !have(&[QEMU]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("t.parquet");
+    let mut stubborn = order(Path::new("sh"), &["-c", "trap '' TERM; while :; do :; done"], &out);
+    stubborn.limits.max_refs = Some(3_000_000);
+    assert_eq!(run(&stubborn).unwrap().status.signal(), Some(9));
+
+    let mut patient = order(Path::new("sh"), &["-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done; exit 5"], &out);
+    patient.limits.max_refs = Some(1000);
+    patient.limits.keep_running = true;
+    let outcome = run(&patient).unwrap();
+    assert_eq!((outcome.status.code(), outcome.references), (Some(5), 1000));
+}
+
+#[test]
+fn limits_hold_for_valgrind_too() {
+    if !have(&[VALGRIND, CC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("t.parquet");
+    let mut order = order(&endless(dir.path()), &[], &out);
+    order.via = Via::Valgrind;
+    order.limits.skip_refs = 1000;
+    order.limits.max_refs = Some(100_000);
+    let outcome = run(&order).unwrap();
+    assert_eq!((outcome.limit, outcome.references, read(&out).0.len()), (Some("max-refs"), 100_000, 100_000));
+    order.level = Level::Pages(4096);
+    let outcome = run(&order).unwrap();
+    assert_eq!((outcome.limit, outcome.references), (Some("max-refs"), 100_000));
+    order.limits.max_refs = None;
+    order.limits.max_time = Some(Duration::from_secs(1));
+    assert_eq!(run(&order).unwrap().limit, Some("max-time"));
+}
+
+#[test]
+fn overhead_is_measured_when_asked_for() {
+    if !have(&[QEMU]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let mut order = order(Path::new("sort"), &["/etc/passwd", "-o", "/dev/null"], &dir.path().join("t.parquet"));
+    assert_eq!(run(&order).unwrap().overhead(), None);
+    order.overhead = true;
+    assert!(run(&order).unwrap().overhead().is_some_and(|factor| factor > 1.0));
+}
+
+#[test]
+fn every_refusal_says_what_to_do_and_leaves_no_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("t.parquet");
+    let elf = |name: &str, class: u8, machine: u16| {
+        let mut head = b"\x7fELF".to_vec();
+        head.extend([class, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0]);
+        head.extend(machine.to_le_bytes());
+        head.resize(64, 0);
+        let path = dir.path().join(name);
+        std::fs::write(&path, head).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let check = |name: &str, order: coldframe_record::Recording, code: u8, words: &str| {
+        let error = run(&order).expect_err(name);
+        assert_eq!((error.code(), error.to_string().contains(words)), (code, true), "{name}: {error}");
+        assert!(!out.exists() && !dir.path().join("t.parquet.partial").exists(), "{name} left a file");
+    };
+    let plain = || {
+        let mut order = coldframe_record::Recording::new("/bin/true", vec![], &out);
+        order.plugin = Some("/nonexistent/libcoldframe_plugin.so".into());
+        order
+    };
+    let on = |program: &Path| coldframe_record::Recording { program: program.into(), ..plain() };
+
+    let empty = coldframe_record::Recording { search_path: "/nonexistent".into(), ..plain() };
+    check("no qemu", empty.clone(), 4, "qemu-x86_64 is not installed; on Debian: apt-get install qemu-user");
+    check("no valgrind", coldframe_record::Recording { via: Via::Valgrind, ..empty.clone() }, 4, "apt-get install valgrind");
+    check("neither", coldframe_record::Recording { via: Via::Qemu, ..empty }, 4, "qemu-user");
+    check("no program", on(Path::new("/nonexistent/program")), 127, "no such program");
+    check("not on the path", on(Path::new("no-such-program-anywhere")), 127, "no such program");
+    check("a directory", on(dir.path()), 126, "a directory");
+    check("32-bit x86", on(&elf("i386", 1, 3)), 4, "32-bit x86");
+    check("another machine", on(&elf("riscv", 2, 243)), 4, "ELF machine 243");
+    let pages = |bytes| coldframe_record::Recording { level: Level::Pages(bytes), ..plain() };
+    check("a page of 1000 bytes", pages(1000), 2, "power of two");
+    check("a page of 0 bytes", pages(0), 2, "power of two");
+    if have(&[QEMU]) {
+        check("no plugin", plain(), 4, "libcoldframe_plugin.so not found");
+        // A file that is no plugin: QEMU says so itself and ends.
+        let wrong = coldframe_record::Recording { plugin: Some("/bin/true".into()), ..plain() };
+        check("not a plugin", wrong, 4, "did not start with the plugin");
+        let unwritable = coldframe_record::Recording { out: "/nonexistent/t".into(), plugin: Some(common::plugin()), ..plain() };
+        assert_eq!(run(&unwritable).unwrap_err().code(), 5);
+        assert!(matches!(run(&unwritable), Err(RecordError::Trace(_))));
+    }
+    if have(&[VALGRIND]) {
+        let foreign = coldframe_record::Recording { via: Via::Valgrind, ..on(&elf("arm", 1, 40)) };
+        check("valgrind on ARM", foreign, 4, "ARM");
+    }
+}
+
+#[path = "../../plugin/src/length.rs"]
+mod length;
+
+/// The plugin asks its own tables about instructions at a page's end, and QEMU about all others. They must agree.
+#[test]
+fn the_tables_of_lengths_agree_with_qemu_on_every_instruction() {
+    if !have(&[QEMU]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("t.parquet");
+    let mut instructions = std::collections::BTreeMap::new();
+    let mut crossing = 0;
+    // A program with much vector code, as far as there is one.
+    let povray: &[&str] = &["+I/nonexistent", "-D"];
+    for (program, args) in [("perl", &["-e", "print STDERR join '', map { sprintf '', $_ ** 1.5, sort 3, 2 } 1 .. 9"][..]), ("povray", povray), ("sort", &["/etc/passwd", "-o", "/dev/null"])] {
+        let Ok(_) = run(&order(Path::new(program), args, &out)) else { continue };
+        let (rows, provenance) = read(&out);
+        for row in rows.iter().filter(|r| r.kind == Fetch) {
+            let Some(text) = provenance.mappings.iter().find(|m| m.protection == "r-xp" && (m.start..m.end).contains(&row.address)) else { continue };
+            let base = provenance.mappings.iter().filter(|m| m.name == text.name).map(|m| m.start).min().unwrap();
+            // Text is mapped at its offset in the file: true of all that ld links without a page gap, and checked by the bytes themselves.
+            instructions.insert((text.name.clone(), row.address - base), (row.size, row.address));
+            crossing += usize::from(row.address >> 12 != (row.address + u64::from(row.size) - 1) >> 12);
+        }
+    }
+    assert!(instructions.len() > 10_000 && crossing > 100, "{} instructions, {crossing} over a border", instructions.len());
+    let mut files = std::collections::HashMap::new();
+    let mut wrong = Vec::new();
+    for ((name, offset), (size, address)) in &instructions {
+        let file = files.entry(name).or_insert_with(|| std::fs::read(name).unwrap());
+        let code = &file[*offset as usize..(*offset as usize + 15).min(file.len())];
+        if length::x86_64(code) != Some(*size as usize) {
+            wrong.push(format!("{name} {offset:x} at {address:x}: {size} bytes of {code:02x?}, tables say {:?}", length::x86_64(code)));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), instructions.len(), wrong[..wrong.len().min(20)].join("\n"));
+}

@@ -1,0 +1,47 @@
+//! How close a trace is to what the program did, and hence which results it can carry.
+
+use serde::{Deserialize, Serialize};
+
+/// The fidelity class of a trace, printed with every result drawn from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fidelity {
+    /// Every access with its address and size: any page size, caches and all policies.
+    ExactReferences,
+    /// Every access, reduced to its page: all policies at that page size and larger ones; no caches.
+    PageReferences,
+    /// Only the accesses that faulted on the recording machine: no hits, so no policy but the recorded one is exact.
+    Faults,
+    /// A sample: working sets and heat, no miss counts.
+    Sampled,
+}
+
+impl Fidelity {
+    /// The name in files and reports: `exact-references`, `page-references`, `faults` or `sampled`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Fidelity::ExactReferences => "exact-references",
+            Fidelity::PageReferences => "page-references",
+            Fidelity::Faults => "faults",
+            Fidelity::Sampled => "sampled",
+        }
+    }
+}
+
+impl std::fmt::Display for Fidelity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_uses_the_printed_name() {
+        for fidelity in [Fidelity::ExactReferences, Fidelity::PageReferences, Fidelity::Faults, Fidelity::Sampled] {
+            assert_eq!(serde_json::to_string(&fidelity).unwrap(), format!("{:?}", fidelity.name()));
+        }
+    }
+}

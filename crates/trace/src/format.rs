@@ -1,0 +1,200 @@
+//! Traces of other tools: which formats there are, and how one is opened.
+//!
+//! A trace is named `FORMAT:PATH`, with `-` for standard input; the format is never guessed from the contents, since a
+//! wrong guess would be a wrong result. Compression is recognised by content (see `input.rs`).
+//!
+//! **To add a format**: one file in `format/` with a `pub const FORMAT: Format` and its reader, and one line in
+//! [`FORMATS`]. For a text format that reader is a [`text::Parse`] of one line. Every byte of the input must end up as a
+//! row, as a counted skip that the format's own rules call for, or as an error; nothing is passed over silently.
+
+use std::path::PathBuf;
+
+use bytes::Bytes;
+
+use crate::block::Block;
+use crate::error::TraceError;
+use crate::fidelity::Fidelity;
+use crate::store::Columns;
+
+mod din;
+mod input;
+mod lackey;
+mod lines;
+mod parquet;
+mod text;
+
+pub use input::Input;
+
+/// All formats, in the order in which help lists them.
+pub const FORMATS: &[Format] = &[
+    lackey::FORMAT, //
+    din::FORMAT,
+    parquet::FORMAT,
+];
+
+/// One trace format.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// The name before the colon.
+    pub name: &'static str,
+    /// What it is and who writes it, in a line.
+    pub summary: &'static str,
+    /// A specification as a user would type it, with the command that records such a trace where there is one.
+    pub example: &'static str,
+    /// What its rows can be trusted for.
+    pub fidelity: Fidelity,
+    /// Opens it.
+    pub open: fn(Input) -> Result<Box<dyn RowReader>, TraceError>,
+}
+
+/// Reads rows from another tool's trace, in order, once.
+pub trait RowReader: Send {
+    /// Replaces the contents of `block` by the next rows, at most [`Block::capacity`] of them, and returns how many; 0 is
+    /// the end. Columns that the format does not know hold their defaults, except time, which is then empty.
+    ///
+    /// # Errors
+    /// Any fault of the input. The rows before it that were not yet returned are lost, and the reader is only good for
+    /// dropping.
+    fn read(&mut self, block: &mut Block) -> Result<usize, TraceError>;
+
+    /// Lines so far that the format's rules say to skip.
+    fn skipped(&self) -> u64;
+
+    /// Lines (of a binary format, records) so far, skipped ones included.
+    fn lines(&self) -> u64;
+
+    /// Which optional columns the rows have.
+    fn columns(&self) -> Columns {
+        Columns::default()
+    }
+
+    /// Bytes of the (compressed) input consumed so far, for progress.
+    fn position(&self) -> u64;
+
+    /// Bytes of the (compressed) input, if known.
+    fn length(&self) -> Option<u64>;
+
+    /// The recorded command line, once the input has told it.
+    fn command(&self) -> Option<&str> {
+        None
+    }
+
+    /// What a reader of results should know about the reading of this format.
+    fn notes(&self) -> &[&'static str] {
+        &[]
+    }
+}
+
+/// A trace named by the user.
+#[derive(Clone, Debug)]
+pub struct Spec {
+    /// Its format.
+    pub format: &'static Format,
+    /// Its file; `None` is standard input.
+    pub path: Option<PathBuf>,
+}
+
+/// Reads `FORMAT:PATH` or `FORMAT:-`.
+///
+/// # Errors
+/// [`TraceError::Usage`] if the format is unknown (with the nearest known name) or the path is missing.
+pub fn parse_spec(text: &str) -> Result<Spec, TraceError> {
+    let error = |found: String, remedy: String| TraceError::Usage {
+        what: format!("trace `{text}`"),
+        found,
+        remedy: remedy.into(),
+    };
+    let Some((name, path)) = text.split_once(':') else {
+        return Err(error("no format".into(), format!("write FORMAT:PATH with FORMAT one of {}", names())));
+    };
+    let Some(format) = FORMATS.iter().find(|format| format.name == name) else {
+        let remedy = match nearest(name) {
+            Some(nearest) => format!("did you mean `{nearest}`? The formats are {}", names()),
+            None => format!("the formats are {}", names()),
+        };
+        return Err(error(format!("unknown format `{name}`"), remedy));
+    };
+    match path {
+        "" => Err(error("no path".into(), format!("write {name}:PATH, or {name}:- for standard input"))),
+        "-" => Ok(Spec { format, path: None }),
+        path => Ok(Spec { format, path: Some(path.into()) }),
+    }
+}
+
+fn names() -> String {
+    FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
+}
+
+/// The known format most like `name`, if any is (half the letters in place).
+fn nearest(name: &str) -> Option<&'static str> {
+    let likeness = |format: &&Format| strsim::normalized_damerau_levenshtein(&name.to_lowercase(), format.name);
+    let best = FORMATS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
+    (likeness(&best) >= 0.5).then_some(best.name)
+}
+
+/// Opens a trace named by the user.
+///
+/// # Errors
+/// [`TraceError::Io`] if it cannot be opened, and whatever the format finds wrong with its beginning.
+pub fn open(spec: &Spec) -> Result<Box<dyn RowReader>, TraceError> {
+    (spec.format.open)(match &spec.path {
+        Some(path) => Input::Path(path.clone()),
+        None => Input::Stdin,
+    })
+}
+
+/// Reads `data` as format `name` to its end, for fuzzing: any answer will do, a panic will not.
+#[doc(hidden)]
+pub fn fuzz_read(name: &str, data: &[u8]) -> Result<u64, TraceError> {
+    /// A few compressed bytes may stand for terabytes of text, which is valid and takes for ever.
+    const ROWS_MAX: u64 = 4 << 20;
+    let spec = parse_spec(&format!("{name}:fuzz"))?;
+    let mut reader = (spec.format.open)(Input::Bytes(Bytes::copy_from_slice(data)))?;
+    let mut block = Block::with_capacity(1000);
+    let mut rows = 0;
+    while rows < ROWS_MAX {
+        match reader.read(&mut block)? {
+            0 => break,
+            read => rows += read as u64,
+        }
+    }
+    Ok(rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_specification_is_a_format_and_a_path() {
+        let spec = parse_spec("lackey:a:b.gz").unwrap();
+        assert_eq!((spec.format.name, spec.path.unwrap().to_str().unwrap()), ("lackey", "a:b.gz"));
+        assert!(parse_spec("din:-").unwrap().path.is_none());
+    }
+
+    #[test]
+    fn a_bad_specification_is_told_what_to_write() {
+        for (text, remedy) in [
+            ("lakcey:a", "did you mean `lackey`?"),
+            ("DIN:a", "did you mean `din`?"),
+            ("quux:a", "the formats are lackey, din"),
+            ("a.txt", "write FORMAT:PATH"),
+            ("", "write FORMAT:PATH"),
+            ("din:", "din:- for standard input"),
+            (":a", "the formats are"),
+        ] {
+            let error = parse_spec(text).unwrap_err();
+            assert_eq!(error.code(), 2, "{text}");
+            assert!(error.to_string().contains(remedy), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn names_are_unique_and_examples_parse() {
+        for (index, format) in FORMATS.iter().enumerate() {
+            assert!(FORMATS[..index].iter().all(|other| other.name != format.name));
+            let spec = format.example.split_whitespace().next().unwrap();
+            assert_eq!(parse_spec(spec).unwrap().format.name, format.name);
+        }
+    }
+}

@@ -1,0 +1,194 @@
+//! Bytes of a trace: from a file, standard input or memory, decompressed if their first bytes say so.
+//!
+//! gzip with several members, zstd with several frames and xz with several streams are read to their ends. Data that
+//! stop in the middle are an error: half a trace would give results, only wrong ones.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use bytes::{Buf, Bytes};
+
+use crate::error::TraceError;
+
+/// Where a trace comes from.
+#[derive(Clone, Debug)]
+pub enum Input {
+    /// A file.
+    Path(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// Memory.
+    Bytes(Bytes),
+}
+
+/// Bytes asked from the system at once, and handed to a decoder.
+const READ_BYTES: usize = 256 * 1024;
+/// Most memory for an xz dictionary, in KiB: `xz -9` takes 64 MiB, and a hostile file may ask for 4 GiB.
+const XZ_MEMORY_KIB: u32 = 1 << 20;
+
+/// How compressed data begin, and what they are. Those without a decoder are refused by name.
+const MAGICS: &[(&[u8], Magic)] = &[
+    (&[0x1f, 0x8b], Magic::Gzip),
+    (&[0xfd, b'7', b'z', b'X', b'Z', 0], Magic::Xz),
+    (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
+    (b"BZh", Magic::Refused("bzip2 data", "decompress it first, for instance with `bzip2 -dc FILE |` and FORMAT:-")),
+    (&[4, 0x22, 0x4d, 0x18], Magic::Refused("lz4 data", "decompress it first, for instance with `lz4 -dc FILE |` and FORMAT:-")),
+    (b"PK\x03\x04", Magic::Refused("a zip archive", "unpack it first")),
+    (b"PAR1", Magic::Refused("a Parquet file", "name it as a stored trace, or as parquet:PATH if another tool wrote it")),
+];
+
+#[derive(Clone, Copy)]
+enum Magic {
+    Gzip,
+    Xz,
+    Zstd,
+    Refused(&'static str, &'static str),
+}
+
+/// An open, decompressed input.
+pub(super) struct Stream {
+    name: PathBuf,
+    inner: Box<dyn Read + Send>,
+    /// The compression, if any.
+    format: Option<&'static str>,
+    delivered: u64,
+    consumed: Arc<AtomicU64>,
+    length: Option<u64>,
+}
+
+impl Input {
+    /// The file's name, or a word for the other two.
+    pub fn name(&self) -> &Path {
+        match self {
+            Input::Path(path) => path,
+            Input::Stdin => Path::new("stdin"),
+            Input::Bytes(_) => Path::new("memory"),
+        }
+    }
+
+    pub(super) fn stream(self) -> Result<Stream, TraceError> {
+        let name = self.name().to_owned();
+        let consumed = Arc::new(AtomicU64::new(0));
+        let (raw, length) = self.raw().map_err(|error| TraceError::io(&name, "open", error))?;
+        let mut counted = Counted { inner: raw, consumed: consumed.clone() };
+        let head = head(&mut counted).map_err(|error| TraceError::io(&name, "read", error))?;
+        let magic = MAGICS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, magic)| *magic);
+        let whole = BufReader::with_capacity(READ_BYTES, Read::chain(Cursor::new(head), counted));
+        let (format, inner): (_, Box<dyn Read + Send>) = match magic {
+            None => (None, Box::new(whole)),
+            Some(Magic::Gzip) => (Some("gzip"), Box::new(flate2::bufread::MultiGzDecoder::new(whole))),
+            Some(Magic::Xz) => {
+                (Some("xz"), Box::new(lzma_rust2::XzReader::new_mem_limit(whole, true, XZ_MEMORY_KIB)))
+            }
+            Some(Magic::Zstd) => {
+                let decoder = zstd::stream::read::Decoder::with_buffer(whole);
+                (Some("zstd"), Box::new(decoder.map_err(|error| TraceError::io(&name, "read", error))?))
+            }
+            Some(Magic::Refused(what, remedy)) => {
+                return Err(TraceError::Compressed {
+                    path: name,
+                    format: "input",
+                    byte: 0,
+                    found: format!("this is {what}, not text"),
+                    remedy: remedy.into(),
+                });
+            }
+        };
+        Ok(Stream { name, inner, format, delivered: 0, consumed, length })
+    }
+
+    fn raw(self) -> io::Result<(Box<dyn Read + Send>, Option<u64>)> {
+        match self {
+            Input::Path(path) => {
+                let file = File::open(path)?;
+                let metadata = file.metadata()?;
+                if metadata.is_dir() {
+                    return Err(io::ErrorKind::IsADirectory.into());
+                }
+                // A pipe or a device has no length.
+                let length = metadata.is_file().then_some(metadata.len());
+                Ok((Box::new(file), length))
+            }
+            Input::Stdin => Ok((Box::new(io::stdin()), None)),
+            Input::Bytes(bytes) => {
+                let length = bytes.len() as u64;
+                Ok((Box::new(bytes.reader()), Some(length)))
+            }
+        }
+    }
+}
+
+impl Stream {
+    /// The next bytes; 0 is the end.
+    pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<usize, TraceError> {
+        loop {
+            match self.inner.read(buffer) {
+                Ok(read) => {
+                    self.delivered += read as u64;
+                    return Ok(read);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(self.explain(error)),
+            }
+        }
+    }
+
+    pub(super) fn name(&self) -> &Path {
+        &self.name
+    }
+
+    pub(super) fn consumed(&self) -> u64 {
+        self.consumed.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// An error number says that the system refused; without one, the decoder complains about the bytes.
+    fn explain(&self, error: io::Error) -> TraceError {
+        let format = match self.format {
+            Some(format) if error.raw_os_error().is_none() => format,
+            _ => return TraceError::io(&self.name, "read", error),
+        };
+        let (found, remedy) = match error.kind() {
+            io::ErrorKind::UnexpectedEof => (
+                "truncated: the compressed data stop in the middle".to_owned(),
+                "copy or record the file again; it is not whole",
+            ),
+            _ => (format!("corrupt: {error}"), "copy or record the file again, or check it with the tool that packed it"),
+        };
+        TraceError::Compressed {
+            path: self.name.clone(),
+            format,
+            byte: self.delivered,
+            found,
+            remedy: remedy.into(),
+        }
+    }
+}
+
+/// The first bytes, as many as the longest magic, or fewer at the end of a short input.
+fn head(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let longest = MAGICS.iter().map(|(magic, _)| magic.len()).max().unwrap_or(0);
+    let mut head = Vec::with_capacity(longest);
+    input.take(longest as u64).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Counts what passes.
+struct Counted {
+    inner: Box<dyn Read + Send>,
+    consumed: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.inner.read(buffer)?;
+        self.consumed.fetch_add(read as u64, Ordering::Relaxed);
+        Ok(read)
+    }
+}

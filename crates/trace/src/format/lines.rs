@@ -1,0 +1,146 @@
+//! Lines of a text, as slices of one buffer that never grows.
+
+use std::ops::Range;
+
+use super::input::Stream;
+use crate::error::{printable, BadLine, TraceError};
+
+/// Most bytes of a line. The longest line of any format here is some 30 bytes; a longer one is not text of ours, and must
+/// not fill the memory.
+pub(super) const LINE_MAX: usize = 64 * 1024;
+/// Bytes held: some lines of any length, and blocks large enough to make refilling cheap.
+const BUFFER: usize = 8 * LINE_MAX;
+
+/// What is wrong with one line, by its parser, which knows neither file nor line number.
+pub(super) struct Fault {
+    pub(super) field: &'static str,
+    /// The bytes at fault; empty where something is missing.
+    pub(super) span: Range<usize>,
+    pub(super) found: String,
+    pub(super) remedy: &'static str,
+}
+
+/// Splits a stream into lines.
+pub(super) struct Lines {
+    stream: Stream,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Lines handed out.
+    number: u64,
+    /// Whether a NUL byte was ever seen: only then is each line searched for one.
+    nul: bool,
+    finished: bool,
+}
+
+impl Lines {
+    pub(super) fn new(stream: Stream) -> Lines {
+        let buffer = vec![0; BUFFER];
+        Lines { stream, buffer, start: 0, end: 0, number: 0, nul: false, finished: false }
+    }
+
+    /// The place of the next line, without its end (LF or CR LF); `None` after the last. A last line may lack its end.
+    ///
+    /// # Errors
+    /// Those of the stream; a line longer than [`LINE_MAX`] or with a NUL byte.
+    #[inline]
+    pub(super) fn next(&mut self) -> Result<Option<Range<usize>>, TraceError> {
+        let line = match memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
+            Some(length) => {
+                let line = self.start..self.start + length;
+                self.start += length + 1;
+                line
+            }
+            None => match self.next_slow()? {
+                Some(line) => line,
+                None => return Ok(None),
+            },
+        };
+        self.number += 1;
+        if line.len() > LINE_MAX || self.nul {
+            self.admit(&line)?;
+        }
+        let end = line.end - usize::from(self.buffer[line.clone()].ends_with(b"\r"));
+        Ok(Some(line.start..end))
+    }
+
+    /// The bytes of a line, until the next call of [`Lines::next`].
+    #[inline]
+    pub(super) fn line(&self, line: Range<usize>) -> &[u8] {
+        &self.buffer[line]
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Refills the buffer until it holds a line or there is no more.
+    #[cold]
+    fn next_slow(&mut self) -> Result<Option<Range<usize>>, TraceError> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        loop {
+            let searched = self.end;
+            if !self.finished && self.end < self.buffer.len() {
+                let read = self.stream.read(&mut self.buffer[self.end..])?;
+                self.finished = read == 0;
+                self.end += read;
+            }
+            let fresh = &self.buffer[searched..self.end];
+            self.nul |= memchr::memchr(0, fresh).is_some();
+            if let Some(length) = memchr::memchr(b'\n', fresh) {
+                self.start = searched + length + 1;
+                return Ok(Some(0..searched + length));
+            }
+            if self.finished || self.end > LINE_MAX {
+                // The last line, or one that is too long; the latter is the last as well, since it is an error.
+                let line = 0..self.end;
+                self.start = self.end;
+                return Ok(if line.is_empty() { None } else { Some(line) });
+            }
+        }
+    }
+
+    /// Refuses what cannot be a line of text.
+    #[cold]
+    fn admit(&self, line: &Range<usize>) -> Result<(), TraceError> {
+        if line.len() > LINE_MAX {
+            return Err(self.bad(line, Fault {
+                field: "line",
+                span: 0..line.len(),
+                found: format!("more than {LINE_MAX} bytes without an end"),
+                remedy: "this is not a text trace: check the format and the path",
+            }));
+        }
+        match memchr::memchr(0, self.line(line.clone())) {
+            Some(place) => Err(self.bad(line, Fault {
+                field: "line",
+                span: place..place + 1,
+                found: "a NUL byte".into(),
+                remedy: "this is not a text trace (or UTF-16): check the format, or convert it to ASCII",
+            })),
+            None => Ok(()),
+        }
+    }
+
+    /// A parser's complaint about the line handed out last.
+    pub(super) fn bad(&self, line: &Range<usize>, fault: Fault) -> TraceError {
+        let text = printable(self.line(line.clone()));
+        let offset = fault.span.start.min(text.len());
+        TraceError::Line(Box::new(BadLine {
+            path: self.stream.name().to_owned(),
+            line: self.number,
+            offset,
+            len: fault.span.len().min(text.len() - offset),
+            text,
+            field: fault.field,
+            found: fault.found,
+            remedy: fault.remedy.into(),
+        }))
+    }
+}

@@ -1,0 +1,85 @@
+//! Parquet files that other tools wrote, with the column names of the [store](crate::store).
+//!
+//! Integer columns `address`, `size` (bytes) and `kind` (0 fetch, 1 read, 2 write) must be there, of 32 or 64 bits, signed
+//! or not; `task` and `time` (nanoseconds) may. Whoever imports such a file declares its rows to be exact references.
+//! Reduced traces carry a page size, which only a store written by this crate can tell.
+
+use std::path::PathBuf;
+
+use super::{Format, Input, RowReader};
+use crate::block::Block;
+use crate::error::TraceError;
+use crate::fidelity::Fidelity;
+use crate::store::{Columns, Origin, Reader, Source, Wanted};
+
+pub(super) const FORMAT: Format = Format {
+    name: "parquet",
+    summary: "Parquet of other tools: integer columns address, size, kind (0 fetch, 1 read, 2 write), [task, time in ns]",
+    example: "parquet:trace.parquet",
+    fidelity: Fidelity::ExactReferences,
+    open,
+};
+
+struct Foreign {
+    path: PathBuf,
+    reader: Reader,
+}
+
+fn open(input: Input) -> Result<Box<dyn RowReader>, TraceError> {
+    let path = input.name().to_owned();
+    let source = match input {
+        Input::Path(path) => Source::open(&path).map_err(|error| TraceError::io(&path, "open", error))?,
+        Input::Bytes(bytes) => Source::Bytes(bytes),
+        Input::Stdin => {
+            return Err(TraceError::Usage {
+                what: "trace `parquet:-`".into(),
+                found: "Parquet is read from its end, which a pipe does not have yet".into(),
+                remedy: "write it to a file and name that".into(),
+            });
+        }
+    };
+    let reader = Reader::from_source(&path, source, Origin::Foreign)?;
+    Ok(Box::new(Foreign { path, reader }))
+}
+
+impl RowReader for Foreign {
+    fn read(&mut self, block: &mut Block) -> Result<usize, TraceError> {
+        let first = self.reader.position();
+        let rows = self.reader.read(block, Wanted::ALL)?;
+        match block.count().iter().position(|&count| count != 1) {
+            None => Ok(rows),
+            Some(row) => Err(TraceError::Row {
+                path: self.path.clone(),
+                row: first + row as u64,
+                field: "count",
+                found: format!("{}, and nothing says to which page size the rows were reduced", block.count()[row]),
+                remedy: "import unreduced references, or write the file with coldframe_trace::Writer".into(),
+            }),
+        }
+    }
+
+    fn skipped(&self) -> u64 {
+        0
+    }
+
+    fn lines(&self) -> u64 {
+        self.reader.position()
+    }
+
+    fn columns(&self) -> Columns {
+        Columns { count: false, ..self.reader.columns() }
+    }
+
+    fn position(&self) -> u64 {
+        let rows = self.reader.rows().max(1) as f64;
+        (self.reader.bytes() as f64 * (self.reader.position() as f64 / rows)) as u64
+    }
+
+    fn length(&self) -> Option<u64> {
+        Some(self.reader.bytes())
+    }
+
+    fn notes(&self) -> &[&'static str] {
+        &["rows of a foreign Parquet file, declared to be exact references by its import; time taken as nanoseconds"]
+    }
+}

@@ -1,0 +1,80 @@
+//! From another tool's trace to a store, in one pass.
+
+use std::fs;
+use std::path::Path;
+
+use crate::block::Block;
+use crate::error::TraceError;
+use crate::format::{self, RowReader, Spec};
+use crate::provenance::Provenance;
+use crate::store::{Summary, Writer};
+
+/// How far an import has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// References stored.
+    pub references: u64,
+    /// Lines (or records) read, skipped ones included.
+    pub lines: u64,
+    /// Of these, skipped as the format asks.
+    pub skipped: u64,
+    /// Bytes of the (compressed) input read.
+    pub bytes: u64,
+    /// Bytes of the (compressed) input; `None` for a pipe.
+    pub bytes_total: Option<u64>,
+}
+
+/// Turns the trace `spec` into a store at `out`, and calls `progress` after each block of rows.
+///
+/// # Errors
+/// Whatever the reader finds wrong with the input, and [`TraceError::Empty`] if it holds no reference at all;
+/// [`TraceError::Io`] if `out` cannot be written; [`TraceError::Usage`] if `out` is the input. After an error `out` is as it was.
+pub fn import(spec: &Spec, out: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Summary, TraceError> {
+    refuse_same_file(spec.path.as_deref(), out)?;
+    let mut reader = format::open(spec)?;
+    let mut writer = Writer::create(out, reader.columns())?;
+    let mut block = Block::new();
+    while reader.read(&mut block)? > 0 {
+        writer.write(&block)?;
+        progress(Progress {
+            references: writer.references(),
+            lines: reader.lines(),
+            skipped: reader.skipped(),
+            bytes: reader.position(),
+            bytes_total: reader.length(),
+        });
+    }
+    if writer.references() == 0 {
+        return Err(TraceError::Empty {
+            path: spec.path.clone().unwrap_or_else(|| "stdin".into()),
+            lines: reader.lines(),
+            skipped: reader.skipped(),
+            remedy: format!("check that the file is a whole {} trace: {}", spec.format.name, spec.format.example).into(),
+        });
+    }
+    let summary = writer.finish(provenance(spec, &*reader))?;
+    Ok(Summary { skipped: reader.skipped(), lines: reader.lines(), ..summary })
+}
+
+fn provenance(spec: &Spec, reader: &dyn RowReader) -> Provenance {
+    let mut provenance = Provenance::new(format!("import {}", spec.format.name), spec.format.fidelity);
+    provenance.command = reader.command().map(str::to_owned);
+    provenance.notes = reader.notes().iter().map(|note| note.to_string()).collect();
+    provenance
+}
+
+/// Renaming the store over its own source would lose the source.
+pub(crate) fn refuse_same_file(from: Option<&Path>, out: &Path) -> Result<(), TraceError> {
+    let same = match from {
+        Some(path) => matches!((fs::canonicalize(path), fs::canonicalize(out)), (Ok(from), Ok(to)) if from == to),
+        None => false,
+    };
+    if !same {
+        return Ok(());
+    }
+    Err(TraceError::Usage {
+        what: format!("output {}", out.display()),
+        found: "it is the input as well".into(),
+        remedy: "name another file".into(),
+    })
+}

@@ -1,0 +1,456 @@
+//! The journal of an engine: every event, every bit that was read, every command, in order, and the proof it makes possible.
+//!
+//! An engine's decisions depend on nothing but events and bits. So a fresh engine of the same configuration that is given the events
+//! and bits of a journal must issue the same commands: [`replay`] checks that, for a journal of any machine.
+//!
+//! ```text
+//! "coldframe journal 1\n"   key=value\n ...   "\n"   entries
+//! entry: tag byte, then its numbers as LEB128; an event carries the time since the event before it
+//! ```
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::{
+    Access, After, BufferId, Caps, Command, Config, Engine, Event, FrameId, Machine, PageId, Place, SlotId, Stage, TaskId,
+    Ticket, Transfer, Walk, Work,
+};
+
+const MAGIC: &str = "coldframe journal 1";
+
+/// One entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Entry {
+    /// An event was delivered.
+    Event {
+        /// The machine's time, in picoseconds.
+        now: u64,
+        /// The event.
+        event: Event,
+    },
+    /// A command was issued.
+    Command(Command),
+    /// A reference bit was read.
+    Referenced {
+        /// Of this page.
+        page: PageId,
+        /// What became of it.
+        after: After,
+        /// What it was.
+        value: bool,
+    },
+    /// A dirty bit was read.
+    Dirty {
+        /// Of this page.
+        page: PageId,
+        /// What it was.
+        value: bool,
+    },
+}
+
+/// The configuration an engine was made with, as the journal's head keeps it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Head {
+    /// Policy with its parameters, as on the command line.
+    pub policy: String,
+    /// Handler's name.
+    pub handler: String,
+    /// Bounds and abilities.
+    pub config: Config,
+}
+
+/// A journal being written, in memory. Machines that cannot hold it take [`Journal::drain`] from time to time.
+#[derive(Clone, Debug)]
+pub struct Journal {
+    bytes: Vec<u8>,
+    now: u64,
+}
+
+impl Journal {
+    /// A journal with this head.
+    pub fn new(head: &Head) -> Journal {
+        let Config { frames, pages, tasks, caps } = head.config;
+        let Caps { reference_bit, dirty_bit, buffers } = caps;
+        let text = format!(
+            "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nreference_bit={reference_bit}\n\
+             dirty_bit={dirty_bit}\nbuffers={buffers}\n\n",
+            head.policy, head.handler
+        );
+        Journal { bytes: text.into_bytes(), now: 0 }
+    }
+
+    /// What has been written since the last call.
+    pub fn drain(&mut self) -> Vec<u8> {
+        core::mem::take(&mut self.bytes)
+    }
+
+    /// Appends an entry.
+    pub fn write(&mut self, entry: &Entry) {
+        let mut tag = |tag: u8, numbers: &[u64]| {
+            self.bytes.push(tag);
+            numbers.iter().for_each(|n| put(&mut self.bytes, *n));
+        };
+        match *entry {
+            Entry::Event { now, event } => {
+                let since = now.wrapping_sub(self.now);
+                match event {
+                    Event::Fault { task, page, access: Access::Read } => tag(1, &[since, task.0.into(), page.0.into()]),
+                    Event::Fault { task, page, access: Access::Write } => tag(2, &[since, task.0.into(), page.0.into()]),
+                    Event::Loaded { ticket } => tag(3, &[since, ticket.0.into()]),
+                    Event::Written { page } => tag(4, &[since, page.0.into()]),
+                    Event::Failed { transfer: Transfer::Load(ticket) } => tag(5, &[since, ticket.0.into()]),
+                    Event::Failed { transfer: Transfer::Write(page) } => tag(6, &[since, page.0.into()]),
+                    Event::Released { page } => tag(7, &[since, page.0.into()]),
+                }
+                self.now = now;
+            }
+            Entry::Command(command) => match command {
+                Command::Stage { stage, work } => tag(
+                    16 + stage as u8,
+                    &[work.walk.0, work.delayed_downgrades.into(), u64::from(work.false_fault)],
+                ),
+                Command::Load { ticket, page, from, into } => {
+                    tag(32, &[ticket.0.into(), page.0.into(), from.0.into(), into.0.into()])
+                }
+                Command::Move { page, from, to } => tag(33, &[page.0.into(), from.0.into(), to.0.into()]),
+                Command::Protect { page } => tag(34, &[page.0.into()]),
+                Command::Write { page, from, to } => {
+                    tag(35, &[page.0.into(), from.map_or(0, |f| u64::from(f.0) + 1), to.0.into()])
+                }
+                Command::Unmap { page } => tag(36, &[page.0.into()]),
+                Command::Map { page, place, writable, referenced } => {
+                    let (kind, number) = match place {
+                        Place::Frame(frame) => (0, frame.0),
+                        Place::Buffer(buffer) => (1, buffer.0),
+                        Place::Slot(slot) => (2, slot.0),
+                    };
+                    tag(37, &[page.0.into(), kind | u64::from(writable) << 2 | u64::from(referenced) << 3, number.into()])
+                }
+                Command::Resume { task } => tag(38, &[task.0.into()]),
+                Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
+            },
+            Entry::Referenced { page, after, value } => {
+                tag(8, &[page.0.into(), u64::from(value) | u64::from(after == After::Clear) << 1])
+            }
+            Entry::Dirty { page, value } => tag(9, &[page.0.into(), u64::from(value)]),
+        }
+    }
+}
+
+fn put(bytes: &mut Vec<u8>, mut n: u64) {
+    while n >= 0x80 {
+        bytes.push(n as u8 | 0x80);
+        n >>= 7;
+    }
+    bytes.push(n as u8);
+}
+
+/// Why a journal cannot be replayed, or does not prove what it should.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum JournalError {
+    /// The head is not one.
+    Head {
+        /// Line of the head, from 1.
+        line: usize,
+        /// The field.
+        field: &'static str,
+        /// What is wrong.
+        reason: String,
+    },
+    /// An entry cannot be read.
+    Entry {
+        /// Where in the file.
+        byte: usize,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The fresh engine did something else.
+    Differs {
+        /// Where in the file.
+        byte: usize,
+        /// Entries that agreed before.
+        entries: u64,
+        /// What the journal has.
+        journal: String,
+        /// What the engine did.
+        engine: String,
+    },
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JournalError::Head { line, field, reason } => write!(f, "line {line}, field `{field}`: {reason}"),
+            JournalError::Entry { byte, reason } => write!(f, "byte {byte}: {reason}; the file is cut off or damaged"),
+            JournalError::Differs { byte, entries, journal, engine } => {
+                write!(f, "byte {byte}, after {entries} entries that agree: the journal has {journal}, the engine {engine}")
+            }
+        }
+    }
+}
+
+impl core::error::Error for JournalError {}
+
+/// A journal being read.
+pub struct Entries<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    now: u64,
+}
+
+/// Reads the head of a journal; the entries follow.
+///
+/// # Errors
+/// A head that is not one.
+pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
+    let mut at = 0;
+    let mut lines = 0;
+    let mut line = |field: &'static str| -> Result<String, JournalError> {
+        lines += 1;
+        let bad = |reason: &str| JournalError::Head { line: lines, field, reason: reason.to_string() };
+        let rest = &bytes[at..bytes.len().min(at + 4096)];
+        let end = rest.iter().position(|b| *b == b'\n').ok_or_else(|| bad("the line has no end"))?;
+        let text = core::str::from_utf8(&rest[..end]).map_err(|_| bad("not text"))?;
+        at += end + 1;
+        if field == MAGIC || field.is_empty() {
+            return if text == field { Ok(String::new()) } else { Err(bad("this is no journal of coldframe")) };
+        }
+        let value = text.strip_prefix(field).and_then(|t| t.strip_prefix('='));
+        value.map(ToString::to_string).ok_or_else(|| bad("is missing here"))
+    };
+    line(MAGIC)?;
+    let (policy, handler) = (line("policy")?, line("handler")?);
+    let fields = ["frames", "pages", "tasks", "reference_bit", "dirty_bit", "buffers"];
+    let mut numbers = [0usize; 6];
+    for (i, field) in fields.into_iter().enumerate() {
+        let text = line(field)?;
+        let number = match text.as_str() {
+            "true" => Some(1),
+            "false" => Some(0),
+            text => text.parse().ok().filter(|n| *n < 1 << 31),
+        };
+        let reason = || format!("`{text}` cannot be read");
+        numbers[i] = number.ok_or_else(|| JournalError::Head { line: 4 + i, field, reason: reason() })?;
+    }
+    line("")?;
+    let [frames, pages, tasks, reference_bit, dirty_bit, buffers] = numbers;
+    let caps = Caps { reference_bit: reference_bit != 0, dirty_bit: dirty_bit != 0, buffers: buffers as u32 };
+    let config = Config { frames, pages, tasks, caps };
+    Ok((Head { policy, handler, config }, Entries { bytes, at, now: 0 }))
+}
+
+impl Entries<'_> {
+    /// Bytes read so far.
+    pub fn at(&self) -> usize {
+        self.at
+    }
+
+    fn byte(&mut self) -> Result<u8, JournalError> {
+        let byte = *self.bytes.get(self.at).ok_or(JournalError::Entry { byte: self.at, reason: "an entry has no end" })?;
+        self.at += 1;
+        Ok(byte)
+    }
+
+    fn number(&mut self) -> Result<u64, JournalError> {
+        let start = self.at;
+        let mut n = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            n |= u64::from(byte & 0x7f) << shift;
+            if byte < 0x80 {
+                return Ok(n);
+            }
+        }
+        Err(JournalError::Entry { byte: start, reason: "a number is too long" })
+    }
+
+    fn index(&mut self) -> Result<u32, JournalError> {
+        let start = self.at;
+        u32::try_from(self.number()?).map_err(|_| JournalError::Entry { byte: start, reason: "an index is too large" })
+    }
+
+    /// The next entry; `None` at the end.
+    ///
+    /// # Errors
+    /// Something that is no entry.
+    pub fn next_entry(&mut self) -> Result<Option<Entry>, JournalError> {
+        if self.at == self.bytes.len() {
+            return Ok(None);
+        }
+        let start = self.at;
+        let bad = |reason| JournalError::Entry { byte: start, reason };
+        let tag = self.byte()?;
+        if let 1..=7 = tag {
+            self.now = self.now.wrapping_add(self.number()?);
+        }
+        let event = match tag {
+            1 | 2 => {
+                let access = if tag == 1 { Access::Read } else { Access::Write };
+                Some(Event::Fault { task: TaskId(self.index()?), page: PageId(self.index()?), access })
+            }
+            3 => Some(Event::Loaded { ticket: Ticket(self.index()?) }),
+            4 => Some(Event::Written { page: PageId(self.index()?) }),
+            5 => Some(Event::Failed { transfer: Transfer::Load(Ticket(self.index()?)) }),
+            6 => Some(Event::Failed { transfer: Transfer::Write(PageId(self.index()?)) }),
+            7 => Some(Event::Released { page: PageId(self.index()?) }),
+            _ => None,
+        };
+        if let Some(event) = event {
+            return Ok(Some(Entry::Event { now: self.now, event }));
+        }
+        let page = |entries: &mut Self| entries.index().map(PageId);
+        let command = match tag {
+            8 => {
+                let (page, bits) = (page(self)?, self.number()?);
+                let after = if bits & 2 == 0 { After::Keep } else { After::Clear };
+                return Ok(Some(Entry::Referenced { page, after, value: bits & 1 != 0 }));
+            }
+            9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
+            16..=21 => {
+                let stage = Stage::ALL[usize::from(tag - 16)];
+                let work =
+                    Work { walk: Walk(self.number()?), delayed_downgrades: self.index()?, false_fault: self.number()? != 0 };
+                Command::Stage { stage, work }
+            }
+            32 => Command::Load {
+                ticket: Ticket(self.index()?),
+                page: page(self)?,
+                from: SlotId(self.index()?),
+                into: BufferId(self.index()?),
+            },
+            33 => Command::Move { page: page(self)?, from: BufferId(self.index()?), to: FrameId(self.index()?) },
+            34 => Command::Protect { page: page(self)? },
+            35 => Command::Write {
+                page: page(self)?,
+                from: self.index()?.checked_sub(1).map(FrameId),
+                to: SlotId(self.index()?),
+            },
+            36 => Command::Unmap { page: page(self)? },
+            37 => {
+                let (page, bits, number) = (page(self)?, self.number()?, self.index()?);
+                let place = match bits & 3 {
+                    0 => Place::Frame(FrameId(number)),
+                    1 => Place::Buffer(BufferId(number)),
+                    2 => Place::Slot(SlotId(number)),
+                    _ => return Err(bad("a page is mapped nowhere")),
+                };
+                Command::Map { page, place, writable: bits & 4 != 0, referenced: bits & 8 != 0 }
+            }
+            38 => Command::Resume { task: TaskId(self.index()?) },
+            39 => Command::Halt { task: TaskId(self.index()?), page: page(self)? },
+            _ => return Err(bad("there is no such kind of entry")),
+        };
+        Ok(Some(Entry::Command(command)))
+    }
+}
+
+/// What a replay has shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Replayed {
+    /// Events delivered.
+    pub events: u64,
+    /// Bits answered.
+    pub bits: u64,
+    /// Commands that were the same.
+    pub commands: u64,
+}
+
+/// Gives the journal's events and bits to a fresh engine and compares its commands.
+///
+/// # Errors
+/// A journal that cannot be read, or the first difference.
+pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
+    let (head, mut entries) = open(bytes)?;
+    let bad = |line, field, reason: String| JournalError::Head { line, field, reason };
+    let choice = PolicyChoice::parse(&head.policy).map_err(|e| bad(2, "policy", e.to_string()))?;
+    let Config { frames, pages, .. } = head.config;
+    if frames == 0 || pages == 0 || frames > 1 << 26 || pages > 1 << 30 {
+        return Err(bad(4, "frames", format!("{frames} frames and {pages} pages cannot be")));
+    }
+    let policy = choice.build(frames, pages).map_err(|e| bad(2, "policy", e.to_string()))?;
+    let handler = handler::find(&head.handler)
+        .ok_or_else(|| bad(3, "handler", format!("there is no handler `{}`", head.handler)))?;
+    let mut engine = Engine::new(head.config, policy, handler).map_err(|e| bad(4, "frames", e.to_string()))?;
+    let mut entry = entries.next_entry()?;
+    let mut replayed = Replayed::default();
+    while let Some(found) = entry {
+        let at = entries.at;
+        let Entry::Event { event, .. } = found else {
+            return Err(JournalError::Differs {
+                byte: at,
+                entries: replayed.events + replayed.bits + replayed.commands,
+                journal: format!("{found:?}"),
+                engine: "has nothing more to do for the last event".to_string(),
+            });
+        };
+        if !engine.accepts(&event) {
+            return Err(JournalError::Entry { byte: at, reason: "the event cannot come at this point" });
+        }
+        replayed.events += 1;
+        let mut machine = Replayer { caps: head.config.caps, entries, seen: replayed, error: None };
+        engine.handle(event, &mut machine);
+        (entries, replayed) = (machine.entries, machine.seen);
+        if let Some(error) = machine.error {
+            return Err(*error);
+        }
+        entry = entries.next_entry()?;
+    }
+    Ok(replayed)
+}
+
+struct Replayer<'a> {
+    caps: Caps,
+    entries: Entries<'a>,
+    seen: Replayed,
+    error: Option<Box<JournalError>>,
+}
+
+impl Replayer<'_> {
+    fn next(&mut self, engine: &dyn fmt::Debug, same: impl FnOnce(&Entry) -> bool) -> Option<Entry> {
+        if self.error.is_some() {
+            return None;
+        }
+        let at = self.entries.at;
+        let entries = self.seen.events + self.seen.bits + self.seen.commands;
+        match self.entries.next_entry() {
+            Ok(Some(entry)) if same(&entry) => return Some(entry),
+            Ok(entry) => {
+                let journal = entry.map_or_else(|| "its end".to_string(), |e| format!("{e:?}"));
+                let engine = format!("{engine:?}");
+                self.error = Some(Box::new(JournalError::Differs { byte: at, entries, journal, engine }));
+            }
+            Err(error) => self.error = Some(Box::new(error)),
+        }
+        None
+    }
+}
+
+impl Machine for Replayer<'_> {
+    fn caps(&self) -> Caps {
+        self.caps
+    }
+
+    fn issue(&mut self, command: Command) {
+        if self.next(&command, |entry| *entry == Entry::Command(command)).is_some() {
+            self.seen.commands += 1;
+        }
+    }
+
+    fn referenced(&mut self, page: PageId, after: After) -> bool {
+        let asked = |e: &Entry| matches!(e, Entry::Referenced { page: p, after: a, .. } if *p == page && *a == after);
+        let entry = self.next(&("a reference bit is asked for", page, after), asked);
+        self.seen.bits += 1;
+        matches!(entry, Some(Entry::Referenced { value: true, .. }))
+    }
+
+    fn dirty(&mut self, page: PageId) -> bool {
+        let entry = self.next(&("a dirty bit is asked for", page), |e| matches!(e, Entry::Dirty { page: p, .. } if *p == page));
+        self.seen.bits += 1;
+        matches!(entry, Some(Entry::Dirty { value: true, .. }))
+    }
+}

@@ -1,0 +1,62 @@
+//! Reference traces: what a program touched, in which order, and how well we know it.
+//!
+//! ```text
+//! lackey, din, ... --format--> Block --store::Writer--> FILE.parquet --store::Reader--> Block --> sim, report
+//!  (text, .gz .xz .zst)         64 Ki rows                                               64 Ki rows
+//! ```
+//!
+//! - [`Reference`] is one access; [`Block`] holds consecutive ones column by column, and is what every reader fills.
+//! - [`Writer`] and [`Reader`] keep blocks in a Parquet file that DuckDB, pandas and polars open too. Its
+//!   [`Provenance`] says where the rows come from and, as a [`Fidelity`], what may be concluded from them.
+//! - [`format`] reads other tools' traces; [`import`] turns one into a store.
+//!
+//! The order of calls is always the same: open, read blocks until one comes back with 0 rows, drop. Every fallible call
+//! returns a [`TraceError`], which names the file, the place in it and the remedy; nothing here prints, exits, reads
+//! the environment or panics on bad input.
+//!
+//! Without the `std` feature only [`mod@reference`] and [`journal`] remain, so that the board can share its types.
+
+#![cfg_attr(not(feature = "std"), no_std)]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod journal;
+pub mod reference;
+
+#[cfg(feature = "std")]
+pub mod block;
+#[cfg(feature = "std")]
+mod cut;
+#[cfg(feature = "std")]
+pub mod error;
+#[cfg(feature = "std")]
+pub mod fidelity;
+#[cfg(feature = "std")]
+pub mod format;
+#[cfg(feature = "std")]
+mod import;
+#[cfg(feature = "std")]
+pub mod provenance;
+#[cfg(feature = "std")]
+pub mod store;
+
+pub use reference::{Kind, Reference};
+
+#[cfg(feature = "std")]
+pub use block::Block;
+#[cfg(feature = "std")]
+pub use cut::{cut, Part};
+#[cfg(feature = "std")]
+pub use error::TraceError;
+#[cfg(feature = "std")]
+pub use fidelity::Fidelity;
+#[cfg(feature = "std")]
+pub use format::{open, parse_spec, Format, RowReader, Spec, FORMATS};
+#[cfg(feature = "std")]
+pub use import::{import, Progress};
+#[cfg(feature = "std")]
+pub use provenance::{Mapping, Provenance, Task};
+#[cfg(feature = "std")]
+pub use store::{Columns, Reader, Summary, Wanted, Writer};

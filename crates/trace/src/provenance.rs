@@ -1,0 +1,102 @@
+//! Where a trace comes from. Stored as JSON under the Parquet metadata key `coldframe`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::fidelity::Fidelity;
+
+/// The origin of a trace and its totals. The recorder fills the first part; [`Writer::finish`](crate::Writer::finish)
+/// counts the second from the rows and overwrites whatever stands there.
+///
+/// Unknown JSON fields are ignored on reading, so that a later version may add some.
+#[allow(non_snake_case)] // `pages_1KiB`: outside a type the name carries the unit, as printed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Provenance {
+    /// The command line that was recorded, where known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// What made the rows: `import lackey`, `qemu-user plugin`, ...
+    pub recorder: String,
+    /// What the rows can be trusted for.
+    pub fidelity: Fidelity,
+    /// Bytes of the page that references were reduced to; `None` when they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub page_size: Option<u64>,
+    /// What `time` counts (`CLOCK_MONOTONIC`, `instructions`, ...); `None` without such a column.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
+    /// The program's address ranges, where known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub mappings: Vec<Mapping>,
+    /// The tasks that the `task` column names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tasks: Vec<Task>,
+    /// Remarks for the reader of results: reductions done, readings taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+
+    /// References: rows weighted by their `count`.
+    #[serde(default)]
+    pub references: u64,
+    /// Of these, instruction fetches.
+    #[serde(default)]
+    pub instructions: u64,
+    /// Of these, data reads.
+    #[serde(default)]
+    pub reads: u64,
+    /// Of these, data writes (a read-modify-write is one).
+    #[serde(default)]
+    pub writes: u64,
+    /// Distinct aligned 1 KiB granules touched: the footprint in KiB.
+    #[serde(default)]
+    pub pages_1KiB: u64,
+    /// The coldframe version that wrote the file.
+    #[serde(default)]
+    pub writer: String,
+}
+
+impl Provenance {
+    /// A provenance that says who recorded and what may be concluded, and nothing else yet.
+    pub fn new(recorder: impl Into<String>, fidelity: Fidelity) -> Provenance {
+        Provenance {
+            command: None,
+            recorder: recorder.into(),
+            fidelity,
+            page_size: None,
+            clock: None,
+            mappings: Vec::new(),
+            tasks: Vec::new(),
+            notes: Vec::new(),
+            references: 0,
+            instructions: 0,
+            reads: 0,
+            writes: 0,
+            pages_1KiB: 0,
+            writer: String::new(),
+        }
+    }
+}
+
+/// One address range of the recorded program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mapping {
+    /// The file mapped there, or `[heap]`, `[stack]`, ...
+    pub name: String,
+    /// First byte.
+    pub start: u64,
+    /// First byte after it.
+    pub end: u64,
+    /// `rwxp` as in `/proc/PID/maps`.
+    pub protection: String,
+}
+
+/// One task (thread) of the recorded program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Task {
+    /// Its number in the `task` column.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// The address space it lives in: tasks of one process share theirs.
+    #[serde(default)]
+    pub space: u32,
+}

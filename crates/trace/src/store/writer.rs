@@ -1,0 +1,322 @@
+//! Writing a store: `create`, `write` blocks, `finish`.
+//!
+//! Rows gather in memory until a row group is full, which then goes out column by column. Everything is written to
+//! `PATH.partial` and renamed by `finish`, so that a file under its own name is always whole; a writer dropped without
+//! `finish`, after an error for instance, removes it. One path has one writer at a time.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{Int32Type, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
+use serde::{Deserialize, Serialize};
+
+use super::check::check;
+use super::count::Totals;
+use super::schema::{schema, Columns, Field, Wanted};
+use crate::block::Block;
+use crate::error::TraceError;
+use crate::provenance::Provenance;
+use crate::reference::Kind;
+
+/// zstd level of recordings.
+pub const LEVEL_DEFAULT: i32 = 1;
+/// zstd level of traces that are shipped: slow to write, and no slower to read.
+pub const LEVEL_SHIPPED: i32 = 19;
+
+/// Rows per row group: what the writer holds in memory, and what shares a dictionary.
+pub(super) const GROUP_ROWS: usize = 1 << 20;
+/// Rows per data page.
+const PAGE_ROWS: usize = 1 << 18;
+/// Rows between two looks at the limits below and above, which may be passed by as many.
+const BATCH_ROWS: usize = 1 << 13;
+/// Bytes of a column's dictionary, above which the rest of the row group is PLAIN.
+const DICTIONARY_BYTES: usize = 1 << 20;
+
+/// What a finished store, or an import, amounts to.
+#[allow(non_snake_case)] // `pages_1KiB`: outside a type the name carries the unit, as printed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// References: rows weighted by their `count`.
+    pub references: u64,
+    /// Of these, instruction fetches.
+    pub instructions: u64,
+    /// Of these, data reads.
+    pub reads: u64,
+    /// Of these, data writes.
+    pub writes: u64,
+    /// Rows stored.
+    pub rows: u64,
+    /// Lines of the source that its format says to skip; 0 without a source.
+    pub skipped: u64,
+    /// Lines (or rows) of the source; 0 without one.
+    pub lines: u64,
+    /// Bytes of the file.
+    pub bytes_written: u64,
+    /// Distinct aligned 1 KiB granules touched.
+    pub pages_1KiB: u64,
+}
+
+/// Writes one store.
+pub struct Writer {
+    path: PathBuf,
+    partial: PathBuf,
+    columns: Columns,
+    file: Option<SerializedFileWriter<File>>,
+    pending: Pending,
+    totals: Totals,
+}
+
+/// The rows of the row group being gathered.
+#[derive(Default)]
+struct Pending {
+    rows: usize,
+    address: Vec<i64>,
+    size: Vec<i32>,
+    kind: Vec<i32>,
+    task: Vec<i32>,
+    time: Vec<i64>,
+    count: Vec<i32>,
+}
+
+impl Writer {
+    /// Starts a store at `path` with these columns, compressed at [`LEVEL_DEFAULT`].
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if `PATH.partial` cannot be created.
+    pub fn create(path: impl AsRef<Path>, columns: Columns) -> Result<Writer, TraceError> {
+        Writer::create_at_level(path, columns, LEVEL_DEFAULT)
+    }
+
+    /// As [`Writer::create`], at zstd level `level`, 1 to 22; [`LEVEL_SHIPPED`] for traces that are downloaded more often
+    /// than written.
+    ///
+    /// # Errors
+    /// Also [`TraceError::Usage`] for another level.
+    pub fn create_at_level(path: impl AsRef<Path>, columns: Columns, level: i32) -> Result<Writer, TraceError> {
+        let path = path.as_ref();
+        // zstd itself also takes 0 (its default) and negative levels (larger files, hardly faster).
+        let valid = Some(level).filter(|level| (1..=22).contains(level)).and_then(|level| ZstdLevel::try_new(level).ok());
+        let level = valid.ok_or_else(|| TraceError::Usage {
+            what: format!("compression level {level}"),
+            found: "no such level".into(),
+            remedy: "choose 1 (fast) to 22 (small)".into(),
+        })?;
+        let partial = partial_path(path)?;
+        let properties = WriterProperties::builder()
+            .set_created_by(concat!("coldframe ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_compression(Compression::ZSTD(level))
+            .set_dictionary_enabled(true)
+            .set_dictionary_page_size_limit(DICTIONARY_BYTES)
+            .set_data_page_row_count_limit(PAGE_ROWS)
+            .set_data_page_size_limit(usize::MAX)
+            .set_write_batch_size(BATCH_ROWS)
+            // One minimum and maximum a row group tell the reader which columns are constant. Indexes of pages would
+            // serve point queries, which nobody makes of a trace.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_offset_index_disabled(true)
+            .set_max_row_group_row_count(None)
+            .build();
+        let file = File::create(&partial).map_err(|error| TraceError::io(&partial, "create", error))?;
+        let file = schema(columns)
+            .and_then(|schema| SerializedFileWriter::new(file, schema, Arc::new(properties)))
+            .map_err(|error| write_error(path, error));
+        let mut writer = Writer {
+            path: path.to_owned(),
+            partial,
+            columns,
+            file: None,
+            pending: Pending::default(),
+            totals: Totals::default(),
+        };
+        writer.file = Some(file?);
+        Ok(writer)
+    }
+
+    /// Appends the rows of `block`. Optional columns that the file has and the block does not are stored as their
+    /// defaults (task 0, time 0, count 1); those that the file does not have are dropped.
+    ///
+    /// # Errors
+    /// [`TraceError::Row`] if a row's size is 0 or above [`SIZE_MAX`](super::SIZE_MAX), its count is 0, or it runs past
+    /// 2^64; [`TraceError::Usage`] if the block lacks sizes or kinds; [`TraceError::Io`] if the file system refuses.
+    /// After any of them the writer is only good for dropping.
+    pub fn write(&mut self, block: &Block) -> Result<(), TraceError> {
+        if block.size().len() != block.len() || block.kind().len() != block.len() {
+            return Err(TraceError::Usage {
+                what: "writing a block".into(),
+                found: "it was read without its sizes or kinds".into(),
+                remedy: "read it with Wanted::ACCESS or more".into(),
+            });
+        }
+        check(block, Wanted::ALL).map_err(|(row, field, found)| TraceError::Row {
+            path: self.path.clone(),
+            row: self.totals.rows + row as u64,
+            field: field.name(),
+            found,
+            remedy: field.remedy().into(),
+        })?;
+        self.totals.add(block);
+        let mut from = 0;
+        while from < block.len() {
+            let to = block.len().min(from + GROUP_ROWS - self.pending.rows);
+            self.pending.append(block, from, to, self.columns);
+            from = to;
+            if self.pending.rows == GROUP_ROWS {
+                self.flush()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// References written so far, weighted by `count`.
+    pub fn references(&self) -> u64 {
+        self.totals.references()
+    }
+
+    /// Completes the file under its own name. The totals in `provenance` and its `writer` are filled in here.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`] if the file system refuses; `PATH` is then untouched.
+    pub fn finish(mut self, mut provenance: Provenance) -> Result<Summary, TraceError> {
+        self.flush()?;
+        let totals = &self.totals;
+        provenance.references = totals.references();
+        provenance.instructions = totals.of(Kind::Fetch);
+        provenance.reads = totals.of(Kind::Read);
+        provenance.writes = totals.of(Kind::Write);
+        provenance.pages_1KiB = totals.granules();
+        provenance.writer = env!("CARGO_PKG_VERSION").to_owned();
+        let bytes_written = self.close(&provenance)?;
+        fs::rename(&self.partial, &self.path).map_err(|error| TraceError::io(&self.path, "rename to", error))?;
+        Ok(Summary {
+            references: provenance.references,
+            instructions: provenance.instructions,
+            reads: provenance.reads,
+            writes: provenance.writes,
+            rows: self.totals.rows,
+            skipped: 0,
+            lines: 0,
+            bytes_written,
+            pages_1KiB: provenance.pages_1KiB,
+        })
+    }
+
+    /// Writes the footer and waits for the disk, so that a full one is noticed here. Returns the file's length.
+    fn close(&mut self, provenance: &Provenance) -> Result<u64, TraceError> {
+        let Some(mut file) = self.file.take() else { return Ok(0) };
+        let json = serde_json::to_string(provenance)
+            .map_err(|error| TraceError::io(&self.path, "write the provenance of", error.into()))?;
+        let mut keys = vec![
+            ("coldframe", json),
+            ("fidelity", provenance.fidelity.name().to_owned()),
+            ("recorder", provenance.recorder.clone()),
+        ];
+        keys.extend(provenance.command.clone().map(|command| ("command", command)));
+        for (key, value) in keys {
+            file.append_key_value_metadata(KeyValue::new(key.to_owned(), value));
+        }
+        file.finish().map_err(|error| write_error(&self.path, error))?;
+        let length = file.bytes_written() as u64;
+        file.flush().and_then(|()| file.inner().sync_all()).map_err(|error| TraceError::io(&self.path, "write", error))?;
+        Ok(length)
+    }
+
+    /// Writes the gathered rows as a row group.
+    fn flush(&mut self) -> Result<(), TraceError> {
+        let (Some(file), false) = (&mut self.file, self.pending.rows == 0) else { return Ok(()) };
+        let result = file.next_row_group().and_then(|group| self.pending.write(group, self.columns));
+        self.pending.clear();
+        result.map_err(|error| write_error(&self.path, error))
+    }
+}
+
+/// A writer that has not finished leaves nothing behind.
+impl Drop for Writer {
+    fn drop(&mut self) {
+        drop(self.file.take());
+        // After `finish` the name is gone already.
+        let _ = fs::remove_file(&self.partial);
+    }
+}
+
+impl Pending {
+    fn append(&mut self, block: &Block, from: usize, to: usize, columns: Columns) {
+        let rows = to - from;
+        self.rows += rows;
+        self.address.extend_from_slice(&block.address.values()[from..to]);
+        self.size.extend_from_slice(&block.size.values()[from..to]);
+        self.kind.extend_from_slice(&block.kind.values()[from..to]);
+        if columns.task {
+            extend(&mut self.task, block.task.values(), 0, from, to);
+        }
+        if columns.time {
+            extend(&mut self.time, block.time.values(), 0, from, to);
+        }
+        if columns.count {
+            extend(&mut self.count, block.count.values(), 1, from, to);
+        }
+    }
+
+    fn write(&self, mut group: SerializedRowGroupWriter<'_, File>, columns: Columns) -> Result<(), ParquetError> {
+        for field in super::schema::FIELDS.into_iter().filter(|field| field.present(columns)) {
+            let mut column = group.next_column()?.ok_or_else(|| ParquetError::General("too few columns".into()))?;
+            match field {
+                Field::Address => column.typed::<Int64Type>().write_batch(&self.address, None, None)?,
+                Field::Size => column.typed::<Int32Type>().write_batch(&self.size, None, None)?,
+                Field::Kind => column.typed::<Int32Type>().write_batch(&self.kind, None, None)?,
+                Field::Task => column.typed::<Int32Type>().write_batch(&self.task, None, None)?,
+                Field::Time => column.typed::<Int64Type>().write_batch(&self.time, None, None)?,
+                Field::Count => column.typed::<Int32Type>().write_batch(&self.count, None, None)?,
+            };
+            column.close()?;
+        }
+        group.close().map(drop)
+    }
+
+    fn clear(&mut self) {
+        self.rows = 0;
+        self.address.clear();
+        self.size.clear();
+        self.kind.clear();
+        self.task.clear();
+        self.time.clear();
+        self.count.clear();
+    }
+}
+
+/// Appends `values[from..to]`, or as many defaults if the block has no such column.
+fn extend<T: Copy>(column: &mut Vec<T>, values: &[T], default: T, from: usize, to: usize) {
+    match values.get(from..to) {
+        Some(values) => column.extend_from_slice(values),
+        None => column.resize(column.len() + to - from, default),
+    }
+}
+
+/// `PATH.partial`, in the same directory so that the rename is one step.
+fn partial_path(path: &Path) -> Result<PathBuf, TraceError> {
+    let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
+        return Err(TraceError::io(path, "write", io::ErrorKind::IsADirectory.into()));
+    };
+    let mut partial = OsString::from(name);
+    partial.push(".partial");
+    Ok(path.with_file_name(partial))
+}
+
+/// The parquet crate hands back the system's refusal as an external error.
+fn write_error(path: &Path, error: ParquetError) -> TraceError {
+    let error = match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(inner) => io::Error::other(inner),
+        },
+        other => io::Error::other(other),
+    };
+    TraceError::io(path, "write", error)
+}
