@@ -5,9 +5,11 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use coldframe_core::Ps;
 use coldframe_report::experiment::{run as simulate, run_with_journal};
 use coldframe_report::plot::{stack, Plot, Series};
 use coldframe_report::table::{human_count, results as table};
+use coldframe_sim::Latency;
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
 use serde_json::Value;
 
@@ -93,7 +95,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let text = match format {
         "json" => json(&args, &results),
         "csv" => csv(&results),
-        "svg" => stack(&[miss_plot(&results), latency_plot(&results)]),
+        "svg" => stack(&plots(&results)),
         _ => words(&args, &results),
     };
     output::write(args.output.as_deref(), &text)?;
@@ -244,7 +246,7 @@ fn words(args: &Args, results: &[RunResult]) -> String {
         out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
     }
     if args.plot {
-        out += &format!("\n{}\n{}", miss_plot(results).text(64, 17), latency_plot(results).text(64, 17));
+        plots(results).iter().for_each(|plot| out += &format!("\n{}", plot.text(64, 17)));
     }
     out
 }
@@ -274,15 +276,17 @@ fn miss_plot(results: &[RunResult]) -> Plot {
     }
 }
 
-fn latency_plot(results: &[RunResult]) -> Plot {
-    Plot {
-        title: "Mean latency of a true fault by RAM".into(),
-        x: "RAM, KiB".into(),
-        y: "us".into(),
-        series: series(results, |r| Some(r.lane()?.true_latency.mean()?.0 as f64 / 1e6)),
-        log_x: true,
-        log_y: false,
-    }
+fn latency_plot(results: &[RunResult], title: &str, of: impl Fn(&Latency) -> Option<Ps>) -> Plot {
+    let us = |r: &RunResult| Some(of(&r.lane()?.true_latency)?.0 as f64 / 1e6);
+    Plot { title: title.into(), x: "RAM, KiB".into(), y: "us".into(), series: series(results, us), log_x: true, log_y: false }
+}
+
+fn plots(results: &[RunResult]) -> [Plot; 3] {
+    [
+        miss_plot(results),
+        latency_plot(results, "Mean latency of a true fault by RAM", Latency::mean),
+        latency_plot(results, "Longest true fault by RAM", |l| (l.count() > 0).then(|| l.max())),
+    ]
 }
 
 #[cfg(test)]

@@ -587,3 +587,49 @@ fn the_tables_of_lengths_agree_with_qemu_on_every_instruction() {
     }
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), instructions.len(), wrong[..wrong.len().min(20)].join("\n"));
 }
+
+/// An ARM program, assembled by hand: no cross compiler is needed, only `qemu-arm`.
+#[test]
+fn an_arm_program_is_recorded_by_qemu_arm() {
+    if !have(&[("qemu-arm", "qemu-user")]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let code: [u32; 9] = [
+        0xe59f_1018, // 10074: ldr  r1, 10094
+        0xe3a0_2003, // 10078: mov  r2, #3
+        0xe481_2004, // 1007c: str  r2, [r1], #4
+        0xe252_2001, // 10080: subs r2, r2, #1
+        0x1aff_fffc, // 10084: bne  1007c
+        0xe3a0_7001, // 10088: mov  r7, #1
+        0xe3a0_0009, // 1008c: mov  r0, #9
+        0xef00_0000, // 10090: svc  0        exit(9)
+        0x0002_0000, // 10094: the data's address
+    ];
+    // ELF-32 header (52 bytes), two program headers (32 each): code readable and executable, one page of data.
+    let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+    file.extend([2u16, 40].into_iter().flat_map(u16::to_le_bytes));
+    file.extend([1u32, 0x1_0074, 52, 0, 0x0500_0000].into_iter().flat_map(u32::to_le_bytes));
+    file.extend([52u16, 32, 2, 0, 0, 0].into_iter().flat_map(u16::to_le_bytes));
+    let end = 116 + 4 * code.len() as u32;
+    file.extend([1u32, 0, 0x1_0000, 0x1_0000, end, end, 5, 4096].into_iter().flat_map(u32::to_le_bytes));
+    file.extend([1u32, 0, 0x2_0000, 0x2_0000, 0, 4096, 6, 4096].into_iter().flat_map(u32::to_le_bytes));
+    file.extend(code.into_iter().flat_map(u32::to_le_bytes));
+    let program = dir.path().join("arm");
+    std::fs::write(&program, file).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+
+    let out = dir.path().join("t.parquet");
+    let outcome = run(&order(&program, &[], &out)).unwrap();
+    assert_eq!(outcome.status.code(), Some(9));
+    let (rows, provenance) = read(&out);
+    let fetch = |at: u64| (at, 4, Fetch);
+    let mut want = vec![fetch(0x1_0074), (0x1_0094, 4, Read), fetch(0x1_0078)];
+    for turn in 0..3 {
+        want.extend([fetch(0x1_007c), (0x2_0000 + 4 * turn, 4, Write), fetch(0x1_0080), fetch(0x1_0084)]);
+    }
+    want.extend([fetch(0x1_0088), fetch(0x1_008c), fetch(0x1_0090)]);
+    assert_eq!(plain(&rows), want);
+    let text = provenance.mappings.iter().find(|m| m.protection == "r-xp").unwrap();
+    assert_eq!((text.start, text.end), (0x1_0000, 0x1_1000), "{provenance:?}");
+}

@@ -114,7 +114,7 @@ impl Plot {
 
     /// As a self-contained SVG picture.
     pub fn svg(&self) -> String {
-        let (w, h, left, top, right, bottom) = (720.0, 400.0, 70.0, 40.0, 190.0, 50.0);
+        let (w, h, left, top, right, bottom) = (800.0, 400.0, 70.0, 40.0, 270.0, 50.0);
         let mut out = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {h}\" font-family=\"sans-serif\" font-size=\"12\">\n\
              <rect width=\"{w}\" height=\"{h}\" fill=\"white\"/>\n<text x=\"{left}\" y=\"22\" font-size=\"15\">{}</text>\n",
@@ -180,7 +180,7 @@ impl Plot {
 
 /// Several plots below each other as one picture.
 pub fn stack(plots: &[Plot]) -> String {
-    let (w, h) = (720, 400);
+    let (w, h) = (800, 400);
     let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {}\">\n", h * plots.len());
     for (i, plot) in plots.iter().enumerate() {
         let placed = plot.svg().replacen("<svg ", &format!("<svg y=\"{}\" width=\"{w}\" height=\"{h}\" ", h * i), 1);

@@ -310,7 +310,8 @@ mod tests {
 
     #[test]
     fn assigned_columns_replace_all_that_was_there() {
-        let mut block: Block = [Reference { time: 9, task: 1, ..Reference::new(1, 1, Kind::Write) }; 3].into_iter().collect();
+        let mut block: Block =
+            [Reference { time: 9, task: 1, ..Reference::new(1, 1, Kind::Write) }; 3].into_iter().collect();
         block.assign(7, &[16, 32], &[4, 8], &[1, 2], &[]);
         assert_eq!((block.len(), block.time().len()), (2, 0));
         assert_eq!(block.get(1), Reference { task: 7, ..Reference::new(32, 8, Kind::Write) });

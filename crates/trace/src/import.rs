@@ -49,7 +49,8 @@ pub fn import(spec: &Spec, out: &Path, progress: &mut dyn FnMut(Progress)) -> Re
             path: spec.path.clone().unwrap_or_else(|| "stdin".into()),
             lines: reader.lines(),
             skipped: reader.skipped(),
-            remedy: format!("check that the file is a whole {} trace: {}", spec.format.name, spec.format.example).into(),
+            remedy: format!("check that the file is a whole {} trace: {}", spec.format.name, spec.format.example)
+                .into(),
         });
     }
     let summary = writer.finish(provenance(spec, &*reader))?;

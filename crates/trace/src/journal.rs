@@ -17,8 +17,8 @@ use core::fmt;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{
-    Access, After, BufferId, Caps, Command, Config, Engine, Event, FrameId, Machine, PageId, Place, SlotId, Stage, TaskId,
-    Ticket, Transfer, Walk, Work,
+    Access, After, BufferId, Caps, Command, Config, Engine, Event, FrameId, Machine, PageId, Place, SlotId, Stage,
+    TaskId, Ticket, Transfer, Walk, Work,
 };
 
 const MAGIC: &str = "coldframe journal 1";
@@ -100,7 +100,9 @@ impl Journal {
                 let since = now.wrapping_sub(self.now);
                 match event {
                     Event::Fault { task, page, access: Access::Read } => tag(1, &[since, task.0.into(), page.0.into()]),
-                    Event::Fault { task, page, access: Access::Write } => tag(2, &[since, task.0.into(), page.0.into()]),
+                    Event::Fault { task, page, access: Access::Write } => {
+                        tag(2, &[since, task.0.into(), page.0.into()])
+                    }
                     Event::Loaded { ticket } => tag(3, &[since, ticket.0.into()]),
                     Event::Written { page } => tag(4, &[since, page.0.into()]),
                     Event::Failed { transfer: Transfer::Load(ticket) } => tag(5, &[since, ticket.0.into()]),
@@ -110,10 +112,9 @@ impl Journal {
                 self.now = now;
             }
             Entry::Command(command) => match command {
-                Command::Stage { stage, work } => tag(
-                    16 + stage as u8,
-                    &[work.walk.0, work.delayed_downgrades.into(), u64::from(work.false_fault)],
-                ),
+                Command::Stage { stage, work } => {
+                    tag(16 + stage as u8, &[work.walk.0, work.delayed_downgrades.into(), u64::from(work.false_fault)])
+                }
                 Command::Load { ticket, page, from, into } => {
                     tag(32, &[ticket.0.into(), page.0.into(), from.0.into(), into.0.into()])
                 }
@@ -129,7 +130,10 @@ impl Journal {
                         Place::Buffer(buffer) => (1, buffer.0),
                         Place::Slot(slot) => (2, slot.0),
                     };
-                    tag(37, &[page.0.into(), kind | u64::from(writable) << 2 | u64::from(referenced) << 3, number.into()])
+                    tag(
+                        37,
+                        &[page.0.into(), kind | u64::from(writable) << 2 | u64::from(referenced) << 3, number.into()],
+                    )
                 }
                 Command::Resume { task } => tag(38, &[task.0.into()]),
                 Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
@@ -188,7 +192,10 @@ impl fmt::Display for JournalError {
             JournalError::Head { line, field, reason } => write!(f, "line {line}, field `{field}`: {reason}"),
             JournalError::Entry { byte, reason } => write!(f, "byte {byte}: {reason}; the file is cut off or damaged"),
             JournalError::Differs { byte, entries, journal, engine } => {
-                write!(f, "byte {byte}, after {entries} entries that agree: the journal has {journal}, the engine {engine}")
+                write!(
+                    f,
+                    "byte {byte}, after {entries} entries that agree: the journal has {journal}, the engine {engine}"
+                )
             }
         }
     }
@@ -251,7 +258,8 @@ impl Entries<'_> {
     }
 
     fn byte(&mut self) -> Result<u8, JournalError> {
-        let byte = *self.bytes.get(self.at).ok_or(JournalError::Entry { byte: self.at, reason: "an entry has no end" })?;
+        let byte =
+            *self.bytes.get(self.at).ok_or(JournalError::Entry { byte: self.at, reason: "an entry has no end" })?;
         self.at += 1;
         Ok(byte)
     }
@@ -313,8 +321,11 @@ impl Entries<'_> {
             9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
             16..=21 => {
                 let stage = Stage::ALL[usize::from(tag - 16)];
-                let work =
-                    Work { walk: Walk(self.number()?), delayed_downgrades: self.index()?, false_fault: self.number()? != 0 };
+                let work = Work {
+                    walk: Walk(self.number()?),
+                    delayed_downgrades: self.index()?,
+                    false_fault: self.number()? != 0,
+                };
                 Command::Stage { stage, work }
             }
             32 => Command::Load {
@@ -449,7 +460,8 @@ impl Machine for Replayer<'_> {
     }
 
     fn dirty(&mut self, page: PageId) -> bool {
-        let entry = self.next(&("a dirty bit is asked for", page), |e| matches!(e, Entry::Dirty { page: p, .. } if *p == page));
+        let entry =
+            self.next(&("a dirty bit is asked for", page), |e| matches!(e, Entry::Dirty { page: p, .. } if *p == page));
         self.seen.bits += 1;
         matches!(entry, Some(Entry::Dirty { value: true, .. }))
     }

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! All columns are REQUIRED, dictionary-encoded or PLAIN, and compressed with zstd. Delta encodings are never written:
-//! they read several times slower here (notes/policies.md, "What was learnt", 5). The file metadata holds the
+//! they read several times slower in our measurements. The file metadata holds the
 //! [`Provenance`](crate::Provenance) as JSON under `coldframe`, and its most-asked parts as the plain keys `fidelity`,
 //! `recorder` and `command`.
 

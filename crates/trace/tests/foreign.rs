@@ -248,7 +248,14 @@ fn small_store(path: &Path) -> Vec<u8> {
         .map(|row| {
             time = time.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let kind = [Kind::Fetch, Kind::Fetch, Kind::Read, Kind::Write][(time >> 62) as usize];
-            Reference { address: (time >> 40) & !7, size: 8, kind, task: (row / 1000) as u32, time, count: 1 + (row % 3) as u32 }
+            Reference {
+                address: (time >> 40) & !7,
+                size: 8,
+                kind,
+                task: (row / 1000) as u32,
+                time,
+                count: 1 + (row % 3) as u32,
+            }
         })
         .collect();
     writer.write(&block).unwrap();

@@ -47,10 +47,12 @@ fn reference() -> impl Strategy<Value = Reference> {
     let address = prop_oneof![0u64..64, any::<u64>(), (u64::MAX - 99)..=u64::MAX];
     let small = prop_oneof![Just(4u32), 1u32..100];
     let kind = prop_oneof![Just(Kind::Fetch), Just(Kind::Read), Just(Kind::Write)];
-    (address, small, kind, any::<u32>(), any::<u64>(), 1..=u32::MAX).prop_map(|(address, size, kind, task, time, count)| {
-        let size = size.min(u32::try_from(u64::MAX - address).map_or(size, |rest| rest.saturating_add(1)));
-        Reference { address, size, kind, task, time, count }
-    })
+    (address, small, kind, any::<u32>(), any::<u64>(), 1..=u32::MAX).prop_map(
+        |(address, size, kind, task, time, count)| {
+            let size = size.min(u32::try_from(u64::MAX - address).map_or(size, |rest| rest.saturating_add(1)));
+            Reference { address, size, kind, task, time, count }
+        },
+    )
 }
 
 fn columns() -> impl Strategy<Value = Columns> {
@@ -175,7 +177,10 @@ fn a_constant_column_is_filled_in_every_block_size() {
     block.push(Reference { task: 9, count: 9, time: 9, ..Reference::new(1, 1, Kind::Read) });
     let mut next = 0;
     while reader.read(&mut block, Wanted::ALL).unwrap() > 0 {
-        assert_eq!((block.size().len(), block.task().len(), block.count().len()), (block.len(), block.len(), block.len()));
+        assert_eq!(
+            (block.size().len(), block.task().len(), block.count().len()),
+            (block.len(), block.len(), block.len())
+        );
         assert!(block.time().is_empty(), "a file without time has none to show");
         for row in block.iter() {
             assert_eq!(row, rows[next]);

@@ -23,9 +23,11 @@ pub(super) const FORMAT: Format = Format {
 /// Bytes per access: Dinero IV's, which also aligns the address to them.
 const SIZE: u32 = 4;
 
-const LABEL_REMEDY: &str = "a label is 0 (read), 1 (write), 2 (fetch), 3 or 4 (escapes, skipped); the letters r, w, i are \
+const LABEL_REMEDY: &str =
+    "a label is 0 (read), 1 (write), 2 (fetch), 3 or 4 (escapes, skipped); the letters r, w, i are \
                             extended din, which is another format";
-const ADDRESS_REMEDY: &str = "after the label comes an address of 1 to 16 hexadecimal digits, with or without 0x, and then \
+const ADDRESS_REMEDY: &str =
+    "after the label comes an address of 1 to 16 hexadecimal digits, with or without 0x, and then \
                               a blank or the end of the line";
 
 #[derive(Default)]

@@ -35,9 +35,15 @@ const MAGICS: &[(&[u8], Magic)] = &[
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], Magic::Xz),
     (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
     (b"BZh", Magic::Refused("bzip2 data", "decompress it first, for instance with `bzip2 -dc FILE |` and FORMAT:-")),
-    (&[4, 0x22, 0x4d, 0x18], Magic::Refused("lz4 data", "decompress it first, for instance with `lz4 -dc FILE |` and FORMAT:-")),
+    (
+        &[4, 0x22, 0x4d, 0x18],
+        Magic::Refused("lz4 data", "decompress it first, for instance with `lz4 -dc FILE |` and FORMAT:-"),
+    ),
     (b"PK\x03\x04", Magic::Refused("a zip archive", "unpack it first")),
-    (b"PAR1", Magic::Refused("a Parquet file", "name it as a stored trace, or as parquet:PATH if another tool wrote it")),
+    (
+        b"PAR1",
+        Magic::Refused("a Parquet file", "name it as a stored trace, or as parquet:PATH if another tool wrote it"),
+    ),
 ];
 
 #[derive(Clone, Copy)]
@@ -80,9 +86,7 @@ impl Input {
         let (format, inner): (_, Box<dyn Read + Send>) = match magic {
             None => (None, Box::new(whole)),
             Some(Magic::Gzip) => (Some("gzip"), Box::new(flate2::bufread::MultiGzDecoder::new(whole))),
-            Some(Magic::Xz) => {
-                (Some("xz"), Box::new(lzma_rust2::XzReader::new_mem_limit(whole, true, XZ_MEMORY_KIB)))
-            }
+            Some(Magic::Xz) => (Some("xz"), Box::new(lzma_rust2::XzReader::new_mem_limit(whole, true, XZ_MEMORY_KIB))),
             Some(Magic::Zstd) => {
                 let decoder = zstd::stream::read::Decoder::with_buffer(whole);
                 (Some("zstd"), Box::new(decoder.map_err(|error| TraceError::io(&name, "read", error))?))
@@ -159,15 +163,11 @@ impl Stream {
                 "truncated: the compressed data stop in the middle".to_owned(),
                 "copy or record the file again; it is not whole",
             ),
-            _ => (format!("corrupt: {error}"), "copy or record the file again, or check it with the tool that packed it"),
+            _ => {
+                (format!("corrupt: {error}"), "copy or record the file again, or check it with the tool that packed it")
+            }
         };
-        TraceError::Compressed {
-            path: self.name.clone(),
-            format,
-            byte: self.delivered,
-            found,
-            remedy: remedy.into(),
-        }
+        TraceError::Compressed { path: self.name.clone(), format, byte: self.delivered, found, remedy: remedy.into() }
     }
 }
 

@@ -27,10 +27,13 @@ pub(super) const FORMAT: Format = Format {
 /// stays below 11 KiB (Intel SDM volume 1, chapter 13); 64 KiB leaves room and still catches a column that slipped.
 const SIZE_MAX: u32 = 64 * 1024;
 
-const KIND_REMEDY: &str = "a line begins with `I  `, ` L `, ` S ` or ` M `; record with --log-file, so that the program's \
+const KIND_REMEDY: &str =
+    "a line begins with `I  `, ` L `, ` S ` or ` M `; record with --log-file, so that the program's \
                            own output stays out of the trace";
-const ADDRESS_REMEDY: &str = "an address is 1 to 16 hexadecimal digits and a comma; record the trace again if the line is cut";
-const SIZE_REMEDY: &str = "a size is 1 to 65536 in decimal, and ends the line; record the trace again if the line is cut";
+const ADDRESS_REMEDY: &str =
+    "an address is 1 to 16 hexadecimal digits and a comma; record the trace again if the line is cut";
+const SIZE_REMEDY: &str =
+    "a size is 1 to 65536 in decimal, and ends the line; record the trace again if the line is cut";
 const WRAP_REMEDY: &str = "the access must end within 64 bits of address; record the trace again";
 
 #[derive(Default)]

@@ -110,20 +110,26 @@ impl Lines {
     #[cold]
     fn admit(&self, line: &Range<usize>) -> Result<(), TraceError> {
         if line.len() > LINE_MAX {
-            return Err(self.bad(line, Fault {
-                field: "line",
-                span: 0..line.len(),
-                found: format!("more than {LINE_MAX} bytes without an end"),
-                remedy: "this is not a text trace: check the format and the path",
-            }));
+            return Err(self.bad(
+                line,
+                Fault {
+                    field: "line",
+                    span: 0..line.len(),
+                    found: format!("more than {LINE_MAX} bytes without an end"),
+                    remedy: "this is not a text trace: check the format and the path",
+                },
+            ));
         }
         match memchr::memchr(0, self.line(line.clone())) {
-            Some(place) => Err(self.bad(line, Fault {
-                field: "line",
-                span: place..place + 1,
-                found: "a NUL byte".into(),
-                remedy: "this is not a text trace (or UTF-16): check the format, or convert it to ASCII",
-            })),
+            Some(place) => Err(self.bad(
+                line,
+                Fault {
+                    field: "line",
+                    span: place..place + 1,
+                    found: "a NUL byte".into(),
+                    remedy: "this is not a text trace (or UTF-16): check the format, or convert it to ASCII",
+                },
+            )),
             None => Ok(()),
         }
     }

@@ -14,7 +14,8 @@ use crate::store::{Columns, Origin, Reader, Source, Wanted};
 
 pub(super) const FORMAT: Format = Format {
     name: "parquet",
-    summary: "Parquet of other tools: integer columns address, size, kind (0 fetch, 1 read, 2 write), [task, time in ns]",
+    summary:
+        "Parquet of other tools: integer columns address, size, kind (0 fetch, 1 read, 2 write), [task, time in ns]",
     example: "parquet:trace.parquet",
     fidelity: Fidelity::ExactReferences,
     open,

@@ -9,7 +9,11 @@ use crate::reference::Kind;
 
 /// What a line says.
 pub(super) enum Parsed {
-    Access { address: u64, size: u32, kind: Kind },
+    Access {
+        address: u64,
+        size: u32,
+        kind: Kind,
+    },
     /// A line that the format tells readers to skip.
     Skip,
 }

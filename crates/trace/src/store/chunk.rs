@@ -119,10 +119,7 @@ pub(super) fn pages(source: &Source, chunk: &ColumnChunkMetaData, rows: usize) -
         return Err(ParquetError::General("a column chunk has a negative place or length".into()));
     };
     if usize::try_from(chunk.num_values()) != Ok(rows) {
-        return Err(ParquetError::General(format!(
-            "a column chunk has {} values for {rows} rows",
-            chunk.num_values()
-        )));
+        return Err(ParquetError::General(format!("a column chunk has {} values for {rows} rows", chunk.num_values())));
     }
     let bytes = source.read(start, length)?;
     let reader = SerializedPageReader::new(Arc::new(Chunk { start, bytes }), chunk, rows, None)?;
@@ -151,7 +148,9 @@ impl Checked {
                 }
                 Ok(())
             }
-            _ if matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY) && !self.dictionary => {
+            _ if matches!(page.encoding(), Encoding::RLE_DICTIONARY | Encoding::PLAIN_DICTIONARY)
+                && !self.dictionary =>
+            {
                 fault("a page needs a dictionary that is not there")
             }
             _ => Ok(()),

@@ -16,7 +16,11 @@ pub(super) enum Failure {
     Short,
     Panic,
     /// A value that no reference can have, in this row from where the read began.
-    Value { row: usize, field: Field, found: String },
+    Value {
+        row: usize,
+        field: Field,
+        found: String,
+    },
 }
 
 impl From<ParquetError> for Failure {
@@ -37,7 +41,11 @@ impl Decoder {
             Decoder::Narrow(reader) => reader.skip_records(rows)?,
             Decoder::Wide(reader) => reader.skip_records(rows)?,
         };
-        if skipped == rows { Ok(()) } else { Err(Failure::Short) }
+        if skipped == rows {
+            Ok(())
+        } else {
+            Err(Failure::Short)
+        }
     }
 }
 
@@ -167,7 +175,11 @@ impl Conversion {
             Decoder::Narrow(_) => convert(&self.narrow, into, field, |value| widen(value, place))?,
             Decoder::Wide(_) => convert(&self.wide, into, field, |value| check(value, field, place))?,
         }
-        if read == rows && into.len() == rows { Ok(()) } else { Err(Failure::Short) }
+        if read == rows && into.len() == rows {
+            Ok(())
+        } else {
+            Err(Failure::Short)
+        }
     }
 }
 
@@ -208,7 +220,11 @@ fn check(value: i64, field: Field, place: Place) -> Result<i64, String> {
 
 fn in_range(value: i64, field: Field) -> Result<i64, String> {
     let (least, most) = field.range();
-    if (least..=most).contains(&value) { Ok(value) } else { Err(value.to_string()) }
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(value.to_string())
+    }
 }
 
 /// The value of every row of a column chunk, if its statistics say that there is but one.

@@ -184,12 +184,7 @@ impl Reader {
         time.read(&mut block.time, rows)?;
         count.read(&mut block.count, rows)?;
         block.rows = rows;
-        let suspect = Wanted {
-            size: size.suspect(),
-            kind: kind.suspect(),
-            count: count.suspect(),
-            ..Wanted::ADDRESS
-        };
+        let suspect = Wanted { size: size.suspect(), kind: kind.suspect(), count: count.suspect(), ..Wanted::ADDRESS };
         check(block, suspect).map_err(|(row, field, found)| Failure::Value { row, field, found })
     }
 
@@ -298,10 +293,9 @@ fn provenance(path: &Path, metadata: &ParquetMetaData, origin: Origin) -> Result
     let keys = metadata.file_metadata().key_value_metadata();
     let json = keys.and_then(|keys| keys.iter().find(|pair| pair.key == "coldframe")?.value.as_deref());
     match (json, origin) {
-        (Some(_), Origin::Foreign) => Err(error(
-            "the file is a stored trace already".into(),
-            "name it without `parquet:`",
-        )),
+        (Some(_), Origin::Foreign) => {
+            Err(error("the file is a stored trace already".into(), "name it without `parquet:`"))
+        }
         (Some(json), _) => serde_json::from_str(json).map_err(|cause| {
             error(format!("unreadable: {cause}"), "record or import the trace again with this version")
         }),

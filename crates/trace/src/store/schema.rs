@@ -222,7 +222,9 @@ fn signedness(logical: Option<&LogicalType>, converted: ConvertedType) -> Option
         (Some(LogicalType::Integer(integer)), _) => Some(integer.is_signed),
         (Some(_), _) => None,
         (None, ConvertedType::NONE) => Some(true),
-        (None, ConvertedType::INT_8 | ConvertedType::INT_16 | ConvertedType::INT_32 | ConvertedType::INT_64) => Some(true),
+        (None, ConvertedType::INT_8 | ConvertedType::INT_16 | ConvertedType::INT_32 | ConvertedType::INT_64) => {
+            Some(true)
+        }
         (None, ConvertedType::UINT_8 | ConvertedType::UINT_16 | ConvertedType::UINT_32 | ConvertedType::UINT_64) => {
             Some(false)
         }

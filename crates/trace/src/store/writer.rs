@@ -103,7 +103,8 @@ impl Writer {
     pub fn create_at_level(path: impl AsRef<Path>, columns: Columns, level: i32) -> Result<Writer, TraceError> {
         let path = path.as_ref();
         // zstd itself also takes 0 (its default) and negative levels (larger files, hardly faster).
-        let valid = Some(level).filter(|level| (1..=22).contains(level)).and_then(|level| ZstdLevel::try_new(level).ok());
+        let valid =
+            Some(level).filter(|level| (1..=22).contains(level)).and_then(|level| ZstdLevel::try_new(level).ok());
         let level = valid.ok_or_else(|| TraceError::Usage {
             what: format!("compression level {level}"),
             found: "no such level".into(),
@@ -224,7 +225,9 @@ impl Writer {
         }
         file.finish().map_err(|error| write_error(&self.path, error))?;
         let length = file.bytes_written() as u64;
-        file.flush().and_then(|()| file.inner().sync_all()).map_err(|error| TraceError::io(&self.path, "write", error))?;
+        file.flush()
+            .and_then(|()| file.inner().sync_all())
+            .map_err(|error| TraceError::io(&self.path, "write", error))?;
         Ok(length)
     }
 

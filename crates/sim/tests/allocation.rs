@@ -1,0 +1,81 @@
+//! Hits allocate nothing, and neither do faults once a lane stands.
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::{self, ParamKind, PolicyChoice};
+use coldframe_core::{Caps, Ps};
+use coldframe_device::StagePrices;
+use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::front_end::plain::Plain;
+use coldframe_sim::front_end::Spaces;
+use coldframe_sim::run::IdlePrices;
+use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
+
+const PAGES: u32 = 64;
+
+fn run(policy: &str) -> Run {
+    let us = Ps::from_us(1);
+    let config = LaneConfig {
+        policy: PolicyChoice::parse(policy).unwrap(),
+        handler: handler::find("parallel").unwrap(),
+        frames: 20,
+        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2 },
+        prices: StagePrices {
+            pre_process: us,
+            get_freeframe: us,
+            walk_step: us,
+            delayed_downgrade: us,
+            trans_host_mem: us,
+            update_mmu: us,
+            post_process: us,
+            false_fault_reference: us,
+            false_fault_rest: us,
+        },
+        device: DeviceTimes { load: us, program: Some(us) },
+    };
+    let front_end = Box::new(Plain::new(Stream::Both, 12, Spaces::default(), None));
+    let mut run = Run::new(front_end, IdlePrices::default(), PAGES as usize);
+    run.add_lanes(&[config]).unwrap();
+    run
+}
+
+fn string(pages: u32, n: u32) -> Vec<PageRef> {
+    (0..n).map(|i| PageRef::new((i * i + i / 5) % pages, i % 3 == 0, false)).collect()
+}
+
+/// Every policy of the table with the least of its parameters.
+fn choices() -> Vec<String> {
+    let given = |kind: ParamKind| match kind {
+        ParamKind::Count { default: None, .. } => Some("3"),
+        ParamKind::Frames { default_percent: None } => Some("50%"),
+        _ => None,
+    };
+    policy::ALL
+        .iter()
+        .map(|spec| {
+            let parts: Vec<_> = spec.params.iter().filter_map(|p| Some(format!("{}={}", p.name, given(p.kind)?))).collect();
+            format!("{}{}{}", spec.name, if parts.is_empty() { "" } else { ":" }, parts.join(","))
+        })
+        .collect()
+}
+
+#[test]
+fn hits_allocate_nothing() {
+    let mut run = run("clock");
+    let hits = string(16, 10_000);
+    run.references(&hits, Ps::ZERO);
+    let before = run.lane_results()[0].counts.true_faults;
+    let counted = allocation_counter::measure(|| run.references(&hits, Ps::ZERO));
+    assert_eq!(run.lane_results()[0].counts.true_faults, before, "the string was meant to hit");
+    assert_eq!(counted.count_total, 0);
+}
+
+#[test]
+fn faults_allocate_nothing_under_any_policy() {
+    for policy in choices() {
+        let mut run = run(&policy);
+        let string = string(PAGES, 20_000);
+        let counted = allocation_counter::measure(|| run.references(&string, Ps::ZERO));
+        assert!(run.lane_results()[0].counts.evictions > 1000, "{policy}");
+        assert_eq!(counted.count_total, 0, "{policy}");
+    }
+}
