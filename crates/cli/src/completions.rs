@@ -10,7 +10,9 @@ use crate::output;
 
 /// Print the completion script of a shell.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  coldframe completions bash > ~/.local/share/bash-completion/completions/coldframe\n  coldframe completions zsh > _coldframe")]
+#[command(
+    after_help = "Examples:\n  coldframe completions bash > ~/.local/share/bash-completion/completions/coldframe\n  coldframe completions zsh > _coldframe"
+)]
 pub struct Args {
     /// The shell.
     shell: Shell,

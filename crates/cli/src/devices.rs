@@ -11,7 +11,9 @@ use crate::output;
 
 /// List the devices, or show one with the source of every number.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  coldframe devices\n  coldframe devices KFG1G16Q2M\n  coldframe devices my-sheet.toml --format json")]
+#[command(
+    after_help = "Examples:\n  coldframe devices\n  coldframe devices KFG1G16Q2M\n  coldframe devices my-sheet.toml --format json"
+)]
 pub struct Args {
     /// A shipped sheet's name, or the path of a sheet.
     name: Option<String>,
@@ -30,7 +32,11 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         }
         Some(name) => {
             let sheet = find(name).map_err(ReportError::from)?;
-            if json { output::json(&serde_json::to_value(&sheet).expect("a sheet is plain data")) } else { one(&sheet) }
+            if json {
+                output::json(&serde_json::to_value(&sheet).expect("a sheet is plain data"))
+            } else {
+                one(&sheet)
+            }
         }
     };
     output::write(None, &text)?;

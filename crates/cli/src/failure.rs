@@ -53,7 +53,9 @@ impl Failure {
     /// Shows it on stderr.
     pub fn report(&self) -> ExitCode {
         let bad_line = match self {
-            Failure::Trace(TraceError::Line(line)) | Failure::Report(ReportError::Trace(TraceError::Line(line))) => Some(line),
+            Failure::Trace(TraceError::Line(line)) | Failure::Report(ReportError::Trace(TraceError::Line(line))) => {
+                Some(line)
+            }
             _ => None,
         };
         eprintln!("error: {self}");
@@ -61,7 +63,8 @@ impl Failure {
             let label = LabeledSpan::at(line.offset..line.offset + line.len, line.found.clone());
             let title = format!("{}, line {}", line.path.display(), line.line);
             let source = NamedSource::new(title, line.text.clone());
-            let report = Report::new(MietteDiagnostic::new(line.field.to_string()).with_label(label)).with_source_code(source);
+            let report =
+                Report::new(MietteDiagnostic::new(line.field.to_string()).with_label(label)).with_source_code(source);
             let mut shown = String::new();
             if GraphicalReportHandler::new().render_report(&mut shown, report.as_ref()).is_ok() {
                 eprintln!("{shown}");

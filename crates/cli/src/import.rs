@@ -39,11 +39,17 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let out = match (&args.output, &spec.path) {
         (Some(out), _) => out.clone(),
         (None, Some(path)) => path.with_extension("parquet"),
-        (None, None) => return Err(Failure::usage("standard input has no name to derive the output's from; give -o TRACE")),
+        (None, None) => {
+            return Err(Failure::usage("standard input has no name to derive the output's from; give -o TRACE"))
+        }
     };
     let mut line = Line::new(quiet);
     let summary = import(&spec, &out, &mut |p| {
-        line.show(p.bytes, p.bytes_total, &format!("{} references, {} lines", human_count(p.references), human_count(p.lines)));
+        line.show(
+            p.bytes,
+            p.bytes_total,
+            &format!("{} references, {} lines", human_count(p.references), human_count(p.lines)),
+        );
     })?;
     drop(line);
     if args.format == "json" {

@@ -13,7 +13,9 @@ use crate::output;
 
 /// Show what a trace holds and where it comes from.
 #[derive(clap::Args)]
-#[command(after_help = "Examples:\n  coldframe info bzip2.parquet\n  coldframe info bzip2.parquet --format json | jq .references")]
+#[command(
+    after_help = "Examples:\n  coldframe info bzip2.parquet\n  coldframe info bzip2.parquet --format json | jq .references"
+)]
 pub struct Args {
     /// The trace.
     trace: PathBuf,

@@ -51,7 +51,8 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// Beside an installed program, in the folder one stands in, or in the source tree the program was built from.
 fn shipped_traces() -> Result<PathBuf, Failure> {
-    let beside = std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.join("share/coldframe/traces")));
+    let beside =
+        std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.join("share/coldframe/traces")));
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
     let places = [beside, Some("data/traces".into()), Some(built)];
     let found = places.iter().flatten().find(|dir| dir.is_dir());
@@ -89,7 +90,8 @@ fn table(rows: &[Row]) -> String {
     let headings = ["item", "", "paper", "ours", "unit", "deviation", "reached"];
     let mut out = format!("{}\n", styled(&headings, cells.collect(), 2));
     let of = |reached| rows.iter().filter(|r| r.reached == reached).count();
-    out += &format!("{} reached, {} not, {} compared in shape.\n", of(Reached::Yes), of(Reached::No), of(Reached::Shape));
+    out +=
+        &format!("{} reached, {} not, {} compared in shape.\n", of(Reached::Yes), of(Reached::No), of(Reached::Shape));
     for row in rows.iter().filter(|r| r.reached == Reached::No) {
         out += &format!("Not reached: {}, {}: {}.\n", row.item, row.row, row.note);
     }

@@ -76,13 +76,19 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     }
     let mut line = Line::new(quiet);
     let outcome = record(&order, &mut |p| {
-        line.show(p.references, None, &format!("{} references, {} bytes", human_count(p.references), human_count(p.bytes)));
+        line.show(
+            p.references,
+            None,
+            &format!("{} references, {} bytes", human_count(p.references), human_count(p.bytes)),
+        );
     })?;
     drop(line);
     if outcome.references == 0 {
         let out = order.out.display();
         let done = outcome.instructions;
-        let message = format!("{out}: nothing was recorded: the program ended after {done} instructions; give less to --skip-refs");
+        let message = format!(
+            "{out}: nothing was recorded: the program ended after {done} instructions; give less to --skip-refs"
+        );
         let _ = std::fs::remove_file(&order.out);
         return Err(Failure::Other { message, code: 3 });
     }

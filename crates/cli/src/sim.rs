@@ -9,8 +9,8 @@ use coldframe_core::Ps;
 use coldframe_report::experiment::{run as simulate, run_with_journal};
 use coldframe_report::plot::{stack, Plot, Series};
 use coldframe_report::table::{human_count, results as table};
-use coldframe_sim::Latency;
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
+use coldframe_sim::Latency;
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -155,7 +155,9 @@ fn with_journal(
 ) -> Result<RunResult, Failure> {
     let [settings] = all else {
         let n = all.len();
-        return Err(Failure::usage(format!("--journal keeps one configuration, but {n} are given; give one policy and one --ram")));
+        return Err(Failure::usage(format!(
+            "--journal keeps one configuration, but {n} are given; give one policy and one --ram"
+        )));
     };
     let io = |e: std::io::Error| ReportError::Io { path: path.display().to_string(), reason: e.to_string() };
     let mut file = BufWriter::new(File::create(path).map_err(io)?);
@@ -173,14 +175,17 @@ fn format(args: &Args) -> Result<&str, Failure> {
         (None, true, Some("txt")) => Ok("table"),
         (None, true, other) => {
             let other = other.unwrap_or("none");
-            Err(Failure::usage(format!("-o: the suffix `{other}` names no format; give json, csv, svg or txt, or --format")))
+            Err(Failure::usage(format!(
+                "-o: the suffix `{other}` names no format; give json, csv, svg or txt, or --format"
+            )))
         }
     }
 }
 
 /// One object for one configuration, an array for a sweep.
 fn json(args: &Args, results: &[RunResult]) -> String {
-    let lists = [args.policy.len(), args.ram.len(), args.frames.len(), args.handler.len(), args.page.len(), args.device.len()];
+    let lists =
+        [args.policy.len(), args.ram.len(), args.frames.len(), args.handler.len(), args.page.len(), args.device.len()];
     let swept = results.len() > 1 || lists.iter().any(|n| *n > 1);
     match results {
         [one] if !swept => output::json(&one.json()),
@@ -278,7 +283,14 @@ fn miss_plot(results: &[RunResult]) -> Plot {
 
 fn latency_plot(results: &[RunResult], title: &str, of: impl Fn(&Latency) -> Option<Ps>) -> Plot {
     let us = |r: &RunResult| Some(of(&r.lane()?.true_latency)?.0 as f64 / 1e6);
-    Plot { title: title.into(), x: "RAM, KiB".into(), y: "us".into(), series: series(results, us), log_x: true, log_y: false }
+    Plot {
+        title: title.into(),
+        x: "RAM, KiB".into(),
+        y: "us".into(),
+        series: series(results, us),
+        log_x: true,
+        log_y: false,
+    }
 }
 
 fn plots(results: &[RunResult]) -> [Plot; 3] {

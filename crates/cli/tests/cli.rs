@@ -40,7 +40,8 @@ impl Files {
 }
 
 /// Ten instructions that touch pages 1 and 2, a modify, and a load that straddles pages 4 and 5.
-const LACKEY: &str = "==7== lackey\nI  00001000,4\nI  00001004,4\n S 00002000,8\n M 00002008,8\nI  00001008,4\n L 00004ffc,8\n";
+const LACKEY: &str =
+    "==7== lackey\nI  00001000,4\nI  00001004,4\n S 00002000,8\n M 00002008,8\nI  00001008,4\n L 00004ffc,8\n";
 
 #[test]
 fn an_imported_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
@@ -53,9 +54,14 @@ fn an_imported_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
     // page 2 is dirty when it leaves for page 5 and the only dirty victim.
     let result = json(&["sim", &trace, "--policy", "fifo", "--frames", "2", "--format", "json"]);
     let counts = &result["counts"];
-    for (key, expected) in
-        [("references", 7), ("true_faults", 4), ("cold_faults", 4), ("evictions", 2), ("dirty_evictions", 1), ("false_faults", 0)]
-    {
+    for (key, expected) in [
+        ("references", 7),
+        ("true_faults", 4),
+        ("cold_faults", 4),
+        ("evictions", 2),
+        ("dirty_evictions", 1),
+        ("false_faults", 0),
+    ] {
         assert_eq!(counts[key], expected, "{key}");
     }
     assert_eq!(result["trace"]["pages"], 4);
@@ -66,15 +72,47 @@ fn an_imported_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
 fn json_has_the_fields_that_outside_checks_rely_on() {
     let result = json(&["sim", &shipped("chess.parquet"), "--system", "swl", "--ram", "32KiB", "--format", "json"]);
     for path in [
-        "/schema_version", "/version", "/trace/path", "/trace/sha256", "/trace/fidelity", "/trace/references", "/trace/instructions",
-        "/trace/pages", "/config/policy", "/config/handler", "/config/frames", "/counts/references", "/counts/true_faults",
-        "/counts/false_faults", "/counts/cold_faults", "/counts/evictions", "/counts/dirty_evictions", "/counts/walk_sum",
-        "/counts/walk_max", "/counts/forced_evictions", "/counts/icache_lookups", "/counts/icache_misses", "/counts/tlb_misses",
-        "/counts/page_loads", "/counts/page_moves", "/time_ps/total", "/time_ps/paging", "/time_ps/idle",
-        "/time_ps/stages/pre_process", "/time_ps/stages/get_freeframe", "/time_ps/stages/load_stopover",
-        "/time_ps/stages/trans_host_mem", "/time_ps/stages/update_mmu", "/time_ps/stages/post_process",
-        "/fault_latency_ps/true/mean", "/fault_latency_ps/true/p50", "/fault_latency_ps/true/p99", "/fault_latency_ps/true/p999",
-        "/fault_latency_ps/true/max", "/host/seconds", "/host/references_per_second",
+        "/schema_version",
+        "/version",
+        "/trace/path",
+        "/trace/sha256",
+        "/trace/fidelity",
+        "/trace/references",
+        "/trace/instructions",
+        "/trace/pages",
+        "/config/policy",
+        "/config/handler",
+        "/config/frames",
+        "/counts/references",
+        "/counts/true_faults",
+        "/counts/false_faults",
+        "/counts/cold_faults",
+        "/counts/evictions",
+        "/counts/dirty_evictions",
+        "/counts/walk_sum",
+        "/counts/walk_max",
+        "/counts/forced_evictions",
+        "/counts/icache_lookups",
+        "/counts/icache_misses",
+        "/counts/tlb_misses",
+        "/counts/page_loads",
+        "/counts/page_moves",
+        "/time_ps/total",
+        "/time_ps/paging",
+        "/time_ps/idle",
+        "/time_ps/stages/pre_process",
+        "/time_ps/stages/get_freeframe",
+        "/time_ps/stages/load_stopover",
+        "/time_ps/stages/trans_host_mem",
+        "/time_ps/stages/update_mmu",
+        "/time_ps/stages/post_process",
+        "/fault_latency_ps/true/mean",
+        "/fault_latency_ps/true/p50",
+        "/fault_latency_ps/true/p99",
+        "/fault_latency_ps/true/p999",
+        "/fault_latency_ps/true/max",
+        "/host/seconds",
+        "/host/references_per_second",
     ] {
         assert!(result.pointer(path).is_some_and(|v| !v.is_null()), "{path} is missing");
     }
@@ -85,10 +123,25 @@ fn json_has_the_fields_that_outside_checks_rely_on() {
 fn a_sweep_is_an_array_with_the_policy_outermost_and_each_config_reads_back() {
     let trace = shipped("bzip2.parquet");
     let all = json(&[
-        "sim", &trace, "--system", "swl", "--policy", "clock,pa-clock:budget=13,lru", "--handler", "sequential,parallel", "--frames",
-        "64,128", "--format", "json",
+        "sim",
+        &trace,
+        "--system",
+        "swl",
+        "--policy",
+        "clock,pa-clock:budget=13,lru",
+        "--handler",
+        "sequential,parallel",
+        "--frames",
+        "64,128",
+        "--format",
+        "json",
     ]);
-    let shown: Vec<_> = all.as_array().unwrap().iter().map(|r| (r["config"]["policy"].as_str().unwrap(), r["config"]["frames"].as_u64().unwrap())).collect();
+    let shown: Vec<_> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|r| (r["config"]["policy"].as_str().unwrap(), r["config"]["frames"].as_u64().unwrap()))
+        .collect();
     assert_eq!(shown.len(), 12);
     assert_eq!(shown[0], ("clock:insert-bit=set", 64));
     assert_eq!(shown[1], ("clock:insert-bit=set", 128));
@@ -120,8 +173,30 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
     let files = Files::new();
     let journal = files.path("j").display().to_string();
     let trace = shipped("render.parquet");
-    for policy in ["fifo", "clock", "pa-clock:budget=3", "fifo-sc:valid=50%", "pa-fifo-sc:valid=25%", "clock-pro", "s3-fifo", "generations"] {
-        let keep = ["sim", &trace, "--stream", "ID", "--page", "4KiB", "--frames", "20", "--policy", policy, "--journal", &journal];
+    for policy in [
+        "fifo",
+        "clock",
+        "pa-clock:budget=3",
+        "fifo-sc:valid=50%",
+        "pa-fifo-sc:valid=25%",
+        "clock-pro",
+        "s3-fifo",
+        "generations",
+    ] {
+        let keep = [
+            "sim",
+            &trace,
+            "--stream",
+            "ID",
+            "--page",
+            "4KiB",
+            "--frames",
+            "20",
+            "--policy",
+            policy,
+            "--journal",
+            &journal,
+        ];
         let kept = coldframe(&keep);
         assert!(kept.status.success(), "{policy}: {}", String::from_utf8_lossy(&kept.stderr));
         let replayed = json(&["replay", &journal, "--format", "json"]);
@@ -160,7 +235,10 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
     let negative = files.write("negative.lk", b" L 00001000,-4\n");
     let wraps = files.write("wraps.lk", b" L fffffffffffffffc,8\n");
     let config = files.write("bad.toml", b"policy = \"fifo\"\n[limit]\nskpi = 3\n");
-    let sheet = files.write("bad-sheet.toml", b"name = \"x\"\nkind = \"onenand\"\ntitle = \"\"\n[time]\nload = { value = \"-3us\", source = \"me\" }\n");
+    let sheet = files.write(
+        "bad-sheet.toml",
+        b"name = \"x\"\nkind = \"onenand\"\ntitle = \"\"\n[time]\nload = { value = \"-3us\", source = \"me\" }\n",
+    );
     let out = files.path("out.parquet").display().to_string();
     let sim = |more: &[&'static str]| {
         let mut args = vec!["sim".to_string(), chess.clone()];
@@ -202,7 +280,20 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         (sim(&["--frames", "4", "--stream", "D"]), 3, "no reference is left"),
         (sim(&["--frames", "4", "--set", "limit.skip=999999999"]), 3, "no reference is left"),
         (sim(&["--frames", "4,8", "--journal", "/dev/null"]), 2, "one configuration"),
-        (vec!["sim".into(), sqlite.clone(), "--system".into(), "swl".into(), "--frames".into(), "4".into(), "--page".into(), "4KiB".into()], 3, "reduced"),
+        (
+            vec![
+                "sim".into(),
+                sqlite.clone(),
+                "--system".into(),
+                "swl".into(),
+                "--frames".into(),
+                "4".into(),
+                "--page".into(),
+                "4KiB".into(),
+            ],
+            3,
+            "reduced",
+        ),
         (vec!["sim".into(), sqlite, "--page".into(), "1KiB".into(), "--frames".into(), "4".into()], 2, "4KiB"),
         (vec!["sim".into(), chess.clone(), "-c".into(), config, "--frames".into(), "4".into()], 2, "line 3"),
         (vec!["sim".into(), chess.clone(), "--device".into(), sheet, "--frames".into(), "4".into()], 2, "time.load"),
@@ -228,7 +319,9 @@ fn the_readings_of_the_front_end_are_nested() {
     let trace = shipped("render.parquet");
     let run = |reading: &str| {
         let set = format!("front_end.reading={reading}");
-        json(&["sim", &trace, "--system", "swl", "--policy", "fifo", "--ram", "64KiB", "--set", &set, "--format", "json"])
+        json(&[
+            "sim", &trace, "--system", "swl", "--policy", "fifo", "--ram", "64KiB", "--set", &set, "--format", "json",
+        ])
     };
     let (a, c, d) = (run("A"), run("C"), run("D"));
     let count = |v: &Value, key: &str| v["counts"][key].as_u64().unwrap();
@@ -245,7 +338,8 @@ fn the_readings_of_the_front_end_are_nested() {
 #[test]
 fn a_limit_counts_accesses_below_the_front_end() {
     let trace = shipped("render.parquet");
-    let result = json(&["sim", &trace, "--system", "swl", "--ram", "64KiB", "--set", "limit.accesses=500", "--format", "json"]);
+    let result =
+        json(&["sim", &trace, "--system", "swl", "--ram", "64KiB", "--set", "limit.accesses=500", "--format", "json"]);
     assert_eq!(result["counts"]["icache_misses"], 500);
     let result = json(&["sim", &trace, "--ram", "64KiB", "--set", "limit.accesses=500", "--format", "json"]);
     assert_eq!(result["counts"]["references"], 500);
@@ -254,7 +348,9 @@ fn a_limit_counts_accesses_below_the_front_end() {
 #[test]
 fn help_of_every_verb_is_as_it_was_read_last() {
     let mut text = String::new();
-    for verb in ["", "import", "info", "cut", "record", "sim", "replay", "papers", "devices", "policies", "completions", "man"] {
+    for verb in
+        ["", "import", "info", "cut", "record", "sim", "replay", "papers", "devices", "policies", "completions", "man"]
+    {
         let args: Vec<&str> = [verb, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let output = coldframe(&args);
         assert!(output.status.success());
@@ -270,7 +366,16 @@ fn the_papers_figures_are_as_they_were_read_last() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|r| format!("{} | {} | {} | {:.6} | {}", r["item"], r["row"], r["paper_value"], r["our_value"].as_f64().unwrap(), r["reached"]))
+        .map(|r| {
+            format!(
+                "{} | {} | {} | {:.6} | {}",
+                r["item"],
+                r["row"],
+                r["paper_value"],
+                r["our_value"].as_f64().unwrap(),
+                r["reached"]
+            )
+        })
         .collect();
     insta::assert_snapshot!("papers_swl", text.join("\n"));
 }

@@ -74,7 +74,7 @@ fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 /// Writes a size in the largest binary unit that leaves no remainder.
 pub fn show_bytes(size: Bytes) -> String {
     for (unit, scale) in [("GiB", 1u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)] {
-        if size.0 >= scale && size.0 % scale == 0 {
+        if size.0 >= scale && size.0.is_multiple_of(scale) {
             return format!("{}{unit}", size.0 / scale);
         }
     }

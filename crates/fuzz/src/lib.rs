@@ -25,7 +25,11 @@ pub fn targets() -> Vec<Target> {
     let din = b"2 400000\n0 7fff0010 rest\n1 7fff0014\n4 0\n".to_vec();
     let zst = |text: &[u8]| [&[0x28, 0xb5, 0x2f, 0xfd, 0x00][..], text].concat();
     vec![
-        Target { name: "lackey", seeds: vec![lackey.clone(), zst(&lackey)], read: |d| drop(coldframe_trace::format::fuzz_read("lackey", d)) },
+        Target {
+            name: "lackey",
+            seeds: vec![lackey.clone(), zst(&lackey)],
+            read: |d| drop(coldframe_trace::format::fuzz_read("lackey", d)),
+        },
         Target { name: "din", seeds: vec![din], read: |d| drop(coldframe_trace::format::fuzz_read("din", d)) },
         Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_trace::store::fuzz_read(d)) },
         Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_trace::journal::replay(d)) },
@@ -34,7 +38,10 @@ pub fn targets() -> Vec<Target> {
             seeds: vec![b"policy = \"clock\"\nframes = 3\n[limit]\nskip = 1\n[time]\nwalk_step = \"1us\"\n".to_vec()],
             read: |d| {
                 let text = String::from_utf8_lossy(d);
-                drop(coldframe_report::Settings::read(Some(("fuzz", &text)), &[text.lines().next().unwrap_or_default().into()]));
+                drop(coldframe_report::Settings::read(
+                    Some(("fuzz", &text)),
+                    &[text.lines().next().unwrap_or_default().into()],
+                ));
             },
         },
         Target {
@@ -44,7 +51,9 @@ pub fn targets() -> Vec<Target> {
         },
         Target {
             name: "policy",
-            seeds: ["clock:insert-bit=clear", "pa-fifo-sc:valid=25%,max-downgrades=4", "clock-pro:cold=5%"].map(|s| s.into()).to_vec(),
+            seeds: ["clock:insert-bit=clear", "pa-fifo-sc:valid=25%,max-downgrades=4", "clock-pro:cold=5%"]
+                .map(|s| s.into())
+                .to_vec(),
             read: |d| {
                 if let Ok(choice) = coldframe_core::policy::PolicyChoice::parse(&String::from_utf8_lossy(d)) {
                     for frames in [1, 2, 7] {
@@ -67,11 +76,13 @@ pub fn targets() -> Vec<Target> {
 /// A small trace of the store, as bytes.
 fn store() -> Vec<u8> {
     use coldframe_trace::{Block, Columns, Fidelity, Kind, Provenance, Reference, Writer};
-    let path = std::env::temp_dir().join(format!("coldframe-fuzz-{}-{}.parquet", std::process::id(), fastrand::u64(..)));
+    let path =
+        std::env::temp_dir().join(format!("coldframe-fuzz-{}-{}.parquet", std::process::id(), fastrand::u64(..)));
     let write = || -> Result<Vec<u8>, Box<dyn std::error::Error>> {
         let mut writer = Writer::create(&path, Columns { time: true, count: true, task: true })?;
         let kinds = [Kind::Fetch, Kind::Read, Kind::Write];
-        let block: Block = (0..300u64).map(|i| Reference::new(0x1000 + i * 24, 1 + i as u32 % 8, kinds[i as usize % 3])).collect();
+        let block: Block =
+            (0..300u64).map(|i| Reference::new(0x1000 + i * 24, 1 + i as u32 % 8, kinds[i as usize % 3])).collect();
         writer.write(&block)?;
         writer.finish(Provenance::new("fuzz", Fidelity::ExactReferences))?;
         Ok(std::fs::read(&path)?)
@@ -86,12 +97,27 @@ fn journal() -> Vec<u8> {
     let head = "coldframe journal 1\npolicy=clock:insert-bit=set\nhandler=parallel\nframes=1\npages=4\ntasks=1\nreference_bit=true\n\
                 dirty_bit=true\nbuffers=2\n\n";
     // Fault of task 0 on page 1, PreProcess, Load, LoadStopover, GetFreeframe; Loaded, Move, ...
-    [head.as_bytes(), &[1, 0, 0, 1, 16, 0, 0, 0, 32, 0, 1, 1, 0, 18, 0, 0, 0, 17, 0, 0, 0, 3, 5, 0, 33, 1, 0, 0]].concat()
+    [head.as_bytes(), &[1, 0, 0, 1, 16, 0, 0, 0, 32, 0, 1, 1, 0, 18, 0, 0, 0, 17, 0, 0, 0, 3, 5, 0, 33, 1, 0, 0]]
+        .concat()
 }
 
 const TELLING: [&[u8]; 16] = [
-    b"0", b"-1", b"18446744073709551615", b"18446744073709551616", b"ffffffffffffffff", b"\n", b"\r\n", b"\0", b",", b"=", b"\xff\xff\xff\xff",
-    b"\x00\x00\x00\x00", b"%", b"\x80", b"1e9", b" ",
+    b"0",
+    b"-1",
+    b"18446744073709551615",
+    b"18446744073709551616",
+    b"ffffffffffffffff",
+    b"\n",
+    b"\r\n",
+    b"\0",
+    b",",
+    b"=",
+    b"\xff\xff\xff\xff",
+    b"\x00\x00\x00\x00",
+    b"%",
+    b"\x80",
+    b"1e9",
+    b" ",
 ];
 
 /// A mutation of an input.
@@ -129,7 +155,12 @@ pub fn one(target: &Target, number: u64) -> Result<(), String> {
     let seed = &target.seeds[rng.usize(0..target.seeds.len())];
     let data = mutate(seed, &mut rng);
     catch_unwind(AssertUnwindSafe(|| (target.read)(&data))).map_err(|_| {
-        format!("target {} panics on seed {number} ({} bytes); replay with: coldframe-fuzz 0 {} {number}", target.name, data.len(), target.name)
+        format!(
+            "target {} panics on seed {number} ({} bytes); replay with: coldframe-fuzz 0 {} {number}",
+            target.name,
+            data.len(),
+            target.name
+        )
     })
 }
 

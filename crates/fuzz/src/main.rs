@@ -30,5 +30,9 @@ fn main() -> ExitCode {
         failed |= message.is_some();
         println!("{:<10} {runs} inputs, {}", target.name, message.as_deref().unwrap_or("no panic"));
     }
-    if failed { ExitCode::from(1) } else { ExitCode::SUCCESS }
+    if failed {
+        ExitCode::from(1)
+    } else {
+        ExitCode::SUCCESS
+    }
 }

@@ -1,7 +1,7 @@
 //! Declarations of QEMU's plugin API, version 1 (QEMU 4.2 to 8.x), and of the few C library calls used.
 //!
-//! Debian packages no `qemu-plugin.h`, and none is needed: these are the functions of
-//! `include/qemu/qemu-plugin.h` that this plugin calls, by name and type. Nothing here is called from elsewhere than `lib.rs`.
+//! Debian packages no `qemu-plugin.h`, and none is needed: these are the functions of `include/qemu/qemu-plugin.h` that
+//! this plugin calls, by name and type. Nothing here is called from elsewhere than `lib.rs`.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -60,7 +60,14 @@ extern "C" {
 }
 
 extern "C" {
-    pub fn mmap(at: *mut c_void, bytes: usize, protection: c_int, flags: c_int, file: c_int, offset: i64) -> *mut c_void;
+    pub fn mmap(
+        at: *mut c_void,
+        bytes: usize,
+        protection: c_int,
+        flags: c_int,
+        file: c_int,
+        offset: i64,
+    ) -> *mut c_void;
     pub fn pthread_atfork(
         prepare: Option<extern "C" fn()>,
         parent: Option<extern "C" fn()>,

@@ -1,8 +1,8 @@
 //! Following a guest's `execve`, and telling the recorder what runs where.
 //!
-//! QEMU's user mode passes `execve` to the host kernel, which runs the new program natively. So before QEMU does, we call
-//! `execve` ourselves: the same process becomes QEMU again, with this plugin and the guest's arguments and environment. Where that
-//! cannot be (another machine's binary, set-user-id), we say so and let QEMU go on.
+//! QEMU's user mode passes `execve` to the host kernel, which runs the new program natively. So before QEMU does, we
+//! call `execve` ourselves: the same process becomes QEMU again, with this plugin and the guest's arguments and
+//! environment. Where that cannot be (another machine's binary, set-user-id), we say so and let QEMU go on.
 
 use std::ffi::{c_char, c_uint, CStr, CString, OsStr};
 use std::fs::File;
@@ -81,7 +81,19 @@ pub fn guest_base() -> Option<u64> {
 }
 
 #[allow(clippy::too_many_arguments)]
-pub extern "C" fn on_syscall(_: u64, vcpu: c_uint, number: i64, a1: u64, a2: u64, a3: u64, _: u64, _: u64, _: u64, _: u64, _: u64) {
+pub extern "C" fn on_syscall(
+    _: u64,
+    vcpu: c_uint,
+    number: i64,
+    a1: u64,
+    a2: u64,
+    a3: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+    _: u64,
+) {
     let Some(itself) = ITSELF.get() else { return };
     if number == itself.execve {
         follow(itself, vcpu, a1, a2, a3);
@@ -155,7 +167,11 @@ fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u6
 /// QEMU takes the first argument without a dash for the program.
 fn not_an_option(path: &Path) -> Vec<u8> {
     let bytes = path.as_os_str().as_bytes();
-    if bytes.starts_with(b"-") { [b"./", bytes].concat() } else { bytes.to_vec() }
+    if bytes.starts_with(b"-") {
+        [b"./", bytes].concat()
+    } else {
+        bytes.to_vec()
+    }
 }
 
 fn executable(path: &Path) -> bool {
@@ -186,7 +202,11 @@ impl Memory {
     const STRINGS_MAX: u64 = 1 << 20;
 
     fn open(itself: &Itself) -> Option<Self> {
-        Some(Memory { file: File::open("/proc/self/mem").ok()?, base: guest_base()?, pointer_bytes: itself.pointer_bytes })
+        Some(Memory {
+            file: File::open("/proc/self/mem").ok()?,
+            base: guest_base()?,
+            pointer_bytes: itself.pointer_bytes,
+        })
     }
 
     fn string(&self, at: u64) -> Option<Vec<u8>> {

@@ -1,8 +1,8 @@
 //! Which instructions of a translated block are really in it.
 //!
-//! QEMU's x86 translator gives up an instruction that turns out to cross the page's end, unless it is the block's first, and begins the next
-//! block with it. Up to 7.2 the plugin is shown the abandoned instruction all the same, as the block's last, with the bytes before the border.
-//! Counting it would double every fetch over a page border.
+//! QEMU's x86 translator gives up an instruction that turns out to cross the page's end, unless it is the block's
+//! first, and begins the next block with it. Up to 7.2 the plugin is shown the abandoned instruction all the same, as
+//! the block's last, with the bytes before the border. Counting it would double every fetch over a page border.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -32,8 +32,12 @@ pub unsafe fn count(block: *const Block) -> usize {
         let last = api::qemu_plugin_tb_get_insn(block, count - 1);
         (count, api::qemu_plugin_insn_vaddr(last), api::qemu_plugin_insn_size(last))
     };
-    let at_the_end = (start + shown as u64) % PAGE == 0 && X86_64.load(Relaxed);
-    if at_the_end && is_cut(start, shown) { count - 1 } else { count }
+    let at_the_end = (start + shown as u64).is_multiple_of(PAGE) && X86_64.load(Relaxed);
+    if at_the_end && is_cut(start, shown) {
+        count - 1
+    } else {
+        count
+    }
 }
 
 /// Whether the instruction is longer than the `shown` bytes up to the page's end.

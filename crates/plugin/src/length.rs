@@ -1,7 +1,7 @@
 //! How long an x86-64 instruction is, by the tables of the Intel SDM, volume 2: appendix A, 2.3 (VEX) and 2.7 (EVEX).
 //!
-//! Only for the question of `instruction.rs`; everywhere else QEMU knows. The recorder's tests hold the tables against QEMU, on
-//! every instruction of some recordings.
+//! Only for the question of `instruction.rs`; everywhere else QEMU knows. The recorder's tests hold the tables against
+//! QEMU, on every instruction of some recordings.
 
 /// Longest x86 instruction.
 pub const X86_MAX: usize = 15;

@@ -6,12 +6,12 @@
 //!
 //! Rules of the place. We run inside another program's process, on its threads, so: never panic (it would abort the
 //! guest), never hold a file descriptor (the guest shares the numbers, and may close or reuse them), never wait for a
-//! recorder that is gone. A stream belongs to the guest thread that runs its vCPU; only `publish_all` touches others', and it is
-//! called where QEMU has stopped them (fork and exit are exclusive sections).
+//! recorder that is gone. A stream belongs to the guest thread that runs its vCPU; only `publish_all` touches others',
+//! and it is called where QEMU has stopped them (fork and exit are exclusive sections).
 //!
-//! After `fork` the child has a copy of `STREAMS` that points at the parent's chunks: the fork handlers publish all before
-//! and forget all in the child, so that nothing is sent twice. QEMU 7.2 passes a guest's `execve` to the host, where the
-//! new program would run unrecorded; `exec::follow` starts QEMU with this plugin in its place.
+//! After `fork` the child has a copy of `STREAMS` that points at the parent's chunks: the fork handlers publish all
+//! before and forget all in the child, so that nothing is sent twice. QEMU 7.2 passes a guest's `execve` to the host,
+//! where the new program would run unrecorded; `exec::follow` starts QEMU with this plugin in its place.
 
 mod api;
 mod exec;
@@ -39,9 +39,18 @@ pub static qemu_plugin_version: c_int = 1;
 static WIDE_IN_HALVES: AtomicBool = AtomicBool::new(false);
 static PAGE_SHIFT: AtomicU32 = AtomicU32::new(0);
 
+/// QEMU's loader calls this once, right after loading.
+///
+/// # Safety
+/// Only QEMU's loader calls it, with a valid `info` and `count` valid strings.
 #[no_mangle]
-pub extern "C" fn qemu_plugin_install(id: u64, info: *const Info, count: c_int, arguments: *const *const c_char) -> c_int {
-    // SAFETY: QEMU passes a valid `info` and `count` valid strings, alive during this call.
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: u64,
+    info: *const Info,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    // SAFETY: the caller's; all are alive during this call.
     let (info, arguments) = unsafe {
         let arguments = (0..count as usize).map(|i| CStr::from_ptr(*arguments.add(i)).to_string_lossy().into_owned());
         (&*info, arguments.collect::<Vec<_>>())
@@ -120,8 +129,12 @@ impl Options {
             }
         }
         match options.page_shift {
-            Some(shift) if !(wire::PAGE_SHIFT_MIN..32).contains(&shift) => Err(format!("page=2^{shift} is out of range")),
-            _ if options.shm.is_empty() => Err("shm=PATH is missing; this plugin is loaded by `coldframe record`".into()),
+            Some(shift) if !(wire::PAGE_SHIFT_MIN..32).contains(&shift) => {
+                Err(format!("page=2^{shift} is out of range"))
+            }
+            _ if options.shm.is_empty() => {
+                Err("shm=PATH is missing; this plugin is loaded by `coldframe record`".into())
+            }
             _ => Ok(options),
         }
     }
@@ -207,8 +220,9 @@ extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, tag: *mut c_void)
 
 /// Log2 of the size, and whether it is a store.
 ///
-/// QEMU's words of access information are opaque, and asking costs two calls through the linkage table, as much as all the
-/// rest of an access. A program uses a few dozen different ones, so the answers are kept: key in the high half, answer in the low.
+/// QEMU's words of access information are opaque, and asking costs two calls through the linkage table, as much as all
+/// the rest of an access. A program uses a few dozen different ones, so the answers are kept: key in the high half,
+/// answer in the low.
 #[inline]
 fn decode(info: u32) -> (u32, bool) {
     static KNOWN: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];

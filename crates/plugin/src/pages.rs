@@ -1,10 +1,10 @@
 //! Page level: references collapsed to runs of one page, inside the callbacks.
 //!
-//! Instruction fetches and data accesses are two streams, each collapsed by itself while its page does not change. A data run
-//! that begins with reads ends at the first write, so a run's kind says whether the page is dirty from its first reference on.
-//! A run's word takes its place when the run begins and its count grows there; so runs of both streams stand in the
-//! exact program order of their first references. What is lost is where, between other pages' references, a
-//! run's later references were.
+//! Instruction fetches and data accesses are two streams, each collapsed by itself while its page does not change. A
+//! data run that begins with reads ends at the first write, so a run's kind says whether the page is dirty from its
+//! first reference on. A run's word takes its place when the run begins and its count grows there; so runs of both
+//! streams stand in the exact program order of their first references. What is lost is where, between other pages'
+//! references, a run's later references were.
 //!
 //! The count matters from one to two only (`policies.md` section 1), but all of it is kept, up to a million a word.
 
@@ -144,7 +144,8 @@ extern "C" fn on_segment(vcpu: c_uint, segment: *mut c_void) {
 }
 
 fn begin_fetch(stream: &mut Stream, page: u64, count: u64) {
-    let place = stream.push(count << wire::RUN_COUNT_SHIFT | FETCH << wire::RUN_KIND_SHIFT | page & wire::RUN_PAGE_MASK);
+    let place =
+        stream.push(count << wire::RUN_COUNT_SHIFT | FETCH << wire::RUN_KIND_SHIFT | page & wire::RUN_PAGE_MASK);
     stream.runs.fetch_place = place as u32;
     stream.runs.fetch_page = page;
 }
@@ -164,7 +165,7 @@ extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, instruction: *mut
             }
             let grown = end - runs.pending_start.min(end);
             let halves = store == runs.pending_store && start == runs.pending_end && shift == 3;
-            if halves && grown % 8 == 0 && grown <= 32 && WIDE_IN_HALVES.load(Relaxed) {
+            if halves && grown.is_multiple_of(8) && grown <= 32 && WIDE_IN_HALVES.load(Relaxed) {
                 runs.pending_end = end;
                 return;
             }

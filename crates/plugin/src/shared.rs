@@ -153,7 +153,8 @@ pub fn acquire(task: u32, content: u32) -> Option<&'static Chunk> {
 }
 
 fn take(index: usize, task: u32, content: u32) -> &'static Chunk {
-    // SAFETY: inside the mapping; OWNED makes it this thread's alone, and all fields are atomics of the right alignment.
+    // SAFETY: inside the mapping; OWNED makes it this thread's alone, and all fields are atomics of the right
+    // alignment.
     let chunk: &Chunk = unsafe { &*at(wire::CHUNKS_AT + index as u64 * wire::CHUNK_BYTES).cast() };
     chunk.used.store(0, Ordering::Relaxed);
     chunk.task.store(task, Ordering::Relaxed);
@@ -187,7 +188,8 @@ pub fn send_event(word: &str, head: &str, text: &[u8]) {
             true => rest.len(),
             false => rest[..room].iter().rposition(|b| *b == b'\n').map_or(room, |i| i + 1),
         };
-        let bytes = [word.as_bytes(), b"\n", head.as_bytes(), if head.is_empty() { b"" } else { b"\n" }, &rest[..end]].concat();
+        let bytes =
+            [word.as_bytes(), b"\n", head.as_bytes(), if head.is_empty() { b"" } else { b"\n" }, &rest[..end]].concat();
         for (slot, piece) in chunk.words.iter().zip(bytes.chunks(8)) {
             let mut word = [0; 8];
             word[..piece.len()].copy_from_slice(piece);

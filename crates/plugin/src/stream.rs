@@ -1,7 +1,7 @@
 //! One stream of words a guest thread, kept by vCPU index.
 
 use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::pages::Runs;
 use crate::shared::{self, Chunk};
@@ -39,19 +39,17 @@ static SEALED: Own = Own(UnsafeCell::new(own(FULL)));
 static WASTE: Own = Own(UnsafeCell::new(own(0)));
 
 const fn own(used: u64) -> Chunk {
-    use std::sync::atomic::AtomicU64;
-    const ZERO: AtomicU64 = AtomicU64::new(0);
     Chunk {
-        sequence: ZERO,
+        sequence: AtomicU64::new(0),
         task: AtomicU32::new(0),
         pid: AtomicU32::new(0),
         tid: AtomicU32::new(0),
         content: AtomicU32::new(0),
         used: AtomicU64::new(used),
-        instructions: ZERO,
-        reads: ZERO,
-        writes: ZERO,
-        space: ZERO,
+        instructions: AtomicU64::new(0),
+        reads: AtomicU64::new(0),
+        writes: AtomicU64::new(0),
+        space: AtomicU64::new(0),
         words: [const { AtomicU64::new(0) }; wire::CHUNK_WORDS as usize],
     }
 }
@@ -128,7 +126,8 @@ impl Streams {
 
     /// The stream of a vCPU; the last one is shared by all beyond the table and leads nowhere.
     ///
-    /// The caller must be the thread that runs the vCPU, or run while QEMU holds that thread stopped, and must not keep it.
+    /// The caller must be the thread that runs the vCPU, or run while QEMU holds that thread stopped, and must not keep
+    /// it.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub fn get(vcpu: u32) -> Option<&'static mut Stream> {

@@ -11,12 +11,12 @@
 //! CODE_AT    code arena          block descriptions, appended, never moved: a block's id is its offset / 8
 //! ```
 //!
-//! Who may do what. A chunk belongs to one guest thread while OWNED. The thread writes words, then `USED_AT`, then (when
-//! full, or at an end) the sequence number, then the state FULL with release order. The recorder reads FULL chunks in
-//! sequence order and sets FREE. A thread that dies without publishing (SIGKILL, execve) leaves an OWNED chunk whose
-//! words are all valid, for `USED_AT` is stored after each word: the recorder takes those last, once every process is gone.
-//! The arena grows by fetch-and-add, from any process; a description is complete before its block first runs,
-//! so whoever sees a block's id in a FULL chunk can read its description.
+//! Who may do what. A chunk belongs to one guest thread while OWNED. The thread writes words, then `USED_AT`, then
+//! (when full, or at an end) the sequence number, then the state FULL with release order. The recorder reads FULL
+//! chunks in sequence order and sets FREE. A thread that dies without publishing (SIGKILL, execve) leaves an OWNED
+//! chunk whose words are all valid, for `USED_AT` is stored after each word: the recorder takes those last, once every
+//! process is gone. The arena grows by fetch-and-add, from any process; a description is complete before its block
+//! first runs, so whoever sees a block's id in a FULL chunk can read its description.
 
 /// Changes whenever the layout does; the plugin refuses another.
 pub const MAGIC: u64 = 0x636f_6c64_6672_0002;

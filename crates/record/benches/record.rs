@@ -1,7 +1,7 @@
 //! How fast programs are recorded: `cargo bench -p coldframe-record --bench record`.
 //!
-//! bzip2 -9 on generated text, to the finished and synced Parquet file. Beside it, from the same run, the floors: the program
-//! natively, under QEMU alone, and under QEMU with a plugin that is called as ours is and does nothing.
+//! bzip2 -9 on generated text, to the finished and synced Parquet file. Beside it, from the same run, the floors: the
+//! program natively, under QEMU alone, and under QEMU with a plugin that is called as ours is and does nothing.
 //!
 //! Targets (two cores): 20 M references/s at the exact level, 100 M instructions/s at page level.
 
@@ -42,10 +42,16 @@ fn main() {
             ("qemu", tool(&["qemu-x86_64"], input)),
             ("qemu, empty plugin", tool(&["qemu-x86_64", "-plugin", &empty], input)),
         ];
-        let recorded: Vec<(&str, Outcome)> = levels.iter().map(|(name, level)| (*name, record(*level, input, dir.path()))).collect();
+        let recorded: Vec<(&str, Outcome)> =
+            levels.iter().map(|(name, level)| (*name, record(*level, input, dir.path()))).collect();
         let instructions = recorded[0].1.instructions as f64;
         for (name, seconds) in floors {
-            println!("{:34} {seconds:>9.3} {:>10.1} {:>12}", format!("{size}, {name}"), seconds / native, mega(instructions / seconds));
+            println!(
+                "{:34} {seconds:>9.3} {:>10.1} {:>12}",
+                format!("{size}, {name}"),
+                seconds / native,
+                mega(instructions / seconds)
+            );
         }
         for (name, outcome) in recorded {
             println!(
@@ -76,7 +82,9 @@ fn mega(value: f64) -> String {
 
 /// The program's own time in front of nothing, or under a tool.
 fn seconds(front: &[&str], input: &Path) -> f64 {
-    let bzip2 = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).map(|p| p.join("bzip2")).find(|p| p.is_file());
+    let bzip2 = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())
+        .map(|p| p.join("bzip2"))
+        .find(|p| p.is_file());
     let bzip2 = bzip2.expect("bzip2, which have() saw");
     let mut command = match front {
         [] => Command::new(&bzip2),
@@ -104,7 +112,10 @@ fn record(level: Level, input: &Path, dir: &Path) -> Outcome {
 
 /// Text with repetitions at several distances: words by a linear congruence.
 fn text(bytes: usize) -> String {
-    let words = ["page", "frame", "the", "fault", "of", "a", "swap", "clock", "and", "slot", "is", "dirty", "hand", "load", "evict", "to"];
+    let words = [
+        "page", "frame", "the", "fault", "of", "a", "swap", "clock", "and", "slot", "is", "dirty", "hand", "load",
+        "evict", "to",
+    ];
     let mut state = 1u32;
     let mut text = String::with_capacity(bytes + 16);
     while text.len() < bytes {

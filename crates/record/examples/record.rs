@@ -6,7 +6,8 @@ use coldframe_record::{find_plugin, record, Level, Recording, Via};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args_os().skip(1);
-    let mut text = || args.next().and_then(|a| a.into_string().ok()).ok_or("OUT exact|PAGE qemu|valgrind SKIP MAX PROGRAM [ARGS]");
+    let mut text =
+        || args.next().and_then(|a| a.into_string().ok()).ok_or("OUT exact|PAGE qemu|valgrind SKIP MAX PROGRAM [ARGS]");
     let (out, level, via, skip, max, program) = (text()?, text()?, text()?, text()?, text()?, text()?);
     let mut order = Recording::new(program, args.collect(), out);
     order.level = if level == "exact" { Level::Exact } else { Level::Pages(level.parse()?) };

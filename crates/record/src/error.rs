@@ -39,8 +39,8 @@ impl RecordError {
         move |source| RecordError::Io { action, source }
     }
 
-    /// The exit code: 126 and 127 as shells use them, 4 where this machine lacks something, 2 for a senseless request, 5
-    /// for the outside world.
+    /// The exit code: 126 and 127 as shells use them, 4 where this machine lacks something, 2 for a senseless request,
+    /// 5 for the outside world.
     pub fn code(&self) -> u8 {
         match self {
             RecordError::MissingTool { .. }

@@ -38,8 +38,8 @@ impl Code {
     #[cold]
     fn read(&mut self, ring: &Ring, id: usize) -> io::Result<Span> {
         let mut words = Vec::new();
-        // Another thread may be describing a block just now: its words are still zero, and those behind it may be good. So one
-        // block is read by its own id; what is read in one go is only a cache of the file.
+        // Another thread may be describing a block just now: its words are still zero, and those behind it may be good.
+        // So one block is read by its own id; what is read in one go is only a cache of the file.
         ring.code(id as u64, &mut words)?;
         let malformed = || io::Error::new(io::ErrorKind::InvalidData, format!("no block of code with id {id}"));
         let &[first, count, ref sizes @ ..] = words.as_slice() else { return Err(malformed()) };
@@ -76,9 +76,9 @@ struct Progress {
 
 /// Exact level: interleaves the instructions of each block with its data accesses.
 ///
-/// A block's word says that it starts; an access's word says which of its instructions made it. So the instructions up to that one
-/// come first, and when the next block starts, the rest. Where an instruction loads and stores one place, one write
-/// remains; where QEMU shows 16 or 32 bytes in halves of 8, one access does.
+/// A block's word says that it starts; an access's word says which of its instructions made it. So the instructions up
+/// to that one come first, and when the next block starts, the rest. Where an instruction loads and stores one place,
+/// one write remains; where QEMU shows 16 or 32 bytes in halves of 8, one access does.
 pub struct Exact {
     code: Code,
     tasks: HashMap<u32, Progress>,
@@ -150,7 +150,8 @@ impl Exact {
     /// Adds the access to the last row, which the same instruction made, if they are one reference.
     fn grow(&self, sink: &mut Sink, address: u64, size: u32, kind: Kind) -> bool {
         let rows = &mut sink.rows;
-        let (Some(&start), Some(old), Some(old_kind)) = (rows.address.last(), rows.size.last_mut(), rows.kind.last_mut())
+        let (Some(&start), Some(old), Some(old_kind)) =
+            (rows.address.last(), rows.size.last_mut(), rows.kind.last_mut())
         else {
             return false;
         };

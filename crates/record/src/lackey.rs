@@ -48,8 +48,8 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
         None => Command::new(valgrind),
     };
     command.args(["--tool=lackey", "--trace-mem=yes", "--trace-children=yes"]);
-    // Since 3.17 valgrind translates `a && b` without the jump between them, and lackey then shows the instructions of `b` also where the
-    // program jumped over them: 0.15 % too many for bzip2. This keeps it from looking across jumps.
+    // Since 3.17 valgrind translates `a && b` without the jump between them, and lackey then shows the instructions of
+    // `b` also where the program jumped over them: 0.15 % too many for bzip2. This keeps it from looking across jumps.
     command.arg("--vex-guest-chase=no");
     command.arg(format!("--log-file=/proc/{}/fd/{}", std::process::id(), log_end.as_raw_fd()));
     command.args(&order.tool_args).arg("--").arg(&target.binary).args(target.arguments.iter().skip(1));
@@ -102,7 +102,9 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
             Ok(Ok(block)) if limit.is_none() => instructions += take(&block, runs.as_mut(), &mut sink),
             Ok(Ok(_)) => {}
             // A program that was killed may leave half a line.
-            Ok(Err(error)) if limit.is_none() && process.ended().is_ok_and(|ended| ended.is_none_or(|s| s.code().is_some())) => {
+            Ok(Err(error))
+                if limit.is_none() && process.ended().is_ok_and(|ended| ended.is_none_or(|s| s.code().is_some())) =>
+            {
                 return Err(error.into());
             }
             Ok(Err(_)) | Err(std::sync::mpsc::RecvTimeoutError::Disconnected) if log_end.is_none() => break,
@@ -194,7 +196,9 @@ fn provenance(order: &Recording, target: &Target, instructions: u64, limit: Opti
     provenance.mappings = maps.finish();
     provenance.notes = vec![
         format!("{instructions} instructions executed while recording"),
-        "not seen: accesses of the kernel for system calls; lackey names neither threads nor processes; the mapping table lists files only".into(),
+        "not seen: accesses of the kernel for system calls; lackey names neither threads nor processes; the mapping \
+         table lists files only"
+            .into(),
     ];
     if order.limits.skip_refs > 0 {
         provenance.notes.push(format!("the first {} references were skipped", order.limits.skip_refs));

@@ -5,20 +5,23 @@
 //! program under valgrind's lackey -------> text by a pipe ---------------> rows --> Parquet    (the host's machine)
 //! ```
 //!
-//! [`record`] does all: it finds the program and the tools, starts it, drains, obeys the limits and finishes the file, also after a
-//! limit, a signal or a killed program. The program's standard streams are its own. Nothing is printed here.
+//! [`record`] does all: it finds the program and the tools, starts it, drains, obeys the limits and finishes the file,
+//! also after a limit, a signal or a killed program. The program's standard streams are its own. Nothing is printed
+//! here.
 //!
 //! # What a trace holds
 //!
-//! [`Level::Exact`]: every instruction fetch and every data access of the program's own instructions, in program order for each
-//! thread. An instruction that loads and stores one place is one write. Not seen: what the kernel reads and writes for system calls. Counted
-//! although not executed: in a block of code cut short by a signal that an access raised (a handled SIGSEGV), the rest of the block.
-//! Order between threads and processes: in stretches of up to 8184 words, as they were handed over.
+//! [`Level::Exact`]: every instruction fetch and every data access of the program's own instructions, in program order
+//! for each thread. An instruction that loads and stores one place is one write. Not seen: what the kernel reads and
+//! writes for system calls. Counted although not executed: in a block of code cut short by a signal that an access
+//! raised (a handled SIGSEGV), the rest of the block. Order between threads and processes: in stretches of up to 8184
+//! words, as they were handed over.
 //!
-//! [`Level::Pages`]: the fetches and the data accesses, each collapsed to runs on one page; see the plugin's `pages.rs`.
-//! Each stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT, since third and later references of a run change
-//! nothing and counts of two and more are kept; so is what is dirty. With both streams together, runs stand where they begin, to the
-//! instruction; a run's later references count there too, so recency between a fetch page and a data page is approximate.
+//! [`Level::Pages`]: the fetches and the data accesses, each collapsed to runs on one page; see the plugin's
+//! `pages.rs`. Each stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT, since third and later
+//! references of a run change nothing and counts of two and more are kept; so is what is dirty. With both streams
+//! together, runs stand where they begin, to the instruction; a run's later references count there too, so recency
+//! between a fetch page and a data page is approximate.
 
 #![forbid(unsafe_code)]
 
@@ -79,7 +82,8 @@ impl Via {
     }
 }
 
-/// Where recording begins and ends. The first limit reached ends it, and the file is finished as if the program had ended there.
+/// Where recording begins and ends. The first limit reached ends it, and the file is finished as if the program had
+/// ended there.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     /// References left out at the start.
@@ -114,13 +118,14 @@ pub struct Recording {
     pub sysroot: Option<PathBuf>,
     /// Further arguments for QEMU or valgrind, for instance `-cpu` and a model.
     pub tool_args: Vec<OsString>,
-    /// Runs the program once more, natively and before, with no input and its output thrown away, and reports how much slower recording
-    /// is. The program's other effects happen twice.
+    /// Runs the program once more, natively and before, with no input and its output thrown away, and reports how much
+    /// slower recording is. The program's other effects happen twice.
     pub overhead: bool,
 }
 
 impl Recording {
-    /// An order without limits, at the exact level, by whatever tool there is, searched for along this process's `PATH`.
+    /// An order without limits, at the exact level, by whatever tool there is, searched for along this process's
+    /// `PATH`.
     pub fn new(program: impl Into<OsString>, args: Vec<OsString>, out: impl Into<PathBuf>) -> Self {
         Recording {
             program: program.into(),
@@ -213,7 +218,11 @@ pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<O
 fn choose(order: &Recording, target: &program::Target) -> Result<Via, RecordError> {
     match order.via {
         Via::Auto => match qemu::emulator(target, &order.search_path) {
-            Err(RecordError::MissingTool { .. }) if lackey::can(target) && program::tool("valgrind", &order.search_path).is_some() => Ok(Via::Valgrind),
+            Err(RecordError::MissingTool { .. })
+                if lackey::can(target) && program::tool("valgrind", &order.search_path).is_some() =>
+            {
+                Ok(Via::Valgrind)
+            }
             Err(error) => Err(error),
             Ok(_) => Ok(Via::Qemu),
         },

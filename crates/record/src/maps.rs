@@ -1,8 +1,9 @@
 //! The guest's address ranges, from `/proc/PID/maps` of the QEMU that runs it.
 //!
 //! QEMU's own ranges stand in the same list. The guest's are those between guest address 0 (`guest_base`) and the first
-//! mapping of QEMU's executable: QEMU places a 64-bit guest below itself, and a 32-bit one into 4 GiB that it reserves. QEMU
-//! never maps guest code executable, since it runs a translation; so what a file's segments are for is read from its ELF header.
+//! mapping of QEMU's executable: QEMU places a 64-bit guest below itself, and a 32-bit one into 4 GiB that it reserves.
+//! QEMU never maps guest code executable, since it runs a translation; so what a file's segments are for is read from
+//! its ELF header.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -67,7 +68,9 @@ impl Maps {
                 continue;
             }
             let name = match line.name {
-                "" if touches && before.is_some_and(|b| b.protection.starts_with("---")) && end - start >= 1 << 16 => "[stack]",
+                "" if touches && before.is_some_and(|b| b.protection.starts_with("---")) && end - start >= 1 << 16 => {
+                    "[stack]"
+                }
                 "" if touches && before.is_some_and(|b| Path::new(b.name) == program) => "[heap]",
                 "" => "[anon]",
                 name => name,
@@ -76,8 +79,8 @@ impl Maps {
         }
     }
 
-    /// Adds the files that valgrind has mapped for its guest, which stand at the guest's own addresses. Ranges without a file are not
-    /// told from valgrind's own.
+    /// Adds the files that valgrind has mapped for its guest, which stand at the guest's own addresses. Ranges without
+    /// a file are not told from valgrind's own.
     pub fn add_files(&mut self, text: &str) {
         let own = |name: &str| name.contains("/valgrind/") || !name.starts_with('/');
         for line in text.lines().filter_map(Line::parse).filter(|line| line.offset == 0 && !own(line.name)) {
@@ -110,7 +113,8 @@ impl Maps {
     }
 }
 
-/// The loadable segments of the ELF file mapped from its start at `at`: first byte, last byte + 1 (in whole pages), rights.
+/// The loadable segments of the ELF file mapped from its start at `at`: first byte, last byte + 1 (in whole pages),
+/// rights.
 fn elf_segments(path: &Path, at: u64) -> Vec<(u64, u64, &'static str)> {
     const PAGE: u64 = 4096;
     let Some((bits, headers)) = program_headers(path) else { return Vec::new() };
@@ -175,7 +179,11 @@ mod tests {
         let mut maps = Maps::default();
         maps.add(text, 0, 64, Path::new("/usr/bin/qemu x"), Path::new("/none"));
         let got: Vec<_> = maps.finish().into_iter().map(|m| (m.start, m.end, m.name)).collect();
-        let want = [(0x10000, 0x20000, "[low]"), (0x40_0000_1000, 0x40_0080_1000, "[stack]"), (0x40_0090_0000, 0x40_0090_1000, "[anon]")];
+        let want = [
+            (0x10000, 0x20000, "[low]"),
+            (0x40_0000_1000, 0x40_0080_1000, "[stack]"),
+            (0x40_0090_0000, 0x40_0090_1000, "[anon]"),
+        ];
         assert_eq!(got, want.map(|(a, b, n)| (a, b, n.to_string())));
 
         let mut maps = Maps::default();

@@ -96,7 +96,8 @@ impl Process {
         if self.status.is_none() {
             send(self.id(), signal);
         }
-        // A descendant's number may have passed to a stranger; ours still have us as their recorder in their command line.
+        // A descendant's number may have passed to a stranger; ours still have us as their recorder in their command
+        // line.
         let mark = format!("recorder={}", std::process::id());
         for pid in &self.descendants {
             let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();

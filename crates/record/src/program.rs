@@ -55,7 +55,8 @@ fn find(program: &OsStr, search: &OsStr) -> Result<PathBuf, RecordError> {
                 refused = refused.or(Some(RecordError::NotExecutable { path, why: "a directory".into() }));
             }
             Ok(_) => {
-                refused = refused.or(Some(RecordError::NotExecutable { path, why: "no permission to execute it".into() }));
+                refused =
+                    refused.or(Some(RecordError::NotExecutable { path, why: "no permission to execute it".into() }));
             }
             Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
                 refused = refused.or(Some(RecordError::NotExecutable { path, why: error.to_string() }));
@@ -123,7 +124,10 @@ mod tests {
         assert_eq!(code(&file(dir.path(), "plain", b"\x7fELF", 0o644)), 126);
         assert_eq!(code(&file(dir.path(), "text", b"hello", 0o755)), 126);
         assert_eq!(code(&file(dir.path(), "lost", b"#!/no/such/thing\n", 0o755)), 126);
-        assert!(matches!(resolve(OsStr::new("no-such-program-here"), &[], OsStr::new("/usr/bin:/bin")), Err(RecordError::NotFound(_))));
+        assert!(matches!(
+            resolve(OsStr::new("no-such-program-here"), &[], OsStr::new("/usr/bin:/bin")),
+            Err(RecordError::NotFound(_))
+        ));
     }
 
     #[test]

@@ -82,7 +82,9 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
 fn plugin(order: &Recording) -> Result<PathBuf, RecordError> {
     let missing = |places: String| RecordError::MissingPlugin { places };
     match &order.plugin {
-        Some(path) if path.is_file() => path.canonicalize().map_err(RecordError::io(format!("read {}", path.display()))),
+        Some(path) if path.is_file() => {
+            path.canonicalize().map_err(RecordError::io(format!("read {}", path.display())))
+        }
         Some(path) => Err(missing(path.display().to_string())),
         None => Err(missing("the places of an installation".into())),
     }
@@ -235,7 +237,8 @@ impl Session {
             self.not_recorded.push(format!("child {pid} ran {program} natively, not recorded: {why}"));
         }
         if self.ring.lost().map_err(read())? {
-            self.not_recorded.push("more code or threads than the recorder has room for; some references are missing".into());
+            self.not_recorded
+                .push("more code or threads than the recorder has room for; some references are missing".into());
         }
         let status = self.process.ended().map_err(RecordError::io("wait for the program"))?.unwrap_or_default();
         let instructions = self.instructions + self.exact.instructions;
@@ -308,17 +311,22 @@ impl Session {
 
 /// The remarks that every recording carries.
 fn notes(order: &Recording, instructions: u64, limit: Option<&str>, version: &str) -> Vec<String> {
-    let mut notes = vec![
+    let mut notes =
+        vec![
         format!("recorded by {version}; {instructions} instructions executed while recording"),
-        "not seen: accesses of the kernel for system calls. The guest's processor is QEMU's, so libraries may choose other routines than \
+        "not seen: accesses of the kernel for system calls. The guest's processor is QEMU's, so libraries may \
+         choose other routines than \
          natively (memcpy, for instance)"
             .into(),
-        "an instruction that loads and stores one place is one write; x86 vector accesses that QEMU splits in 8 bytes are joined".into(),
-        "threads and processes follow each other in stretches as they were handed over; within a task the order is exact".into(),
+        "an instruction that loads and stores one place is one write; x86 vector accesses that QEMU splits in 8 \
+         bytes are joined".into(),
+        "threads and processes follow each other in stretches as they were handed over; within a task the order is \
+         exact".into(),
     ];
     if let Level::Pages(bytes) = order.level {
         notes.push(format!(
-            "reduced to {bytes}-byte pages: fetches and data each collapsed while the page does not change, a write after reads starts a new \
+            "reduced to {bytes}-byte pages: fetches and data each collapsed while the page does not change, a write \
+             after reads starts a new \
              row, count tells the references. Either stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT on pages of \
              this size; together, rows stand where their runs begin and later references of a run are not placed"
         ));
@@ -334,9 +342,11 @@ fn notes(order: &Recording, instructions: u64, limit: Option<&str>, version: &st
 
 pub fn command_line(target: &Target) -> String {
     let words = target.arguments.iter().map(|a| a.to_string_lossy());
-    let quoted = words.map(|word| match word.is_empty() || word.contains(|c: char| !(c.is_alphanumeric() || "-_./=:,+@%".contains(c))) {
-        true => format!("'{}'", word.replace('\'', "'\\''")),
-        false => word.into_owned(),
+    let quoted = words.map(|word| {
+        match word.is_empty() || word.contains(|c: char| !(c.is_alphanumeric() || "-_./=:,+@%".contains(c))) {
+            true => format!("'{}'", word.replace('\'', "'\\''")),
+            false => word.into_owned(),
+        }
     });
     quoted.collect::<Vec<_>>().join(" ")
 }

@@ -63,7 +63,16 @@ mod tests {
     fn streams_collapse_apart_and_a_write_after_reads_begins_a_row() {
         let mut runs = Runs::new(1024);
         use Kind::{Fetch, Read, Write};
-        let stream = [(0, Fetch), (5000, Read), (4, Fetch), (5008, Read), (1022, Fetch), (5000, Write), (5000, Read), (1026, Fetch)];
+        let stream = [
+            (0, Fetch),
+            (5000, Read),
+            (4, Fetch),
+            (5008, Read),
+            (1022, Fetch),
+            (5000, Write),
+            (5000, Read),
+            (1026, Fetch),
+        ];
         stream.into_iter().for_each(|(address, kind)| runs.push(address, 4, kind));
         let rows: Vec<_> = runs.drain().map(|r| (r.address, r.kind, r.count)).collect();
         assert_eq!(rows, [(0, Fetch, 3), (4096, Read, 2), (1024, Fetch, 2), (4096, Write, 2)]);

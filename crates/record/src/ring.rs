@@ -1,8 +1,9 @@
 //! The recorder's side of the memory shared with the plugin. `wire.rs` has the layout and the protocol.
 //!
-//! The plugin maps the memfd; we read and write it as a file, which needs no `unsafe` and costs one copy at memory speed. The
-//! pages are the same, so what a guest thread stored is what we read. A state is one byte, so no read sees half of it; and a chunk is read by
-//! a system call after the one that saw it FULL, which orders the two on every machine that Linux runs on.
+//! The plugin maps the memfd; we read and write it as a file, which needs no `unsafe` and costs one copy at memory
+//! speed. The pages are the same, so what a guest thread stored is what we read. A state is one byte, so no read sees
+//! half of it; and a chunk is read by a system call after the one that saw it FULL, which orders the two on every
+//! machine that Linux runs on.
 
 use std::fs::File;
 use std::io;
@@ -117,8 +118,8 @@ impl Ring {
         Ok(true)
     }
 
-    /// Every chunk that still belongs to a thread, with the words written so far, by task. Only after [`Ring::take`] found
-    /// none and nothing is recorded any more.
+    /// Every chunk that still belongs to a thread, with the words written so far, by task. Only after [`Ring::take`]
+    /// found none and nothing is recorded any more.
     pub fn salvage(&mut self) -> io::Result<Vec<Chunk>> {
         self.file.read_exact_at(&mut self.states, wire::STATES_AT)?;
         let mut chunks = Vec::new();

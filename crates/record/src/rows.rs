@@ -61,7 +61,11 @@ impl Rows {
         let mut rows = self.len().min(usize::try_from(references).unwrap_or(usize::MAX));
         if !self.count.is_empty() {
             let mut left = references;
-            rows = self.count.iter().take_while(|c| (u64::from(**c) <= left).then(|| left -= u64::from(**c)).is_some()).count();
+            rows = self
+                .count
+                .iter()
+                .take_while(|c| (u64::from(**c) <= left).then(|| left -= u64::from(**c)).is_some())
+                .count();
             if let Some(count) = self.count.get_mut(rows) {
                 *count -= left as u32;
             }
@@ -210,7 +214,10 @@ impl Sink {
         self.full = None;
         let writer = self.thread.take().map(JoinHandle::join);
         let Some(Ok(writer)) = writer else {
-            return Err(RecordError::Io { action: "write the trace".into(), source: std::io::Error::other("the encoder died") });
+            return Err(RecordError::Io {
+                action: "write the trace".into(),
+                source: std::io::Error::other("the encoder died"),
+            });
         };
         Ok(writer?.finish(provenance)?)
     }

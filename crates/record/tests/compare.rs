@@ -1,12 +1,14 @@
 //! bzip2 recorded by QEMU and by lackey: the same references, as far as the two agree.
 //!
-//! Why they must agree: both run the same instructions of the same files on the same input, so what bzip2's and libbz2's own code
-//! fetches is decided by the program alone. Why the rest may differ: the files and areas lie at other addresses; the C library
-//! chooses routines by the processor that it finds, and QEMU's is not the host's as valgrind shows it; the loader and the library's start look at that
-//! processor too, and at environment and auxiliary vector; and a locked instruction is two references for lackey and one for us.
+//! Why they must agree: both run the same instructions of the same files on the same input, so what bzip2's and
+//! libbz2's own code fetches is decided by the program alone. Why the rest may differ: the files and areas lie at other
+//! addresses; the C library chooses routines by the processor that it finds, and QEMU's is not the host's as valgrind
+//! shows it; the loader and the library's start look at that processor too, and at environment and auxiliary vector;
+//! and a locked instruction is two references for lackey and one for us.
 //!
-//! What this test has found: lackey shows instructions that were jumped over unless valgrind is kept from looking across jumps
-//! (`lackey.rs`), and QEMU 7.2 shows an x86 instruction over a page's end twice (the plugin's `instruction.rs`).
+//! What this test has found: lackey shows instructions that were jumped over unless valgrind is kept from looking
+//! across jumps (`lackey.rs`), and QEMU 7.2 shows an x86 instruction over a page's end twice (the plugin's
+//! `instruction.rs`).
 //!
 //! `cargo test -p coldframe-record --test compare -- --nocapture` prints the comparison.
 
@@ -42,7 +44,8 @@ struct Steps {
 impl Steps {
     /// The instructions of the files that `wanted` names, with their data.
     fn of(rows: &[Reference], provenance: &Provenance, wanted: &[&str]) -> Steps {
-        let base = |name: &str| provenance.mappings.iter().filter(|m| m.name == name).map(|m| m.start).min().unwrap_or(0);
+        let base =
+            |name: &str| provenance.mappings.iter().filter(|m| m.name == name).map(|m| m.start).min().unwrap_or(0);
         let code: Vec<(u64, u64, u64, &str)> = provenance
             .mappings
             .iter()
@@ -80,7 +83,8 @@ impl Steps {
     }
 }
 
-/// Pairs of equal steps, in order: walks both sequences and, where they part, looks for the nearest place where eight steps agree again.
+/// Pairs of equal steps, in order: walks both sequences and, where they part, looks for the nearest place where eight
+/// steps agree again.
 fn align(a: &[Step], b: &[Step]) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
     const WINDOW: usize = 3000;
     let (mut i, mut j) = (0, 0);
@@ -92,8 +96,12 @@ fn align(a: &[Step], b: &[Step]) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
             continue;
         }
         partings.push((i, j));
-        let agree = |x: usize, y: usize| a[x..].iter().zip(&b[y..]).take(8).filter(|(p, q)| p == q).count() >= 8.min(a.len() - x).min(b.len() - y);
-        let near = (1..2 * WINDOW).find_map(|d| (0..=d).map(|x| (i + x, j + d - x)).find(|(x, y)| *x < a.len() && *y < b.len() && agree(*x, *y)));
+        let agree = |x: usize, y: usize| {
+            a[x..].iter().zip(&b[y..]).take(8).filter(|(p, q)| p == q).count() >= 8.min(a.len() - x).min(b.len() - y)
+        };
+        let near = (1..2 * WINDOW).find_map(|d| {
+            (0..=d).map(|x| (i + x, j + d - x)).find(|(x, y)| *x < a.len() && *y < b.len() && agree(*x, *y))
+        });
         match near {
             Some(next) => (i, j) = next,
             None => break,
@@ -137,10 +145,23 @@ fn compare((rows, provenance): &Recorded, other: &Recorded, wanted: &[&str]) -> 
     let distances: std::collections::BTreeSet<u64> = distance.values().copied().collect();
     let share = |part: u64, whole: u64| if whole == 0 { 1.0 } else { part as f64 / whole as f64 };
     let code = share(pairs.len() as u64, a.steps.len().max(b.steps.len()) as u64);
-    println!("  in {wanted:?}: {} of {} and {} fetches identical in order ({:.4} %), {} partings", pairs.len(), a.steps.len(), b.steps.len(), code * 100.0, partings.len());
-    println!("  their data: {all} references, {form} of the same kind and size, {same} at the same place ({:.4} %), by {} distances between the layouts", share(same, all) * 100.0, distances.len());
+    println!(
+        "  in {wanted:?}: {} of {} and {} fetches identical in order ({:.4} %), {} partings",
+        pairs.len(),
+        a.steps.len(),
+        b.steps.len(),
+        code * 100.0,
+        partings.len()
+    );
+    println!(
+        "  their data: {all} references, {form} of the same kind and size, {same} at the same place ({:.4} %), \
+     by {} distances between the layouts",
+        share(same, all) * 100.0,
+        distances.len()
+    );
     let names = |(module, offset): &(u8, u64)| format!("{}+{offset:x}", wanted[*module as usize]);
-    let places: std::collections::BTreeSet<_> = partings.iter().filter_map(|(i, _)| a.steps.get(*i)).map(|s| (s.module, s.offset)).collect();
+    let places: std::collections::BTreeSet<_> =
+        partings.iter().filter_map(|(i, _)| a.steps.get(*i)).map(|s| (s.module, s.offset)).collect();
     println!("  they part at {:?}", places.iter().take(12).map(names).collect::<Vec<_>>());
     println!("  data elsewhere by {:?}", elsewhere.iter().take(12).map(names).collect::<Vec<_>>());
     Comparison { code, data: share(same, all), partings: partings.len() }
@@ -148,7 +169,10 @@ fn compare((rows, provenance): &Recorded, other: &Recorded, wanted: &[&str]) -> 
 
 /// English-like text: words of a small vocabulary by a linear congruence.
 fn text(bytes: usize) -> String {
-    let words = ["page", "frame", "the", "fault", "of", "a", "swap", "clock", "and", "slot", "is", "dirty", "hand", "load", "evict", "to"];
+    let words = [
+        "page", "frame", "the", "fault", "of", "a", "swap", "clock", "and", "slot", "is", "dirty", "hand", "load",
+        "evict", "to",
+    ];
     let mut state = 1u32;
     let mut text = String::new();
     while text.len() < bytes {
@@ -188,9 +212,11 @@ fn bzip2_is_the_same_by_qemu_and_by_lackey() {
     }
     let own = compare(&qemu, &lackey, &OWN);
     assert!(own.code == 1.0 && own.partings == 0, "bzip2's own instructions are the same, in the same order");
-    // All but what `_init`, `_fini` and their like do on the stack: the loader calls them, from frames sized by the processor's state.
+    // All but what `_init`, `_fini` and their like do on the stack: the loader calls them, from frames sized by the
+    // processor's state.
     assert!(own.data > 0.9999, "and so are their data");
-    // Here: strstr for another processor, getenv over valgrind's environment, thread start (rseq), exit handlers of valgrind's own library.
+    // Here: strstr for another processor, getenv over valgrind's environment, thread start (rseq), exit handlers of
+    // valgrind's own library.
     let library = compare(&qemu, &lackey, &["libc.so"]);
     assert!(library.code > 0.9, "most of the C library is the same too");
 }

@@ -39,7 +39,8 @@ again:  mov %ecx, (%rdi)
 ";
 const WALK_FLAGS: &[&str] = &["-nostdlib", "-static", "-no-pie", "-Wl,-Ttext=0x401000,-Tbss=0x500000"];
 
-/// What WALK references, from the lengths of its instructions (Intel SDM volume 2). `stack` is the stack pointer at its start.
+/// What WALK references, from the lengths of its instructions (Intel SDM volume 2). `stack` is the stack pointer at its
+/// start.
 fn walk(stack: u64) -> Vec<(u64, u32, Kind)> {
     let mut at = 0x40_1000;
     let mut rows = Vec::new();
@@ -109,7 +110,10 @@ fn qemu_sees_exactly_what_the_program_does() {
     assert_eq!(provenance.tasks[0].name, "walk");
     let text = provenance.mappings.iter().find(|m| m.start <= 0x40_1000 && 0x40_1000 < m.end).unwrap();
     assert_eq!((text.protection.as_str(), text.name.ends_with("/walk")), ("r-xp", true));
-    assert!(provenance.mappings.iter().any(|m| m.name == "[stack]" && (m.start..m.end).contains(&(stack - 8))), "{provenance:?}");
+    assert!(
+        provenance.mappings.iter().any(|m| m.name == "[stack]" && (m.start..m.end).contains(&(stack - 8))),
+        "{provenance:?}"
+    );
 }
 
 #[test]
@@ -142,7 +146,8 @@ fn an_array_walked_in_c_is_there_in_order() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let source = "static volatile short array[3000]; int main(void) { for (int i = 0; i < 3000; i++) array[i] = 7; return array[9]; }";
+    let source = "static volatile short array[3000]; int main(void) { for (int i = 0; i < 3000; i++) array[i] = 7; \
+     return array[9]; }";
     let program = compile(dir.path(), "array", "c", source, &["-O1"]);
     let out = dir.path().join("t.parquet");
     let outcome = run(&order(&program, &[], &out)).unwrap();
@@ -154,7 +159,8 @@ fn an_array_walked_in_c_is_there_in_order() {
     assert!(run, "{} stores of 2 bytes", stores.len());
 }
 
-/// Joins the rows that the plugin cut where one of its buffers ended: a row that its stream's last row could have taken in.
+/// Joins the rows that the plugin cut where one of its buffers ended: a row that its stream's last row could have taken
+/// in.
 fn joined(rows: &[Reference]) -> Vec<Reference> {
     let mut all: Vec<Reference> = Vec::new();
     let mut last: std::collections::HashMap<(u32, bool), usize> = std::collections::HashMap::new();
@@ -180,7 +186,8 @@ fn the_plugin_reduces_to_pages_as_its_naive_twin_does() {
     let dir = tempfile::tempdir().unwrap();
     let (exact, pages) = (dir.path().join("exact"), dir.path().join("pages"));
     for page in [64, 1024, 4096] {
-        let mut order = order(Path::new("sh"), &["-c", "set -e; for i in 1 2 3 4 5 6 7 8 9; do x=$x$i$x; done"], &exact);
+        let mut order =
+            order(Path::new("sh"), &["-c", "set -e; for i in 1 2 3 4 5 6 7 8 9; do x=$x$i$x; done"], &exact);
         run(&order).unwrap();
         order.level = Level::Pages(page);
         order.out = pages.clone();
@@ -245,7 +252,9 @@ fn plain_by_task(rows: &[Reference]) -> Vec<(usize, u64)> {
 /// Stores of 2 bytes into the program's own data: the first writable mapping.
 fn own_halves(rows: &[Reference], provenance: &Provenance, task: u32) -> Vec<u64> {
     let data = provenance.mappings.iter().find(|m| m.protection == "rw-p").expect("the program's data");
-    let own = rows.iter().filter(|r| r.task == task && r.kind == Write && r.size == 2 && (data.start..data.end).contains(&r.address));
+    let own = rows
+        .iter()
+        .filter(|r| r.task == task && r.kind == Write && r.size == 2 && (data.start..data.end).contains(&r.address));
     own.map(|r| r.address).collect()
 }
 
@@ -295,7 +304,8 @@ fn a_child_that_becomes_another_program_is_followed() {
     std::fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", program.display())).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
     let out = dir.path().join("t.parquet");
-    let outcome = run(&order(Path::new("sh"), &["-c", &format!("{} 'a b' ''; exit 3", script.display())], &out)).unwrap();
+    let outcome =
+        run(&order(Path::new("sh"), &["-c", &format!("{} 'a b' ''; exit 3", script.display())], &out)).unwrap();
     assert_eq!(outcome.status.code(), Some(3));
     assert_eq!(outcome.not_recorded, [""; 0]);
     let (rows, provenance) = read(&out);
@@ -319,9 +329,13 @@ fn a_program_that_must_run_natively_is_named() {
         program = copy;
     }
     let out = dir.path().join("t.parquet");
-    let outcome = run(&order(Path::new("sh"), &["-c", &format!("{} --version; true", program.display())], &out)).unwrap();
+    let outcome =
+        run(&order(Path::new("sh"), &["-c", &format!("{} --version; true", program.display())], &out)).unwrap();
     let [sentence] = outcome.not_recorded.as_slice() else { panic!("{outcome:?}") };
-    let (start, end) = (sentence.starts_with("child "), format!("ran {} natively, not recorded: set-user-id or set-group-id", program.display()));
+    let (start, end) = (
+        sentence.starts_with("child "),
+        format!("ran {} natively, not recorded: set-user-id or set-group-id", program.display()),
+    );
     assert!(start && sentence.ends_with(&end), "{sentence}");
     assert!(read(&out).1.notes.contains(sentence));
 
@@ -331,7 +345,8 @@ fn a_program_that_must_run_natively_is_named() {
     bytes[18] = 2; // SPARC
     std::fs::write(&broken, bytes).unwrap();
     std::fs::set_permissions(&broken, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let outcome = run(&order(Path::new("sh"), &["-c", &format!("{} 2>/dev/null; true", broken.display())], &out)).unwrap();
+    let outcome =
+        run(&order(Path::new("sh"), &["-c", &format!("{} 2>/dev/null; true", broken.display())], &out)).unwrap();
     assert_eq!(outcome.not_recorded, [""; 0]);
 }
 
@@ -358,8 +373,12 @@ fn threads_are_tasks_of_one_address_space() {
     assert_eq!(outcome.tasks, 9);
     assert!(provenance.tasks.iter().all(|t| t.space == 0));
     for task in 1..9 {
-        let stores: Vec<u64> = rows.iter().filter(|r| r.task == task && r.kind == Write && r.size == 2).map(|r| r.address).collect();
-        assert!(stores.windows(100).any(|w| w.iter().enumerate().all(|(i, a)| *a == w[0] + 2 * i as u64)), "task {task}");
+        let stores: Vec<u64> =
+            rows.iter().filter(|r| r.task == task && r.kind == Write && r.size == 2).map(|r| r.address).collect();
+        assert!(
+            stores.windows(100).any(|w| w.iter().enumerate().all(|(i, a)| *a == w[0] + 2 * i as u64)),
+            "task {task}"
+        );
     }
 }
 
@@ -391,7 +410,9 @@ fn skipped_and_limited_recordings_are_pieces_of_the_whole() {
     let mut order = order(Path::new("sort"), &["/etc/passwd", "-o", "/dev/null"], &out);
     run(&order).unwrap();
     let (whole, _) = read(&out);
-    for (skip, max) in [(0, 1000), (1, 200_000), (70_000, 7), (65_536, 65_536), (whole.len() as u64 - 1, 5), (whole.len() as u64, 5)] {
+    for (skip, max) in
+        [(0, 1000), (1, 200_000), (70_000, 7), (65_536, 65_536), (whole.len() as u64 - 1, 5), (whole.len() as u64, 5)]
+    {
         order.limits.skip_refs = skip;
         order.limits.max_refs = Some(max);
         let outcome = run(&order).unwrap();
@@ -405,7 +426,8 @@ fn skipped_and_limited_recordings_are_pieces_of_the_whole() {
 
 /// Runs until it is stopped; its file must then be whole.
 fn endless(dir: &Path) -> PathBuf {
-    let source = "int main(void) { volatile int array[1000]; for (unsigned i = 0;; i = i * 5 + 1) array[i % 1000] = i; }";
+    let source =
+        "int main(void) { volatile int array[1000]; for (unsigned i = 0;; i = i * 5 + 1) array[i % 1000] = i; }";
     compile(dir, "endless", "c", source, &["-O1"])
 }
 
@@ -428,7 +450,11 @@ fn time_size_and_the_caller_end_a_recording_and_the_program() {
             }
             let stop = order.stop.clone();
             let start = Instant::now();
-            let outcome = record(&order, &mut |p| if limit == "stopped" && p.seconds > 0.3 { stop.store(true, Ordering::Relaxed) });
+            let outcome = record(&order, &mut |p| {
+                if limit == "stopped" && p.seconds > 0.3 {
+                    stop.store(true, Ordering::Relaxed)
+                }
+            });
             let outcome = outcome.unwrap();
             assert_eq!(outcome.limit, Some(limit));
             assert_eq!(outcome.status.signal(), Some(15), "{limit}");
@@ -524,7 +550,12 @@ fn every_refusal_says_what_to_do_and_leaves_no_file() {
 
     let empty = coldframe_record::Recording { search_path: "/nonexistent".into(), ..plain() };
     check("no qemu", empty.clone(), 4, "qemu-x86_64 is not installed; on Debian: apt-get install qemu-user");
-    check("no valgrind", coldframe_record::Recording { via: Via::Valgrind, ..empty.clone() }, 4, "apt-get install valgrind");
+    check(
+        "no valgrind",
+        coldframe_record::Recording { via: Via::Valgrind, ..empty.clone() },
+        4,
+        "apt-get install valgrind",
+    );
     check("neither", coldframe_record::Recording { via: Via::Qemu, ..empty }, 4, "qemu-user");
     check("no program", on(Path::new("/nonexistent/program")), 127, "no such program");
     check("not on the path", on(Path::new("no-such-program-anywhere")), 127, "no such program");
@@ -539,7 +570,8 @@ fn every_refusal_says_what_to_do_and_leaves_no_file() {
         // A file that is no plugin: QEMU says so itself and ends.
         let wrong = coldframe_record::Recording { plugin: Some("/bin/true".into()), ..plain() };
         check("not a plugin", wrong, 4, "did not start with the plugin");
-        let unwritable = coldframe_record::Recording { out: "/nonexistent/t".into(), plugin: Some(common::plugin()), ..plain() };
+        let unwritable =
+            coldframe_record::Recording { out: "/nonexistent/t".into(), plugin: Some(common::plugin()), ..plain() };
         assert_eq!(run(&unwritable).unwrap_err().code(), 5);
         assert!(matches!(run(&unwritable), Err(RecordError::Trace(_))));
     }
@@ -564,28 +596,50 @@ fn the_tables_of_lengths_agree_with_qemu_on_every_instruction() {
     let mut crossing = 0;
     // A program with much vector code, as far as there is one.
     let povray: &[&str] = &["+I/nonexistent", "-D"];
-    for (program, args) in [("perl", &["-e", "print STDERR join '', map { sprintf '', $_ ** 1.5, sort 3, 2 } 1 .. 9"][..]), ("povray", povray), ("sort", &["/etc/passwd", "-o", "/dev/null"])] {
+    for (program, args) in [
+        ("perl", &["-e", "print STDERR join '', map { sprintf '', $_ ** 1.5, sort 3, 2 } 1 .. 9"][..]),
+        ("povray", povray),
+        ("sort", &["/etc/passwd", "-o", "/dev/null"]),
+    ] {
         let Ok(_) = run(&order(Path::new(program), args, &out)) else { continue };
         let (rows, provenance) = read(&out);
         for row in rows.iter().filter(|r| r.kind == Fetch) {
-            let Some(text) = provenance.mappings.iter().find(|m| m.protection == "r-xp" && (m.start..m.end).contains(&row.address)) else { continue };
+            let Some(text) =
+                provenance.mappings.iter().find(|m| m.protection == "r-xp" && (m.start..m.end).contains(&row.address))
+            else {
+                continue;
+            };
             let base = provenance.mappings.iter().filter(|m| m.name == text.name).map(|m| m.start).min().unwrap();
-            // Text is mapped at its offset in the file: true of all that ld links without a page gap, and checked by the bytes themselves.
+            // Text is mapped at its offset in the file: true of all that ld links without a page gap, and checked by
+            // the bytes themselves.
             instructions.insert((text.name.clone(), row.address - base), (row.size, row.address));
             crossing += usize::from(row.address >> 12 != (row.address + u64::from(row.size) - 1) >> 12);
         }
     }
-    assert!(instructions.len() > 10_000 && crossing > 100, "{} instructions, {crossing} over a border", instructions.len());
+    assert!(
+        instructions.len() > 10_000 && crossing > 100,
+        "{} instructions, {crossing} over a border",
+        instructions.len()
+    );
     let mut files = std::collections::HashMap::new();
     let mut wrong = Vec::new();
     for ((name, offset), (size, address)) in &instructions {
         let file = files.entry(name).or_insert_with(|| std::fs::read(name).unwrap());
         let code = &file[*offset as usize..(*offset as usize + 15).min(file.len())];
         if length::x86_64(code) != Some(*size as usize) {
-            wrong.push(format!("{name} {offset:x} at {address:x}: {size} bytes of {code:02x?}, tables say {:?}", length::x86_64(code)));
+            wrong.push(format!(
+                "{name} {offset:x} at {address:x}: {size} bytes of {code:02x?}, tables say {:?}",
+                length::x86_64(code)
+            ));
         }
     }
-    assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), instructions.len(), wrong[..wrong.len().min(20)].join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {}:\n{}",
+        wrong.len(),
+        instructions.len(),
+        wrong[..wrong.len().min(20)].join("\n")
+    );
 }
 
 /// An ARM program, assembled by hand: no cross compiler is needed, only `qemu-arm`.

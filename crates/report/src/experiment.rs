@@ -109,7 +109,8 @@ fn simulate(
     let facts = facts(path, &trace)?;
     let mut results = collect(&plans, &mut shares, &facts);
     if results.iter().any(|r| r.references() == 0) {
-        let reason = "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
+        let reason =
+            "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
         return Err(ReportError::Unfit { path: facts.path, reason: reason.into() });
     }
     let seconds = began.elapsed().as_secs_f64();
@@ -146,7 +147,9 @@ fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(),
     let unfit = |reason: &str| Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
     let exact = trace.fidelity == Fidelity::ExactReferences;
     if !exact && plans.iter().any(|plan| plan.front.reading.is_some()) {
-        return unfit("the front end swl needs every instruction fetch, but the trace is reduced; record it with --level exact");
+        return unfit(
+            "the front end swl needs every instruction fetch, but the trace is reduced; record it with --level exact",
+        );
     }
     let oracle = plans.iter().any(|plan| matches!(plan.engine, Engine::Oracle(_)));
     if oracle && matches!(trace.fidelity, Fidelity::Sampled | Fidelity::Faults) {
@@ -250,7 +253,10 @@ fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {
     Ok(TraceFacts {
         path: path.display().to_string(),
         sha256: sha256(path)?,
-        fidelity: serde_json::to_value(trace.fidelity).ok().and_then(|v| v.as_str().map(Into::into)).unwrap_or_default(),
+        fidelity: serde_json::to_value(trace.fidelity)
+            .ok()
+            .and_then(|v| v.as_str().map(Into::into))
+            .unwrap_or_default(),
         references: trace.references,
         instructions: trace.instructions,
     })

@@ -58,11 +58,7 @@ pub struct Row {
 ///
 /// # Errors
 /// No such paper, or a trace cannot be read.
-pub fn rows(
-    paper: &str,
-    traces: &Path,
-    progress: &mut dyn FnMut(&str),
-) -> Result<Vec<Row>, ReportError> {
+pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
     match paper {
         "swl" => swl::rows(traces, progress),
         "all" => swl::rows(traces, progress),

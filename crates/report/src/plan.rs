@@ -87,7 +87,11 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     let handler = handler::find(&handler_name).ok_or_else(|| {
         let names = || handler::ALL.iter().map(|h| h.name);
         let list: Vec<_> = names().collect();
-        let reason = format!("there is no handler `{handler_name}`; there are {}{}", list.join(", "), nearest(&handler_name, names()));
+        let reason = format!(
+            "there is no handler `{handler_name}`; there are {}{}",
+            list.join(", "),
+            nearest(&handler_name, names())
+        );
         ReportError::setting("handler", reason)
     })?;
     let sheet = sheet::find(&text(&settings.device, defaults.map(|d| d.device), "KFG1G16Q2M"))?;
@@ -144,7 +148,10 @@ fn page_shift(page: Bytes, trace: &Provenance) -> Result<u32, ReportError> {
         }
         n if trace.page_size.is_some_and(|reduced| n < reduced) => {
             let reduced = show_bytes(Bytes(trace.page_size.unwrap_or_default()));
-            bad(format!("{} is smaller than the {reduced} pages that the trace was reduced to; give {reduced} or more", show_bytes(page)))
+            bad(format!(
+                "{} is smaller than the {reduced} pages that the trace was reduced to; give {reduced} or more",
+                show_bytes(page)
+            ))
         }
         n => Ok(n.trailing_zeros()),
     }
@@ -231,7 +238,8 @@ fn ranges(text: &str) -> Result<Vec<(u64, u64)>, ReportError> {
     text.split(',')
         .map(|part| {
             range(part).ok_or_else(|| {
-                let reason = format!("`{part}` is no address range; give 0xSTART-0xEND with START below END, commas between");
+                let reason =
+                    format!("`{part}` is no address range; give 0xSTART-0xEND with START below END, commas between");
                 ReportError::setting("front_end.paged", reason)
             })
         })
@@ -254,7 +262,12 @@ fn frames(
             Some(Ok(percent)) if percent > 0.0 && percent <= 1000.0 => {
                 ("ram", ((footprint(front)? as f64 * percent / 100.0).round() as u64).max(1))
             }
-            Some(_) => return bad("ram", format!("`{text}` cannot be read; give a size such as 64KiB, or 1% to 1000% of the footprint")),
+            Some(_) => {
+                return bad(
+                    "ram",
+                    format!("`{text}` cannot be read; give a size such as 64KiB, or 1% to 1000% of the footprint"),
+                )
+            }
             None => {
                 let ram = quantity::bytes(text).map_err(|e| ReportError::quantity("ram", e))?;
                 if ram.0 < page.0 {
@@ -267,7 +280,12 @@ fn frames(
         (None, None) => return bad("ram", "is not given; give --ram SIZE, such as 64KiB or 50%, or --frames N".into()),
     };
     if frames > FRAMES_MAX {
-        return bad(field, format!("{frames} frames are more than the {FRAMES_MAX} that the simulator holds; give less, or larger pages"));
+        return bad(
+            field,
+            format!(
+                "{frames} frames are more than the {FRAMES_MAX} that the simulator holds; give less, or larger pages"
+            ),
+        );
     }
     Ok(frames as usize)
 }
@@ -361,7 +379,8 @@ fn config(
     }
     if let Engine::Lane(lane) = engine {
         config["handler"] = handler.into();
-        config["device"] = settings.device.clone().filter(|d| d.ends_with(".toml")).unwrap_or_else(|| sheet.name.clone()).into();
+        config["device"] =
+            settings.device.clone().filter(|d| d.ends_with(".toml")).unwrap_or_else(|| sheet.name.clone()).into();
         config["machine"] = json!({ "reference_bit": caps.reference_bit, "dirty_bit": caps.dirty_bit });
         let mut time = serde_json::to_value(lane.prices).expect("prices are plain data");
         time["load_stopover"] = show_time(lane.device.load).into();

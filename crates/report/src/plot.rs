@@ -42,7 +42,8 @@ impl Axis {
         let values: Vec<f64> = values.filter(|v| v.is_finite() && (!log || *v > 0.0)).collect();
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
-        let (low, high) = if log || low == high { (low, high) } else { (low.min(0.0_f64.max(low - (high - low) * 0.1)), high) };
+        let (low, high) =
+            if log || low == high { (low, high) } else { (low.min(0.0_f64.max(low - (high - low) * 0.1)), high) };
         Some(Axis { low, high: if high > low { high } else { low + low.abs().max(1.0) }, log })
     }
 
@@ -141,7 +142,8 @@ impl Plot {
             }
             for (i, series) in self.series.iter().enumerate() {
                 let colour = COLOURS[i % COLOURS.len()];
-                let placed = series.points.iter().filter_map(|(x, y)| Some((px(x_axis.place(*x)?), py(y_axis.place(*y)?))));
+                let placed =
+                    series.points.iter().filter_map(|(x, y)| Some((px(x_axis.place(*x)?), py(y_axis.place(*y)?))));
                 let placed: Vec<(f64, f64)> = placed.collect();
                 let line: Vec<String> = placed.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
                 let _ = writeln!(

@@ -1,8 +1,8 @@
 //! Results as a table for a person.
 
+use coldframe_core::Ps;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, Table, TableComponent};
-use coldframe_core::Ps;
 
 use crate::result::RunResult;
 
@@ -26,7 +26,7 @@ pub fn human_count(n: u64) -> String {
     let digits = n.to_string();
     let mut out = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             out.push(' ');
         }
         out.push(digit);
@@ -53,7 +53,17 @@ pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Table {
 pub fn results(results: &[RunResult]) -> Table {
     let with_instructions = results.iter().any(|r| r.time_per_instruction().is_some());
     let mut headings = vec![
-        "policy", "handler", "RAM", "frames", "true faults", "miss ratio", "false faults", "walk max", "fault mean", "fault p99", "fault max",
+        "policy",
+        "handler",
+        "RAM",
+        "frames",
+        "true faults",
+        "miss ratio",
+        "false faults",
+        "walk max",
+        "fault mean",
+        "fault p99",
+        "fault max",
     ];
     if with_instructions {
         headings.push("per instr.");

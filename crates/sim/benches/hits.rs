@@ -122,25 +122,34 @@ fn main() {
     let string: Vec<PageRef> = column.iter().copied().cycle().take(column.len().max(40_000_000)).collect();
     let result = run(&[FRAMES], pages, &string).lane_results().remove(0);
     let misses = result.counts.true_faults as f64 / string.len() as f64;
-    println!("trace {name}: {} page references of 4 KiB, {pages} pages, Clock with {FRAMES} frames, miss ratio {misses:.7}", string.len());
+    println!(
+        "trace {name}: {} page references of 4 KiB, {pages} pages, Clock with {FRAMES} frames, miss ratio {misses:.7}",
+        string.len()
+    );
     let render = blocks("render.parquet");
     let sixteen: Vec<usize> = (0..16).map(|i| FRAMES - 8 * i).collect();
     let mut bytes = vec![0u8; pages];
     let n = string.len() as u64;
     let mut rows: Vec<(Measured, Box<dyn FnMut() -> u64 + '_>)> = vec![
-        (measured("floor: set a byte"), Box::new(|| {
-            for reference in &string {
-                bytes[reference.page()] = 1;
-            }
-            black_box(&bytes);
-            n
-        })),
+        (
+            measured("floor: set a byte"),
+            Box::new(|| {
+                for reference in &string {
+                    bytes[reference.page()] = 1;
+                }
+                black_box(&bytes);
+                n
+            }),
+        ),
         (measured("Clock, decoded in memory"), Box::new(|| drop_count(run(&[FRAMES], pages, &string), n))),
         (measured("Clock, 16 sizes in one pass"), Box::new(|| drop_count(run(&sixteen, pages, &string), n))),
-        (measured("Clock, Parquet included"), Box::new(|| {
-            let path = trace(name);
-            (0..4).map(|_| from_parquet(&path, 4 * pages)).sum()
-        })),
+        (
+            measured("Clock, Parquet included"),
+            Box::new(|| {
+                let path = trace(name);
+                (0..4).map(|_| from_parquet(&path, 4 * pages)).sum()
+            }),
+        ),
         (measured("SWL front end, instructions"), Box::new(|| (0..16).map(|_| swl(&render)).sum())),
     ];
     for _ in 0..ROUNDS {
@@ -199,9 +208,18 @@ fn peer(string: &[PageRef], ours: f64) {
     };
     let done = write().and_then(|()| Command::new(&python).arg(script).arg(&file).arg(FRAMES.to_string()).output());
     let _ = std::fs::remove_file(&file);
-    let rate = done.ok().filter(|o| o.status.success()).and_then(|o| String::from_utf8(o.stdout).ok()?.trim().parse::<f64>().ok());
+    let rate = done
+        .ok()
+        .filter(|o| o.status.success())
+        .and_then(|o| String::from_utf8(o.stdout).ok()?.trim().parse::<f64>().ok());
     match rate {
-        Some(rate) => println!("libCacheSim Clock            {:>8.1} M/s  ours is {:.1} times that (asked: at least 5)", rate / 1e6, ours / rate),
-        None => println!("libCacheSim: not measured, since `{python}` cannot import libcachesim (pip install libcachesim)"),
+        Some(rate) => println!(
+            "libCacheSim Clock            {:>8.1} M/s  ours is {:.1} times that (asked: at least 5)",
+            rate / 1e6,
+            ours / rate
+        ),
+        None => {
+            println!("libCacheSim: not measured, since `{python}` cannot import libcachesim (pip install libcachesim)")
+        }
     }
 }

@@ -52,7 +52,8 @@ fn choices() -> Vec<String> {
     policy::ALL
         .iter()
         .map(|spec| {
-            let parts: Vec<_> = spec.params.iter().filter_map(|p| Some(format!("{}={}", p.name, given(p.kind)?))).collect();
+            let parts: Vec<_> =
+                spec.params.iter().filter_map(|p| Some(format!("{}={}", p.name, given(p.kind)?))).collect();
             format!("{}{}{}", spec.name, if parts.is_empty() { "" } else { ":" }, parts.join(","))
         })
         .collect()

@@ -33,9 +33,14 @@ const HOT: &[u32] = &[1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 2, 1, 3, 1, 4, 2];
 /// The expected misses were computed by two independent models.
 #[test]
 fn micro_vectors_come_out_to_the_last_miss() {
-    for (string, frames, lru, arc, opt) in
-        [(BELADY, 3, 10, 10, 7), (BELADY, 4, 8, 7, 6), (LOOP, 3, 20, 20, 12), (LOOP, 4, 20, 20, 8), (HOT, 3, 10, 10, 8), (HOT, 4, 9, 9, 7)]
-    {
+    for (string, frames, lru, arc, opt) in [
+        (BELADY, 3, 10, 10, 7),
+        (BELADY, 4, 8, 7, 6),
+        (LOOP, 3, 20, 20, 12),
+        (LOOP, 4, 20, 20, 8),
+        (HOT, 3, 10, 10, 8),
+        (HOT, 4, 9, 9, 7),
+    ] {
         for (name, expected) in [("lru", lru), ("arc", arc), ("opt", opt)] {
             let counts = run_oracle(name, &[frames], &reads(string));
             assert_eq!(counts[0].true_faults, expected, "{name}, {frames} frames, {string:?}");

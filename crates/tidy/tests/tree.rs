@@ -44,7 +44,9 @@ fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
         let code = code(&path);
         for word in ["std::", "unsafe ", "Atomic", "sync::", "f32", "f64", "HashMap", "extern crate std"] {
             // `core::` and `alloc::` are fine; `std::` is not.
-            let found = code.match_indices(word).any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
+            let found = code
+                .match_indices(word)
+                .any(|(at, _)| !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_'));
             assert!(!found, "{} uses `{word}`", path.display());
         }
     }
@@ -71,8 +73,14 @@ fn unsafe_stays_where_it_is_allowed_and_says_why() {
                 if bare.starts_with("//") || !(bare.contains("unsafe {") || bare.contains("unsafe impl")) {
                     continue;
                 }
-                assert!(UNSAFE_ALLOWED.contains(&name.as_str()), "{}:{}: unsafe in crates/{name}", path.display(), i + 1);
-                let reason = lines[i.saturating_sub(6)..=i].iter().any(|l| l.contains("SAFETY") || l.contains("Safety"));
+                assert!(
+                    UNSAFE_ALLOWED.contains(&name.as_str()),
+                    "{}:{}: unsafe in crates/{name}",
+                    path.display(),
+                    i + 1
+                );
+                let reason =
+                    lines[i.saturating_sub(6)..=i].iter().any(|l| l.contains("SAFETY") || l.contains("Safety"));
                 assert!(reason, "{}:{}: unsafe without `SAFETY:` and its reason", path.display(), i + 1);
             }
         }

@@ -4,7 +4,7 @@
 //! wrong guess would be a wrong result. Compression is recognised by content (see `input.rs`).
 //!
 //! **To add a format**: one file in `format/` with a `pub const FORMAT: Format` and its reader, and one line in
-//! [`FORMATS`]. For a text format that reader is a [`text::Parse`] of one line. Every byte of the input must end up as a
+//! [`FORMATS`]. For a text format that reader is a `Parse` (see `text.rs`) of one line. Every byte of the input must end up as a
 //! row, as a counted skip that the format's own rules call for, or as an error; nothing is passed over silently.
 
 use std::path::PathBuf;

@@ -8,7 +8,7 @@
 //! - [`Reference`] is one access; [`Block`] holds consecutive ones column by column, and is what every reader fills.
 //! - [`Writer`] and [`Reader`] keep blocks in a Parquet file that DuckDB, pandas and polars open too. Its
 //!   [`Provenance`] says where the rows come from and, as a [`Fidelity`], what may be concluded from them.
-//! - [`format`] reads other tools' traces; [`import`] turns one into a store.
+//! - [`mod@format`] reads other tools' traces; [`import()`] turns one into a store.
 //!
 //! The order of calls is always the same: open, read blocks until one comes back with 0 rows, drop. Every fallible call
 //! returns a [`TraceError`], which names the file, the place in it and the remedy; nothing here prints, exits, reads

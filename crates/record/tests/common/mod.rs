@@ -13,10 +13,12 @@ pub const VALGRIND: (&str, &str) = ("valgrind", "valgrind");
 pub const CC: (&str, &str) = ("cc", "gcc");
 pub const BZIP2: (&str, &str) = ("bzip2", "bzip2");
 
-/// Whether all tools (name, Debian package) are here. If not, the test is skipped, aloud; or it fails, where `COLDFRAME_REQUIRE_TOOLS=1` says
-/// that a skipped test would go unnoticed.
+/// Whether all tools (name, Debian package) are here. If not, the test is skipped, aloud; or it fails, where
+/// `COLDFRAME_REQUIRE_TOOLS=1` says that a skipped test would go unnoticed.
 pub fn have(tools: &[(&str, &str)]) -> bool {
-    let on_path = |name: &str| std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|p| p.join(name).is_file());
+    let on_path = |name: &str| {
+        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|p| p.join(name).is_file())
+    };
     let missing: Vec<_> = tools.iter().filter(|(name, _)| !on_path(name)).collect();
     for (name, package) in &missing {
         eprintln!("skipped: {name} is missing; on Debian: apt-get install {package}");

@@ -19,7 +19,8 @@ use crate::result::RunResult;
 use crate::settings::{Settings, Sweep};
 
 /// The paper's traces and ours of the same kind.
-pub const TRACES: [(&str, &str); 3] = [("crafty", "chess.parquet"), ("eon", "render.parquet"), ("bzip2", "bzip2.parquet")];
+pub const TRACES: [(&str, &str); 3] =
+    [("crafty", "chess.parquet"), ("eon", "render.parquet"), ("bzip2", "bzip2.parquet")];
 
 /// Page cache sizes of table 4 and figures 10 to 12.
 const SIZES: [&str; 4] = ["64", "128", "256", "512"];
@@ -238,7 +239,9 @@ fn table4_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
                 deviation_percent: Some((ours[j] / printed[j] - 1.0) * 100.0),
                 reached: if pages && falls && same { Reached::Shape } else { Reached::No },
                 note: match j {
-                    _ if !pages => format!("our program's {} pages fit: cold misses only, nothing to compare", clock[i].pages),
+                    _ if !pages => {
+                        format!("our program's {} pages fit: cold misses only, nothing to compare", clock[i].pages)
+                    }
                     0 => "shape: falls with the size of the page cache".into(),
                     _ => format!(
                         "shape: follows Clock; {change:+.1} % here, {:+.1} % in the paper",
@@ -267,9 +270,12 @@ fn figure_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
             "at most 4 downgrades a fault",
         ];
         for (k, reading) in readings.into_iter().enumerate() {
-            let reductions: Vec<f64> = (0..n).map(|i| (1.0 - time(&results[(k + 1) * n + i]) / time(&results[i])) * 100.0).collect();
-            let (least, most) =
-                (reductions.iter().copied().fold(f64::INFINITY, f64::min), reductions.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+            let reductions: Vec<f64> =
+                (0..n).map(|i| (1.0 - time(&results[(k + 1) * n + i]) / time(&results[i])) * 100.0).collect();
+            let (least, most) = (
+                reductions.iter().copied().fold(f64::INFINITY, f64::min),
+                reductions.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            );
             for (which, paper, ours) in [("least", printed[0], least), ("most", printed[1], most)] {
                 rows.push(Row {
                     paper: "swl",

@@ -24,7 +24,12 @@ impl Plain {
 
 impl Plain {
     /// `TASKS` and `COUNTS`: whether the block has these columns.
-    fn rows<const TASKS: bool, const COUNTS: bool>(&mut self, block: &Block, from: usize, out: &mut Vec<PageRef>) -> bool {
+    fn rows<const TASKS: bool, const COUNTS: bool>(
+        &mut self,
+        block: &Block,
+        from: usize,
+        out: &mut Vec<PageRef>,
+    ) -> bool {
         let (address, size, kind) = (&block.address()[from..], &block.size()[from..], &block.kind()[from..]);
         let rows = address.len();
         // Slices of one length, so that the loop is free of bounds checks.

@@ -56,7 +56,7 @@ pub(super) enum Lane {
     /// The same value in every row.
     Constant(i64),
     /// Decoded straight into the block, of the same type as the block's column.
-    Direct(Decoder),
+    Direct(Box<Decoder>),
     /// Of another width, signed or nullable: decoded aside, checked and converted.
     Converted(Box<Conversion>),
 }
@@ -108,7 +108,7 @@ impl Native for i64 {
 impl Lane {
     pub(super) fn new(field: Field, place: Place, decoder: Decoder) -> Lane {
         if place.direct(field) {
-            return Lane::Direct(decoder);
+            return Lane::Direct(Box::new(decoder));
         }
         let (narrow, wide, levels) = Default::default();
         Lane::Converted(Box::new(Conversion { field, place, decoder, narrow, wide, levels }))
