@@ -3,7 +3,7 @@
 use crate::command::Command;
 use crate::ids::PageId;
 
-/// What a machine can do. The engine adapts, and emulates what is missing.
+/// What a machine can do, told to the engine when it is made (`Config::caps`). The engine adapts, and emulates what is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caps {
     /// The hardware sets a reference bit on each access. Without it the engine emulates the bit by unmapping, as SWL did on the
@@ -29,9 +29,6 @@ pub enum After {
 /// A machine never calls back into the engine from within these functions: it reports ends later, as events. It delivers one event
 /// at a time.
 pub trait Machine {
-    /// What it can do; the same answer at all times.
-    fn caps(&self) -> Caps;
-
     /// Carries the command out at once. Long work (a load, a write) is started here and reported by an event when it has ended.
     fn issue(&mut self, command: Command);
 

@@ -128,10 +128,6 @@ impl Immediate {
 }
 
 impl Machine for Immediate {
-    fn caps(&self) -> Caps {
-        self.caps
-    }
-
     fn issue(&mut self, command: Command) {
         self.log.push(command);
         match command {

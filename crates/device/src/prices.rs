@@ -39,6 +39,21 @@ pub struct StagePrices {
 }
 
 impl StagePrices {
+    /// The same price for everything; for tests and benchmarks, where only counts matter.
+    pub const fn uniform(price: Ps) -> StagePrices {
+        StagePrices {
+            pre_process: price,
+            get_freeframe: price,
+            walk_step: price,
+            delayed_downgrade: price,
+            trans_host_mem: price,
+            update_mmu: price,
+            post_process: price,
+            false_fault_reference: price,
+            false_fault_rest: price,
+        }
+    }
+
     /// The processor's time for a stage that did this work.
     pub fn of(&self, stage: Stage, work: &Work) -> Ps {
         if work.false_fault {

@@ -27,23 +27,12 @@ const ROUNDS: usize = 7;
 const FRAMES: usize = 512;
 
 fn lane(frames: usize) -> LaneConfig {
-    let zero = Ps::ZERO;
     LaneConfig {
         policy: PolicyChoice::parse("clock").expect("our own text"),
         handler: handler::find("parallel").expect("our own text"),
         frames,
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2 },
-        prices: StagePrices {
-            pre_process: zero,
-            get_freeframe: zero,
-            walk_step: Ps::from_ns(879),
-            delayed_downgrade: zero,
-            trans_host_mem: zero,
-            update_mmu: zero,
-            post_process: zero,
-            false_fault_reference: zero,
-            false_fault_rest: zero,
-        },
+        prices: StagePrices::uniform(Ps::from_us(1)),
         device: DeviceTimes { load: Ps::from_us(30), program: None },
     }
 }

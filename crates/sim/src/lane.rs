@@ -69,7 +69,6 @@ pub struct Lane {
 
 struct State {
     number: u32,
-    caps: Caps,
     prices: StagePrices,
     device: Device,
     unpriced: bool,
@@ -105,7 +104,6 @@ impl Lane {
         let engine = Engine::new(bounds, policy, config.handler)?;
         let state = State {
             number,
-            caps: config.caps,
             prices: config.prices,
             device: Device::new(config.device),
             unpriced: config.device.program.is_none(),
@@ -226,10 +224,6 @@ struct SimMachine<'a> {
 }
 
 impl Machine for SimMachine<'_> {
-    fn caps(&self) -> Caps {
-        self.state.caps
-    }
-
     fn issue(&mut self, command: Command) {
         let (table, state) = (&mut *self.table, &mut *self.state);
         if let Some(journal) = &mut state.journal {

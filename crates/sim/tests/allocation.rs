@@ -19,17 +19,7 @@ fn run(policy: &str) -> Run {
         handler: handler::find("parallel").unwrap(),
         frames: 20,
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2 },
-        prices: StagePrices {
-            pre_process: us,
-            get_freeframe: us,
-            walk_step: us,
-            delayed_downgrade: us,
-            trans_host_mem: us,
-            update_mmu: us,
-            post_process: us,
-            false_fault_reference: us,
-            false_fault_rest: us,
-        },
+        prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us, program: Some(us) },
     };
     let front_end = Box::new(Plain::new(Stream::Both, 12, Spaces::default(), None));

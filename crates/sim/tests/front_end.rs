@@ -142,17 +142,7 @@ fn lane(policy: &str, frames: usize) -> LaneConfig {
         handler: handler::find("parallel").unwrap(),
         frames,
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2 },
-        prices: StagePrices {
-            pre_process: us,
-            get_freeframe: us,
-            walk_step: us,
-            delayed_downgrade: us,
-            trans_host_mem: us,
-            update_mmu: us,
-            post_process: us,
-            false_fault_reference: us,
-            false_fault_rest: us,
-        },
+        prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us, program: None },
     }
 }

@@ -106,23 +106,8 @@ fn lane(policy: &str, frames: usize) -> LaneConfig {
         handler: handler::find("parallel").unwrap(),
         frames,
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2 },
-        prices: serde_free_prices(),
+        prices: coldframe_device::StagePrices::uniform(Ps::from_us(1)),
         device: DeviceTimes { load: Ps::from_us(20), program: Some(Ps::from_us(200)) },
-    }
-}
-
-fn serde_free_prices() -> coldframe_device::StagePrices {
-    let us = Ps::from_us(1);
-    coldframe_device::StagePrices {
-        pre_process: us,
-        get_freeframe: us,
-        walk_step: us,
-        delayed_downgrade: us,
-        trans_host_mem: us,
-        update_mmu: us,
-        post_process: us,
-        false_fault_reference: us,
-        false_fault_rest: us,
     }
 }
 

@@ -403,7 +403,7 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
             return Err(JournalError::Entry { byte: at, reason: "the event cannot come at this point" });
         }
         replayed.events += 1;
-        let mut machine = Replayer { caps: head.config.caps, entries, seen: replayed, error: None };
+        let mut machine = Replayer { entries, seen: replayed, error: None };
         engine.handle(event, &mut machine);
         (entries, replayed) = (machine.entries, machine.seen);
         if let Some(error) = machine.error {
@@ -415,7 +415,6 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
 }
 
 struct Replayer<'a> {
-    caps: Caps,
     entries: Entries<'a>,
     seen: Replayed,
     error: Option<Box<JournalError>>,
@@ -442,10 +441,6 @@ impl Replayer<'_> {
 }
 
 impl Machine for Replayer<'_> {
-    fn caps(&self) -> Caps {
-        self.caps
-    }
-
     fn issue(&mut self, command: Command) {
         if self.next(&command, |entry| *entry == Entry::Command(command)).is_some() {
             self.seen.commands += 1;
