@@ -5,8 +5,8 @@
 
 use crate::reference::{Kind, Reference};
 
-/// Rows per block unless told otherwise: 64 Ki rows of address, size and kind are 1 MiB, which stays in a level-2 cache
-/// while a simulator walks it (measured in `benches/read.rs`).
+/// Rows per block unless told otherwise: address, size and kind of 64 Ki rows are 16 bytes x 65,536 = 1 MiB, which stays in a
+/// level-2 cache between the reader that fills it and the simulator that walks it.
 pub const ROWS_DEFAULT: usize = 64 * 1024;
 
 /// One column. `constant` is the value that all of `values` hold, if that is known: refilling a column with the value

@@ -19,6 +19,7 @@ mod check;
 mod chunk;
 mod count;
 mod decode;
+mod encode;
 mod reader;
 mod schema;
 mod writer;

@@ -96,6 +96,30 @@ fn pandas_style_columns_are_converted() {
     );
 }
 
+/// The files hold the same four rows, as `to_parquet` of pandas 3.1 (pyarrow 26), `COPY ... TO` of DuckDB 2.0 and
+/// `write_parquet` of polars 2.1 write them by default; the last one is pandas' with `compression='gzip'`.
+#[test]
+fn files_of_pandas_duckdb_and_polars_are_imported() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let row = |address, size, kind, time| Reference { time, ..Reference::new(address, size, kind) };
+    let expected = [
+        row(0x40_0000, 4, Kind::Fetch, 0),
+        row(0x7fff_0000, 8, Kind::Read, 10),
+        row(0x40_0004, 4, Kind::Fetch, 20),
+        row(0x10, 1, Kind::Write, 30),
+    ];
+    for name in ["pandas.parquet", "duckdb.parquet", "polars.parquet"] {
+        fs::copy(data.join(name), &path).unwrap();
+        assert_eq!(import_parquet(&path).unwrap_or_else(|error| panic!("{name}: {error}")).1, expected, "{name}");
+    }
+    fs::copy(data.join("gzip.parquet"), &path).unwrap();
+    let error = import_parquet(&path).unwrap_err();
+    assert_eq!((variant(&error), error.field()), ("Column", Some("address")));
+    assert!(error.to_string().contains("write the file with zstd"), "{error}");
+}
+
 #[test]
 fn signed_64_bit_addresses_keep_their_bits() {
     let directory = tempfile::tempdir().unwrap();
