@@ -78,8 +78,9 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         None => defaults.map_or(Bytes(4096), |d| d.page),
     };
     let page_shift = page_shift(page, trace)?;
-    let stream = stream(&text(&settings.stream, defaults.map(|d| d.stream), "ID"))?;
     let front_name = text(&settings.front_end.name, defaults.map(|d| d.front_end), "none");
+    let all_it_sees = if front_name == "swl" { "I" } else { "ID" };
+    let stream = stream(&text(&settings.stream, defaults.map(|d| d.stream), all_it_sees))?;
     let front = front_key(settings, trace, &front_name, page_shift, stream)?;
     let frames = frames(settings, page, &front, footprint)?;
     let policy_name = text(&settings.policy, defaults.map(|d| d.policy), "clock");
@@ -142,9 +143,9 @@ fn find_policy(text: &str) -> Result<PolicyChoice, ReportError> {
 fn page_shift(page: Bytes, trace: &Provenance) -> Result<u32, ReportError> {
     let bad = |reason: String| Err(ReportError::setting("page", reason));
     match page.0 {
-        0 => bad("is 0; give a power of two from 64 bytes to 1 GiB".into()),
-        n if !n.is_power_of_two() || !(64..=1 << 30).contains(&n) => {
-            bad(format!("{n} bytes cannot be; give a power of two from 64 bytes to 1 GiB"))
+        0 => bad("is 0; give a power of two from 1 byte to 1 GiB".into()),
+        n if !n.is_power_of_two() || !(1..=1 << 30).contains(&n) => {
+            bad(format!("{n} bytes cannot be; give a power of two from 1 byte to 1 GiB"))
         }
         n if trace.page_size.is_some_and(|reduced| n < reduced) => {
             let reduced = show_bytes(Bytes(trace.page_size.unwrap_or_default()));
