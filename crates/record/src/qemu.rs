@@ -311,24 +311,24 @@ impl Session {
 
 /// The remarks that every recording carries.
 fn notes(order: &Recording, instructions: u64, limit: Option<&str>, version: &str) -> Vec<String> {
-    let mut notes =
-        vec![
+    let mut notes = vec![
         format!("recorded by {version}; {instructions} instructions executed while recording"),
-        "not seen: accesses of the kernel for system calls. The guest's processor is QEMU's, so libraries may \
-         choose other routines than \
-         natively (memcpy, for instance)"
+        "not seen: accesses of the kernel for system calls. The guest's processor is QEMU's, so libraries may choose \
+         other routines than natively (memcpy, for instance)"
             .into(),
-        "an instruction that loads and stores one place is one write; x86 vector accesses that QEMU splits in 8 \
-         bytes are joined".into(),
+        "an instruction that loads and stores one place is one write; x86 vector accesses that QEMU splits in 8 bytes \
+         are joined"
+            .into(),
         "threads and processes follow each other in stretches as they were handed over; within a task the order is \
-         exact".into(),
+         exact"
+            .into(),
     ];
     if let Level::Pages(bytes) = order.level {
         notes.push(format!(
             "reduced to {bytes}-byte pages: fetches and data each collapsed while the page does not change, a write \
-             after reads starts a new \
-             row, count tells the references. Either stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT on pages of \
-             this size; together, rows stand where their runs begin and later references of a run are not placed"
+             after reads starts a new row, count tells the references. Either stream alone is exact for FIFO, LRU, \
+             Clock, PA-Clock, FIFO-SC, ARC and OPT on pages of this size; together, rows stand where their runs begin \
+             and later references of a run are not placed"
         ));
     }
     if order.limits.skip_refs > 0 {

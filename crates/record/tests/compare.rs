@@ -85,7 +85,7 @@ impl Steps {
 
 /// Pairs of equal steps, in order: walks both sequences and, where they part, looks for the nearest place where eight
 /// steps agree again.
-fn align(a: &[Step], b: &[Step]) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
+fn align(a: &[Step], b: &[Step]) -> (Pairs, Pairs) {
     const WINDOW: usize = 3000;
     let (mut i, mut j) = (0, 0);
     let (mut pairs, mut partings) = (Vec::new(), Vec::new());
@@ -109,6 +109,9 @@ fn align(a: &[Step], b: &[Step]) -> (Vec<(usize, usize)>, Vec<(usize, usize)>) {
     }
     (pairs, partings)
 }
+
+/// Places in the one recording and in the other.
+type Pairs = Vec<(usize, usize)>;
 
 struct Comparison {
     code: f64,
