@@ -5,7 +5,6 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_core::policy::PolicyChoice;
 use coldframe_core::Bytes;
 use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::{Run, Stream};
@@ -92,7 +91,7 @@ fn simulate(
     let mut block = Block::new();
     let mut at = 0u64;
     while !shares.iter().all(|share| share.done) {
-        let rows = reader.read(&mut block, wanted(&trace, &reader))? as u64;
+        let rows = reader.read(&mut block, wanted(&reader))? as u64;
         if rows == 0 {
             break;
         }
@@ -119,8 +118,7 @@ fn simulate(
 }
 
 /// Columns that the file has and the simulator needs.
-fn wanted(trace: &Provenance, reader: &Reader) -> Wanted {
-    let _ = trace;
+fn wanted(reader: &Reader) -> Wanted {
     let columns = reader.columns();
     Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS }
 }
@@ -135,7 +133,7 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError
     let plain = FrontKey { reading: None, paged: None, skip: 0, accesses: None, ..front.clone() };
     let mut front_end = plain.build(&trace);
     let (mut block, mut out) = (Block::new(), Vec::new());
-    let wanted = wanted(&trace, &reader);
+    let wanted = wanted(&reader);
     while reader.read(&mut block, wanted)? > 0 {
         out.clear();
         front_end.filter(&block, 0, &mut out);
@@ -277,10 +275,4 @@ pub fn sha256(path: &Path) -> Result<String, ReportError> {
         }
     }
     Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// Names of policies that the engine can drive with default parameters; for a first look at a trace.
-pub fn default_policies() -> Vec<String> {
-    let texts = coldframe_core::policy::ALL.iter().map(|spec| spec.name);
-    texts.filter(|name| PolicyChoice::parse(name).is_ok()).map(Into::into).collect()
 }

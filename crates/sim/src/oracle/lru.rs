@@ -39,7 +39,6 @@ pub struct Curve {
     /// Dirty evictions as differences: +1 from F = a on, -1 from F = b on.
     dirty: Vec<i64>,
     cold: u64,
-    references: u64,
     newest: Option<u32>,
 }
 
@@ -57,7 +56,6 @@ impl Curve {
             distances: vec![0; 2],
             dirty: vec![0; 2],
             cold: 0,
-            references: 0,
             newest: None,
         }
     }
@@ -160,7 +158,6 @@ impl Oracle for Curve {
     fn feed(&mut self, references: &[PageRef]) {
         for reference in references {
             let page = reference.page() as u32;
-            self.references += 1;
             // The page on top of the stack stays there.
             if self.newest != Some(page) {
                 self.grow(page as usize);
