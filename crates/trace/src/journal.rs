@@ -219,7 +219,12 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     let mut lines = 0;
     let mut line = |field: &'static str| -> Result<String, JournalError> {
         lines += 1;
-        let bad = |reason: &str| JournalError::Head { line: lines, field, reason: reason.to_string() };
+        let bad = |reason: &str| match field {
+            MAGIC => {
+                JournalError::Head { line: 1, field: "head", reason: "this is no journal of coldframe".to_string() }
+            }
+            _ => JournalError::Head { line: lines, field, reason: reason.to_string() },
+        };
         let rest = &bytes[at..bytes.len().min(at + 4096)];
         let end = rest.iter().position(|b| *b == b'\n').ok_or_else(|| bad("the line has no end"))?;
         let text = core::str::from_utf8(&rest[..end]).map_err(|_| bad("not text"))?;
