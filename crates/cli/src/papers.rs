@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_report::papers::{rows, Reached, Row};
+use coldframe_report::papers::{plots, rows, Reached, Row};
 use coldframe_report::table::styled;
 
 use crate::failure::Failure;
@@ -42,7 +42,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     drop(line);
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
-        _ => table(&rows),
+        _ => plots(&args.paper).iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17)),
     };
     output::write(None, &text)?;
     let missed = rows.iter().any(|row| row.reached == Reached::No);

@@ -22,7 +22,7 @@ mod length;
 mod pages;
 mod shared;
 mod stream;
-#[allow(dead_code)]
+#[allow(dead_code)] // the recorder uses the rest
 mod wire;
 
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr};

@@ -38,7 +38,7 @@ mod qemu;
 mod reduce;
 mod ring;
 mod rows;
-#[allow(dead_code)]
+#[allow(dead_code)] // the plugin uses the rest
 #[path = "../../plugin/src/wire.rs"]
 mod wire;
 

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::ReportError;
+use crate::plot::Plot;
 
 pub mod swl;
 
@@ -52,6 +53,14 @@ pub struct Row {
     pub reached: Reached,
     /// How it was found, and why it differs.
     pub note: String,
+}
+
+/// Curves that are better looked at than read, for the papers that `rows` answers.
+pub fn plots(paper: &str) -> Vec<Plot> {
+    match paper {
+        "swl" | "all" => vec![swl::walk_plot()],
+        _ => Vec::new(),
+    }
 }
 
 /// All rows of a paper. `traces` is the folder with the shipped traces.

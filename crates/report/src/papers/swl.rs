@@ -15,6 +15,7 @@ use coldframe_systems::swl::{self, golden};
 use super::{Reached, Row};
 use crate::error::ReportError;
 use crate::experiment;
+use crate::plot::{Plot, Series};
 use crate::result::RunResult;
 use crate::settings::{Settings, Sweep};
 
@@ -99,6 +100,26 @@ fn clock_fault(policy: &str, handler: &str, walk: u32) -> f64 {
     let (latency, _, walked) = bench.fault(FRAMES);
     debug_assert!(policy.starts_with("pa-") || walked == u64::from(walk));
     latency
+}
+
+/// Figures 7 and 8 as curves: latency of one true fault against the walk count, on the engine.
+pub fn walk_plot() -> Plot {
+    let curve = |name: &str, policy, handler| Series {
+        name: name.into(),
+        points: (1..=60).map(|walk| (f64::from(walk), clock_fault(policy, handler, walk))).collect(),
+    };
+    Plot {
+        title: "Latency of a true fault by walk count (figures 7 and 8, ours)".into(),
+        x: "frames examined".into(),
+        y: "us".into(),
+        series: vec![
+            curve("Clock, sequential", CLOCK, "sequential"),
+            curve("Clock, parallel", CLOCK, "parallel"),
+            curve("PA-Clock, parallel", PA_CLOCK, "parallel"),
+        ],
+        log_x: false,
+        log_y: false,
+    }
 }
 
 const CLOCK: &str = "clock:insert-bit=clear";
