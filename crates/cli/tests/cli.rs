@@ -181,6 +181,7 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
         "pa-fifo-sc:valid=25%",
         "clock-pro",
         "s3-fifo",
+        "multi-queue",
         "generations",
     ] {
         let keep = [

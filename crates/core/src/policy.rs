@@ -21,6 +21,7 @@ pub mod clock_pro;
 pub mod fifo;
 pub mod fifo_sc;
 pub mod generations;
+pub mod multi_queue;
 pub mod s3_fifo;
 pub mod sieve;
 pub mod two_handed_clock;
@@ -37,6 +38,7 @@ pub const ALL: &[&PolicySpec] = &[
     &s3_fifo::SPEC,
     &clock_pro::SPEC,
     &generations::SPEC,
+    &multi_queue::SPEC,
 ];
 
 /// A victim and what it took to find it.
