@@ -89,7 +89,15 @@ pub enum Command {
         /// Where they shall go.
         to: SlotId,
     },
-    /// Take the page out of the page table and the TLB: the next touch faults.
+    /// The page leaves RAM: take it out of the page table and the TLB if it is there. The frame may be reused when `issue` returns;
+    /// what was dirty in it has been taken out by `Write`.
+    Evict {
+        /// The page.
+        page: PageId,
+        /// Its frame.
+        from: FrameId,
+    },
+    /// Take the page out of the page table and the TLB, and keep it in its frame: the next touch faults.
     Unmap {
         /// The page.
         page: PageId,

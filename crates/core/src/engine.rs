@@ -9,13 +9,14 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::command::{Command, Work};
+use crate::command::{Command, Stage, Work};
 use crate::event::{Access, Event, Transfer};
 use crate::fault::handler::Handler;
 use crate::fault::{resident, Fault, InFlight};
-use crate::frames::{Frames, Residents, Use};
+use crate::frames::{Frame, Frames, Residents, Use};
 use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 use crate::machine::{Caps, Machine};
+use crate::page_state::{PageState, PageStates, NUMBERS};
 use crate::policy::Policy;
 use crate::units::Walk;
 
@@ -31,6 +32,9 @@ pub struct Config {
     pub pages: usize,
     /// Tasks that can fault, at least 1.
     pub tasks: usize,
+    /// Victims that leave together when a frame is needed, at least 1, as long as there are any. The papers evict one; a machine
+    /// for which taking a page out is dear (a TLB flush for each call) wants more.
+    pub evict_batch: usize,
     /// What the machine can do.
     pub caps: Caps,
 }
@@ -43,7 +47,7 @@ pub enum ConfigError {
         /// Which.
         field: &'static str,
     },
-    /// A bound does not fit into 32 bits.
+    /// A bound does not fit into 29 bits.
     TooLarge {
         /// Which.
         field: &'static str,
@@ -56,7 +60,7 @@ impl fmt::Display for ConfigError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             ConfigError::Zero { field } => write!(f, "`{field}` is 0; give at least 1"),
-            ConfigError::TooLarge { field, value } => write!(f, "`{field}` is {value}; give less than 2^31"),
+            ConfigError::TooLarge { field, value } => write!(f, "`{field}` is {value}; give less than 2^29"),
         }
     }
 }
@@ -84,6 +88,12 @@ pub struct Counts {
     pub walk_sum: Walk,
     /// Frames examined in the longest search.
     pub walk_max: Walk,
+    /// Loads of pages that nobody stood still for.
+    pub prefetches: u64,
+    /// Wishes for pages that came when every ticket but one was taken.
+    pub prefetches_dropped: u64,
+    /// Faults on pages that a prefetch was loading.
+    pub prefetch_waits: u64,
     /// Loads started, repeated ones included.
     pub page_loads: u64,
     /// Pages moved from a buffer to a frame.
@@ -92,23 +102,6 @@ pub struct Counts {
     pub failures: u64,
     /// Tasks stopped because their page was lost.
     pub halts: u64,
-}
-
-/// Where a page is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum PageState {
-    /// Never touched.
-    Untouched,
-    /// In its slot only.
-    Absent,
-    /// On the way from its slot.
-    Loading(Ticket),
-    /// In a frame.
-    Resident(FrameId),
-    /// On the way to its slot; a fault waits until it is there.
-    Writing { tries: u8, released: bool },
-    /// The device refused its bytes for good.
-    Lost,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -121,7 +114,7 @@ struct Waiting {
 /// The engine.
 pub struct Engine {
     pub(crate) config: Config,
-    pub(crate) pages: Box<[PageState]>,
+    pub(crate) pages: PageStates,
     pub(crate) frames: Frames,
     pub(crate) policy: Box<dyn Policy>,
     handler: &'static Handler,
@@ -143,22 +136,23 @@ impl Engine {
     /// An engine with nothing in RAM. All memory it will ever use is allocated here.
     ///
     /// # Errors
-    /// A bound is zero or does not fit into 31 bits.
+    /// A bound is zero or does not fit into 29 bits.
     pub fn new(config: Config, policy: Box<dyn Policy>, handler: &'static Handler) -> Result<Engine, ConfigError> {
         let buffers = config.caps.buffers as usize;
+        let Config { frames, pages, tasks, evict_batch, .. } = config;
         for (field, value) in
-            [("frames", config.frames), ("pages", config.pages), ("tasks", config.tasks), ("buffers", buffers)]
+            [("frames", frames), ("pages", pages), ("tasks", tasks), ("evict_batch", evict_batch), ("buffers", buffers)]
         {
             match value {
                 0 => return Err(ConfigError::Zero { field }),
-                n if n >= 1 << 31 => return Err(ConfigError::TooLarge { field, value }),
+                n if n >= NUMBERS => return Err(ConfigError::TooLarge { field, value }),
                 _ => {}
             }
         }
         // With a frame for each fault in flight a search cannot come back empty-handed.
         let loads = buffers.min(config.frames);
         Ok(Engine {
-            pages: vec![PageState::Untouched; config.pages].into_boxed_slice(),
+            pages: PageStates::new(config.pages),
             frames: Frames::new(config.frames),
             policy,
             handler,
@@ -188,7 +182,7 @@ impl Engine {
 
     /// The frame that holds `page`, if one does.
     pub fn frame_of(&self, page: PageId) -> Option<FrameId> {
-        match self.pages[page.index()] {
+        match self.pages.get(page) {
             PageState::Resident(frame) => Some(frame),
             _ => None,
         }
@@ -197,14 +191,14 @@ impl Engine {
     /// Whether a machine may send this event now. It may not: an end of something that was not begun, a second fault of a task that
     /// stands still, a page or task beyond the bounds, the release of a page in flight.
     pub fn accepts(&self, event: &Event) -> bool {
-        let page_state = |page: PageId| self.pages.get(page.index());
+        let page_state = |page: PageId| self.pages.find(page);
         let in_flight = |ticket: Ticket| self.in_flight.get(ticket.index()).copied().flatten();
         match *event {
             Event::Fault { task, page, .. } => {
                 task.index() < self.config.tasks
                     && page_state(page).is_some()
                     && self.waiting.iter().all(|w| w.task != task)
-                    && self.in_flight.iter().flatten().all(|f| f.task != task)
+                    && self.in_flight.iter().flatten().all(|f| f.task != Some(task))
             }
             Event::Loaded { ticket } | Event::Failed { transfer: Transfer::Load(ticket) } => {
                 in_flight(ticket).is_some_and(|flight| flight.buffer.is_some())
@@ -213,6 +207,9 @@ impl Engine {
                 matches!(page_state(page), Some(PageState::Writing { .. }))
             }
             Event::Released { page } => !matches!(page_state(page), None | Some(PageState::Loading(_))),
+            Event::WillNeed { page } => page_state(page).is_some(),
+            Event::Pinned { page } => self.resident_frame(page).is_some_and(|frame| frame.mapped),
+            Event::Unpinned { page } => self.resident_frame(page).is_some_and(|frame| frame.pins > 0),
         }
     }
 
@@ -226,6 +223,7 @@ impl Engine {
             Event::Fault { task, page, access } => {
                 let fault = Waiting { task, page, writing: access == Access::Write };
                 if !self.start(fault, machine) {
+                    self.counts.prefetch_waits += u64::from(self.is_prefetched(page));
                     self.waiting.push(fault);
                 }
                 return;
@@ -235,6 +233,11 @@ impl Engine {
             Event::Failed { transfer: Transfer::Load(ticket) } => self.load_failed(ticket, machine),
             Event::Failed { transfer: Transfer::Write(page) } => self.write_failed(page, machine),
             Event::Released { page } => self.release(page, machine),
+            Event::WillNeed { page } => return self.prefetch(page, machine),
+            Event::Pinned { page } | Event::Unpinned { page } => {
+                let frame = self.frame_of(page).expect("accepted");
+                return self.pin(frame, matches!(event, Event::Pinned { .. }), machine);
+            }
         }
         self.admit(machine);
     }
@@ -255,7 +258,7 @@ impl Engine {
     /// Does what can be done for a fault now. False: it must wait for a transfer, or for a ticket.
     fn start(&mut self, fault: Waiting, machine: &mut dyn Machine) -> bool {
         let Waiting { task, page, writing } = fault;
-        let state = self.pages[page.index()];
+        let state = self.pages.get(page);
         match state {
             PageState::Resident(frame) => resident(self, machine, task, frame, writing),
             PageState::Loading(_) | PageState::Writing { .. } => return false,
@@ -264,13 +267,59 @@ impl Engine {
                 let Some(ticket) = self.tickets.pop() else { return false };
                 self.counts.true_faults += 1;
                 self.counts.cold_faults += u64::from(state == PageState::Untouched);
-                self.pages[page.index()] = PageState::Loading(ticket);
-                self.in_flight[ticket.index()] =
-                    Some(InFlight { task, page, writing, buffer: None, frame: None, tries: 1 });
-                (self.handler.fault)(&mut self.fault(ticket, machine));
+                self.load(ticket, Some(task), page, writing, machine);
             }
         }
         true
+    }
+
+    fn load(&mut self, ticket: Ticket, task: Option<TaskId>, page: PageId, writing: bool, machine: &mut dyn Machine) {
+        self.pages.set(page, PageState::Loading(ticket));
+        self.in_flight[ticket.index()] = Some(InFlight { task, page, writing, buffer: None, frame: None, tries: 1 });
+        (self.handler.fault)(&mut self.fault(ticket, machine));
+    }
+
+    fn resident_frame(&self, page: PageId) -> Option<&Frame> {
+        match self.pages.find(page) {
+            Some(PageState::Resident(frame)) => Some(self.frames.get(frame)),
+            _ => None,
+        }
+    }
+
+    /// A pinned page is out of the policy's sight.
+    fn pin(&mut self, frame: FrameId, on: bool, machine: &mut dyn Machine) {
+        if on {
+            if self.frames.pin(frame) {
+                self.policy.remove(frame);
+            }
+        } else if self.frames.unpin(frame) {
+            let mut work = Work::default();
+            let (policy, mut residents) = self.policy_and_residents(machine, &mut work);
+            policy.insert(frame, &mut residents);
+            machine.issue(Command::Stage { stage: Stage::UpdateMMU, work });
+        }
+    }
+
+    fn is_prefetched(&self, page: PageId) -> bool {
+        let PageState::Loading(ticket) = self.pages.get(page) else { return false };
+        self.in_flight[ticket.index()].is_some_and(|flight| flight.task.is_none())
+    }
+
+    /// Loads a page for nobody, with a ticket that no fault can miss: the last one is kept for those.
+    fn prefetch(&mut self, page: PageId, machine: &mut dyn Machine) {
+        if !matches!(self.pages.get(page), PageState::Absent | PageState::Untouched) {
+            return;
+        }
+        if self.tickets.len() < 2 && self.in_flight.len() > 1 {
+            self.counts.prefetches_dropped += 1;
+            return;
+        }
+        let Some(ticket) = self.tickets.pop() else {
+            self.counts.prefetches_dropped += 1;
+            return;
+        };
+        self.counts.prefetches += 1;
+        self.load(ticket, None, page, false, machine);
     }
 
     /// Lets waiting faults go on, the oldest first.
@@ -286,14 +335,14 @@ impl Engine {
     }
 
     fn written(&mut self, page: PageId) {
-        let PageState::Writing { released, .. } = self.pages[page.index()] else { unreachable!("not accepted") };
-        self.pages[page.index()] = if released { PageState::Untouched } else { PageState::Absent };
+        let PageState::Writing { released, .. } = self.pages.get(page) else { unreachable!("not accepted") };
+        self.pages.set(page, if released { PageState::Untouched } else { PageState::Absent });
     }
 
     fn write_failed(&mut self, page: PageId, machine: &mut dyn Machine) {
-        let PageState::Writing { tries, released } = self.pages[page.index()] else { unreachable!("not accepted") };
+        let PageState::Writing { tries, released } = self.pages.get(page) else { unreachable!("not accepted") };
         self.counts.failures += 1;
-        self.pages[page.index()] = match (released, tries < TRIES) {
+        let state = match (released, tries < TRIES) {
             (true, _) => PageState::Untouched,
             (false, false) => PageState::Lost,
             (false, true) => {
@@ -301,6 +350,7 @@ impl Engine {
                 PageState::Writing { tries: tries + 1, released }
             }
         };
+        self.pages.set(page, state);
     }
 
     fn load_failed(&mut self, ticket: Ticket, machine: &mut dyn Machine) {
@@ -321,8 +371,10 @@ impl Engine {
             self.frames.release(frame);
         }
         // The slot may still be readable for somebody else later; this task cannot go on.
-        self.pages[page.index()] = PageState::Absent;
-        self.halt(task, page, machine);
+        self.pages.set(page, PageState::Absent);
+        if let Some(task) = task {
+            self.halt(task, page, machine);
+        }
     }
 
     fn halt(&mut self, task: TaskId, page: PageId, machine: &mut dyn Machine) {
@@ -331,19 +383,20 @@ impl Engine {
     }
 
     fn release(&mut self, page: PageId, machine: &mut dyn Machine) {
-        self.pages[page.index()] = match self.pages[page.index()] {
+        let state = match self.pages.get(page) {
             PageState::Loading(_) => unreachable!("not accepted"),
             PageState::Writing { tries, .. } => PageState::Writing { tries, released: true },
             PageState::Resident(frame) => {
-                if self.frames.get(frame).mapped {
-                    machine.issue(Command::Unmap { page });
+                machine.issue(Command::Evict { page, from: frame });
+                if self.frames.get(frame).pins == 0 {
+                    self.policy.remove(frame);
                 }
-                self.policy.remove(frame);
                 self.frames.release(frame);
                 PageState::Untouched
             }
             PageState::Untouched | PageState::Absent | PageState::Lost => PageState::Untouched,
         };
+        self.pages.set(page, state);
     }
 
     /// Checks every invariant; for tests and fuzzing, since it looks at everything.
@@ -355,14 +408,14 @@ impl Engine {
         for (frame, state) in self.frames.iter() {
             if let Use::Resident(page) = state.used {
                 resident += 1;
-                assert_eq!(self.pages[page.index()], PageState::Resident(frame), "frame and page disagree");
+                assert_eq!(self.pages.get(page), PageState::Resident(frame), "frame and page disagree");
             } else {
                 assert!(!state.mapped && !state.dirty, "frame {} is nobody's but mapped or dirty", frame.0);
             }
         }
         let pages = self.pages.iter().filter(|s| matches!(s, PageState::Resident(_))).count();
         assert_eq!(pages, resident, "a page claims a frame that is not its own");
-        assert_eq!(self.policy.len(), resident, "the policy has lost count of its frames");
+        assert_eq!(self.policy.len() + self.frames.pinned(), resident, "the policy has lost count of its frames");
         let flights = || self.in_flight.iter().flatten();
         let reserved = flights().filter(|f| f.frame.is_some()).count();
         assert_eq!(self.frames.free() + reserved + resident, self.config.frames, "a frame has leaked");
@@ -371,7 +424,7 @@ impl Engine {
         assert_eq!(self.buffers.len() + held, self.config.caps.buffers as usize, "a buffer has leaked");
         for (i, flight) in self.in_flight.iter().enumerate() {
             if let Some(flight) = flight {
-                assert_eq!(self.pages[flight.page.index()], PageState::Loading(i.into()), "a load nobody waits for");
+                assert_eq!(self.pages.get(flight.page), PageState::Loading(i.into()), "a load nobody waits for");
             }
         }
         let loading = self.pages.iter().filter(|s| matches!(s, PageState::Loading(_))).count();

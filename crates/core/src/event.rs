@@ -47,6 +47,22 @@ pub enum Event {
         /// What failed.
         transfer: Transfer,
     },
+    /// Somebody says that the page will be wanted soon. Nobody stands still for it; if it can be loaded now it is.
+    WillNeed {
+        /// The page.
+        page: PageId,
+    },
+    /// The page must stay in RAM from now on. It must be resident and mapped. Nests. The machine sees to it that enough frames stay
+    /// unpinned: one for each load that can be in flight.
+    Pinned {
+        /// The page.
+        page: PageId,
+    },
+    /// Undoes one `Pinned`.
+    Unpinned {
+        /// The page.
+        page: PageId,
+    },
     /// Nobody wants the page's bytes any more (unmapped, or its last task ended). The page must not be in flight.
     Released {
         /// The page.

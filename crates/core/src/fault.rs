@@ -27,7 +27,8 @@ use update_mmu::update_mmu;
 /// A true fault on its way.
 #[derive(Clone, Copy, Debug)]
 pub struct InFlight {
-    pub(crate) task: TaskId,
+    /// Who stands still for it; nobody for a prefetch.
+    pub(crate) task: Option<TaskId>,
     pub(crate) page: PageId,
     pub(crate) writing: bool,
     pub(crate) buffer: Option<BufferId>,

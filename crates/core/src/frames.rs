@@ -35,10 +35,12 @@ pub struct Frame {
     pub referenced: bool,
     /// The page is known to be dirty: from a dirty bit read before it was unmapped, or from a write fault.
     pub dirty: bool,
+    /// How often the page is pinned; a pinned page is not among those that the policy sees.
+    pub pins: u32,
 }
 
 impl Frame {
-    const FREE: Frame = Frame { used: Use::Free, mapped: false, referenced: false, dirty: false };
+    const FREE: Frame = Frame { used: Use::Free, mapped: false, referenced: false, dirty: false, pins: 0 };
 }
 
 /// All frames.
@@ -47,6 +49,7 @@ pub struct Frames {
     frames: Box<[Frame]>,
     free: List,
     links: Links,
+    pinned: usize,
 }
 
 impl Frames {
@@ -54,7 +57,7 @@ impl Frames {
     pub fn new(n: usize) -> Frames {
         let (mut free, mut links) = (List::new(), Links::new(n));
         (0..n).for_each(|i| free.push_tail(&mut links, i));
-        Frames { frames: vec![Frame::FREE; n].into_boxed_slice(), free, links }
+        Frames { frames: vec![Frame::FREE; n].into_boxed_slice(), free, links, pinned: 0 }
     }
 
     /// How many there are.
@@ -70,6 +73,27 @@ impl Frames {
     /// How many are free.
     pub fn free(&self) -> usize {
         self.free.len()
+    }
+
+    /// How many are pinned.
+    pub fn pinned(&self) -> usize {
+        self.pinned
+    }
+
+    /// True if it was not pinned before.
+    pub(crate) fn pin(&mut self, frame: FrameId) -> bool {
+        let frame = &mut self.frames[frame.index()];
+        frame.pins += 1;
+        self.pinned += usize::from(frame.pins == 1);
+        frame.pins == 1
+    }
+
+    /// True if it is not pinned any more.
+    pub(crate) fn unpin(&mut self, frame: FrameId) -> bool {
+        let frame = &mut self.frames[frame.index()];
+        frame.pins -= 1;
+        self.pinned -= usize::from(frame.pins == 0);
+        frame.pins == 0
     }
 
     /// One frame.
@@ -115,6 +139,7 @@ impl Frames {
 
     pub(crate) fn release(&mut self, frame: FrameId) {
         debug_assert_ne!(self.frames[frame.index()].used, Use::Free);
+        self.pinned -= usize::from(self.frames[frame.index()].pins > 0);
         self.frames[frame.index()] = Frame::FREE;
         self.free.push_tail(&mut self.links, frame.index());
     }
@@ -185,7 +210,7 @@ impl Residents<'_> {
         }
     }
 
-    /// Protect, read the dirty bit, write, unmap: in this order no write of the task can be lost. Returns whether it was dirty.
+    /// Protect, read the dirty bit, write, evict: in this order no write of the task can be lost. Returns whether it was dirty.
     pub(crate) fn evict(&mut self, frame: FrameId, write: impl FnOnce(PageId) -> Command) -> bool {
         let page = self.frames.page(frame);
         let mapped = self.frames.get(frame).mapped;
@@ -196,9 +221,7 @@ impl Residents<'_> {
         if dirty {
             self.machine.issue(write(page));
         }
-        if mapped {
-            self.machine.issue(Command::Unmap { page });
-        }
+        self.machine.issue(Command::Evict { page, from: frame });
         dirty
     }
 

@@ -51,6 +51,7 @@ pub mod lists;
 pub mod machine;
 #[cfg(feature = "naive")]
 pub mod naive;
+mod page_state;
 pub mod place;
 pub mod policy;
 pub mod units;

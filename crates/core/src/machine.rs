@@ -26,6 +26,9 @@ pub enum After {
 
 /// Who carries the engine's commands out.
 ///
+/// A machine may gather the `Protect`, `Write`, `Unmap` and `Evict` of one stage and carry them out together, at or after the next
+/// `Command::Stage`, as long as it delivers no event that contradicts them.
+///
 /// A machine never calls back into the engine from within these functions: it reports ends later, as events. It delivers one event
 /// at a time.
 pub trait Machine {
@@ -36,6 +39,7 @@ pub trait Machine {
     fn referenced(&mut self, page: PageId, after: After) -> bool;
 
     /// Whether the page was written to since it was last mapped. Asked only of mapped pages after `Command::Protect`, and only if
-    /// `Caps::dirty_bit`.
+    /// `Caps::dirty_bit`. A machine that is not sure says true: it finds out when it carries out `Command::Write`, and may leave the
+    /// old bytes in the slot if they are the same.
     fn dirty(&mut self, page: PageId) -> bool;
 }

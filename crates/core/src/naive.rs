@@ -157,6 +157,11 @@ impl Machine for Immediate {
                     self.slots.insert(to.0, value);
                 }
             }
+            Command::Evict { page, from } => {
+                assert!(self.frames.remove(&from.0).is_some(), "nothing is there to evict");
+                self.table[page.index()] = Entry::default();
+                self.place[page.index()] = None;
+            }
             Command::Unmap { page } => {
                 let entry = &mut self.table[page.index()];
                 assert!(entry.mapped, "unmapped twice");

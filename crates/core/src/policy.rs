@@ -53,7 +53,7 @@ pub struct Victim {
 }
 
 /// A page replacement policy.
-pub trait Policy {
+pub trait Policy: Send {
     /// A true fault has come, before a frame is sought, and also when a frame is free.
     fn true_fault(&mut self, _residents: &mut Residents<'_>) {}
 

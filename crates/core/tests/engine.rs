@@ -36,11 +36,11 @@ fn the_parallel_handler_starts_the_load_before_it_asks_for_a_single_bit() {
     rig.machine.log.clear();
     rig.reference(1);
     let at = |wanted: fn(&Command) -> bool| rig.machine.log.iter().position(wanted).unwrap();
-    assert!(at(|c| matches!(c, Command::Load { .. })) < at(|c| matches!(c, Command::Unmap { .. })));
+    assert!(at(|c| matches!(c, Command::Load { .. })) < at(|c| matches!(c, Command::Evict { .. })));
 }
 
 #[test]
-fn a_dirty_victim_is_protected_then_written_then_unmapped() {
+fn a_dirty_victim_is_protected_then_written_then_evicted() {
     let mut rig = Rig::new("fifo", "sequential", 1, 4, HARDWARE);
     rig.reference(0);
     assert!(rig.machine.write(PageId(0), 7));
@@ -51,11 +51,11 @@ fn a_dirty_victim_is_protected_then_written_then_unmapped() {
         .machine
         .log
         .iter()
-        .filter(|c| matches!(c, Command::Protect { .. } | Command::Write { .. } | Command::Unmap { .. }))
+        .filter(|c| matches!(c, Command::Protect { .. } | Command::Write { .. } | Command::Evict { .. }))
         .collect();
     assert!(matches!(
         about_the_victim[..],
-        [Command::Protect { page: a }, Command::Write { page: b, .. }, Command::Unmap { page: c }]
+        [Command::Protect { page: a }, Command::Write { page: b, .. }, Command::Evict { page: c, .. }]
             if *a == page && *b == page && *c == page
     ));
 }
@@ -166,14 +166,15 @@ proptest! {
     #[test]
     fn every_read_sees_the_last_write(
         frames in 1usize..6,
+        batch in 1usize..4,
         policy in prop::sample::select(vec![
-            "fifo", "clock", "pa-clock:budget=2", "fifo-sc:valid=1", "pa-fifo-sc:valid=1,max-downgrades=1",
+            "fifo", "clock", "multi-queue", "pa-clock:budget=2", "fifo-sc:valid=1", "pa-fifo-sc:valid=1,max-downgrades=1",
         ]),
         bare in any::<bool>(),
         steps in prop::collection::vec((0u32..3, 0u32..10, any::<bool>(), 0u32..12), 1..250),
     ) {
         let caps = if bare { BARE } else { Caps { buffers: 2, ..HARDWARE } };
-        let mut rig = Rig::new(policy, "parallel", frames, 10, caps);
+        let mut rig = Rig::with_batch(policy, frames, 10, caps, batch);
         let mut contents = [0u64; 10];
         for (i, (task, page, writing, fails)) in steps.into_iter().enumerate() {
             rig.machine.failures = u32::from(fails == 0) * 2;
@@ -192,5 +193,110 @@ proptest! {
             if writing { contents[page as usize] = i as u64 + 1; }
             prop_assert_eq!(rig.machine.read(id), Some(contents[page as usize]));
         }
+    }
+}
+
+/// FIFO whose oldest pages leave `batch` at a time when nothing is free: the definition, in a queue.
+#[test]
+fn victims_leave_in_batches_and_their_frames_are_used_one_by_one() {
+    for batch in [1, 2, 3, 5, 9] {
+        let (frames, pages) = (5usize, 16);
+        let mut rig = Rig::with_batch("fifo", frames, pages, HARDWARE, batch);
+        let mut queue = std::collections::VecDeque::new();
+        let mut true_faults = 0;
+        for i in 0..600u32 {
+            let page = (i * i + i / 7) % 16;
+            if !queue.contains(&page) {
+                true_faults += 1;
+                if queue.len() == frames {
+                    queue.drain(..batch.min(frames));
+                }
+                queue.push_back(page);
+            }
+            rig.reference(page);
+            let mut resident: Vec<u32> = (0..16).filter(|p| rig.engine.frame_of(PageId(*p)).is_some()).collect();
+            let mut expected: Vec<u32> = queue.iter().copied().collect();
+            (resident.sort_unstable(), expected.sort_unstable());
+            assert_eq!(resident, expected, "batch {batch}, reference {i}");
+        }
+        assert_eq!(rig.engine.counts().true_faults, true_faults);
+    }
+}
+
+#[test]
+fn a_batch_of_dirty_victims_loses_nothing() {
+    let mut rig = Rig::with_batch("clock", 4, 12, BARE, 3);
+    for page in 0..12 {
+        rig.fault(0, page, Access::Write);
+        rig.settle();
+        assert!(rig.machine.write(PageId(page), 100 + u64::from(page)));
+    }
+    for page in 0..12 {
+        rig.reference(page);
+        assert_eq!(rig.machine.read(PageId(page)), Some(100 + u64::from(page)));
+    }
+}
+
+#[test]
+fn a_wish_loads_a_page_and_resumes_nobody() {
+    let mut rig = Rig::new("fifo", "parallel", 4, 8, Caps { buffers: 3, ..HARDWARE });
+    rig.engine.handle(Event::WillNeed { page: PageId(5) }, &mut rig.machine);
+    rig.settle();
+    assert!(rig.machine.mapped(PageId(5)) && rig.machine.resumed.is_empty());
+    rig.engine.handle(Event::WillNeed { page: PageId(5) }, &mut rig.machine);
+    rig.settle();
+    let counts = rig.engine.counts();
+    assert_eq!((counts.prefetches, counts.true_faults, counts.page_loads), (1, 0, 1));
+}
+
+#[test]
+fn wishes_leave_a_ticket_for_a_fault_and_a_fault_on_a_wished_page_waits_for_it() {
+    let mut rig = Rig::new("fifo", "parallel", 4, 8, Caps { buffers: 3, ..HARDWARE });
+    (0..3).for_each(|page| rig.engine.handle(Event::WillNeed { page: PageId(page) }, &mut rig.machine));
+    assert_eq!((rig.engine.counts().prefetches, rig.engine.counts().prefetches_dropped), (2, 1));
+    rig.fault(0, 7, Access::Read);
+    rig.fault(1, 0, Access::Write);
+    rig.settle();
+    assert_eq!(rig.machine.resumed.len(), 2);
+    assert_eq!((rig.engine.counts().prefetch_waits, rig.engine.counts().page_loads), (1, 3));
+}
+
+#[test]
+fn a_wish_that_the_device_refuses_halts_nobody() {
+    let mut rig = Rig::new("fifo", "parallel", 4, 8, Caps { buffers: 2, ..HARDWARE });
+    rig.machine.failures = 3;
+    rig.engine.handle(Event::WillNeed { page: PageId(1) }, &mut rig.machine);
+    rig.settle();
+    assert!(rig.machine.halted.is_empty());
+    rig.reference(1);
+    assert_eq!(rig.machine.resumed, [TaskId(0)]);
+}
+
+#[test]
+fn an_engine_can_be_handed_to_another_thread() {
+    fn sendable<T: Send>() {}
+    sendable::<coldframe_core::Engine>();
+}
+
+#[test]
+fn a_pinned_page_stays_until_it_is_unpinned_as_often() {
+    for policy in ["fifo", "clock", "fifo-sc:valid=2", "multi-queue", "s3-fifo", "sieve", "clock-pro", "generations"] {
+        let mut rig = Rig::with_batch(policy, 4, 12, HARDWARE, 2);
+        rig.reference(0);
+        let pinned = |rig: &mut Rig, on: bool| {
+            let page = PageId(0);
+            let event = if on { Event::Pinned { page } } else { Event::Unpinned { page } };
+            rig.engine.handle(event, &mut rig.machine);
+            rig.engine.check();
+        };
+        (pinned(&mut rig, true), pinned(&mut rig, true), pinned(&mut rig, false));
+        (1..12).for_each(|page| _ = rig.reference(page));
+        assert!(rig.machine.read(PageId(0)).is_some(), "{policy}");
+        pinned(&mut rig, false);
+        for page in (0..6).flat_map(|_| 1..12) {
+            rig.reference(page);
+        }
+        // S3-FIFO keeps what was touched again before what was touched once.
+        assert!(policy == "s3-fifo" || rig.engine.frame_of(PageId(0)).is_none(), "{policy}");
     }
 }

@@ -196,7 +196,13 @@ fn start_journal(plans: &[Plan], shares: &mut [Share], trace: &Provenance) -> Re
     let head = Head {
         policy: config.policy.to_string(),
         handler: config.handler.name.into(),
-        config: coldframe_core::Config { frames: config.frames, pages, tasks: 1, caps: config.caps },
+        config: coldframe_core::Config {
+            frames: config.frames,
+            pages,
+            tasks: 1,
+            evict_batch: config.evict_batch,
+            caps: config.caps,
+        },
     };
     let lane = shares[0].run.lanes_mut().next().expect("the plan is a lane");
     lane.keep_journal(Journal::new(&head));

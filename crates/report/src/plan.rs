@@ -105,6 +105,11 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         dirty_bit: machine.dirty_bit.unwrap_or(true),
         buffers: sheet.buffers()?,
     };
+    let evict_batch = machine.evict_batch.unwrap_or(1);
+    if evict_batch == 0 || evict_batch > frames.max(1) {
+        let reason = format!("`{evict_batch}` is not from 1 to the {frames} frames of RAM");
+        return Err(ReportError::setting("machine.evict_batch", reason));
+    }
     let (engine, policy_text) = match oracle::find(&plain_policy) {
         Some(spec) if plain_policy == policy_name => (Engine::Oracle(spec), policy_name),
         Some(_) => return Err(ReportError::setting("policy", format!("oracle `{plain_policy}` has no parameters"))),
@@ -112,7 +117,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
             let policy = find_policy(&policy_name)?;
             policy.build(frames, frames.max(1))?;
             let text = policy.to_string();
-            (Engine::Lane(Box::new(LaneConfig { policy, handler, frames, caps, prices, device })), text)
+            (Engine::Lane(Box::new(LaneConfig { policy, handler, frames, evict_batch, caps, prices, device })), text)
         }
     };
     let config = config(settings, &front, &front_name, &engine, policy_text, handler.name, frames, page, &sheet, caps);
@@ -382,7 +387,7 @@ fn config(
         config["handler"] = handler.into();
         config["device"] =
             settings.device.clone().filter(|d| d.ends_with(".toml")).unwrap_or_else(|| sheet.name.clone()).into();
-        config["machine"] = json!({ "reference_bit": caps.reference_bit, "dirty_bit": caps.dirty_bit });
+        config["machine"] = json!({ "reference_bit": caps.reference_bit, "dirty_bit": caps.dirty_bit, "evict_batch": lane.evict_batch });
         let mut time = serde_json::to_value(lane.prices).expect("prices are plain data");
         time["load_stopover"] = show_time(lane.device.load).into();
         if let Some(program) = lane.device.program {

@@ -80,6 +80,9 @@ pub struct Machine {
     /// The hardware has dirty bits (default true); otherwise clean pages are mapped read-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_bit: Option<bool>,
+    /// Victims that leave together (default 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evict_batch: Option<usize>,
 }
 
 /// `time.*`: the stages' prices, each a time with its unit.

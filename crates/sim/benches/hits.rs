@@ -28,6 +28,7 @@ const FRAMES: usize = 512;
 
 fn lane(frames: usize) -> LaneConfig {
     LaneConfig {
+        evict_batch: 1,
         policy: PolicyChoice::parse("clock").expect("our own text"),
         handler: handler::find("parallel").expect("our own text"),
         frames,

@@ -21,6 +21,8 @@ pub struct LaneConfig {
     pub handler: &'static Handler,
     /// Frames of RAM.
     pub frames: usize,
+    /// Victims that leave together.
+    pub evict_batch: usize,
     /// What the machine can do.
     pub caps: Caps,
     /// What stages cost the processor.
@@ -100,7 +102,8 @@ impl Lane {
     /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &LaneConfig, number: u32, pages: usize, tasks: usize) -> Result<Lane, LaneError> {
         let policy = config.policy.build(config.frames, pages)?;
-        let bounds = Config { frames: config.frames, pages, tasks, caps: config.caps };
+        let LaneConfig { frames, evict_batch, caps, .. } = *config;
+        let bounds = Config { frames, pages, tasks, evict_batch, caps };
         let engine = Engine::new(bounds, policy, config.handler)?;
         let state = State {
             number,
@@ -249,7 +252,7 @@ impl Machine for SimMachine<'_> {
                 state.spend(Stage::GetFreeframe, state.prices.trans_host_mem);
                 state.device.program(state.now, Event::Written { page });
             }
-            Command::Unmap { page } => table.unmap(state.number, page),
+            Command::Unmap { page } | Command::Evict { page, .. } => table.unmap(state.number, page),
             Command::Map { page, writable, referenced, .. } => table.map(state.number, page, writable, referenced),
             Command::Resume { .. } => state.resumed = true,
             Command::Halt { page, .. } => {

@@ -15,6 +15,7 @@ const PAGES: u32 = 64;
 fn run(policy: &str) -> Run {
     let us = Ps::from_us(1);
     let config = LaneConfig {
+        evict_batch: 1,
         policy: PolicyChoice::parse(policy).unwrap(),
         handler: handler::find("parallel").unwrap(),
         frames: 20,

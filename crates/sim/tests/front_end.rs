@@ -138,6 +138,7 @@ fn fifo_sc(look_ups: &[LookUp], frames: usize, valid_max: usize, delayed: Option
 fn lane(policy: &str, frames: usize) -> LaneConfig {
     let us = Ps::from_us(1);
     LaneConfig {
+        evict_batch: 1,
         policy: PolicyChoice::parse(policy).unwrap(),
         handler: handler::find("parallel").unwrap(),
         frames,

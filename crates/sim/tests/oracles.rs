@@ -102,6 +102,7 @@ fn references() -> impl Strategy<Value = Vec<Reference>> {
 
 fn lane(policy: &str, frames: usize) -> LaneConfig {
     LaneConfig {
+        evict_batch: 1,
         policy: PolicyChoice::parse(policy).unwrap(),
         handler: handler::find("parallel").unwrap(),
         frames,

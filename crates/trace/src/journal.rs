@@ -4,7 +4,7 @@
 //! and bits of a journal must issue the same commands: [`replay`] checks that, for a journal of any machine.
 //!
 //! ```text
-//! "coldframe journal 1\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 2\n"   key=value\n ...   "\n"   entries
 //! entry: tag byte, then its numbers as LEB128; an event carries the time since the event before it
 //! ```
 
@@ -21,7 +21,7 @@ use coldframe_core::{
     TaskId, Ticket, Transfer, Walk, Work,
 };
 
-const MAGIC: &str = "coldframe journal 1";
+const MAGIC: &str = "coldframe journal 2";
 
 /// One entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,10 +74,10 @@ pub struct Journal {
 impl Journal {
     /// A journal with this head.
     pub fn new(head: &Head) -> Journal {
-        let Config { frames, pages, tasks, caps } = head.config;
+        let Config { frames, pages, tasks, evict_batch, caps } = head.config;
         let Caps { reference_bit, dirty_bit, buffers } = caps;
         let text = format!(
-            "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nreference_bit={reference_bit}\n\
+            "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
              dirty_bit={dirty_bit}\nbuffers={buffers}\n\n",
             head.policy, head.handler
         );
@@ -108,6 +108,9 @@ impl Journal {
                     Event::Failed { transfer: Transfer::Load(ticket) } => tag(5, &[since, ticket.0.into()]),
                     Event::Failed { transfer: Transfer::Write(page) } => tag(6, &[since, page.0.into()]),
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
+                    Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
+                    Event::Pinned { page } => tag(11, &[since, page.0.into()]),
+                    Event::Unpinned { page } => tag(12, &[since, page.0.into()]),
                 }
                 self.now = now;
             }
@@ -124,6 +127,7 @@ impl Journal {
                     tag(35, &[page.0.into(), from.map_or(0, |f| u64::from(f.0) + 1), to.0.into()])
                 }
                 Command::Unmap { page } => tag(36, &[page.0.into()]),
+                Command::Evict { page, from } => tag(40, &[page.0.into(), from.0.into()]),
                 Command::Map { page, place, writable, referenced } => {
                     let (kind, number) = match place {
                         Place::Frame(frame) => (0, frame.0),
@@ -237,8 +241,8 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     };
     line(MAGIC)?;
     let (policy, handler) = (line("policy")?, line("handler")?);
-    let fields = ["frames", "pages", "tasks", "reference_bit", "dirty_bit", "buffers"];
-    let mut numbers = [0usize; 6];
+    let fields = ["frames", "pages", "tasks", "evict_batch", "reference_bit", "dirty_bit", "buffers"];
+    let mut numbers = [0usize; 7];
     for (i, field) in fields.into_iter().enumerate() {
         let text = line(field)?;
         let number = match text.as_str() {
@@ -250,9 +254,9 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         numbers[i] = number.ok_or_else(|| JournalError::Head { line: 4 + i, field, reason: reason() })?;
     }
     line("")?;
-    let [frames, pages, tasks, reference_bit, dirty_bit, buffers] = numbers;
+    let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers] = numbers;
     let caps = Caps { reference_bit: reference_bit != 0, dirty_bit: dirty_bit != 0, buffers: buffers as u32 };
-    let config = Config { frames, pages, tasks, caps };
+    let config = Config { frames, pages, tasks, evict_batch, caps };
     Ok((Head { policy, handler, config }, Entries { bytes, at, now: 0 }))
 }
 
@@ -298,7 +302,7 @@ impl Entries<'_> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 = tag {
+        if let 1..=7 | 10..=12 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -311,6 +315,9 @@ impl Entries<'_> {
             5 => Some(Event::Failed { transfer: Transfer::Load(Ticket(self.index()?)) }),
             6 => Some(Event::Failed { transfer: Transfer::Write(PageId(self.index()?)) }),
             7 => Some(Event::Released { page: PageId(self.index()?) }),
+            10 => Some(Event::WillNeed { page: PageId(self.index()?) }),
+            11 => Some(Event::Pinned { page: PageId(self.index()?) }),
+            12 => Some(Event::Unpinned { page: PageId(self.index()?) }),
             _ => None,
         };
         if let Some(event) = event {
@@ -347,6 +354,7 @@ impl Entries<'_> {
                 to: SlotId(self.index()?),
             },
             36 => Command::Unmap { page: page(self)? },
+            40 => Command::Evict { page: page(self)?, from: FrameId(self.index()?) },
             37 => {
                 let (page, bits, number) = (page(self)?, self.number()?, self.index()?);
                 let place = match bits & 3 {

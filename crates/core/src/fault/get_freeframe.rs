@@ -1,18 +1,18 @@
-//! GetFreeframe: a free frame, or the policy's victim, evicted.
+//! GetFreeframe: a free frame, or the policy's victim, evicted; several at once where the machine wants that.
 //!
 //! It finds one without fail: the engine lets no more faults in than there are frames, so either a frame is free or the policy
 //! holds one.
 
 use super::Fault;
 use crate::command::{Command, Stage};
-use crate::engine::PageState;
 use crate::ids::FrameId;
+use crate::page_state::PageState;
 
 pub(super) fn get_freeframe(fault: &mut Fault<'_>) {
     with_policy(fault);
     let frame = match fault.engine.frames.reserve() {
         Some(frame) => frame,
-        None => evict(fault),
+        None => evict_batch(fault),
     };
     fault.in_flight().frame = Some(frame);
     fault.mark(Stage::GetFreeframe);
@@ -24,6 +24,20 @@ fn with_policy(fault: &mut Fault<'_>) {
     policy.true_fault(&mut residents);
 }
 
+/// The first victim's frame is the fault's; those of the others are free.
+fn evict_batch(fault: &mut Fault<'_>) -> FrameId {
+    let frame = evict(fault);
+    fault.engine.frames.hand_over(frame);
+    for _ in 1..fault.engine.config.evict_batch {
+        if fault.engine.policy.is_empty() {
+            break;
+        }
+        let other = evict(fault);
+        fault.engine.frames.release(other);
+    }
+    frame
+}
+
 fn evict(fault: &mut Fault<'_>) -> FrameId {
     let Fault { engine, machine, work, .. } = fault;
     let (policy, mut residents) = engine.policy_and_residents(*machine, work);
@@ -31,12 +45,9 @@ fn evict(fault: &mut Fault<'_>) -> FrameId {
     let page = residents.page(victim.frame);
     let dirty =
         residents.evict(victim.frame, |page| Command::Write { page, from: Some(victim.frame), to: page.home() });
-    work.walk = victim.walk;
-    engine.frames.hand_over(victim.frame);
-    engine.pages[page.index()] = match dirty {
-        true => PageState::Writing { tries: 1, released: false },
-        false => PageState::Absent,
-    };
+    work.walk += victim.walk;
+    let state = if dirty { PageState::Writing { tries: 1, released: false } } else { PageState::Absent };
+    engine.pages.set(page, state);
     let counts = &mut engine.counts;
     counts.evictions += 1;
     counts.dirty_evictions += u64::from(dirty);

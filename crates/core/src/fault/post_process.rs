@@ -8,5 +8,7 @@ pub(super) fn post_process(fault: &mut Fault<'_>) {
     fault.mark(Stage::PostProcess);
     fault.engine.in_flight[fault.ticket.index()] = None;
     fault.engine.tickets.push(fault.ticket);
-    fault.machine.issue(Command::Resume { task });
+    if let Some(task) = task {
+        fault.machine.issue(Command::Resume { task });
+    }
 }

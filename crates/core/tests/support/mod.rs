@@ -14,8 +14,17 @@ pub struct Rig {
 impl Rig {
     pub fn new(policy: &str, handler: &str, frames: usize, pages: usize, caps: Caps) -> Rig {
         let policy = PolicyChoice::parse(policy).unwrap().build(frames, pages).unwrap();
-        let config = Config { frames, pages, tasks: 4, caps };
+        let config = Config { frames, pages, tasks: 4, evict_batch: 1, caps };
         let engine = Engine::new(config, policy, handler::find(handler).unwrap()).unwrap();
+        Rig { engine, machine: Immediate::new(caps, pages) }
+    }
+
+    /// The same, with so many victims at once.
+    #[allow(dead_code)]
+    pub fn with_batch(policy: &str, frames: usize, pages: usize, caps: Caps, evict_batch: usize) -> Rig {
+        let policy = PolicyChoice::parse(policy).unwrap().build(frames, pages).unwrap();
+        let config = Config { frames, pages, tasks: 4, evict_batch, caps };
+        let engine = Engine::new(config, policy, handler::find("parallel").unwrap()).unwrap();
         Rig { engine, machine: Immediate::new(caps, pages) }
     }
 

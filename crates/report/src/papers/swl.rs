@@ -59,6 +59,7 @@ impl Bench {
     fn new(policy: &str, handler: &str) -> Bench {
         let policy = PolicyChoice::parse(policy).expect("our own text");
         let config = LaneConfig {
+            evict_batch: 1,
             prices: swl::prices(policy.spec.name),
             policy,
             handler: handler::find(handler).expect("our own text"),

@@ -1,0 +1,106 @@
+//! Where each page is, a word a page. All zero is "never touched", so a table costs no RAM until its pages are used.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use crate::ids::{FrameId, PageId, Ticket};
+
+/// Where a page is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum PageState {
+    /// Never touched.
+    Untouched,
+    /// In its slot only.
+    Absent,
+    /// On the way from its slot.
+    Loading(Ticket),
+    /// In a frame.
+    Resident(FrameId),
+    /// On the way to its slot; a fault waits until it is there.
+    Writing { tries: u8, released: bool },
+    /// The device refused its bytes for good.
+    Lost,
+}
+
+/// Three bits say which state, the others carry its number.
+const TAG_BITS: u32 = 3;
+
+/// One more than the largest number of a frame or ticket that a word can carry.
+pub(crate) const NUMBERS: usize = 1 << (32 - TAG_BITS);
+
+impl PageState {
+    fn pack(self) -> u32 {
+        let (tag, number) = match self {
+            PageState::Untouched => (0, 0),
+            PageState::Absent => (1, 0),
+            PageState::Loading(ticket) => (2, ticket.0),
+            PageState::Resident(frame) => (3, frame.0),
+            PageState::Writing { tries, released } => (4, u32::from(tries) << 1 | u32::from(released)),
+            PageState::Lost => (5, 0),
+        };
+        number << TAG_BITS | tag
+    }
+
+    fn unpack(word: u32) -> PageState {
+        let number = word >> TAG_BITS;
+        match word & ((1 << TAG_BITS) - 1) {
+            0 => PageState::Untouched,
+            1 => PageState::Absent,
+            2 => PageState::Loading(Ticket(number)),
+            3 => PageState::Resident(FrameId(number)),
+            4 => PageState::Writing { tries: (number >> 1) as u8, released: number & 1 != 0 },
+            _ => PageState::Lost,
+        }
+    }
+}
+
+/// The states of all pages.
+#[derive(Debug)]
+pub(crate) struct PageStates(Box<[u32]>);
+
+impl PageStates {
+    /// So many pages, never touched.
+    pub(crate) fn new(pages: usize) -> PageStates {
+        PageStates(vec![0; pages].into_boxed_slice())
+    }
+
+    /// The state of a page; `None` beyond the last.
+    pub(crate) fn find(&self, page: PageId) -> Option<PageState> {
+        self.0.get(page.index()).map(|word| PageState::unpack(*word))
+    }
+
+    pub(crate) fn get(&self, page: PageId) -> PageState {
+        PageState::unpack(self.0[page.index()])
+    }
+
+    pub(crate) fn set(&mut self, page: PageId, state: PageState) {
+        self.0[page.index()] = state.pack();
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = PageState> + '_ {
+        self.0.iter().map(|word| PageState::unpack(*word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_state_comes_back_from_its_word() {
+        let last = NUMBERS as u32 - 1;
+        for state in [
+            PageState::Untouched,
+            PageState::Absent,
+            PageState::Loading(Ticket(last)),
+            PageState::Resident(FrameId(0)),
+            PageState::Resident(FrameId(last)),
+            PageState::Writing { tries: 255, released: true },
+            PageState::Writing { tries: 1, released: false },
+            PageState::Lost,
+        ] {
+            assert_eq!(PageState::unpack(state.pack()), state);
+        }
+        assert_eq!(PageState::Untouched.pack(), 0);
+    }
+}
