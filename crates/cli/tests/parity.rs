@@ -1,0 +1,149 @@
+//! Machines agree: what the live pager did is what a fresh engine does with its journal, and what the simulator predicts from the
+//! program's references.
+
+use std::path::Path;
+use std::process::Command;
+
+use coldframe_live::{Options, Pager, Wait, PAGE};
+use serde_json::Value;
+
+const PAGES: usize = 1200;
+const RAM: usize = 300;
+
+/// A reference string with a hot part, a scan and a wandering part; page and whether it is written to.
+fn string(seed: u64, len: usize) -> Vec<(usize, bool)> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    (0..len)
+        .map(|i| {
+            let page = match random.u8(..10) {
+                0..=4 => random.usize(..PAGES / 8),
+                5 => i % PAGES,
+                6 | 7 => (i / 40 + random.usize(..60)) % PAGES,
+                _ => random.usize(..PAGES),
+            };
+            (page, random.u8(..10) < 3)
+        })
+        .collect()
+}
+
+fn options(policy: &str) -> Options {
+    Options {
+        max_memory: (PAGES * PAGE) as u64,
+        policy: Some(policy.to_string()),
+        evict_batch: Some(8),
+        ..Options::new((RAM * PAGE) as u64)
+    }
+}
+
+/// What happened on Linux: true and false faults.
+fn live(policy: &str, string: &[(usize, bool)]) -> (u64, u64) {
+    let pager = Pager::start(options(policy)).unwrap();
+    let mut region = pager.anonymous(PAGES * PAGE).unwrap();
+    let bytes = region.as_mut_slice();
+    for (i, (page, write)) in string.iter().enumerate() {
+        let place = &mut bytes[page * PAGE + i % PAGE];
+        // SAFETY: a byte of the region; volatile, so that every reference is made.
+        unsafe {
+            if *write {
+                std::ptr::write_volatile(place, i as u8);
+            } else {
+                std::ptr::read_volatile(place);
+            }
+        }
+    }
+    let stats = pager.stats();
+    (stats.true_faults, stats.false_faults)
+}
+
+/// What `coldframe sim` says of the same string on a machine like Linux.
+fn predicted(policy: &str, string: &[(usize, bool)], folder: &Path) -> (u64, u64) {
+    let trace = folder.join("string.din");
+    let lines: Vec<String> =
+        string.iter().map(|(page, write)| format!("{} {:x}\n", u8::from(*write), page * PAGE)).collect();
+    std::fs::write(&trace, lines.concat()).unwrap();
+    let coldframe = |args: &[&str]| {
+        let out = Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).output().unwrap();
+        assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+        out.stdout
+    };
+    let (import, out) = (format!("din:{}", trace.display()), folder.join("string.parquet"));
+    let out = out.to_str().unwrap();
+    coldframe(&["import", &import, "-o", out]);
+    let frames = RAM.to_string();
+    let json = coldframe(&[
+        "sim",
+        out,
+        "--policy",
+        policy,
+        "--handler",
+        "parallel",
+        "--frames",
+        &frames,
+        "--page",
+        "4KiB",
+        "--stream",
+        "D",
+        "--set",
+        "machine.reference_bit=false",
+        "--set",
+        "machine.evict_batch=8",
+        "--format",
+        "json",
+    ]);
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let count = |name: &str| json["counts"][name].as_u64().unwrap();
+    (count("true_faults"), count("false_faults"))
+}
+
+#[test]
+fn the_simulator_predicts_the_faults_of_one_thread_exactly() {
+    let folder = tempfile::tempdir().unwrap();
+    let string = string(11, 60_000);
+    for policy in [
+        "fifo",
+        "fifo-sc:valid=60%",
+        "pa-fifo-sc:valid=50%",
+        "pa-fifo-sc:valid=70%,max-downgrades=4",
+        "clock",
+        "pa-clock:budget=7",
+        "two-handed-clock:spread=40",
+        "multi-queue",
+        "sieve",
+    ] {
+        assert_eq!(live(policy, &string), predicted(policy, &string, folder.path()), "{policy}");
+    }
+}
+
+#[test]
+fn a_journal_of_four_threads_is_what_a_fresh_engine_does() {
+    let folder = tempfile::tempdir().unwrap();
+    for (policy, wait) in [("fifo-sc:valid=60%", Wait::Brief), ("pa-clock", Wait::Read), ("multi-queue", Wait::Sleep)] {
+        let path = folder.path().join("journal");
+        let pager = Pager::start(Options { journal: Some(path.clone()), wait, ..options(policy) }).unwrap();
+        let region = pager.anonymous(PAGES * PAGE).unwrap();
+        let region = &region;
+        std::thread::scope(|scope| {
+            for thread in 0..4u64 {
+                scope.spawn(move || {
+                    for (page, write) in string(thread, 10_000) {
+                        // SAFETY: each thread has a byte of its own in each page.
+                        unsafe {
+                            let place = region.as_ptr().add(page * PAGE + thread as usize);
+                            if write {
+                                place.write_volatile(1);
+                            } else {
+                                place.read_volatile();
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        region.will_need(&[0..40 * PAGE]).unwrap();
+        drop(region.pin(0..3 * PAGE).unwrap());
+        pager.flush_journal();
+        let bytes = std::fs::read(&path).unwrap();
+        let replayed = coldframe_trace::journal::replay(&bytes).unwrap_or_else(|e| panic!("{policy}: {e}"));
+        assert!(replayed.events > 10_000 && replayed.commands > replayed.events, "{policy}: {replayed:?}");
+    }
+}

@@ -1,0 +1,335 @@
+//! A file or block device that pages lie on: reads and writes that are whole or fail, and the faults that tests inject.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sys::{self, Errno, Sys};
+use crate::{Inject, LiveError, PAGE};
+
+/// How often a device may say EAGAIN, or give less than it was asked for, before that counts as an error.
+const PATIENCE: u32 = 64;
+
+/// An open file or block device.
+#[derive(Debug)]
+pub struct Device {
+    fd: OwnedFd,
+    /// The last page of a file need not be whole; direct writes must be. This one goes through the page cache.
+    tail: Option<OwnedFd>,
+    path: PathBuf,
+    /// Bytes of a block device, or of a region's file.
+    pub len: Option<u64>,
+    inject: Option<Injector>,
+}
+
+impl Device {
+    /// A swap file in a folder, unlinked at once and readable by nobody else; or a block device.
+    ///
+    /// # Errors
+    /// The folder or device cannot be used.
+    pub fn swap(path: &Path, inject: Option<Inject>) -> Result<Device, LiveError> {
+        let meta = std::fs::metadata(path).map_err(|e| backing(path, e))?;
+        let kind = meta.file_type();
+        if kind.is_block_device() {
+            let file = direct(OpenOptions::new().read(true).write(true), libc::O_EXCL)
+                .open(path)
+                .map_err(|e| backing(path, e))?;
+            let len = io::Seek::seek(&mut &file, io::SeekFrom::End(0)).map_err(|e| backing(path, e))?;
+            return Ok(Device::new(file, None, path, Some(len), inject));
+        }
+        if !kind.is_dir() {
+            let reason =
+                "exists and is neither a folder nor a block device; give a folder for the swap file".to_string();
+            return Err(LiveError::Backing { path: path.to_path_buf(), reason });
+        }
+        let open = |extra: i32| {
+            let mut options = OpenOptions::new();
+            options.read(true).write(true).mode(0o600).custom_flags(libc::O_TMPFILE | extra);
+            options.open(path)
+        };
+        let file = open(libc::O_DIRECT).or_else(|error| match error.raw_os_error() {
+            Some(libc::EINVAL) => open(0),
+            Some(libc::EOPNOTSUPP | libc::EISDIR) => named_and_unlinked(path),
+            _ => Err(error),
+        });
+        Ok(Device::new(file.map_err(|e| backing(path, e))?, None, path, None, inject))
+    }
+
+    /// A region's file.
+    ///
+    /// # Errors
+    /// It cannot be opened for reading and writing, or is empty or no regular file.
+    pub fn region(path: &Path, inject: Option<Inject>) -> Result<Device, LiveError> {
+        let refuse = |reason: &str| LiveError::Backing { path: path.to_path_buf(), reason: reason.to_string() };
+        let plain = OpenOptions::new().read(true).write(true).open(path).map_err(|e| backing(path, e))?;
+        let meta = plain.metadata().map_err(|e| backing(path, e))?;
+        if !meta.is_file() {
+            return Err(refuse("is not a regular file"));
+        }
+        if meta.size() == 0 {
+            return Err(refuse("is empty; give it its length first (truncate -s SIZE)"));
+        }
+        let file = direct(OpenOptions::new().read(true).write(true), 0)
+            .open(path)
+            .or_else(|_| plain.try_clone())
+            .map_err(|e| backing(path, e))?;
+        Ok(Device::new(file, Some(plain), path, Some(meta.size()), inject))
+    }
+
+    fn new(file: File, tail: Option<File>, path: &Path, len: Option<u64>, inject: Option<Inject>) -> Device {
+        let high = |file: File| sys::move_high(OwnedFd::from(file));
+        let inject = inject.map(|inject| Injector { inject, operations: AtomicU64::new(0) });
+        Device { fd: high(file), tail: tail.map(high), path: path.to_path_buf(), len, inject }
+    }
+
+    /// Where it is, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its descriptor.
+    pub fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Its descriptors.
+    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
+        [Some(&self.fd), self.tail.as_ref()].into_iter().flatten().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Whether reads must go through `read`, since their results are tampered with.
+    pub fn injects(&self) -> bool {
+        self.inject.is_some()
+    }
+
+    /// Reads one page.
+    ///
+    /// # Safety
+    /// `into` must be good for a page, aligned to one.
+    pub unsafe fn read(&self, into: usize, offset: u64) -> Sys<()> {
+        let mut patience = PATIENCE;
+        loop {
+            let whole = self.len.map_or(PAGE as u64, |len| len.saturating_sub(offset).min(PAGE as u64));
+            // SAFETY: the caller answers for the memory.
+            let result = match self.chance(Operation::Read) {
+                Some(error) => Err(error),
+                None => unsafe { sys::read_at(self.raw(), into, PAGE, offset) },
+            };
+            match result {
+                Ok(n) if n as u64 >= whole && !self.one_in(|i| i.read_short) => {
+                    // SAFETY: as above; what lies behind the end of the file is zeros, as in a file mapping.
+                    unsafe { std::ptr::write_bytes((into + whole as usize) as *mut u8, 0, PAGE - whole as usize) };
+                    self.flip(into);
+                    return Ok(());
+                }
+                Ok(_) | Err(Errno::AGAIN) if patience > 0 => sys::give_way(),
+                Ok(_) => return Err(Errno::IO),
+                Err(error) => return Err(error),
+            }
+            patience -= 1;
+        }
+    }
+
+    /// Writes whole pages. The part of the last one that lies behind the end of a region's file is not written.
+    ///
+    /// # Safety
+    /// `from` must be good for `len` bytes, aligned to a page.
+    pub unsafe fn write(&self, from: usize, len: usize, offset: u64) -> Sys<()> {
+        let mut end = len;
+        if let (Some(file), Some(tail)) = (self.len, &self.tail) {
+            let over = (offset + len as u64).saturating_sub(file) as usize;
+            if over > 0 {
+                end = len - PAGE;
+                // SAFETY: the caller answers for the memory.
+                unsafe { self.write_all(tail.as_raw_fd(), from + end, PAGE - over, offset + end as u64)? };
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.write_all(self.raw(), from, end, offset) }
+    }
+
+    /// # Safety
+    /// `from` must be good for `len` bytes.
+    unsafe fn write_all(&self, fd: RawFd, from: usize, len: usize, offset: u64) -> Sys<()> {
+        let (mut done, mut patience) = (0, PATIENCE);
+        while done < len {
+            // SAFETY: the caller answers for the memory.
+            let result = match self.chance(Operation::Write) {
+                Some(error) => Err(error),
+                None => unsafe { sys::write_at(fd, from + done, len - done, offset + done as u64) },
+            };
+            match result {
+                // A direct write starts at a page: what a short one has written of the last page is written again.
+                Ok(n) if n > 0 && !self.one_in(|i| i.write_short) => {
+                    done += if n == len - done { n } else { n / PAGE * PAGE };
+                }
+                Ok(_) | Err(Errno::AGAIN) if patience > 0 => patience -= 1,
+                Ok(_) => return Err(Errno::IO),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes room on the file system beforehand, so that a later write does not find it full.
+    pub fn reserve(&self, from: u64, to: u64) -> Sys<()> {
+        if let Some(len) = self.len {
+            return if to <= len { Ok(()) } else { Err(Errno::NOSPC) };
+        }
+        if self.one_in(|i| i.write_full) {
+            return Err(Errno::NOSPC);
+        }
+        let a = [self.raw() as usize, 0, from as usize, (to - from) as usize, 0, 0];
+        // SAFETY: no pointers.
+        match unsafe { sys::call(libc::SYS_fallocate, a) } {
+            Err(Errno(libc::EOPNOTSUPP)) => {
+                let a = [self.raw() as usize, to as usize, 0, 0, 0, 0];
+                // SAFETY: no pointers.
+                unsafe { sys::call(libc::SYS_ftruncate, a) }.map(drop)
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Makes what was written durable.
+    pub fn sync(&self) -> Sys<()> {
+        for fd in self.descriptors() {
+            // SAFETY: no pointers.
+            unsafe { sys::call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0])? };
+        }
+        Ok(())
+    }
+
+    fn one_in(&self, field: impl Fn(&Inject) -> u32) -> bool {
+        self.inject.as_ref().is_some_and(|injector| injector.one_in(field(&injector.inject)))
+    }
+
+    fn chance(&self, operation: Operation) -> Option<Errno> {
+        let inject = self.inject.as_ref()?.inject;
+        if inject.slow_us > 0 {
+            sys::sleep_us(inject.slow_us.into());
+        }
+        let (error, full) = match operation {
+            Operation::Read => (inject.read_error, 0),
+            Operation::Write => (inject.write_error, inject.write_full),
+        };
+        if self.one_in(|_| inject.again) {
+            return Some(Errno::AGAIN);
+        }
+        if self.one_in(|_| error) {
+            return Some(Errno::IO);
+        }
+        self.one_in(|_| full).then_some(Errno::NOSPC)
+    }
+
+    fn flip(&self, page: usize) {
+        if self.one_in(|i| i.read_flip) {
+            // SAFETY: a page that has just been read.
+            unsafe { *((page + 1234) as *mut u8) ^= 0x10 };
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operation {
+    Read,
+    Write,
+}
+
+#[derive(Debug)]
+struct Injector {
+    inject: Inject,
+    operations: AtomicU64,
+}
+
+impl Injector {
+    /// True once in `n` on the average; the seed decides when (splitmix64 of the operation's number).
+    fn one_in(&self, n: u32) -> bool {
+        if n == 0 {
+            return false;
+        }
+        let i = self.operations.fetch_add(1, Ordering::Relaxed);
+        let mut z = self.inject.seed.wrapping_add((i + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (z ^ z >> 31).is_multiple_of(u64::from(n))
+    }
+}
+
+fn direct(options: &mut OpenOptions, extra: i32) -> &mut OpenOptions {
+    options.custom_flags(libc::O_DIRECT | extra)
+}
+
+/// For file systems without O_TMPFILE.
+fn named_and_unlinked(folder: &Path) -> io::Result<File> {
+    let path = folder.join(format!(".coldframe-swap-{}", std::process::id()));
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true).mode(0o600);
+    let file = options.custom_flags(libc::O_DIRECT).open(&path).or_else(|_| options.custom_flags(0).open(&path))?;
+    std::fs::remove_file(&path)?;
+    Ok(file)
+}
+
+fn backing(path: &Path, error: io::Error) -> LiveError {
+    let remedy = match error.raw_os_error() {
+        Some(libc::ENOENT) => "; make the folder or give another one",
+        Some(libc::EROFS) => "; the file system is read-only, give a folder on another one",
+        Some(libc::ENOSPC) => "; the file system is full, give a folder on another one",
+        Some(libc::EACCES) => "; give a folder you may write to",
+        _ => "",
+    };
+    LiveError::Backing { path: path.to_path_buf(), reason: format!("{error}{remedy}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[repr(align(4096))]
+    struct Page([u8; PAGE]);
+
+    #[test]
+    fn a_swap_file_leaves_no_name_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let device = Device::swap(folder.path(), None).unwrap();
+        let page = Page([7; PAGE]);
+        // SAFETY: a page.
+        unsafe { device.write(page.0.as_ptr() as usize, PAGE, 8192).unwrap() };
+        let mut back = Page([0; PAGE]);
+        // SAFETY: a page.
+        unsafe { device.read(back.0.as_mut_ptr() as usize, 8192).unwrap() };
+        assert_eq!(back.0, page.0);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn the_tail_of_a_file_keeps_its_length() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, vec![1u8; PAGE + 100]).unwrap();
+        let device = Device::region(&path, None).unwrap();
+        let mut page = Page([9; PAGE]);
+        // SAFETY: a page.
+        unsafe {
+            device.read(page.0.as_mut_ptr() as usize, PAGE as u64).unwrap();
+            assert_eq!((page.0[99], page.0[100]), (1, 0));
+            device.write(Page([5; PAGE]).0.as_ptr() as usize, PAGE, PAGE as u64).unwrap();
+        }
+        device.sync().unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!((bytes.len(), bytes[PAGE - 1], bytes[PAGE + 99]), (PAGE + 100, 1, 5));
+    }
+
+    #[test]
+    fn what_is_no_folder_is_refused_with_a_remedy() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "x").unwrap();
+        let said = |path: &Path| Device::swap(path, None).unwrap_err().to_string();
+        assert!(said(&path).contains("neither a folder nor a block device"));
+        assert!(said(&folder.path().join("none")).contains("make the folder"));
+    }
+}

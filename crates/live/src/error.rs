@@ -1,0 +1,92 @@
+//! What can go wrong before or beside a fault. Inside a fault there is no caller to tell: the program stops with a message.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a pager cannot be had, or cannot do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum LiveError {
+    /// A setting that cannot be.
+    #[error("{field}: {reason}")]
+    Setting {
+        /// The field of [`crate::Options`].
+        field: &'static str,
+        /// What is wrong and what may be given.
+        reason: String,
+    },
+    /// The kernel or its configuration does not allow it.
+    #[error("{feature} is not to be had here: {reason}; {remedy}")]
+    Missing {
+        /// What is missing.
+        feature: &'static str,
+        /// What the kernel said.
+        reason: String,
+        /// What would give it.
+        remedy: &'static str,
+    },
+    /// The swap file or a region's file.
+    #[error("{path}: {reason}", path = path.display())]
+    Backing {
+        /// The file or its folder.
+        path: PathBuf,
+        /// What is wrong and what to do.
+        reason: String,
+    },
+    /// No room for another region.
+    #[error("{asked} bytes do not fit: {free} of {max} bytes of managed address space are free; raise `max_memory`")]
+    Full {
+        /// Asked for.
+        asked: usize,
+        /// Free.
+        free: usize,
+        /// All.
+        max: usize,
+    },
+    /// A range that does not lie within the region.
+    #[error("bytes {start}..{end} do not lie within the region of {len} bytes")]
+    Range {
+        /// First byte.
+        start: usize,
+        /// Byte after the last.
+        end: usize,
+        /// Bytes of the region.
+        len: usize,
+    },
+    /// More pages pinned than RAM allows.
+    #[error(
+        "{asked} pages cannot be pinned: {pinned} of {frames} frames are pinned and {keep} must stay free for faults"
+    )]
+    Pinned {
+        /// Asked for.
+        asked: usize,
+        /// Pinned already.
+        pinned: usize,
+        /// Frames of RAM.
+        frames: usize,
+        /// Frames that stay unpinned.
+        keep: usize,
+    },
+    /// Anything else that the kernel refused.
+    #[error("{what}: {error}")]
+    Os {
+        /// What was tried.
+        what: &'static str,
+        /// What the kernel said.
+        error: io::Error,
+    },
+}
+
+impl LiveError {
+    /// The exit code that `coldframe` gives it.
+    pub fn code(&self) -> u8 {
+        match self {
+            LiveError::Setting { .. } | LiveError::Range { .. } | LiveError::Pinned { .. } => 2,
+            LiveError::Missing { .. } => 4,
+            LiveError::Backing { .. } | LiveError::Full { .. } | LiveError::Os { .. } => 5,
+        }
+    }
+
+    pub(crate) fn os(what: &'static str, error: impl Into<io::Error>) -> LiveError {
+        LiveError::Os { what, error: error.into() }
+    }
+}

@@ -1,0 +1,27 @@
+//! Faults of the device to act out, so that tests see what a program sees when its device fails.
+
+use serde::{Deserialize, Serialize};
+
+/// What goes wrong, each once in so many operations (0: never). Chance comes from the seed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Inject {
+    /// Seed of the chance.
+    pub seed: u64,
+    /// Reads that fail with EIO.
+    pub read_error: u32,
+    /// Reads that give fewer bytes than asked for.
+    pub read_short: u32,
+    /// Reads with one flipped bit.
+    pub read_flip: u32,
+    /// Reads and writes that say EAGAIN.
+    pub again: u32,
+    /// Writes that fail with EIO.
+    pub write_error: u32,
+    /// Writes that fail with ENOSPC.
+    pub write_full: u32,
+    /// Writes that take fewer bytes than given.
+    pub write_short: u32,
+    /// Microseconds by which each operation is slower.
+    pub slow_us: u32,
+}

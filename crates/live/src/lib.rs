@@ -1,0 +1,42 @@
+//! Demand paging of a Linux process in the RAM it is given. The engine, policies and handlers are `coldframe-core`'s; this crate is
+//! the machine that carries their commands out with userfaultfd and io_uring.
+//!
+//! ```no_run
+//! use coldframe_live::{Options, Pager};
+//! let pager = Pager::start(Options::new(64 << 20))?;          // 64 MiB of RAM
+//! let mut region = pager.anonymous(1 << 30)?;                 // for 1 GiB of memory
+//! region.as_mut_slice()[123_456_789] = 1;
+//! println!("{:?}", pager.stats().true_faults);
+//! # Ok::<(), coldframe_live::LiveError>(())
+//! ```
+
+mod calibrate;
+mod device;
+mod error;
+mod fatal;
+mod fork;
+mod handlers;
+mod inject;
+mod lock;
+mod log;
+mod machine;
+mod memory;
+mod options;
+mod pager;
+mod pages;
+mod region;
+mod seal;
+mod signal;
+mod space;
+mod start;
+mod stats;
+mod sys;
+mod table;
+mod task;
+
+pub use error::LiveError;
+pub use inject::Inject;
+pub use options::{Faults, Options, Wait, FRAMES_MIN, PAGE};
+pub use pager::Pager;
+pub use region::{Advice, Pin, Region};
+pub use stats::{Histogram, Snapshot, Stats, Times};

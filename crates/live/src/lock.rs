@@ -1,0 +1,117 @@
+//! A lock that a signal handler may take: it spins for a while and then sleeps in the kernel, and allocates nothing.
+//!
+//! Whoever takes it must have signals blocked, or a handler of the program could fault and wait for its own thread.
+
+use std::cell::UnsafeCell;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::sys;
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+const AWAITED: u32 = 2;
+
+/// About as long as a copy of a page takes; a sleep costs ten times that.
+const SPINS: u32 = 2000;
+
+/// A lock.
+#[derive(Debug)]
+pub struct Lock<T> {
+    state: AtomicU32,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is reached only by the one who has taken the lock.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+/// The lock is taken while it lives.
+pub struct Guard<'a, T> {
+    lock: &'a Lock<T>,
+}
+
+impl<T> Lock<T> {
+    /// A free lock.
+    pub const fn new(value: T) -> Lock<T> {
+        Lock { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+    }
+
+    /// Takes it.
+    pub fn lock(&self) -> Guard<'_, T> {
+        if self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            self.wait();
+        }
+        Guard { lock: self }
+    }
+
+    #[cold]
+    fn wait(&self) {
+        for _ in 0..SPINS {
+            std::hint::spin_loop();
+            if self.state.load(Ordering::Relaxed) == FREE
+                && self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
+            {
+                return;
+            }
+        }
+        while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
+            sys::futex_wait(&self.state, AWAITED);
+        }
+    }
+}
+
+impl<T> Lock<T> {
+    /// The value of a lock whose guard this thread has forgotten.
+    ///
+    /// # Safety
+    /// This thread has taken the lock, and holds no other result of this call.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn held(&self) -> &mut T {
+        // SAFETY: the lock is taken; the caller answers for the rest.
+        unsafe { &mut *self.value.get() }
+    }
+
+    /// Frees a lock whose guard was forgotten: after a fork, in parent and child.
+    pub fn free(&self) {
+        drop(Guard { lock: self });
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    fn drop(&mut self) {
+        if self.lock.state.swap(FREE, Ordering::Release) == AWAITED {
+            sys::futex_wake(&self.lock.state, 1);
+        }
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        // SAFETY: the lock is taken.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: the lock is taken, and the guard is borrowed once.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_threads_count_to_the_sum() {
+        let lock = Lock::new(0u64);
+        std::thread::scope(|s| {
+            for _ in 0..4 {
+                s.spawn(|| (0..50_000).for_each(|_| *lock.lock() += 1));
+            }
+        });
+        assert_eq!(*lock.lock(), 200_000);
+    }
+}

@@ -1,0 +1,563 @@
+//! The swap area: a log. Dirty pages are appended to a buffer of 32, and a full buffer leaves with one write of 128 KiB.
+//!
+//! ```text
+//!   swap file   | segment 0 (32 slots) | segment 1 | ...        a slot is a page; a page's bytes never change in their slot
+//!   buffers     Filling ──full──► Writing ──done──► Kept        all three serve reads; Kept until another segment needs it
+//! ```
+//! A slot is freed when its page gets another one or is discarded; a segment without slots in use is free. When the file has grown
+//! to twice what is in use, the holes of a segment are filled instead. A slot that a forked child can still see is freed only
+//! when no such child is left, so it is never overwritten under a child.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use xxhash_rust::xxh3::xxh3_128_with_seed;
+
+use crate::device::Device;
+use crate::fatal;
+use crate::lock::Lock;
+use crate::pages::Pages;
+use crate::seal::Sealer;
+use crate::stats::Stats;
+use crate::sys::{self, Errno};
+use crate::table::Table;
+use crate::{LiveError, PAGE};
+
+/// Slots of a segment.
+pub const SEGMENT: usize = 32;
+/// Buffers: one for each thread that can be writing, one being filled, and some that are kept.
+const BUFFERS: usize = crate::task::TASKS + 4;
+/// Written buffers that are kept to serve reads, before a new one is touched.
+const KEPT: usize = 4;
+/// Segments for which room is made at a time: 16 MiB.
+const RESERVE: usize = 128;
+/// Children that can see this process's slots at one time.
+const CHILDREN: usize = 64;
+/// Bits of a slot's number below the number of its file.
+const FILE_SHIFT: u32 = 40;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Idle,
+    Filling,
+    Writing,
+    Kept,
+}
+
+#[derive(Debug)]
+struct Buffer {
+    state: State,
+    address: usize,
+    segment: usize,
+    /// The slots of the segment that it fills, in order; and whose page lies in each.
+    slots: [u8; SEGMENT],
+    pages: [u32; SEGMENT],
+    room: usize,
+    used: usize,
+    /// When it was last filled, to find the oldest kept one.
+    turn: u64,
+}
+
+#[derive(Debug)]
+struct Child {
+    epoch: u32,
+    alive: OwnedFd,
+}
+
+#[derive(Debug)]
+struct Inside {
+    used: Table<u32>,
+    birth: Table<u32>,
+    free: Table<u32>,
+    free_len: usize,
+    segments: usize,
+    reserved: usize,
+    segments_max: usize,
+    live: usize,
+    cursor: usize,
+    buffers: Vec<Buffer>,
+    current: Option<usize>,
+    turn: u64,
+    epoch: u32,
+    children: [Option<Child>; CHILDREN],
+    /// Slots that are free once no child can see them, each with the epoch in which its page left it.
+    deferred: Table<u32>,
+    death: Table<u32>,
+    deferred_len: usize,
+}
+
+/// The swap area of one process; with the files of the processes it was forked from, which it only reads.
+#[derive(Debug)]
+pub struct Log {
+    state: Lock<Inside>,
+    files: Vec<Device>,
+    seed: u64,
+    zero: u128,
+    /// One for each file, or none.
+    sealers: Vec<Sealer>,
+}
+
+impl Log {
+    /// A log on a device, for so many managed pages and at most `bytes_max` bytes.
+    pub fn new(device: Device, pages: usize, bytes_max: Option<u64>, sealer: Option<Sealer>) -> Result<Log, LiveError> {
+        let mut segments = (2 * pages).div_ceil(SEGMENT) + BUFFERS;
+        for bytes in [bytes_max, device.len].into_iter().flatten() {
+            segments = segments.min((bytes / (SEGMENT * PAGE) as u64) as usize);
+        }
+        let seed = random()?;
+        let state = Lock::new(Inside::new(segments, sealer.is_some())?);
+        let sealers = sealer.into_iter().collect();
+        let zero = xxh3_128_with_seed(&[0; PAGE], seed);
+        Ok(Log { state, files: vec![device], seed, zero, sealers })
+    }
+
+    /// The keyed hash of a page.
+    ///
+    /// # Safety
+    /// `address` must be good for a page that nobody writes to.
+    pub unsafe fn sum(&self, address: usize) -> u128 {
+        // SAFETY: the caller answers for it.
+        xxh3_128_with_seed(unsafe { std::slice::from_raw_parts(address as *const u8, PAGE) }, self.seed)
+    }
+
+    /// The file that is written to.
+    pub fn device(&self) -> &Device {
+        self.files.last().expect("a log has a file")
+    }
+
+    /// All files.
+    pub fn files(&self) -> &[Device] {
+        &self.files
+    }
+
+    /// Brings a page of which the bytes are wanted into `into`, if a buffer has it.
+    pub fn find(&self, slot: u64, into: usize) -> bool {
+        let own = self.files.len() as u64 - 1;
+        if slot >> FILE_SHIFT != own {
+            return false;
+        }
+        let index = (slot & ((1 << FILE_SHIFT) - 1)) as usize;
+        let state = self.state.lock();
+        let Some(address) = state.buffered(index / SEGMENT, (index % SEGMENT) as u8) else { return false };
+        // SAFETY: both are pages of ours, and the buffer cannot change under the lock.
+        unsafe { std::ptr::copy_nonoverlapping(address as *const u8, into as *mut u8, PAGE) };
+        true
+    }
+
+    /// Where a slot lies.
+    pub fn place(&self, slot: u64) -> (&Device, u64) {
+        (&self.files[(slot >> FILE_SHIFT) as usize], (slot & ((1 << FILE_SHIFT) - 1)) * PAGE as u64)
+    }
+
+    /// Opens what was sealed and checks that these are the bytes that were written: with a key the tag, always the sum.
+    ///
+    /// # Safety
+    /// `address` must be good for a page that nobody else has.
+    pub unsafe fn verify(&self, pages: &Pages, page: usize, address: usize) -> bool {
+        let file = pages.slot(page).map_or(0, |slot| slot >> FILE_SHIFT) as usize;
+        if let Some(sealer) = self.sealers.get(file) {
+            let (nonce, tag) = pages.seal(page);
+            // SAFETY: the caller answers for it.
+            if !unsafe { sealer.open(address, page, nonce, tag) } {
+                return false;
+            }
+        }
+        // SAFETY: as above.
+        unsafe { self.sum(address) == pages.sum(page) }
+    }
+
+    /// Takes the final bytes of pages out of a pipe into the log. Bytes that are the old ones keep their slot. Returns how many were
+    /// so. When it returns, each page's bytes are safe here or in their slot.
+    pub fn append(&self, pipe: i32, victims: &[u32], pages: &Pages, stats: &Stats) -> usize {
+        let (mut i, mut saved) = (0, 0);
+        while i < victims.len() {
+            let mut state = self.state.lock();
+            let b = self.filling(&mut state);
+            let n = (state.buffers[b].room - state.buffers[b].used).min(victims.len() - i);
+            let start = state.buffers[b].address + state.buffers[b].used * PAGE;
+            // SAFETY: the buffer has room for `n` more pages.
+            if unsafe { sys::read_pipe(pipe, start, n * PAGE) }.is_err() {
+                fatal::stop("the kernel did not give held pages back (read of a pipe)");
+            }
+            for (k, page) in victims[i..i + n].iter().enumerate() {
+                saved += usize::from(!self.take(&mut state, b, start + k * PAGE, *page as usize, pages));
+            }
+            i += n;
+            let full = state.buffers[b].used == state.buffers[b].room;
+            if full {
+                state.retire(b);
+            }
+            drop(state);
+            if full {
+                self.write_out(b, pages, stats);
+            }
+        }
+        saved
+    }
+
+    /// One page of the pipe, which lies at `from` in the buffer being filled. False: it need not be written.
+    fn take(&self, state: &mut Inside, b: usize, from: usize, page: usize, pages: &Pages) -> bool {
+        // SAFETY: a page of the buffer.
+        let sum = unsafe { self.sum(from) };
+        let old = pages.slot(page);
+        if sum == if old.is_some() { pages.sum(page) } else { self.zero } {
+            return false;
+        }
+        if sum == self.zero {
+            pages.set_slot(page, None);
+            self.free_slot(state, old);
+            return false;
+        }
+        let own = (self.files.len() as u64 - 1) << FILE_SHIFT;
+        let buffer = &mut state.buffers[b];
+        let to = buffer.address + buffer.used * PAGE;
+        if to != from {
+            // SAFETY: two pages of the buffer.
+            unsafe { std::ptr::copy(from as *const u8, to as *mut u8, PAGE) };
+        }
+        let slot = buffer.segment * SEGMENT + usize::from(buffer.slots[buffer.used]);
+        buffer.pages[buffer.used] = page as u32;
+        buffer.used += 1;
+        state.used.as_mut_slice()[slot / SEGMENT] |= 1 << (slot % SEGMENT);
+        state.birth.as_mut_slice()[slot] = state.epoch;
+        state.live += 1;
+        pages.set_sum(page, sum);
+        pages.set_slot(page, Some(own | slot as u64));
+        self.free_slot(state, old);
+        true
+    }
+
+    /// The page's bytes are not wanted any more.
+    pub fn free(&self, slot: Option<u64>) {
+        self.free_slot(&mut self.state.lock(), slot);
+    }
+
+    fn free_slot(&self, state: &mut Inside, slot: Option<u64>) {
+        let Some(slot) = slot else { return };
+        // Slots of the processes before this one are theirs to free.
+        if slot >> FILE_SHIFT == self.files.len() as u64 - 1 {
+            state.release((slot & ((1 << FILE_SHIFT) - 1)) as usize);
+        }
+    }
+
+    /// The buffer being filled.
+    fn filling(&self, state: &mut Inside) -> usize {
+        if let Some(b) = state.current {
+            return b;
+        }
+        let (segment, free) = self.segment(state);
+        let b = state.take_buffer(segment);
+        let buffer = &mut state.buffers[b];
+        (buffer.room, buffer.used) = (0, 0);
+        for slot in (0..SEGMENT as u8).filter(|slot| free >> slot & 1 != 0) {
+            buffer.slots[buffer.room] = slot;
+            buffer.room += 1;
+        }
+        state.current = Some(b);
+        b
+    }
+
+    /// A segment with free slots, and which they are.
+    fn segment(&self, state: &mut Inside) -> (usize, u32) {
+        state.bury_children();
+        if state.free_len > 0 {
+            state.free_len -= 1;
+            return (state.free[state.free_len] as usize, u32::MAX);
+        }
+        if state.segments * SEGMENT <= 2 * state.live + 64 * SEGMENT {
+            if let Some(segment) = self.extend(state) {
+                return (segment, u32::MAX);
+            }
+        }
+        let holes = state.segment_with_holes();
+        let found = holes.or_else(|| self.extend(state).map(|segment| (segment, u32::MAX)));
+        found
+            .unwrap_or_else(|| fatal::stop(format_args!("the swap area on {} is full", self.device().path().display())))
+    }
+
+    fn extend(&self, state: &mut Inside) -> Option<usize> {
+        if state.segments == state.segments_max {
+            return None;
+        }
+        let mut said = false;
+        while state.segments == state.reserved {
+            let bytes = |segments: usize| (segments * SEGMENT * PAGE) as u64;
+            let to = (state.reserved + RESERVE).min(state.segments_max);
+            match self.device().reserve(bytes(state.reserved), bytes(to)) {
+                Ok(()) => state.reserved = to,
+                Err(Errno::NOSPC) => {
+                    wait_for_space(self.device(), &mut said);
+                }
+                Err(error) => {
+                    fatal::stop(format_args!("{}: {}", self.device().path().display(), error.io()));
+                }
+            }
+        }
+        state.segments += 1;
+        Some(state.segments - 1)
+    }
+
+    /// Writes a full buffer. It waits where the device is full and ends the program where it fails: the bytes are nowhere else.
+    fn write_out(&self, b: usize, pages: &Pages, stats: &Stats) {
+        let (address, segment, slots, owners, used) = {
+            let state = self.state.lock();
+            let x = &state.buffers[b];
+            (x.address, x.segment, x.slots, x.pages, x.used)
+        };
+        let bytes = match self.sealers.last() {
+            Some(sealer) => {
+                let sealed = address + SEGMENT * PAGE;
+                for (i, owner) in owners.iter().enumerate().take(used) {
+                    let page = *owner as usize;
+                    // SAFETY: both halves of the buffer are ours while it is being written.
+                    let (nonce, tag) = unsafe { sealer.seal(address + i * PAGE, sealed + i * PAGE, page) };
+                    pages.set_seal(page, nonce, tag);
+                }
+                sealed
+            }
+            None => address,
+        };
+        let mut i = 0;
+        while i < used {
+            let run = (i + 1..used).take_while(|k| usize::from(slots[*k]) == usize::from(slots[i]) + k - i).count() + 1;
+            let offset = ((segment * SEGMENT + usize::from(slots[i])) * PAGE) as u64;
+            self.write_run(bytes + i * PAGE, run * PAGE, offset, stats);
+            i += run;
+        }
+        Stats::add(&stats.pages_written, used as u64);
+        self.state.lock().written(b);
+    }
+
+    fn write_run(&self, from: usize, len: usize, offset: u64, stats: &Stats) {
+        let (mut tries, mut said) = (0, false);
+        loop {
+            Stats::add(&stats.device_writes, 1);
+            // SAFETY: the buffer's pages, which nobody else changes while they are written.
+            match unsafe { self.device().write(from, len, offset) } {
+                Ok(()) => break,
+                Err(Errno::NOSPC) => wait_for_space(self.device(), &mut said),
+                Err(error) => {
+                    Stats::add(&stats.failures, 1);
+                    tries += 1;
+                    if tries == coldframe_core::engine::TRIES {
+                        let (path, error) = (self.device().path().display(), error.io());
+                        fatal::stop(format_args!("{path}: {error}, writing {len} bytes at {offset}, {tries} times"));
+                    }
+                }
+            }
+        }
+        Stats::add(&stats.device_bytes_written, len as u64);
+    }
+
+    /// Brings what is in the buffer being filled to the device. Before a fork, so that the child finds it there.
+    pub fn flush(&self, pages: &Pages, stats: &Stats) {
+        let mut state = self.state.lock();
+        let Some(b) = state.current else { return };
+        if state.buffers[b].used > 0 {
+            state.retire(b);
+            drop(state);
+            self.write_out(b, pages, stats);
+        }
+    }
+
+    /// A child has been forked that sees all slots in use; it is gone when the other end of `alive` is closed.
+    pub fn adopt(&self, alive: OwnedFd) {
+        let mut state = self.state.lock();
+        let epoch = state.epoch;
+        state.epoch += 1;
+        state.bury_children();
+        match state.children.iter_mut().find(|c| c.is_none()) {
+            Some(place) => *place = Some(Child { epoch, alive }),
+            // Too many to follow: what they see is never freed.
+            None => {
+                state.children[0].as_mut().expect("all are taken").epoch = u32::MAX;
+                std::mem::forget(alive);
+            }
+        }
+    }
+
+    /// In a forked child: what there is stays readable, and what is written goes to a file of its own.
+    pub fn inherit(&mut self, device: Device) -> Result<(), LiveError> {
+        let max = self.state.lock().segments_max;
+        let sealed = !self.sealers.is_empty();
+        if sealed {
+            self.sealers.push(Sealer::new()?);
+        }
+        // The tables that the parent filled speak of the parent's file.
+        std::mem::forget(std::mem::replace(&mut self.state, Lock::new(Inside::new(max, sealed)?)));
+        self.files.push(device);
+        Ok(())
+    }
+}
+
+impl Inside {
+    fn new(segments: usize, sealed: bool) -> Result<Inside, LiveError> {
+        let slots = segments * SEGMENT;
+        let size = SEGMENT * PAGE * if sealed { 2 } else { 1 };
+        let base = sys::map_memory(BUFFERS * size, None).map_err(|e| LiveError::os("memory for the log", e))?;
+        let buffer = |i: usize| Buffer {
+            state: State::Idle,
+            address: base + i * size,
+            segment: 0,
+            slots: [0; SEGMENT],
+            pages: [0; SEGMENT],
+            room: 0,
+            used: 0,
+            turn: 0,
+        };
+        Ok(Inside {
+            used: Table::new(segments)?,
+            birth: Table::new(slots)?,
+            free: Table::new(segments)?,
+            free_len: 0,
+            segments: 0,
+            reserved: 0,
+            segments_max: segments,
+            live: 0,
+            cursor: 0,
+            buffers: (0..BUFFERS).map(buffer).collect(),
+            current: None,
+            turn: 0,
+            epoch: 0,
+            children: [const { None }; CHILDREN],
+            deferred: Table::new(slots)?,
+            death: Table::new(slots)?,
+            deferred_len: 0,
+        })
+    }
+
+    fn buffered(&self, segment: usize, slot: u8) -> Option<usize> {
+        let mut held = self.buffers.iter().filter(|b| b.state != State::Idle && b.segment == segment);
+        held.find_map(|b| Some(b.address + b.slots[..b.used].iter().position(|s| *s == slot)? * PAGE))
+    }
+
+    /// An idle buffer, or the one that has been kept longest, for a segment of which no other buffer then speaks.
+    fn take_buffer(&mut self, segment: usize) -> usize {
+        for buffer in &mut self.buffers {
+            if buffer.state == State::Kept && buffer.segment == segment {
+                buffer.state = State::Idle;
+            }
+        }
+        let kept = || self.buffers.iter().enumerate().filter(|(_, b)| b.state == State::Kept);
+        let idle = self.buffers.iter().position(|b| b.state == State::Idle);
+        let oldest = kept().min_by_key(|(_, b)| b.turn).map(|(i, _)| i);
+        let b = if kept().count() >= KEPT { oldest.or(idle) } else { idle.or(oldest) };
+        let b = b.expect("each writer has one buffer, and there are more buffers than writers");
+        self.turn += 1;
+        let buffer = &mut self.buffers[b];
+        (buffer.state, buffer.segment, buffer.turn) = (State::Filling, segment, self.turn);
+        b
+    }
+
+    fn retire(&mut self, b: usize) {
+        self.buffers[b].state = State::Writing;
+        self.current = None;
+    }
+
+    fn written(&mut self, b: usize) {
+        self.buffers[b].state = State::Kept;
+        let segment = self.buffers[b].segment;
+        if self.used[segment] == 0 {
+            self.push_free(segment);
+        }
+    }
+
+    fn push_free(&mut self, segment: usize) {
+        self.free.as_mut_slice()[self.free_len] = segment as u32;
+        self.free_len += 1;
+    }
+
+    fn segment_with_holes(&mut self) -> Option<(usize, u32)> {
+        let busy = |segment: usize| {
+            let active = |b: &&Buffer| matches!(b.state, State::Filling | State::Writing);
+            self.buffers.iter().filter(active).any(|b| b.segment == segment)
+        };
+        let mut best: Option<(usize, u32)> = None;
+        for i in 0..self.segments {
+            let segment = (self.cursor + i) % self.segments;
+            let free = !self.used[segment];
+            if free.count_ones() > best.map_or(0, |(_, f)| f.count_ones()) && !busy(segment) {
+                best = Some((segment, free));
+                if free.count_ones() >= SEGMENT as u32 / 2 {
+                    break;
+                }
+            }
+        }
+        self.cursor = best.map_or(0, |(segment, _)| segment + 1);
+        best
+    }
+
+    /// A slot is not its page's any more: it is free now, or when the last child that sees it is gone.
+    fn release(&mut self, slot: usize) {
+        if self.visible(self.birth[slot], self.epoch) {
+            self.deferred.as_mut_slice()[self.deferred_len] = slot as u32;
+            self.death.as_mut_slice()[self.deferred_len] = self.epoch;
+            self.deferred_len += 1;
+        } else {
+            self.free_now(slot);
+        }
+    }
+
+    /// Whether a child was forked while the slot was in use, from `birth` to before `death`.
+    fn visible(&self, birth: u32, death: u32) -> bool {
+        self.children.iter().flatten().any(|c| c.epoch == u32::MAX || (birth <= c.epoch && c.epoch < death))
+    }
+
+    fn free_now(&mut self, slot: usize) {
+        let segment = slot / SEGMENT;
+        self.used.as_mut_slice()[segment] &= !(1 << (slot % SEGMENT));
+        self.live -= 1;
+        let active = |b: &Buffer| b.segment == segment && matches!(b.state, State::Filling | State::Writing);
+        if self.used[segment] == 0 && !self.buffers.iter().any(active) {
+            self.push_free(segment);
+        }
+    }
+
+    /// Looks which children are gone and frees what only they could see.
+    fn bury_children(&mut self) {
+        let before = self.children.iter().flatten().count();
+        for place in &mut self.children {
+            if place.as_ref().is_some_and(|c| hung_up(c.alive.as_raw_fd())) {
+                *place = None;
+            }
+        }
+        if before == self.children.iter().flatten().count() {
+            return;
+        }
+        let mut kept = 0;
+        for i in 0..self.deferred_len {
+            let (slot, death) = (self.deferred[i] as usize, self.death[i]);
+            if self.visible(self.birth[slot], death) {
+                self.deferred.as_mut_slice()[kept] = slot as u32;
+                self.death.as_mut_slice()[kept] = death;
+                kept += 1;
+            } else {
+                self.free_now(slot);
+            }
+        }
+        self.deferred_len = kept;
+    }
+}
+
+fn hung_up(fd: i32) -> bool {
+    let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
+    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    let a = [&mut poll as *mut _ as usize, 1, &none as *const _ as usize, 0, 8, 0];
+    // SAFETY: one pollfd and a timespec that live through the call.
+    unsafe { sys::call(libc::SYS_ppoll, a) }.is_ok() && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0
+}
+
+/// Nothing is lost while the program stands still, and it goes on when there is space.
+fn wait_for_space(device: &Device, said: &mut bool) {
+    if !*said {
+        let path = device.path().display();
+        fatal::warn(format_args!("{path}: no space left for the swap file; the program waits until there is some"));
+        *said = true;
+    }
+    sys::sleep_us(100_000);
+}
+
+fn random() -> Result<u64, LiveError> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|e| LiveError::os("a random key", std::io::Error::other(e)))?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,205 @@
+//! Linux as a machine: what the engine commands is noted, or done at once where that is short, and the rest is carried out by the
+//! thread that serves the fault when the engine's lock is free again.
+//!
+//! ```text
+//!   lock   Event::Fault ─► engine ─► Load (submitted), Protect, Write, Evict (noted), Stage
+//!   ─────────────────────────────────────────────────────────────────────────────────────
+//!   no lock   hold the dirty victims, zap all of them, read the final bytes back; wait for the page
+//!   lock   Event::Written..., Event::Loaded ─► engine ─► Move, Map (noted), Resume
+//!   ─────────────────────────────────────────────────────────────────────────────────────
+//!   no lock   copy the page in
+//! ```
+//! Between `Evict` and the zap the engine holds the page for gone while the hardware still has it: a touch in between is a hit nobody
+//! sees, and a write in between is in the bytes that are read back. A fault in between finds the page `Leaving` and waits.
+
+use coldframe_core::{After, Command, Machine, PageId, Place, Stage};
+use coldframe_trace::journal::{Entry, Journal};
+
+use crate::fatal;
+use crate::pager::Inner;
+use crate::pages::Where;
+use crate::stats::Stats;
+use crate::sys;
+use crate::task::{CopyIn, Load, Source, Todo, Victim};
+
+/// What the machine keeps under the engine's lock.
+pub struct Side {
+    /// The memory of each of the engine's buffers.
+    pub buffers: Vec<usize>,
+    /// Memory that takes a buffer's place while its page is being copied in.
+    pub spare: Vec<usize>,
+    /// What a page was before `Protect`.
+    pub protected: Option<(usize, Where)>,
+    /// Pages of `Unmap`: to the holding area at the end of the stage.
+    pub unmapped: Vec<(usize, Where)>,
+    /// The last page of `Move`.
+    pub moved: Option<(usize, usize)>,
+    /// The last page of `Write`.
+    pub written: Option<usize>,
+    pub journal: Option<JournalFile>,
+}
+
+/// A journal that goes to a file piece by piece.
+pub struct JournalFile {
+    pub journal: Journal,
+    pub file: std::fs::File,
+    pub pending: usize,
+}
+
+impl JournalFile {
+    /// Appends an entry.
+    pub fn write(&mut self, entry: &Entry) {
+        self.journal.write(entry);
+        self.pending += 1;
+        if self.pending >= 1 << 14 {
+            self.flush();
+        }
+    }
+
+    /// Brings what there is to the file.
+    pub fn flush(&mut self) {
+        self.pending = 0;
+        if let Err(error) = std::io::Write::write_all(&mut self.file, &self.journal.drain()) {
+            fatal::stop(format_args!("the journal cannot be written: {error}"));
+        }
+    }
+}
+
+/// The machine for the time of one event.
+pub struct Linux<'a> {
+    pub pager: &'a Inner,
+    pub side: &'a mut Side,
+    pub todo: &'a mut Todo,
+}
+
+impl Linux<'_> {
+    fn journal(&mut self, entry: Entry) {
+        if let Some(journal) = &mut self.side.journal {
+            journal.write(&entry);
+        }
+    }
+
+    fn stage(&mut self, stage: Stage) {
+        if matches!(stage, Stage::GetFreeframe | Stage::UpdateMMU) {
+            for i in 0..self.side.unmapped.len() {
+                let (page, was) = self.side.unmapped[i];
+                self.pager.hold_page(page, was);
+            }
+            self.side.unmapped.clear();
+        }
+    }
+
+    fn load(&mut self, load: Load) {
+        self.todo.loads.push(load);
+        let number = self.todo.loads.len() - 1;
+        if self.pager.rings {
+            // SAFETY: this thread has taken the task.
+            let inside = unsafe { self.pager.tasks().get(self.todo.task).inside() };
+            self.pager.ask(inside.ring.as_mut().expect("there are rings"), &mut self.todo.loads[number], number);
+            if self.todo.loads[number].source == Source::Asked && !self.todo.together {
+                self.todo.asked_at = sys::now();
+                inside.ring.as_mut().expect("there are rings").submit();
+            }
+        }
+    }
+
+    /// Waits until the page is at rest and takes it: nothing writes to it unseen after this but what the last bytes show.
+    fn protect(&mut self, page: usize) {
+        loop {
+            let was = self.pager.pages.get(page);
+            match was {
+                Where::Clean | Where::Dirty | Where::Unsure => {
+                    if self.pager.pages.change(page, was, Where::Leaving) {
+                        self.side.protected = Some((page, was));
+                        return;
+                    }
+                }
+                Where::Busy => std::hint::spin_loop(),
+                other => fatal::stop(format_args!("internal error: page {page} is {other:?}, not mapped")),
+            }
+        }
+    }
+
+    fn evict(&mut self, page: usize) {
+        let pages = &self.pager.pages;
+        let write = self.side.written.take() == Some(page);
+        let held = match pages.get(page) {
+            Where::Held => true,
+            Where::Leaving => {
+                // Unmapped in this very stage, it need not go through the holding area.
+                self.side.unmapped.retain(|(unmapped, _)| *unmapped != page);
+                false
+            }
+            // A released page has not been protected.
+            _ => {
+                self.protect(page);
+                false
+            }
+        };
+        let address = if held { self.pager.holding(page) } else { self.pager.address(page) };
+        pages.set(page, Where::Leaving);
+        Stats::add(&self.pager.stats().evictions, 1);
+        Stats::add(&self.pager.stats().dirty_evictions, u64::from(write));
+        self.todo.victims.push(Victim { page, address, held, write });
+    }
+
+    fn map(&mut self, page: usize) {
+        let write = self.todo.fault == Some((page, true));
+        match self.side.moved.take() {
+            Some((moved, from)) if moved == page => {
+                self.pager.pages.set(page, Where::Busy);
+                let content = self.pager.pages.slot(page).is_some();
+                self.todo.copies.push(CopyIn { page, from, write, content });
+            }
+            _ => self.pager.unhold_page(page, write),
+        }
+    }
+}
+
+impl Machine for Linux<'_> {
+    fn issue(&mut self, command: Command) {
+        self.journal(Entry::Command(command));
+        match command {
+            Command::Stage { stage, work } => {
+                Stats::add(&self.pager.stats().walk_sum, work.walk.0);
+                self.stage(stage);
+            }
+            Command::Load { ticket, page, into, .. } => {
+                let (page, into) = (page.index(), self.side.buffers[into.index()]);
+                self.load(Load { ticket, page, into, source: Source::Unknown, good: None });
+            }
+            Command::Move { page, from, .. } => {
+                let spare = self.side.spare.pop().expect("there is a spare buffer for each page being copied");
+                let loaded = std::mem::replace(&mut self.side.buffers[from.index()], spare);
+                self.side.moved = Some((page.index(), loaded));
+            }
+            Command::Protect { page } => self.protect(page.index()),
+            Command::Write { page, from: Some(_), .. } => self.side.written = Some(page.index()),
+            Command::Write { page, from: None, .. } => {
+                self.todo.retries.push((page.index(), self.todo.failing));
+            }
+            Command::Unmap { page } => {
+                let (protected, was) = self.side.protected.take().expect("a page is protected before it is unmapped");
+                debug_assert_eq!(protected, page.index());
+                self.side.unmapped.push((protected, was));
+            }
+            Command::Evict { page, .. } => self.evict(page.index()),
+            Command::Map { page, place: Place::Frame(_), .. } => self.map(page.index()),
+            Command::Map { page, place, .. } => {
+                fatal::stop(format_args!("internal error: page {} is mapped at {place:?}", page.0))
+            }
+            Command::Resume { task } => self.pager.resume(task.index()),
+            Command::Halt { page, .. } => self.pager.lost(page.index()),
+        }
+    }
+
+    fn referenced(&mut self, page: PageId, _: After) -> bool {
+        fatal::stop(format_args!("internal error: the reference bit of page {} is asked for", page.0))
+    }
+
+    fn dirty(&mut self, page: PageId) -> bool {
+        let value = self.side.protected.is_some_and(|(p, was)| p == page.index() && was != Where::Clean);
+        self.journal(Entry::Dirty { page, value });
+        value
+    }
+}

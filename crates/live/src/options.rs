@@ -1,0 +1,110 @@
+//! What a pager is made from. Plain data: the command line fills it in and hands it to the preload library as one line of JSON.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+
+/// The least RAM, in frames: a batch of victims, the pages of some instructions in flight, and some that stay.
+pub const FRAMES_MIN: usize = 64;
+
+/// Who handles a fault.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Faults {
+    /// The thread that faulted, in a SIGBUS handler. Needs no rights; a system call on an absent page fails with EFAULT (`pin` helps).
+    InThread,
+    /// So many threads of their own. Serves system calls too; needs the right to handle faults of the kernel.
+    Handlers(usize),
+}
+
+/// How a thread waits for the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Wait {
+    /// Measured at the start: `Read` for a device about as fast as RAM, else `Brief`.
+    Auto,
+    /// A plain synchronous read: the least work, nothing overlaps.
+    Read,
+    /// Poll the completion queue for about one device time, then sleep.
+    Brief,
+    /// Poll until it is there; costs a core.
+    Poll,
+    /// Sleep at once.
+    Sleep,
+}
+
+/// What a pager is made from.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Options {
+    /// RAM for all managed pages together, in bytes; rounded down to whole pages, at least [`FRAMES_MIN`] of them.
+    pub ram: u64,
+    /// As on the command line (`fifo`, `pa-clock:budget=13`); `None`: chosen for the device at the start. A `pa-clock` without
+    /// budget and a `fifo-sc` or `pa-fifo-sc` without `valid` are filled in from what the calibration measures.
+    pub policy: Option<String>,
+    /// Name of the fault handler.
+    pub handler: String,
+    /// Managed address space in bytes. Costs nothing until it is used, then about 30 bytes a page.
+    pub max_memory: u64,
+    /// Where the managed address space lies; `None`: wherever the kernel likes.
+    pub base: Option<u64>,
+    /// Folder for the swap file, which is unlinked when it is opened; or a block device, whose content is lost.
+    pub backing: PathBuf,
+    /// The most bytes the swap file may take; `None`: as many as the folder has.
+    pub backing_max: Option<u64>,
+    /// How to wait for the device.
+    pub wait: Wait,
+    /// Who handles a fault.
+    pub faults: Faults,
+    /// Keep pages encrypted and authenticated on the backing, with a key that lives only in memory.
+    pub encrypt: bool,
+    /// Where the journal goes.
+    pub journal: Option<PathBuf>,
+    /// The most pages read ahead of a sequential stream; 0: none.
+    pub read_ahead: u32,
+    /// Victims that leave together; `None`: 32, or fewer where RAM is small.
+    pub evict_batch: Option<u32>,
+    /// A file descriptor (a memfd of at least `Stats::BYTES`) for the statistics; `None`: the pager makes its own.
+    pub stats_fd: Option<i32>,
+    /// Faults of the device to act out, for tests: see [`crate::Inject`].
+    pub inject: Option<crate::Inject>,
+}
+
+impl Options {
+    /// The defaults, for so many bytes of RAM.
+    pub fn new(ram: u64) -> Options {
+        Options {
+            ram,
+            policy: None,
+            handler: "parallel".to_string(),
+            max_memory: 64 << 30,
+            base: None,
+            backing: std::env::temp_dir(),
+            backing_max: None,
+            wait: Wait::Auto,
+            faults: Faults::InThread,
+            encrypt: false,
+            journal: None,
+            read_ahead: 0,
+            evict_batch: None,
+            stats_fd: None,
+            inject: None,
+        }
+    }
+
+    /// As one line of text, for an environment variable.
+    pub fn encode(&self) -> String {
+        serde_json::to_string(self).expect("plain data has a JSON form")
+    }
+
+    /// From the text of [`Options::encode`].
+    ///
+    /// # Errors
+    /// Text that is not of that form.
+    pub fn decode(text: &str) -> Result<Options, crate::LiveError> {
+        serde_json::from_str(text)
+            .map_err(|e| crate::LiveError::Setting { field: "options", reason: format!("cannot be read: {e}") })
+    }
+}

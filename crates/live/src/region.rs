@@ -1,0 +1,287 @@
+//! Regions: managed memory with an owner.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use crate::device::Device;
+use crate::memory::Signals;
+use crate::pager::{Inner, Pager, FILES};
+use crate::pages::Where;
+use crate::stats::Stats;
+use crate::sys;
+use crate::{LiveError, Snapshot, PAGE};
+
+/// Advice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Advice {
+    /// Load it soon.
+    WillNeed,
+    /// It is not needed: it reads as zeros from now on (anonymous), or as the file has it (a file's pages that were not flushed are
+    /// lost).
+    DontNeed,
+}
+
+/// A file that pages belong to.
+#[derive(Debug)]
+pub(crate) struct FileRegion {
+    pub(crate) device: Device,
+    pub(crate) first: usize,
+}
+
+/// Managed memory, aligned to a page. Unmapped when dropped; a file's dirty pages are written before.
+///
+/// Faults are handled in the thread that touches the memory, wherever that is. A *system call* that is given an absent page fails with
+/// EFAULT instead, since no signal can be handled inside of it: `pin` the range first.
+#[derive(Debug)]
+pub struct Region {
+    pager: Pager,
+    first: usize,
+    pages: usize,
+    len: usize,
+    file: Option<usize>,
+}
+
+/// Pages that stay in RAM while it lives: for system calls, and for what must not wait.
+#[derive(Debug)]
+pub struct Pin<'a> {
+    region: &'a Region,
+    range: Range<usize>,
+}
+
+impl Pager {
+    /// A region of private memory, zero at first, backed by the swap file.
+    ///
+    /// # Errors
+    /// A length of 0, or more than `max_memory` leaves.
+    pub fn anonymous(&self, len: usize) -> Result<Region, LiveError> {
+        self.region(len, None)
+    }
+
+    /// A region that is a file, as a shared file mapping would be: what is written to it comes to the file when its page leaves RAM, at
+    /// `flush`, and when the region is dropped. Its length is the file's.
+    ///
+    /// # Errors
+    /// A file that cannot be opened for reading and writing, is empty or not regular; too many files; no address space.
+    pub fn file(&self, path: &Path) -> Result<Region, LiveError> {
+        let device = Device::region(path, self.inner.options.inject)?;
+        let len = device.len.unwrap_or(0) as usize;
+        let file = self.inner.files.iter().position(|f| f.load(Ordering::Acquire).is_null());
+        let file = file.ok_or_else(|| LiveError::Backing {
+            path: path.to_path_buf(),
+            reason: format!("a pager can have {FILES} files at a time; drop a region first"),
+        })?;
+        let first = self.inner.space.take(len.div_ceil(PAGE), PAGE)?;
+        let region = Box::into_raw(Box::new(FileRegion { device, first }));
+        self.inner.files[file].store(region, Ordering::Release);
+        self.inner.open_pages(first..first + len.div_ceil(PAGE), Some(file));
+        Ok(Region { pager: self.clone(), first, pages: len.div_ceil(PAGE), len, file: Some(file) })
+    }
+
+    fn region(&self, len: usize, file: Option<usize>) -> Result<Region, LiveError> {
+        if len == 0 {
+            return Err(LiveError::Setting {
+                field: "len",
+                reason: "a region of 0 bytes; give at least 1".to_string(),
+            });
+        }
+        let pages = len.div_ceil(PAGE);
+        let first = self.inner.space.take(pages, PAGE)?;
+        self.inner.open_pages(first..first + pages, file);
+        Ok(Region { pager: self.clone(), first, pages, len, file })
+    }
+}
+
+impl Region {
+    /// Its first byte.
+    pub fn as_ptr(&self) -> *mut u8 {
+        self.pager.inner.address(self.first) as *mut u8
+    }
+
+    /// Its bytes.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Never: a region has at least a byte.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// As a slice.
+    pub fn as_slice(&self) -> &[u8] {
+        // SAFETY: the range is this region's while it lives; absent pages are brought in by the fault handler.
+        unsafe { std::slice::from_raw_parts(self.as_ptr(), self.len) }
+    }
+
+    /// As a slice.
+    pub fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: as above, and the region is borrowed once.
+        unsafe { std::slice::from_raw_parts_mut(self.as_ptr(), self.len) }
+    }
+
+    /// Its pager.
+    pub fn pager(&self) -> &Pager {
+        &self.pager
+    }
+
+    /// Statistics of its pager.
+    pub fn stats(&self) -> Snapshot {
+        self.pager.stats()
+    }
+
+    /// Loads the range and keeps it in RAM while the result lives.
+    ///
+    /// # Errors
+    /// A range that is not the region's; more pages than may be pinned.
+    pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
+        let pages = self.pages_of(&range)?;
+        self.pager.inner.pin_pages(pages)?;
+        Ok(Pin { region: self, range })
+    }
+
+    /// Loads the range, many pages at a time, and waits for it. Of a range larger than RAM the end is there.
+    ///
+    /// # Errors
+    /// A range that is not the region's.
+    pub fn prefault(&self, range: Range<usize>) -> Result<(), LiveError> {
+        let pages = self.pages_of(&range)?;
+        self.pager.inner.load_pages(pages);
+        Ok(())
+    }
+
+    /// Loads scattered ranges with as few submissions as possible: a list of 32 pages costs the device a fraction of 32 faults.
+    ///
+    /// # Errors
+    /// A range that is not the region's.
+    pub fn will_need(&self, ranges: &[Range<usize>]) -> Result<(), LiveError> {
+        let pages: Result<Vec<Range<usize>>, LiveError> = ranges.iter().map(|range| self.pages_of(range)).collect();
+        self.pager.inner.load_pages(pages?.into_iter().flatten());
+        Ok(())
+    }
+
+    /// Advice.
+    ///
+    /// # Errors
+    /// A range that is not the region's.
+    pub fn advise(&self, range: Range<usize>, advice: Advice) -> Result<(), LiveError> {
+        match advice {
+            Advice::WillNeed => self.prefault(range),
+            Advice::DontNeed => {
+                let pages = self.pages_of(&range)?;
+                self.pager.inner.discard_pages(pages);
+                Ok(())
+            }
+        }
+    }
+
+    /// Brings every page of a file region that was written to before the call to the file, durably. What was flushed survives a crash of
+    /// the program or the machine. Of anonymous memory there is nothing to flush.
+    ///
+    /// # Errors
+    /// The file cannot be written; what could not be stays dirty.
+    pub fn flush(&self) -> Result<(), LiveError> {
+        match self.file {
+            Some(file) => self.pager.inner.flush_file(file, self.first..self.first + self.pages),
+            None => Ok(()),
+        }
+    }
+
+    fn pages_of(&self, range: &Range<usize>) -> Result<Range<usize>, LiveError> {
+        if range.start > range.end || range.end > self.len {
+            return Err(LiveError::Range { start: range.start, end: range.end, len: self.len });
+        }
+        Ok(self.first + range.start / PAGE..self.first + range.end.div_ceil(PAGE))
+    }
+}
+
+impl Drop for Pin<'_> {
+    fn drop(&mut self) {
+        if let Ok(pages) = self.region.pages_of(&self.range) {
+            self.region.pager.inner.unpin_pages(pages);
+        }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        if let Err(error) = self.flush() {
+            crate::fatal::warn(format_args!("a region is dropped with pages that could not be written: {error}"));
+        }
+        let inner = &self.pager.inner;
+        inner.close_pages(self.first..self.first + self.pages);
+        if let Some(file) = self.file {
+            let region = inner.files[file].swap(std::ptr::null_mut(), Ordering::AcqRel);
+            // SAFETY: made by `Box::into_raw`, and its pages are nobody's now.
+            drop(unsafe { Box::from_raw(region) });
+        }
+    }
+}
+
+impl Inner {
+    fn flush_file(&self, file: usize, pages: Range<usize>) -> Result<(), LiveError> {
+        let _signals = Signals::block();
+        let device = &self.file(file).device;
+        let buffer = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("memory to write from", e))?;
+        let mut good = true;
+        for page in pages {
+            good &= self.clean_page(page, buffer);
+        }
+        // SAFETY: nobody else knows it.
+        unsafe { sys::unmap_memory(buffer, PAGE) };
+        let refuse = |reason: String| LiveError::Backing { path: device.path().to_path_buf(), reason };
+        if !good {
+            return Err(refuse("pages could not be written; they are still in memory, flush again".to_string()));
+        }
+        device.sync().map_err(|error| refuse(format!("cannot be made durable: {}", error.io())))
+    }
+
+    /// Writes a page that is in RAM, if it was written to. It stays in RAM; the engine need not know.
+    fn clean_page(&self, page: usize, buffer: usize) -> bool {
+        let mut looks = 0;
+        loop {
+            let was = self.pages.get(page);
+            match was {
+                Where::Busy | Where::Leaving => crate::pager::wait(&mut looks),
+                Where::Dirty | Where::Unsure => {
+                    if self.pages.change(page, was, Where::Busy) {
+                        return self.write_in_place(page, buffer);
+                    }
+                }
+                Where::Held => {
+                    // Nobody can write to it; under the lock nobody moves it either.
+                    let decider = self.decider.lock();
+                    if self.pages.get(page) == Where::Held {
+                        // SAFETY: the page lies in the holding area, and the buffer is ours.
+                        unsafe { copy_page(self.holding(page), buffer) };
+                        let good = self.write_file_page(page, buffer);
+                        drop(decider);
+                        return good;
+                    }
+                }
+                Where::Clean | Where::Out | Where::Nowhere => return true,
+            }
+        }
+    }
+
+    fn write_in_place(&self, page: usize, buffer: usize) -> bool {
+        let address = self.address(page);
+        self.must(self.uffd.get().protect(address..address + PAGE, true), "protect a page", page);
+        // SAFETY: the page is in RAM and cannot leave while it is busy, and nobody can write to it.
+        unsafe { copy_page(address, buffer) };
+        let good = self.write_file_page(page, buffer);
+        if !good {
+            self.must(self.uffd.get().protect(address..address + PAGE, false), "allow writes to a page", page);
+        }
+        self.pages.set(page, if good { Where::Clean } else { Where::Dirty });
+        Stats::add(&self.stats().flushes, 1);
+        good
+    }
+}
+
+/// # Safety
+/// Both must be good for a page.
+unsafe fn copy_page(from: usize, to: usize) {
+    // SAFETY: the caller answers for it.
+    unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, PAGE) };
+}

@@ -1,0 +1,89 @@
+//! Pages encrypted and authenticated on the backing: ChaCha20-Poly1305 with a key that lives only in memory.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use chacha20poly1305::{AeadInPlace, ChaCha20Poly1305, KeyInit};
+
+use crate::{LiveError, PAGE};
+
+/// Seals and opens the pages of one swap file. A nonce is never used twice: it counts, and each file has a key of its own.
+pub struct Sealer {
+    cipher: ChaCha20Poly1305,
+    nonce: AtomicU64,
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Sealer")
+    }
+}
+
+impl Sealer {
+    /// With a fresh key.
+    pub fn new() -> Result<Sealer, LiveError> {
+        let mut key = [0u8; 32];
+        getrandom::fill(&mut key).map_err(|e| LiveError::os("a random key", std::io::Error::other(e)))?;
+        let cipher = ChaCha20Poly1305::new((&key).into());
+        key.fill(0);
+        Ok(Sealer { cipher, nonce: AtomicU64::new(0) })
+    }
+
+    /// Encrypts the page at `from` into `to`; returns count and tag.
+    ///
+    /// # Safety
+    /// Both must be good for a page, and not overlap.
+    pub unsafe fn seal(&self, from: usize, to: usize, page: usize) -> (u64, u128) {
+        let count = self.nonce.fetch_add(1, Ordering::Relaxed);
+        // SAFETY: the caller answers for both.
+        let bytes = unsafe {
+            std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, PAGE);
+            std::slice::from_raw_parts_mut(to as *mut u8, PAGE)
+        };
+        let nonce = nonce(count);
+        let tag = self
+            .cipher
+            .encrypt_in_place_detached((&nonce).into(), &(page as u64).to_le_bytes(), bytes)
+            .expect("a page is not too long");
+        (count, u128::from_le_bytes(tag.into()))
+    }
+
+    /// Decrypts the page at `address`; false if it is not what was sealed for this page.
+    ///
+    /// # Safety
+    /// `address` must be good for a page that nobody else has.
+    pub unsafe fn open(&self, address: usize, page: usize, count: u64, tag: u128) -> bool {
+        // SAFETY: the caller answers for it.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(address as *mut u8, PAGE) };
+        let nonce = nonce(count);
+        let aad = (page as u64).to_le_bytes();
+        self.cipher.decrypt_in_place_detached((&nonce).into(), &aad, bytes, (&tag.to_le_bytes()).into()).is_ok()
+    }
+}
+
+fn nonce(count: u64) -> [u8; 12] {
+    let mut nonce = [0; 12];
+    nonce[..8].copy_from_slice(&count.to_le_bytes());
+    nonce
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_sealed_opens_only_for_its_page_and_only_unchanged() {
+        let sealer = Sealer::new().unwrap();
+        let (plain, mut sealed) = ([7u8; PAGE], [0u8; PAGE]);
+        // SAFETY: both are pages.
+        let (count, tag) = unsafe { sealer.seal(plain.as_ptr() as usize, sealed.as_mut_ptr() as usize, 3) };
+        assert_ne!(sealed, plain);
+        let open = |mut bytes: [u8; PAGE], page| {
+            // SAFETY: a page.
+            let good = unsafe { sealer.open(bytes.as_mut_ptr() as usize, page, count, tag) };
+            good && bytes == plain
+        };
+        assert!(open(sealed, 3) && !open(sealed, 4));
+        sealed[100] ^= 1;
+        assert!(!open(sealed, 3));
+    }
+}

@@ -1,0 +1,216 @@
+//! How a pager comes into being, and its end.
+
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::{Caps, Config, Engine};
+use coldframe_trace::journal::{Head, Journal};
+
+use crate::calibrate;
+use crate::device::Device;
+use crate::lock::Lock;
+use crate::log::Log;
+use crate::machine::{JournalFile, Side};
+use crate::pager::{Decider, Inner, Own, FILES};
+use crate::pages::Pages;
+use crate::seal::Sealer;
+use crate::space::Space;
+use crate::stats::Stats;
+use crate::sys::{self, Notify, Uffd};
+use crate::task::{Tasks, LOADS, TASKS};
+use crate::{Faults, LiveError, Options, Pager, Wait, FRAMES_MIN, PAGE};
+
+/// Victims that leave together: more saves nothing, and 8 cost tails (live notes, section 10).
+const BATCH: usize = 32;
+
+impl Pager {
+    /// Starts a pager. With `Faults::Handlers` it lives as long as the process.
+    ///
+    /// # Errors
+    /// What this machine does not allow, settings that cannot be, a backing that cannot be used.
+    pub fn start(options: Options) -> Result<Pager, LiveError> {
+        let inner = Arc::new(build(options)?);
+        match inner.options.faults {
+            Faults::InThread => crate::signal::register(&inner)?,
+            Faults::Handlers(count) => {
+                std::mem::forget(inner.clone());
+                crate::handlers::start(&inner, count);
+            }
+        }
+        Ok(Pager { inner })
+    }
+}
+
+fn build(mut options: Options) -> Result<Inner, LiveError> {
+    let frames = frames(&options)?;
+    let pages = pages(&options)?;
+    let notify = if options.faults == Faults::InThread { Notify::Signal } else { Notify::Message };
+    let uffd = Uffd::open(notify).map_err(missing)?;
+    let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
+    uffd.register(space.all()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
+    let device = Device::swap(&options.backing, None)?;
+    let measured = calibrate::measure(&device, &uffd, &space)?;
+    drop(device);
+    options.policy = Some(measured.policy(&options));
+    options.wait = measured.wait(options.wait);
+    let rings = options.wait != Wait::Read;
+    let batch = options.evict_batch.map_or(BATCH.min(frames / 8), |n| n as usize);
+    if batch == 0 || batch > BATCH.min(frames / 2) {
+        let reason = format!("`{batch}` is not from 1 to {}", BATCH.min(frames / 2));
+        return Err(LiveError::Setting { field: "evict_batch", reason });
+    }
+    options.evict_batch = Some(batch as u32);
+    let buffers = (TASKS + LOADS / 2).min(frames / 4);
+    let (engine, head) = engine(&options, frames, pages, batch, buffers)?;
+    let (stats, stats_fd) = statistics(options.stats_fd)?;
+    stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
+    stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
+    Stats::add(&stats.processes, 1);
+    Stats::add(&stats.frames, frames as u64);
+    let journal = journal(&options, &head)?;
+    let side = side(buffers, journal)?;
+    let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
+    let device = Device::swap(&options.backing, options.inject)?;
+    Ok(Inner {
+        pages: Pages::new(pages)?,
+        rings,
+        wait: options.wait,
+        poll_ns: measured.read_ns + measured.read_ns / 2,
+        uffd: Own::new(uffd),
+        pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
+        tasks: Own::new(Tasks::new(rings)?),
+        log: Own::new(Log::new(device, pages, options.backing_max, sealer)?),
+        decider: Lock::new(Decider { engine, side }),
+        active: AtomicUsize::new(0),
+        gate: AtomicBool::new(false),
+        epoch: AtomicU32::new(0),
+        resident: AtomicUsize::new(0),
+        stats,
+        stats_fd,
+        files: [const { AtomicPtr::new(std::ptr::null_mut()) }; FILES],
+        write_share: AtomicU32::new(0),
+        last_error: AtomicI32::new(0),
+        fork_mask: AtomicUsize::new(0),
+        fork_pipe: Lock::new(None),
+        space,
+        options,
+    })
+}
+
+fn frames(options: &Options) -> Result<usize, LiveError> {
+    let frames = options.ram as usize / PAGE;
+    if frames < FRAMES_MIN {
+        let least = FRAMES_MIN * PAGE / 1024;
+        let reason = format!("{} bytes are too few; give at least {least}KiB ({FRAMES_MIN} pages)", options.ram);
+        return Err(LiveError::Setting { field: "ram", reason });
+    }
+    Ok(frames)
+}
+
+fn pages(options: &Options) -> Result<usize, LiveError> {
+    let pages = (options.max_memory.max(options.ram) as usize).div_ceil(PAGE);
+    if pages >= 1 << 29 {
+        let reason = format!("{} bytes are too many; give less than 2 TiB", options.max_memory);
+        return Err(LiveError::Setting { field: "max_memory", reason });
+    }
+    Ok(pages)
+}
+
+fn engine(
+    options: &Options,
+    frames: usize,
+    pages: usize,
+    evict_batch: usize,
+    buffers: usize,
+) -> Result<(Engine, Head), LiveError> {
+    let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
+    let text = options.policy.as_deref().unwrap_or_default();
+    let choice = PolicyChoice::parse(text).map_err(|e| bad("policy", e.to_string()))?;
+    let policy = choice.build(frames, pages).map_err(|e| bad("policy", e.to_string()))?;
+    let handler = handler::find(&options.handler).ok_or_else(|| {
+        let names: Vec<_> = handler::ALL.iter().map(|h| h.name).collect();
+        bad("handler", format!("there is no handler `{}`; there are {}", options.handler, names.join(", ")))
+    })?;
+    // Reference bits are emulated by unmapping; dirty bits by write-protection, which is the machine's business.
+    let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32 };
+    let config = Config { frames, pages, tasks: TASKS, evict_batch, caps };
+    let head = Head { policy: choice.to_string(), handler: handler.name.to_string(), config };
+    let engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
+    Ok((engine, head))
+}
+
+fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveError> {
+    let Some(path) = &options.journal else { return Ok(None) };
+    let file =
+        std::fs::File::create(path).map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
+    Ok(Some(JournalFile { journal: Journal::new(head), file, pending: 0 }))
+}
+
+fn side(buffers: usize, journal: Option<JournalFile>) -> Result<Side, LiveError> {
+    let spare = 2 * TASKS + LOADS;
+    let memory = sys::map_memory((buffers + spare) * PAGE, None).map_err(|e| LiveError::os("memory for buffers", e))?;
+    let at = |i: usize| memory + i * PAGE;
+    let mut room = Vec::with_capacity(spare + buffers);
+    room.extend((buffers..buffers + spare).map(at));
+    Ok(Side {
+        buffers: (0..buffers).map(at).collect(),
+        spare: room,
+        protected: None,
+        unmapped: Vec::with_capacity(1 << 16),
+        moved: None,
+        written: None,
+        journal,
+    })
+}
+
+fn statistics(fd: Option<i32>) -> Result<(&'static Stats, Option<OwnedFd>), LiveError> {
+    let own = match fd {
+        Some(_) => None,
+        None => Some(memfd()?),
+    };
+    let raw = fd.unwrap_or_else(|| own.as_ref().map_or(-1, std::os::fd::AsRawFd::as_raw_fd));
+    let address = sys::map_file(raw, Stats::BYTES).map_err(|e| LiveError::os("map the statistics", e))?;
+    // SAFETY: the mapping has room for the counters, all bytes zero is a value of them, and it is never unmapped.
+    let stats = unsafe { &*(address as *const Stats) };
+    stats.magic.store(Stats::MAGIC, Ordering::Release);
+    Ok((stats, own))
+}
+
+fn memfd() -> Result<OwnedFd, LiveError> {
+    let name = std::ffi::CString::new(Stats::NAME).expect("a name without zero bytes");
+    let a = [name.as_ptr() as usize, libc::MFD_CLOEXEC as usize, 0, 0, 0, 0];
+    // SAFETY: the name is a C string; the descriptor is new and ours.
+    let fd = unsafe { sys::call(libc::SYS_memfd_create, a).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) };
+    let fd = sys::move_high(fd.map_err(|e| LiveError::os("memory for statistics", e))?);
+    let a = [std::os::fd::AsRawFd::as_raw_fd(&fd) as usize, Stats::BYTES, 0, 0, 0, 0];
+    // SAFETY: no pointers.
+    unsafe { sys::call(libc::SYS_ftruncate, a) }.map_err(|e| LiveError::os("memory for statistics", e))?;
+    Ok(fd)
+}
+
+fn missing(error: sys::Errno) -> LiveError {
+    let remedy = match error.0 {
+        libc::EPERM => {
+            "allow it with `sysctl vm.unprivileged_userfaultfd=1`, give access to /dev/userfaultfd, or run as root; in a container \
+             allow the system call in the seccomp profile"
+        }
+        libc::ENOSYS => "the kernel needs CONFIG_USERFAULTFD",
+        _ => "the kernel needs to be 5.7 or newer",
+    };
+    LiveError::Missing { feature: "userfaultfd", reason: error.io().to_string(), remedy }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        crate::signal::unregister(self);
+        if let Some(journal) = &mut self.decider.lock().side.journal {
+            journal.flush();
+        }
+        Stats::sub(&self.stats.processes, 1);
+        Stats::sub(&self.stats.frames, self.frames() as u64);
+        Stats::sub(&self.stats.resident, self.resident.load(Ordering::Relaxed) as u64);
+    }
+}

@@ -1,0 +1,248 @@
+//! The statistics: a page of atomic counters in a memfd, so that another process (`coldframe run`, `coldframe top`) can read them
+//! while the program runs and after it has ended. A program's children add to the same counters.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use serde::Serialize;
+
+/// Buckets of a histogram: 8 for each power of two of nanoseconds, up to about 16 s.
+const BUCKETS: usize = 256;
+
+/// A histogram of times in nanoseconds. A value is known to within 12.5 %.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Histogram {
+    buckets: [AtomicU64; BUCKETS],
+    sum: AtomicU64,
+    max: AtomicU64,
+}
+
+/// A time below 8 ns has a bucket of its own; above, the three bits after the leading one choose among 8.
+fn bucket(ns: u64) -> usize {
+    if ns < 8 {
+        return ns as usize;
+    }
+    let power = 63 - ns.leading_zeros() as usize;
+    let fine = (ns >> (power - 3)) as usize & 7;
+    ((power - 2) * 8 + fine).min(BUCKETS - 1)
+}
+
+/// The middle of a bucket, in nanoseconds.
+fn middle(bucket: usize) -> u64 {
+    if bucket < 8 {
+        return bucket as u64;
+    }
+    let (power, fine) = (bucket / 8 + 2, bucket as u64 % 8);
+    ((8 + fine) << (power - 3)) + (1 << (power - 3)) / 2
+}
+
+impl Histogram {
+    /// Counts one time.
+    pub fn record(&self, ns: u64) {
+        self.buckets[bucket(ns)].fetch_add(1, Relaxed);
+        self.sum.fetch_add(ns, Relaxed);
+        self.max.fetch_max(ns, Relaxed);
+    }
+
+    /// What it holds now.
+    pub fn summary(&self) -> Times {
+        let buckets: Vec<u64> = self.buckets.iter().map(|b| b.load(Relaxed)).collect();
+        let count: u64 = buckets.iter().sum();
+        let quantile = |q: f64| {
+            let rank = ((count as f64 * q).ceil() as u64).max(1);
+            let mut seen = 0;
+            let found = buckets.iter().position(|n| {
+                seen += n;
+                seen >= rank
+            });
+            found.map_or(0, middle)
+        };
+        Times {
+            count,
+            mean_ns: self.sum.load(Relaxed).checked_div(count).unwrap_or(0),
+            p50_ns: quantile(0.5),
+            p99_ns: quantile(0.99),
+            p999_ns: quantile(0.999),
+            max_ns: self.max.load(Relaxed),
+        }
+    }
+}
+
+/// A histogram in short. All zero where nothing was counted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Times {
+    /// How many.
+    pub count: u64,
+    /// Mean.
+    pub mean_ns: u64,
+    /// Median, to within 12.5 %.
+    pub p50_ns: u64,
+    /// 99th percentile.
+    pub p99_ns: u64,
+    /// 99.9th percentile.
+    pub p999_ns: u64,
+    /// The longest, exactly.
+    pub max_ns: u64,
+}
+
+macro_rules! statistics {
+    (counters { $($(#[$cdoc:meta])* $counter:ident,)* } histograms { $($(#[$hdoc:meta])* $histogram:ident,)* }) => {
+        /// The counters. Sums over all processes of a run.
+        #[repr(C)]
+        #[derive(Debug)]
+        pub struct Stats {
+            /// [`Stats::MAGIC`] when the page is in use.
+            pub magic: AtomicU64,
+            $($(#[$cdoc])* pub $counter: AtomicU64,)*
+            $($(#[$hdoc])* pub $histogram: Histogram,)*
+        }
+
+        /// The statistics at one moment.
+        #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+        pub struct Snapshot {
+            $($(#[$cdoc])* pub $counter: u64,)*
+            $($(#[$hdoc])* pub $histogram: Times,)*
+        }
+
+        impl Stats {
+            /// Their values now.
+            pub fn snapshot(&self) -> Snapshot {
+                Snapshot {
+                    $($counter: self.$counter.load(Relaxed),)*
+                    $($histogram: self.$histogram.summary(),)*
+                }
+            }
+        }
+
+        impl Snapshot {
+            /// Each counter with its name, in order.
+            pub fn counters(&self) -> Vec<(&'static str, u64)> {
+                vec![$((stringify!($counter), self.$counter),)*]
+            }
+
+            /// Each histogram with its name, in order.
+            pub fn histograms(&self) -> Vec<(&'static str, Times)> {
+                vec![$((stringify!($histogram), self.$histogram),)*]
+            }
+        }
+    };
+}
+
+statistics! {
+    counters {
+        /// Processes that page now.
+        processes,
+        /// Frames of RAM of all processes that page now.
+        frames,
+        /// Pages in RAM now, those on the invalid list included.
+        resident,
+        /// The most that `resident` has been in one process.
+        resident_max,
+        /// Pages of managed address space in use now.
+        managed,
+        /// Pages pinned now.
+        pinned,
+        /// Faults on pages that had to be brought into RAM; cold ones included.
+        true_faults,
+        /// True faults on pages without content: filled with zeros, no device.
+        cold_faults,
+        /// Faults on pages in RAM that were not mapped.
+        false_faults,
+        /// First writes to pages mapped read-only.
+        write_faults,
+        /// Faults that another thread had resolved meanwhile.
+        stale_faults,
+        /// Pages that left RAM.
+        evictions,
+        /// Of those, pages that had been written to, or may have been.
+        dirty_evictions,
+        /// Of those, pages whose bytes turned out to be the old ones: not written.
+        writes_saved,
+        /// Pages written to the swap file or to a region's file.
+        pages_written,
+        /// Writes to the device; one log write carries up to 32 pages.
+        device_writes,
+        /// Bytes of them.
+        device_bytes_written,
+        /// Reads from the device.
+        device_reads,
+        /// Bytes of them.
+        device_bytes_read,
+        /// Loads served from the log's buffer in RAM.
+        log_hits,
+        /// Pages loaded before anybody stood still for them.
+        prefetches,
+        /// Prefetches that nobody had the means for.
+        prefetches_dropped,
+        /// Calls that took pages out of the page table, each one flush of the TLB.
+        flushes,
+        /// Frames examined in all searches.
+        walk_sum,
+        /// Transfers that the device refused.
+        failures,
+        /// Tasks stopped because their page was lost.
+        halts,
+        /// Forks.
+        forks,
+        /// Nanoseconds of victim search and eviction in faults that waited for the device.
+        evict_ns,
+        /// Of those, nanoseconds after the page had arrived: not hidden behind the device.
+        evict_exposed_ns,
+        /// Nanoseconds of stage PreProcess: from the handler's first instruction to the engine's first command.
+        pre_process_ns,
+        /// Stage GetFreeframe.
+        get_freeframe_ns,
+        /// Stage LoadStopover.
+        load_stopover_ns,
+        /// Stage TransHostMem and UpdateMMU: one system call copies the page and maps it.
+        trans_host_mem_ns,
+        /// Stage PostProcess.
+        post_process_ns,
+        /// Measured at the start: a read of one page from the device, median.
+        device_read_ns,
+        /// Measured at the start: one step of a walk that clears an emulated reference bit.
+        walk_step_ns,
+    }
+    histograms {
+        /// True faults that waited for the device, from the handler's first instruction to its last.
+        device_fault,
+        /// True faults without device: zero-filled pages and pages in the log's buffer.
+        memory_fault,
+        /// False faults.
+        false_fault,
+        /// Write faults.
+        write_fault,
+        /// The wait for the device alone, from submission.
+        device_wait,
+    }
+}
+
+impl Stats {
+    /// What stands in `magic`.
+    pub const MAGIC: u64 = 0x636f_6c64_6672_6d31;
+    /// Bytes of the page.
+    pub const BYTES: usize = std::mem::size_of::<Stats>().next_multiple_of(4096);
+    /// The name of its memfd, by which `coldframe top` finds it.
+    pub const NAME: &'static str = "coldframe-stats";
+
+    pub(crate) fn add(counter: &AtomicU64, n: u64) {
+        counter.fetch_add(n, Relaxed);
+    }
+
+    pub(crate) fn sub(counter: &AtomicU64, n: u64) {
+        counter.fetch_sub(n, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_comes_back_to_within_an_eighth() {
+        for ns in [1, 7, 8, 9, 100, 1_000, 12_345, 1_000_000, 9_999_999_999u64] {
+            let back = middle(bucket(ns));
+            assert!(back.abs_diff(ns) * 8 <= ns.max(8), "{ns} came back as {back}");
+        }
+    }
+}

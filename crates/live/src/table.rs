@@ -1,0 +1,77 @@
+//! Tables with an entry for each page of the managed address space. They cost no RAM until a page is used, and lie outside every
+//! allocator, so that a fault handler may use them.
+
+use std::marker::PhantomData;
+use std::ops::Index;
+
+use crate::sys;
+use crate::LiveError;
+
+/// A table of `T`, all bytes zero at first.
+#[derive(Debug)]
+pub struct Table<T: Zeroed> {
+    start: *mut T,
+    len: usize,
+    entries: PhantomData<T>,
+}
+
+/// Types for which all bytes zero is a value.
+///
+/// # Safety
+/// All bytes zero must be a value of the type, and it must need no drop.
+pub unsafe trait Zeroed {}
+
+// SAFETY: zero is a value of each.
+unsafe impl Zeroed for std::sync::atomic::AtomicU8 {}
+// SAFETY: as above.
+unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
+// SAFETY: as above.
+unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
+// SAFETY: as above.
+unsafe impl Zeroed for u8 {}
+// SAFETY: as above.
+unsafe impl Zeroed for u32 {}
+// SAFETY: as above.
+unsafe impl<T: Zeroed> Zeroed for std::cell::UnsafeCell<T> {}
+// SAFETY: as above.
+unsafe impl Zeroed for u128 {}
+
+// SAFETY: a table is a slice that lies elsewhere.
+unsafe impl<T: Zeroed + Send> Send for Table<T> {}
+// SAFETY: as above.
+unsafe impl<T: Zeroed + Sync> Sync for Table<T> {}
+
+impl<T: Zeroed> Table<T> {
+    /// A table of so many entries.
+    pub fn new(len: usize) -> Result<Table<T>, LiveError> {
+        let bytes = (len * std::mem::size_of::<T>()).max(1);
+        let start = sys::map_memory(bytes, None).map_err(|e| LiveError::os("address space for a table", e))?;
+        Ok(Table { start: start as *mut T, len, entries: PhantomData })
+    }
+
+    /// As a slice.
+    pub fn as_slice(&self) -> &[T] {
+        // SAFETY: the mapping has room for `len` entries, and zero is a value.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+
+    /// As a slice.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        // SAFETY: as above, and the table is borrowed once.
+        unsafe { std::slice::from_raw_parts_mut(self.start, self.len) }
+    }
+}
+
+impl<T: Zeroed> Index<usize> for Table<T> {
+    type Output = T;
+    fn index(&self, i: usize) -> &T {
+        &self.as_slice()[i]
+    }
+}
+
+impl<T: Zeroed> Drop for Table<T> {
+    fn drop(&mut self) {
+        // SAFETY: nobody can refer to it any more.
+        unsafe { sys::unmap_memory(self.start as usize, self.len * std::mem::size_of::<T>()) };
+    }
+}

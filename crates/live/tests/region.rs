@@ -1,0 +1,170 @@
+//! Regions as a program sees them: what was written is what is read, in the RAM that was given.
+
+use coldframe_live::{Advice, Faults, Options, Pager, Region, Wait, PAGE};
+
+const RAM: u64 = 2 << 20;
+
+fn pager(change: impl FnOnce(&mut Options)) -> Pager {
+    let mut options = Options { max_memory: 1 << 30, ..Options::new(RAM) };
+    change(&mut options);
+    Pager::start(options).unwrap()
+}
+
+/// A word in each page of a region, different for each page and round.
+fn stamp(region: &mut Region, page: usize, round: u64) {
+    let word = (page as u64) << 20 | round;
+    region.as_mut_slice()[page * PAGE..][..8].copy_from_slice(&word.to_le_bytes());
+}
+
+fn read(region: &Region, page: usize) -> u64 {
+    u64::from_le_bytes(region.as_slice()[page * PAGE..][..8].try_into().unwrap())
+}
+
+/// Writes and reads a region of eight times RAM at random.
+fn exercise(pager: &Pager, rounds: u64) {
+    let pages = 8 * RAM as usize / PAGE;
+    let mut region = pager.anonymous(pages * PAGE).unwrap();
+    let mut shadow = vec![0u64; pages];
+    let mut random = fastrand::Rng::with_seed(7);
+    for round in 1..=rounds {
+        for _ in 0..pages {
+            let page = random.usize(..pages);
+            assert_eq!(read(&region, page), shadow[page], "page {page} in round {round}");
+            if random.bool() {
+                stamp(&mut region, page, round);
+                shadow[page] = (page as u64) << 20 | round;
+            }
+        }
+    }
+    (0..pages).for_each(|page| assert_eq!(read(&region, page), shadow[page]));
+    pager.check();
+}
+
+#[test]
+fn what_is_written_is_read_whatever_the_policy() {
+    for policy in ["fifo", "fifo-sc", "pa-fifo-sc", "clock", "pa-clock", "multi-queue", "sieve"] {
+        let pager = pager(|o| o.policy = Some(policy.to_string()));
+        exercise(&pager, 2);
+        let stats = pager.stats();
+        assert!(stats.evictions > 0 && stats.pages_written > 0, "{policy}: {stats:?}");
+        let frames = RAM / PAGE as u64;
+        assert!(stats.resident_max <= frames, "{policy}: {} pages in RAM of {frames}", stats.resident_max);
+    }
+}
+
+#[test]
+fn what_is_written_is_read_however_the_device_is_waited_for() {
+    for wait in [Wait::Read, Wait::Brief, Wait::Poll, Wait::Sleep] {
+        exercise(&pager(|o| o.wait = wait), 1);
+    }
+}
+
+#[test]
+fn what_is_written_is_read_from_sealed_pages() {
+    exercise(&pager(|o| o.encrypt = true), 1);
+}
+
+#[test]
+fn threads_of_its_own_serve_system_calls_too() {
+    let pager = pager(|o| o.faults = Faults::Handlers(2));
+    exercise(&pager, 1);
+    let mut region = pager.anonymous(4 * RAM as usize).unwrap();
+    for page in 0..region.len() / PAGE {
+        stamp(&mut region, page, 9);
+    }
+    let mut file = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut file, region.as_slice()).unwrap();
+    std::io::Seek::rewind(&mut file).unwrap();
+    std::io::Read::read_exact(&mut file, region.as_mut_slice()).unwrap();
+    (0..region.len() / PAGE).for_each(|page| assert_eq!(read(&region, page), (page as u64) << 20 | 9));
+}
+
+#[test]
+fn a_region_is_zero_at_first_and_after_advice() {
+    let pager = pager(|_| {});
+    let mut region = pager.anonymous(4 * RAM as usize).unwrap();
+    assert!(region.as_slice().iter().step_by(509).all(|b| *b == 0));
+    region.as_mut_slice().fill(1);
+    region.advise(PAGE..region.len(), Advice::DontNeed).unwrap();
+    assert!(region.as_slice()[..PAGE].iter().all(|b| *b == 1));
+    assert!(region.as_slice()[PAGE..].iter().step_by(67).all(|b| *b == 0));
+    drop(region);
+    let again = pager.anonymous(4 * RAM as usize).unwrap();
+    assert!(again.as_slice().iter().step_by(67).all(|b| *b == 0), "a region saw another's memory");
+}
+
+#[test]
+fn a_file_region_is_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("data");
+    let mut bytes: Vec<u8> = (0..4 * RAM as usize + 1000).map(|i| (i / 7) as u8).collect();
+    std::fs::write(&path, &bytes).unwrap();
+    let pager = pager(|_| {});
+    let mut region = pager.file(&path).unwrap();
+    assert!(region.as_slice() == bytes);
+    let mut random = fastrand::Rng::with_seed(3);
+    for _ in 0..3000 {
+        let at = random.usize(..bytes.len());
+        (bytes[at], region.as_mut_slice()[at]) = (at as u8 ^ 0x55, at as u8 ^ 0x55);
+    }
+    let last = bytes.len() - 1;
+    (bytes[last], region.as_mut_slice()[last]) = (77, 77);
+    region.flush().unwrap();
+    assert!(std::fs::read(&path).unwrap() == bytes, "what was flushed is in the file");
+    region.as_mut_slice()[5] = 99;
+    drop(region);
+    bytes[5] = 99;
+    assert!(std::fs::read(&path).unwrap() == bytes, "a dropped region is in the file");
+    assert!(pager.file(&path).unwrap().as_slice() == bytes);
+}
+
+#[test]
+fn pinned_pages_stay_and_system_calls_may_use_them() {
+    let pager = pager(|_| {});
+    let mut region = pager.anonymous(4 * RAM as usize).unwrap();
+    region.as_mut_slice().fill(3);
+    let pin = region.pin(0..10 * PAGE).unwrap();
+    assert_eq!(pager.stats().pinned, 10);
+    assert!(region.as_slice()[10 * PAGE..].iter().step_by(PAGE).all(|b| *b == 3));
+    let faults = pager.stats().true_faults;
+    let mut file = tempfile::tempfile().unwrap();
+    std::io::Write::write_all(&mut file, &region.as_slice()[..10 * PAGE]).unwrap();
+    assert_eq!(pager.stats().true_faults, faults);
+    let all = region.pin(0..region.len()).unwrap_err().to_string();
+    assert!(all.contains("cannot be pinned"), "{all}");
+    drop(pin);
+    assert_eq!(pager.stats().pinned, 0);
+    assert!(region.pin(5..region.len() + 1).is_err());
+    pager.check();
+}
+
+#[test]
+fn wished_for_pages_come_in_few_submissions() {
+    let pager = pager(|o| o.wait = Wait::Brief);
+    let mut region = pager.anonymous(4 * RAM as usize).unwrap();
+    (0..region.len() / PAGE).for_each(|page| stamp(&mut region, page, 1));
+    let wanted: Vec<_> = (0..32).map(|i| i * 29 * PAGE..i * 29 * PAGE + 1).collect();
+    let before = pager.stats();
+    region.will_need(&wanted).unwrap();
+    let loaded = pager.stats();
+    assert_eq!(loaded.true_faults, before.true_faults);
+    assert!(loaded.prefetches - before.prefetches >= 30, "{loaded:?}");
+    (0..32).for_each(|i| assert_eq!(read(&region, i * 29), (i as u64 * 29) << 20 | 1));
+    assert!(pager.stats().true_faults - before.true_faults <= 2);
+}
+
+#[test]
+fn settings_that_cannot_be_are_refused_with_a_remedy() {
+    let said = |options: Options| Pager::start(options).unwrap_err().to_string();
+    assert!(said(Options::new(1000)).contains("at least 256KiB"));
+    let with = |change: fn(&mut Options)| {
+        let mut options = Options { max_memory: 1 << 30, ..Options::new(RAM) };
+        change(&mut options);
+        said(options)
+    };
+    assert!(with(|o| o.policy = Some("lru2".into())).contains("lru2"));
+    assert!(with(|o| o.handler = "none".into()).contains("sequential, parallel"));
+    assert!(with(|o| o.backing = "/nowhere".into()).contains("make the folder"));
+    assert!(with(|o| o.evict_batch = Some(1000)).contains("from 1 to"));
+    assert!(with(|o| o.max_memory = 1 << 50).contains("less than 2 TiB"));
+}
