@@ -216,7 +216,8 @@ fn victims_leave_in_batches_and_their_frames_are_used_one_by_one() {
             rig.reference(page);
             let mut resident: Vec<u32> = (0..16).filter(|p| rig.engine.frame_of(PageId(*p)).is_some()).collect();
             let mut expected: Vec<u32> = queue.iter().copied().collect();
-            (resident.sort_unstable(), expected.sort_unstable());
+            resident.sort_unstable();
+            expected.sort_unstable();
             assert_eq!(resident, expected, "batch {batch}, reference {i}");
         }
         assert_eq!(rig.engine.counts().true_faults, true_faults);
@@ -289,14 +290,17 @@ fn a_pinned_page_stays_until_it_is_unpinned_as_often() {
             rig.engine.handle(event, &mut rig.machine);
             rig.engine.check();
         };
-        (pinned(&mut rig, true), pinned(&mut rig, true), pinned(&mut rig, false));
+        for on in [true, true, false] {
+            pinned(&mut rig, on);
+        }
         (1..12).for_each(|page| _ = rig.reference(page));
         assert!(rig.machine.read(PageId(0)).is_some(), "{policy}");
         pinned(&mut rig, false);
         for page in (0..6).flat_map(|_| 1..12) {
             rig.reference(page);
         }
-        // S3-FIFO keeps what was touched again before what was touched once.
-        assert!(policy == "s3-fifo" || rig.engine.frame_of(PageId(0)).is_none(), "{policy}");
+        // The other policies may keep what was touched again before what was touched once.
+        let must_leave = ["fifo", "clock", "fifo-sc:valid=2"].contains(&policy);
+        assert!(!must_leave || rig.engine.frame_of(PageId(0)).is_none(), "{policy}");
     }
 }

@@ -1,30 +1,50 @@
 //! Threads of their own that handle faults: they serve those of system calls too, which a signal cannot.
 //!
 //! A handler that dies leaves threads that wait for ever. So it does not die: whatever happens ends the whole process with a message.
+//! The threads are made by the C library alone: the standard library's take memory from the allocator of the program, which may be one
+//! that this very pager keeps, and which stands still while a child is being forked.
+
+use std::ffi::c_void;
 
 use crate::fatal;
 use crate::pager::{Inner, Kind};
 use crate::sys::{self, Errno};
 
+/// Bytes of a handler's stack.
+const STACK: usize = 256 << 10;
+
 /// Starts so many. The pager must outlive the process.
 pub fn start(inner: &Inner, count: usize) {
-    let address = inner as *const Inner as usize;
-    for i in 0..count.max(1) {
-        let mask = sys::block_signals();
-        let started =
-            std::thread::Builder::new().name(format!("coldframe-{i}")).stack_size(256 << 10).spawn(move || {
-                // SAFETY: a pager with handler threads is never dropped.
-                let inner = unsafe { &*(address as *const Inner) };
-                let end = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(inner)));
-                if end.is_err() {
-                    fatal::stop("a fault handler has failed");
-                }
-            });
-        sys::restore_signals(mask);
-        if let Err(error) = started {
-            fatal::stop(format_args!("no thread for handling faults: {error}"));
+    let mask = sys::block_signals();
+    for _ in 0..count.max(1) {
+        // SAFETY: the attributes are made before they are used; a pager with handler threads is never dropped.
+        let result = unsafe {
+            let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+            let mut thread: libc::pthread_t = std::mem::zeroed();
+            libc::pthread_attr_init(&mut attributes);
+            libc::pthread_attr_setstacksize(&mut attributes, STACK);
+            libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+            let argument = (inner as *const Inner).cast_mut().cast::<c_void>();
+            let result = libc::pthread_create(&mut thread, &attributes, handler, argument);
+            libc::pthread_attr_destroy(&mut attributes);
+            result
+        };
+        if result != 0 {
+            fatal::stop(format_args!("no thread for handling faults: {}", Errno(result).io()));
         }
     }
+    sys::restore_signals(mask);
+}
+
+extern "C" fn handler(inner: *mut c_void) -> *mut c_void {
+    // SAFETY: `start` gave it, and the pager outlives the process.
+    let inner = unsafe { &*inner.cast::<Inner>() };
+    // The name that top and gdb show.
+    // SAFETY: a C string of less than 16 bytes.
+    let _ =
+        unsafe { sys::call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, c"coldframe".as_ptr() as usize, 0, 0, 0, 0]) };
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(inner)));
+    fatal::stop("a fault handler has failed")
 }
 
 fn run(inner: &Inner) {

@@ -12,6 +12,7 @@
 
 mod calibrate;
 mod device;
+pub mod doctor;
 mod error;
 mod fatal;
 mod fork;
@@ -30,6 +31,7 @@ mod signal;
 mod space;
 mod start;
 mod stats;
+mod stats_file;
 mod sys;
 mod table;
 mod task;
@@ -40,3 +42,4 @@ pub use options::{Faults, Options, Wait, FRAMES_MIN, PAGE};
 pub use pager::Pager;
 pub use region::{Advice, Pin, Region};
 pub use stats::{Histogram, Snapshot, Stats, Times};
+pub use stats_file::StatsFile;

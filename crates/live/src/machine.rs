@@ -47,13 +47,18 @@ pub struct JournalFile {
 }
 
 impl JournalFile {
+    /// Begins with an event. What has gone to the file before is whole: events with all that followed from them.
+    pub fn event(&mut self, entry: &Entry) {
+        if self.pending >= 1 << 14 {
+            self.flush();
+        }
+        self.write(entry);
+    }
+
     /// Appends an entry.
     pub fn write(&mut self, entry: &Entry) {
         self.journal.write(entry);
         self.pending += 1;
-        if self.pending >= 1 << 14 {
-            self.flush();
-        }
     }
 
     /// Brings what there is to the file.

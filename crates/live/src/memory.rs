@@ -104,6 +104,12 @@ impl Pager {
         self.inner.descriptors()
     }
 
+    /// The process is about to end: the journal is brought to its file, and the statistics of what there is now are taken back.
+    pub fn end(&self) {
+        self.flush_journal();
+        self.inner.withdraw();
+    }
+
     /// Brings the journal to its file.
     pub fn flush_journal(&self) {
         let _signals = Signals::block();
@@ -159,7 +165,7 @@ impl Inner {
             f(&mut decider, todo);
         }
         self.carry_out(todo);
-        todo.together = false;
+        (todo.together, todo.asked_at) = (false, 0);
         self.leave();
         self.tasks().give(number);
     }

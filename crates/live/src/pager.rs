@@ -201,8 +201,8 @@ impl Inner {
         self.deliver(&mut decider, todo, event);
         self.read_ahead(&mut decider, todo, page, held);
         drop(decider);
-        let asked = todo.asked_at;
         self.carry_out(todo);
+        let asked = std::mem::take(&mut todo.asked_at);
         todo.fault = None;
         self.await_resume(number);
         self.record(started, asked, held);
@@ -256,7 +256,7 @@ impl Inner {
     pub(crate) fn deliver(&self, decider: &mut Decider, todo: &mut Todo, event: Event) {
         let Decider { engine, side } = decider;
         if let Some(journal) = &mut side.journal {
-            journal.write(&Entry::Event { now: sys::now() * 1000, event });
+            journal.event(&Entry::Event { now: sys::now() * 1000, event });
         }
         for buffer in todo.spare.drain(..) {
             side.spare.push(buffer);
@@ -275,7 +275,6 @@ impl Inner {
             self.report(todo, outcome);
             self.copy_in(todo);
         }
-        todo.asked_at = 0;
     }
 
     // ---- loads
@@ -338,10 +337,7 @@ impl Inner {
         }
         let victims = evicted.saturating_sub(evicting);
         let waited_for = todo.loads.iter().any(|load| load.source == Source::Asked);
-        let mut exposed = true;
-        if waited_for {
-            exposed = self.reap(todo);
-        }
+        let there = waited_for && self.reap(todo);
         for i in 0..todo.loads.len() {
             let mut load = todo.loads[i];
             if load.source == Source::Unknown {
@@ -360,7 +356,9 @@ impl Inner {
         }
         if waited_for {
             Stats::add(&self.stats().evict_ns, victims);
-            Stats::add(&self.stats().evict_exposed_ns, if exposed { victims } else { 0 });
+            // When it arrived nobody saw: a median read after it was asked for.
+            let read = self.stats().device_read_ns.load(Ordering::Relaxed);
+            Stats::add(&self.stats().evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
         }
     }
 

@@ -156,6 +156,6 @@ mod tests {
         give(&mut free, c, 30);
         assert_eq!(free, BTreeMap::from([(0, 100)]));
         assert_eq!(take(&mut free, 101, plain), Err(100));
-        assert_eq!(take(&mut free, 8, |page| if page < 7 { 7 - page } else { 0 }), Ok(7));
+        assert_eq!(take(&mut free, 8, |page| 7usize.saturating_sub(page)), Ok(7));
     }
 }

@@ -1,6 +1,5 @@
 //! How a pager comes into being, and its end.
 
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -57,6 +56,11 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
     options.policy = Some(measured.policy(&options));
     options.wait = measured.wait(options.wait);
     let rings = options.wait != Wait::Read;
+    // Besides its handlers a program may map, discard, pin and fork at the same time.
+    let tasks = match options.faults {
+        Faults::InThread => TASKS,
+        Faults::Handlers(count) => (count + 6).min(TASKS),
+    };
     let batch = options.evict_batch.map_or(BATCH.min(frames / 8), |n| n as usize);
     if batch == 0 || batch > BATCH.min(frames / 2) {
         let reason = format!("`{batch}` is not from 1 to {}", BATCH.min(frames / 2));
@@ -65,7 +69,7 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
     options.evict_batch = Some(batch as u32);
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
     let (engine, head) = engine(&options, frames, pages, batch, buffers)?;
-    let (stats, stats_fd) = statistics(options.stats_fd)?;
+    let (stats, stats_fd) = crate::stats_file::of(options.stats_fd)?;
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
     Stats::add(&stats.processes, 1);
@@ -81,7 +85,7 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         poll_ns: measured.read_ns + measured.read_ns / 2,
         uffd: Own::new(uffd),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
-        tasks: Own::new(Tasks::new(rings)?),
+        tasks: Own::new(Tasks::new(tasks, rings)?),
         log: Own::new(Log::new(device, pages, options.backing_max, sealer)?),
         decider: Lock::new(Decider { engine, side }),
         active: AtomicUsize::new(0),
@@ -166,31 +170,6 @@ fn side(buffers: usize, journal: Option<JournalFile>) -> Result<Side, LiveError>
     })
 }
 
-fn statistics(fd: Option<i32>) -> Result<(&'static Stats, Option<OwnedFd>), LiveError> {
-    let own = match fd {
-        Some(_) => None,
-        None => Some(memfd()?),
-    };
-    let raw = fd.unwrap_or_else(|| own.as_ref().map_or(-1, std::os::fd::AsRawFd::as_raw_fd));
-    let address = sys::map_file(raw, Stats::BYTES).map_err(|e| LiveError::os("map the statistics", e))?;
-    // SAFETY: the mapping has room for the counters, all bytes zero is a value of them, and it is never unmapped.
-    let stats = unsafe { &*(address as *const Stats) };
-    stats.magic.store(Stats::MAGIC, Ordering::Release);
-    Ok((stats, own))
-}
-
-fn memfd() -> Result<OwnedFd, LiveError> {
-    let name = std::ffi::CString::new(Stats::NAME).expect("a name without zero bytes");
-    let a = [name.as_ptr() as usize, libc::MFD_CLOEXEC as usize, 0, 0, 0, 0];
-    // SAFETY: the name is a C string; the descriptor is new and ours.
-    let fd = unsafe { sys::call(libc::SYS_memfd_create, a).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) };
-    let fd = sys::move_high(fd.map_err(|e| LiveError::os("memory for statistics", e))?);
-    let a = [std::os::fd::AsRawFd::as_raw_fd(&fd) as usize, Stats::BYTES, 0, 0, 0, 0];
-    // SAFETY: no pointers.
-    unsafe { sys::call(libc::SYS_ftruncate, a) }.map_err(|e| LiveError::os("memory for statistics", e))?;
-    Ok(fd)
-}
-
 fn missing(error: sys::Errno) -> LiveError {
     let remedy = match error.0 {
         libc::EPERM => {
@@ -209,6 +188,13 @@ impl Drop for Inner {
         if let Some(journal) = &mut self.decider.lock().side.journal {
             journal.flush();
         }
+        self.withdraw();
+    }
+}
+
+impl Inner {
+    /// Takes this process's part out of the statistics that say what there is now.
+    pub(crate) fn withdraw(&self) {
         Stats::sub(&self.stats.processes, 1);
         Stats::sub(&self.stats.frames, self.frames() as u64);
         Stats::sub(&self.stats.resident, self.resident.load(Ordering::Relaxed) as u64);

@@ -146,12 +146,12 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// With rings if the device is to be waited for asynchronously.
-    pub fn new(rings: bool) -> Result<Tasks, LiveError> {
-        let tasks = (0..TASKS)
+    /// So many, at most [`TASKS`]; with rings if the device is to be waited for asynchronously.
+    pub fn new(count: usize, rings: bool) -> Result<Tasks, LiveError> {
+        let tasks = (0..count)
             .map(|i| Ok(Task { resumed: AtomicU32::new(0), inside: UnsafeCell::new(Inside::new(i, rings)?) }));
         let tasks: Vec<Task> = tasks.collect::<Result<_, LiveError>>()?;
-        Ok(Tasks { tasks, free: AtomicU64::new((1 << TASKS) - 1) })
+        Ok(Tasks { tasks, free: AtomicU64::new((1 << count) - 1) })
     }
 
     /// A task by number.
@@ -204,7 +204,7 @@ impl Tasks {
             inside.staging = staging;
             drop(old);
         }
-        self.free.store((1 << TASKS) - 1, Ordering::Release);
+        self.free.store((1 << self.tasks.len()) - 1, Ordering::Release);
         Ok(())
     }
 }

@@ -50,7 +50,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use error::RecordError;
-pub use program::{find_plugin, plugin_places, PLUGIN};
+pub use image::Image;
+pub use program::{find_library, find_plugin, interpreter, library_places, plugin_places, resolve, Target, PLUGIN};
 pub use reduce::Runs;
 
 /// What is kept of each reference.

@@ -14,9 +14,11 @@ pub const PLUGIN: &str = "libcoldframe_plugin.so";
 /// A program ready to start: scripts are resolved to their interpreters.
 #[derive(Debug, Clone)]
 pub struct Target {
+    /// The file that the kernel loads.
     pub binary: PathBuf,
-    /// With `argv[0]` in front.
+    /// What it was started with, with `argv[0]` in front.
     pub arguments: Vec<OsString>,
+    /// What kind of file it is.
     pub image: Image,
 }
 
@@ -86,17 +88,56 @@ pub fn tool(name: &str, search: &OsStr) -> Option<PathBuf> {
 ///
 /// `exe_dir` is the directory of the executable.
 pub fn find_plugin(exe_dir: &Path) -> Option<PathBuf> {
-    plugin_places(exe_dir).into_iter().find(|path| path.is_file()).and_then(|path| path.canonicalize().ok())
+    find_library(exe_dir, PLUGIN)
 }
 
-/// Where [`find_plugin`] looks: beside it; one up, for a test's or example's binary; and in `../lib/coldframe`.
+/// Where [`find_plugin`] looks.
 pub fn plugin_places(exe_dir: &Path) -> Vec<PathBuf> {
-    let mut places = vec![exe_dir.join(PLUGIN)];
+    library_places(exe_dir, PLUGIN)
+}
+
+/// A library of coldframe's that other programs load, as [`find_plugin`].
+pub fn find_library(exe_dir: &Path, name: &str) -> Option<PathBuf> {
+    library_places(exe_dir, name).into_iter().find(|path| path.is_file()).and_then(|path| path.canonicalize().ok())
+}
+
+/// Where [`find_library`] looks: beside the executable; one up, for a test's or example's binary; and in `../lib/coldframe`.
+pub fn library_places(exe_dir: &Path, name: &str) -> Vec<PathBuf> {
+    let mut places = vec![exe_dir.join(name)];
     if let Some(up) = exe_dir.parent() {
-        places.push(up.join(PLUGIN));
-        places.push(up.join("lib/coldframe").join(PLUGIN));
+        places.push(up.join(name));
+        places.push(up.join("lib/coldframe").join(name));
     }
     places
+}
+
+/// The dynamic linker that a 64-bit little-endian ELF binary asks for; `None` if it is static. ELF-64 object file format,
+/// version 1.5: e_phoff at 32, e_phentsize at 54, e_phnum at 56; in a program header p_type at 0, p_offset at 8, p_filesz at 32.
+///
+/// # Errors
+/// The file cannot be read, or is no such binary.
+pub fn interpreter(binary: &Path) -> std::io::Result<Option<PathBuf>> {
+    use std::os::unix::fs::FileExt;
+    const PT_INTERP: u64 = 3;
+    let file = std::fs::File::open(binary)?;
+    let number = |at: u64, bytes: usize| -> std::io::Result<u64> {
+        let mut word = [0; 8];
+        file.read_exact_at(&mut word[..bytes], at)?;
+        Ok(u64::from_le_bytes(word))
+    };
+    if number(0, 6)? != u64::from_le_bytes(*b"\x7fELF\x02\x01\0\0") {
+        return Err(std::io::Error::other("not a 64-bit little-endian ELF binary"));
+    }
+    let (table, size, count) = (number(32, 8)?, number(54, 2)?, number(56, 2)?);
+    for header in (0..count).map(|i| table + i * size) {
+        if number(header, 4)? == PT_INTERP {
+            let mut name = vec![0; number(header + 32, 8)?.min(4096) as usize];
+            file.read_exact_at(&mut name, number(header + 8, 8)?)?;
+            name.retain(|b| *b != 0);
+            return Ok(Some(OsString::from_vec(name).into()));
+        }
+    }
+    Ok(None)
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("trace", &["core"]),
     ("sim", &["core", "device", "trace"]),
     ("live", &["core", "trace"]),
+    ("preload", &["live"]),
     ("record", &["core", "trace"]),
     ("plugin", &[]),
     ("report", &["core", "device", "systems", "trace", "sim"]),

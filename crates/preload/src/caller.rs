@@ -1,0 +1,89 @@
+//! Who calls. The C library's and the dynamic linker's own allocations stay outside managed memory: a forked child touches them
+//! (FILE objects, thread vectors) before its pager exists. What this library maps and closes for itself is not the program's.
+
+use std::ffi::{c_int, c_void, CStr};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// A range of code.
+struct Text {
+    start: AtomicUsize,
+    len: AtomicUsize,
+}
+
+impl Text {
+    const fn none() -> Text {
+        Text { start: AtomicUsize::new(0), len: AtomicUsize::new(0) }
+    }
+
+    fn holds(&self, address: usize) -> bool {
+        address.wrapping_sub(self.start.load(Relaxed)) < self.len.load(Relaxed)
+    }
+
+    /// The executable segments of one object lie next to each other, nearly always there is one.
+    fn extend(&self, start: usize, end: usize) {
+        let (s, n) = (self.start.load(Relaxed), self.len.load(Relaxed));
+        let (start, end) = if n == 0 { (start, end) } else { (s.min(start), (s + n).max(end)) };
+        self.start.store(start, Relaxed);
+        self.len.store(end - start, Relaxed);
+    }
+}
+
+static LIBC: Text = Text::none();
+static LINKER: Text = Text::none();
+/// Before version 2.34 the C library had more parts.
+static PARTS: [Text; 3] = [const { Text::none() }; 3];
+static OWN: Text = Text::none();
+
+/// Finds the ranges. Before that, every caller is a stranger.
+pub fn find() {
+    // SAFETY: `object` matches the callback's type and does not keep what it is shown.
+    unsafe { libc::dl_iterate_phdr(Some(object), std::ptr::null_mut()) };
+}
+
+unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
+    // SAFETY: the linker shows a valid object with its headers for the length of this call.
+    let (info, headers) = unsafe { (&*info, std::slice::from_raw_parts((*info).dlpi_phdr, (*info).dlpi_phnum.into())) };
+    let own = find as *const () as usize;
+    let name = if info.dlpi_name.is_null() {
+        &[]
+    } else {
+        // SAFETY: a C string, as above.
+        unsafe { CStr::from_ptr(info.dlpi_name) }.to_bytes()
+    };
+    let name = name.rsplit(|b| *b == b'/').next().unwrap_or_default();
+    for header in headers.iter().filter(|h| h.p_type == libc::PT_LOAD && h.p_flags & libc::PF_X != 0) {
+        let start = (info.dlpi_addr + header.p_vaddr) as usize;
+        let end = start + header.p_memsz as usize;
+        let text = match name {
+            _ if (start..end).contains(&own) => &OWN,
+            b"libc.so.6" => &LIBC,
+            b"libpthread.so.0" => &PARTS[0],
+            b"libdl.so.2" => &PARTS[1],
+            b"librt.so.1" => &PARTS[2],
+            _ if name.starts_with(b"ld-linux") || name.starts_with(b"ld-2.") => &LINKER,
+            _ => continue,
+        };
+        text.extend(start, end);
+    }
+    0
+}
+
+/// Whether the C library was found: without it nothing here can work.
+pub fn known() -> bool {
+    LIBC.len.load(Relaxed) > 0 && LINKER.len.load(Relaxed) > 0 && OWN.len.load(Relaxed) > 0
+}
+
+/// The dynamic linker.
+pub fn is_linker(address: usize) -> bool {
+    LINKER.holds(address)
+}
+
+/// The C library.
+pub fn is_libc(address: usize) -> bool {
+    LIBC.holds(address) || PARTS.iter().any(|p| p.holds(address))
+}
+
+/// This library.
+pub fn is_own(address: usize) -> bool {
+    OWN.holds(address)
+}

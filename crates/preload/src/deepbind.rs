@@ -1,0 +1,41 @@
+//! `dlopen` without RTLD_DEEPBIND. A library loaded with it would take the C library's `free` for blocks of the managed heap.
+//! The real `dlopen` looks at its return address to learn where to search, so this one only clears the flag and jumps there.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
+
+/// The C library's, once it is found.
+static REAL: AtomicUsize = AtomicUsize::new(0);
+
+/// Finds it. Before version 2.34 it may not be there yet, in a library of its own.
+pub fn find() {
+    // SAFETY: looks a name up.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) } as usize;
+    REAL.store(if found == 0 { late as *const () as usize } else { found }, Relaxed);
+}
+
+unsafe extern "C" fn late(name: *const c_char, flags: c_int) -> *mut c_void {
+    match libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) as usize {
+        0 => std::ptr::null_mut(),
+        // SAFETY: the C library's function of that name has that type.
+        real => unsafe { std::mem::transmute::<usize, Dlopen>(real)(name, flags) },
+    }
+}
+
+/// Replaces the C library's. RTLD_DEEPBIND is 8.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[unsafe(naked)]
+pub unsafe extern "C" fn dlopen() {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!("and esi, -9", "jmp [rip + {real}]", real = sym REAL);
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "and w1, w1, #0xfffffff7",
+        "adrp x16, {real}",
+        "ldr x16, [x16, :lo12:{real}]",
+        "br x16",
+        real = sym REAL
+    );
+}

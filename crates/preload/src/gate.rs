@@ -1,0 +1,226 @@
+//! A gate before the managed heap. Fork shuts it and waits until nobody is inside: a thread that is copied in the middle of
+//! mimalloc (most likely while it waits for a page) would leave a page of the heap half changed in the child for ever.
+//!
+//! Going in costs two plain stores. Each thread has a slot in which it notes that it is inside; the thread that forks shuts the gate
+//! and has the kernel put a memory barrier into every running thread (membarrier), so that a thread has either noted itself
+//! before, and is waited for, or sees the shut gate. Where the kernel has no such call, every entry pays for a barrier.
+//!
+//! ```text
+//! thread: inside = 1 ┊ shut?  ── no ──► mimalloc ──► inside = 0         (┊ holds the compiler only)
+//! fork:   shut = 1 ─ membarrier ─ every slot's inside = 0? ─ fork
+//! ```
+
+use std::arch::{asm, global_asm};
+use std::ffi::c_void;
+use std::ptr::null_mut;
+use std::sync::atomic::{compiler_fence, fence, AtomicBool, AtomicPtr, AtomicU32, Ordering::*};
+
+use crate::sys;
+
+/// A thread's place; never freed, taken again by a later thread.
+#[repr(align(64))]
+struct Slot {
+    taken: AtomicBool,
+    /// How deep inside: more than one where a signal handler allocates.
+    inside: AtomicU32,
+    next: AtomicPtr<Slot>,
+}
+
+/// All slots, a list that only grows.
+static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
+static SHUT: AtomicU32 = AtomicU32::new(0);
+/// No membarrier here.
+static STRONG: AtomicBool = AtomicBool::new(false);
+/// Its destructor gives the slot of a thread back.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// How long fork waits for those inside. Only a thread that waits for a very slow device lets it wait in vain.
+const PATIENCE: u32 = 20_000;
+const NAP_US: i64 = 100;
+
+// The thread's slot, as a variable of the static thread block: `thread_local!` would call `__tls_get_addr` in every malloc.
+global_asm!(
+    ".pushsection .tbss,\"awT\",@nobits",
+    ".balign 8",
+    ".globl coldframe_slot",
+    ".hidden coldframe_slot",
+    ".type coldframe_slot, @object",
+    ".size coldframe_slot, 8",
+    "coldframe_slot: .zero 8",
+    ".popsection",
+);
+
+fn own() -> *mut *const Slot {
+    let place: *mut *const Slot;
+    // SAFETY: computes an address, in the initial-exec model: this library is loaded at the start, never later.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        asm!("mov {0}, fs:[0]", "add {0}, [rip + coldframe_slot@GOTTPOFF]", out(reg) place,
+            options(nostack, readonly, pure));
+        #[cfg(target_arch = "aarch64")]
+        asm!("mrs {0}, tpidr_el0", "adrp {1}, :gottprel:coldframe_slot", "ldr {1}, [{1}, :gottprel_lo12:coldframe_slot]",
+            "add {0}, {0}, {1}", out(reg) place, out(reg) _, options(nostack, readonly, pure));
+    }
+    place
+}
+
+const MEMBARRIER_PRIVATE_EXPEDITED: usize = 8;
+const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: usize = 16;
+
+fn membarrier(command: usize) -> bool {
+    // SAFETY: a barrier, or leave to ask for some.
+    unsafe { sys::call(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
+}
+
+/// Before the first entry; again in a forked child.
+pub fn start() {
+    STRONG.store(!membarrier(MEMBARRIER_REGISTER_PRIVATE_EXPEDITED), SeqCst);
+    if KEY.load(Relaxed) == 0 {
+        let mut key = 0;
+        // SAFETY: writes the key; `leave` fits.
+        let result = unsafe { libc::pthread_key_create(&mut key, Some(leave)) };
+        assert_eq!(result, 0, "pthread_key_create");
+        KEY.store(key + 1, Relaxed);
+    }
+}
+
+fn slots() -> impl Iterator<Item = &'static Slot> {
+    // SAFETY: slots are never freed.
+    let read = |slot: *mut Slot| unsafe { slot.as_ref() };
+    std::iter::successors(read(SLOTS.load(Acquire)), move |slot| read(slot.next.load(Acquire)))
+}
+
+/// A slot for this thread.
+#[cold]
+fn register() -> &'static Slot {
+    let taken = slots().find(|s| s.taken.compare_exchange(false, true, AcqRel, Relaxed).is_ok());
+    let slot = taken.unwrap_or_else(|| {
+        let new = Slot { taken: AtomicBool::new(true), inside: AtomicU32::new(0), next: AtomicPtr::new(null_mut()) };
+        let new = Box::leak(Box::new(new));
+        let mut first = SLOTS.load(Acquire);
+        loop {
+            new.next.store(first, Relaxed);
+            match SLOTS.compare_exchange(first, new, AcqRel, Acquire) {
+                Ok(_) => break new,
+                Err(now) => first = now,
+            }
+        }
+    });
+    // SAFETY: this thread's own variable; the destructor takes a slot.
+    unsafe {
+        *own() = slot;
+        libc::pthread_setspecific(KEY.load(Relaxed) - 1, (&raw const *slot).cast());
+    }
+    slot
+}
+
+/// At the end of a thread.
+unsafe extern "C" fn leave(slot: *mut c_void) {
+    *own() = std::ptr::null();
+    (*slot.cast::<Slot>()).taken.store(false, Release);
+}
+
+/// Somebody is inside while it lives.
+pub struct Inside(&'static Slot, u32);
+
+/// Goes in; waits while the gate is shut, unless it is inside already.
+#[inline]
+pub fn enter() -> Inside {
+    // SAFETY: this thread's own variable, null or a slot; slots are never freed.
+    let slot = unsafe { (*own()).as_ref() }.unwrap_or_else(register);
+    let before = slot.inside.load(Relaxed);
+    loop {
+        slot.inside.store(before + 1, Relaxed);
+        match STRONG.load(Relaxed) {
+            true => fence(SeqCst),
+            false => compiler_fence(SeqCst),
+        }
+        if SHUT.load(Relaxed) == 0 || before > 0 {
+            return Inside(slot, before);
+        }
+        slot.inside.store(0, Release);
+        sys::futex_wait(&SHUT, 1);
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.inside.store(self.1, Release);
+    }
+}
+
+/// Shuts the gate and waits until nobody else is inside. A signal handler that forks may be inside itself.
+pub fn shut() {
+    SHUT.store(1, SeqCst);
+    membarrier(MEMBARRIER_PRIVATE_EXPEDITED);
+    fence(SeqCst);
+    // SAFETY: as in `enter`.
+    let own = unsafe { *own() };
+    for slot in slots().filter(|s| !std::ptr::eq(*s, own)) {
+        for _ in 0..PATIENCE {
+            if slot.inside.load(Acquire) == 0 {
+                break;
+            }
+            sys::nap(NAP_US);
+        }
+    }
+}
+
+/// Opens it.
+pub fn open() {
+    SHUT.store(0, SeqCst);
+    sys::futex_wake(&SHUT);
+}
+
+/// Opens it in a forked child, which has one thread.
+pub fn open_in_child() {
+    // SAFETY: as in `enter`.
+    let own = unsafe { *own() };
+    for slot in slots().filter(|s| !std::ptr::eq(*s, own)) {
+        slot.inside.store(0, Relaxed);
+        slot.taken.store(false, Relaxed);
+    }
+    start();
+    open();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_inside_while_the_gate_is_shut() {
+        static WITHIN: AtomicU32 = AtomicU32::new(0);
+        static ENTRIES: AtomicU32 = AtomicU32::new(0);
+        static STOP: AtomicBool = AtomicBool::new(false);
+        start();
+        std::thread::scope(|scope| {
+            for slow in [false, false, true] {
+                scope.spawn(move || {
+                    while !STOP.load(Relaxed) {
+                        let _inside = enter();
+                        let _deeper = enter();
+                        WITHIN.fetch_add(1, Relaxed);
+                        ENTRIES.fetch_add(1, Relaxed);
+                        if slow {
+                            sys::nap(300);
+                        }
+                        WITHIN.fetch_sub(1, Relaxed);
+                    }
+                });
+            }
+            for _ in 0..200 {
+                shut();
+                let entries = ENTRIES.load(Relaxed);
+                assert_eq!(WITHIN.load(Relaxed), 0);
+                sys::nap(100);
+                assert_eq!((WITHIN.load(Relaxed), ENTRIES.load(Relaxed)), (0, entries));
+                open();
+                sys::nap(100);
+            }
+            STOP.store(true, Relaxed);
+        });
+        assert!(ENTRIES.load(Relaxed) > 200);
+        assert!(slots().count() >= 3 && slots().all(|s| s.inside.load(Relaxed) == 0));
+    }
+}

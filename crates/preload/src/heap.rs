@@ -1,0 +1,284 @@
+//! The program's heap. Blocks below 4 MiB are mimalloc's, in arenas of managed memory; larger ones are managed mappings of their
+//! own, given back as soon as they are freed, so that nobody writes their bytes to a device.
+//!
+//! ```text
+//! the span, in units of 32 MiB:  | arena: two units | direct blocks, mmap | arena | free ...
+//! ```
+//!
+//! A block's address tells whose it is: a unit belongs to an arena whole or not at all. Everything happens inside the gate, locks
+//! are taken there only, so that a fork finds none held.
+
+use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
+use std::ffi::{c_int, c_long, c_void};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::OnceLock;
+
+use coldframe_live::PAGE;
+use libmimalloc_sys as mi;
+
+use crate::say::{once, Once};
+use crate::sys::{self, Lock};
+use crate::{gate, memory};
+
+/// mimalloc v2's segment (`MI_SEGMENT_SHIFT` in its `types.h`), the unit of its arenas.
+const UNIT: usize = 32 << 20;
+/// The least and the most that one more arena takes. At most half of what the others have, so that 132 arenas (`MI_MAX_ARENAS`)
+/// suffice.
+const ARENA_MIN: usize = 2 * UNIT;
+const ARENA_MAX: usize = 4 << 30;
+/// From here on a block is a mapping of its own.
+const DIRECT: usize = 4 << 20;
+/// mimalloc aligns blocks of 8 bytes to 8; glibc aligns everything to 16, and there are programs that count on it.
+const LEAST: usize = 16;
+/// From here on an alignment is the mapping's.
+const ALIGN_MAX: usize = 1 << 20;
+
+/// Whether each unit is an arena's.
+static UNITS: OnceLock<Box<[AtomicBool]>> = OnceLock::new();
+/// Bytes in arenas, and how often there came one more.
+static ARENAS: AtomicUsize = AtomicUsize::new(0);
+static GENERATION: AtomicUsize = AtomicUsize::new(0);
+static GROW: Lock = Lock::new();
+
+/// A block of its own: bytes asked for, in whole pages, and bytes mapped.
+#[derive(Clone, Copy)]
+struct Direct {
+    len: usize,
+    mapped: usize,
+}
+
+struct Registry(Lock, UnsafeCell<BTreeMap<usize, Direct>>);
+// SAFETY: the map is touched under the lock only.
+unsafe impl Sync for Registry {}
+static REGISTRY: Registry = Registry(Lock::new(), UnsafeCell::new(BTreeMap::new()));
+
+impl Registry {
+    fn with<T>(&self, work: impl FnOnce(&mut BTreeMap<usize, Direct>) -> T) -> T {
+        // SAFETY: the lock is held, and `work` only looks up, inserts and removes.
+        self.0.with(|| work(unsafe { &mut *self.1.get() }))
+    }
+}
+
+/// Tells mimalloc what it may do. Options are counted as in v2's `mimalloc.h`; those of the crate's names are v2's too.
+pub fn start() {
+    let span = memory::span();
+    let units = (0..span.len().div_ceil(UNIT) + 1).map(|_| AtomicBool::new(false)).collect();
+    UNITS.get_or_init(|| units);
+    const PURGE_DECOMMITS: c_int = 5;
+    const ALLOW_LARGE_OS_PAGES: c_int = 6;
+    const USE_NUMA_NODES: c_int = 16;
+    const DISALLOW_OS_ALLOC: c_int = 17;
+    const DESTROY_ON_EXIT: c_int = 22;
+    const ARENA_RESERVE: c_int = 23;
+    let set = |option: c_int, value: c_long| {
+        // SAFETY: sets a number in a table.
+        unsafe { mi::mi_option_set(option, value) }
+    };
+    set(mi::mi_option_verbose, 0);
+    set(mi::mi_option_reserve_huge_os_pages, 0);
+    set(mi::mi_option_reserve_os_memory, 0);
+    set(ALLOW_LARGE_OS_PAGES, 0);
+    set(PURGE_DECOMMITS, 0); // madvise alone, no mprotect
+    set(USE_NUMA_NODES, 1);
+    set(DISALLOW_OS_ALLOC, 1);
+    set(ARENA_RESERVE, 0);
+    set(DESTROY_ON_EXIT, 2); // do nothing at exit: collecting would bring the whole heap in
+                             // SAFETY: may be called at any time.
+    unsafe { mi::mi_process_init() };
+    gate::start();
+}
+
+fn unit(address: usize) -> usize {
+    // The span begins where the options say, which need not be the start of a unit.
+    address / UNIT - memory::span().start / UNIT
+}
+
+fn in_arena(address: usize) -> bool {
+    UNITS.get().is_some_and(|units| units[unit(address)].load(Relaxed))
+}
+
+/// One more arena, unless somebody else has made one since `generation`.
+#[cold]
+fn grow(generation: usize) -> bool {
+    let _inside = gate::enter();
+    GROW.with(|| {
+        if GENERATION.load(Acquire) != generation {
+            return true;
+        }
+        let mut len = (ARENAS.load(Relaxed) / 2).next_multiple_of(UNIT).clamp(ARENA_MIN, ARENA_MAX);
+        let at = loop {
+            match memory::backing().map(len, UNIT) {
+                Ok(at) => break at,
+                Err(_) if len > UNIT => len = (len / 2).next_multiple_of(UNIT),
+                Err(error) => {
+                    full(&error);
+                    return false;
+                }
+            }
+        };
+        for first in (at..at + len).step_by(UNIT) {
+            UNITS.get().expect("the heap has started")[unit(first)].store(true, Relaxed);
+        }
+        let mut id = Default::default();
+        // SAFETY: zeroed memory in use for nothing else, from here on mimalloc's.
+        let taken =
+            unsafe { mi::mi_manage_os_memory_ex(at as *mut c_void, len, true, false, true, -1, false, &mut id) };
+        if taken {
+            ARENAS.fetch_add(len, Relaxed);
+            GENERATION.fetch_add(1, Release);
+        }
+        taken
+    })
+}
+
+fn full(error: &coldframe_live::LiveError) {
+    once(Once::Full, format_args!("the program gets no more memory: {error}"));
+}
+
+/// What mimalloc answers; where it has no room, after one more arena.
+fn from_arena(work: impl Fn() -> *mut c_void) -> *mut c_void {
+    loop {
+        let generation = GENERATION.load(Acquire);
+        let block = {
+            let _inside = gate::enter();
+            work()
+        };
+        if !block.is_null() {
+            return block;
+        }
+        if !grow(generation) {
+            return none();
+        }
+    }
+}
+
+fn none() -> *mut c_void {
+    sys::set_errno(libc::ENOMEM);
+    null_mut()
+}
+
+/// A mapping of its own, with room to grow to `room`.
+fn direct(len: usize, align: usize, room: usize) -> *mut c_void {
+    let _inside = gate::enter();
+    let (Some(len), Some(room)) = (len.checked_next_multiple_of(PAGE), room.checked_next_multiple_of(PAGE)) else {
+        return none();
+    };
+    let map = |mapped| Some((memory::backing().map(mapped, align.max(PAGE)).map_err(|e| full(&e)).ok()?, mapped));
+    let Some((at, mapped)) = (if room > len { map(room).or_else(|| map(len)) } else { map(len) }) else {
+        return none();
+    };
+    REGISTRY.with(|blocks| blocks.insert(at, Direct { len, mapped }));
+    at as *mut c_void
+}
+
+/// malloc.
+pub fn allocate(size: usize) -> *mut c_void {
+    match size {
+        0..DIRECT => from_arena(|| {
+            // SAFETY: any size may be asked for.
+            unsafe { mi::mi_malloc(size.max(LEAST)) }
+        }),
+        _ if size > isize::MAX as usize => none(),
+        _ => direct(size, PAGE, size),
+    }
+}
+
+/// calloc.
+pub fn zeroed(count: usize, size: usize) -> *mut c_void {
+    match count.checked_mul(size) {
+        None => none(),
+        Some(bytes @ 0..DIRECT) => from_arena(|| {
+            // SAFETY: any size may be asked for.
+            unsafe { mi::mi_zalloc(bytes.max(LEAST)) }
+        }),
+        Some(bytes) => allocate(bytes),
+    }
+}
+
+/// memalign; `align` is a power of two.
+pub fn aligned(align: usize, size: usize) -> *mut c_void {
+    if size < DIRECT && align <= ALIGN_MAX {
+        return from_arena(|| {
+            // SAFETY: a power of two and any size.
+            unsafe { mi::mi_malloc_aligned(size.max(LEAST), align) }
+        });
+    }
+    match size > isize::MAX as usize {
+        true => none(),
+        false => direct(size.max(1), align, size.max(1)),
+    }
+}
+
+/// free.
+///
+/// # Safety
+/// `block` is one of this heap.
+pub unsafe fn free(block: *mut c_void) {
+    let errno = sys::errno();
+    let _inside = gate::enter();
+    if in_arena(block as usize) {
+        mi::mi_free(block);
+    } else {
+        match REGISTRY.with(|blocks| blocks.remove(&(block as usize))) {
+            Some(Direct { mapped, .. }) => memory::backing().unmap(block as usize, mapped),
+            None => crate::say::fail(134, format_args!("free({block:p}): not a block of the heap")),
+        }
+    }
+    sys::set_errno(errno);
+}
+
+/// malloc_usable_size.
+///
+/// # Safety
+/// `block` is one of this heap.
+pub unsafe fn usable_size(block: *mut c_void) -> usize {
+    let _inside = gate::enter();
+    if in_arena(block as usize) {
+        return mi::mi_usable_size(block);
+    }
+    REGISTRY.with(|blocks| blocks.get(&(block as usize)).map_or(0, |b| b.len))
+}
+
+/// realloc.
+///
+/// # Safety
+/// `block` is one of this heap.
+pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
+    if in_arena(block as usize) {
+        if size < DIRECT {
+            return from_arena(|| mi::mi_realloc(block, size.max(LEAST)));
+        }
+        return moved(block, usable_size(block), size, direct(size, PAGE, size));
+    }
+    let _inside = gate::enter();
+    let Some(old) = REGISTRY.with(|blocks| blocks.get(&(block as usize)).copied()) else {
+        crate::say::fail(134, format_args!("realloc({block:p}): not a block of the heap"));
+    };
+    if size > isize::MAX as usize {
+        return none();
+    }
+    if size < DIRECT {
+        return moved(block, old.len, size, allocate(size));
+    }
+    let len = size.next_multiple_of(PAGE);
+    if len <= old.mapped {
+        if len < old.len {
+            // What a later growth uncovers need not be zero, but it need not be kept either.
+            memory::backing().discard(block as usize + len, old.len - len);
+        }
+        REGISTRY.with(|blocks| blocks.insert(block as usize, Direct { len, mapped: old.mapped }));
+        return block;
+    }
+    // Moving brings everything in. Room to grow costs addresses only and makes that rare.
+    moved(block, old.len, size, direct(size, PAGE, size.saturating_mul(2)))
+}
+
+unsafe fn moved(block: *mut c_void, had: usize, size: usize, to: *mut c_void) -> *mut c_void {
+    if !to.is_null() {
+        to.cast::<u8>().copy_from_nonoverlapping(block.cast(), had.min(size));
+        free(block);
+    }
+    to
+}

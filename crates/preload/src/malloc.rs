@@ -1,0 +1,164 @@
+//! The allocation functions of C. Which heap a new block comes from depends on who asks; where an old one belongs shows its
+//! address.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::ptr::null_mut;
+
+use coldframe_live::PAGE;
+
+use crate::shim::with_caller;
+use crate::{caller, heap, memory, sys, unmanaged};
+
+/// The C library's own large blocks (the buffer of qsort, of getline, of a memory stream) are managed after all: what fork
+/// touches is small.
+const LIBC_LARGE: usize = 128 << 10;
+
+fn is_managed(size: usize, caller: usize) -> bool {
+    memory::ready() && !caller::is_linker(caller) && (size >= LIBC_LARGE || !caller::is_libc(caller))
+}
+
+fn no_memory() -> *mut c_void {
+    sys::set_errno(libc::ENOMEM);
+    null_mut()
+}
+
+with_caller!(malloc(1) => malloc_from);
+extern "C" fn malloc_from(size: usize, caller: usize) -> *mut c_void {
+    match is_managed(size, caller) {
+        true => heap::allocate(size),
+        false => unmanaged::malloc(size),
+    }
+}
+
+with_caller!(calloc(2) => calloc_from);
+extern "C" fn calloc_from(count: usize, size: usize, caller: usize) -> *mut c_void {
+    match is_managed(count.saturating_mul(size), caller) {
+        true => heap::zeroed(count, size),
+        false => unmanaged::calloc(count, size),
+    }
+}
+
+with_caller!(realloc(2) => realloc_from);
+unsafe extern "C" fn realloc_from(block: *mut c_void, size: usize, caller: usize) -> *mut c_void {
+    if block.is_null() {
+        return malloc_from(size, caller);
+    }
+    if memory::holds(block as usize) {
+        if size == 0 {
+            heap::free(block);
+            return null_mut();
+        }
+        return heap::reallocate(block, size);
+    }
+    // A block from before the start, or one that the C library has given to the program, moves when the program resizes it.
+    if size == 0 || !is_managed(size, caller) {
+        return unmanaged::realloc(block, size);
+    }
+    let new = heap::allocate(size);
+    if !new.is_null() {
+        new.cast::<u8>().copy_from_nonoverlapping(block.cast(), unmanaged::usable_size(block).min(size));
+        unmanaged::free(block);
+    }
+    new
+}
+
+with_caller!(memalign(2) => memalign_from);
+with_caller!(aligned_alloc(2) => memalign_from);
+extern "C" fn memalign_from(align: usize, size: usize, caller: usize) -> *mut c_void {
+    match (is_managed(size, caller), align.checked_next_power_of_two()) {
+        (_, None) => no_memory(),
+        (true, Some(align)) => heap::aligned(align, size),
+        (false, Some(align)) => unmanaged::memalign(align, size),
+    }
+}
+
+with_caller!(posix_memalign(3) => posix_memalign_from);
+unsafe extern "C" fn posix_memalign_from(out: *mut *mut c_void, align: usize, size: usize, caller: usize) -> c_int {
+    if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
+        return libc::EINVAL;
+    }
+    let errno = sys::errno();
+    let block = memalign_from(align, size, caller);
+    sys::set_errno(errno);
+    if block.is_null() {
+        return libc::ENOMEM;
+    }
+    *out = block;
+    0
+}
+
+with_caller!(valloc(1) => valloc_from);
+extern "C" fn valloc_from(size: usize, caller: usize) -> *mut c_void {
+    memalign_from(PAGE, size, caller)
+}
+
+with_caller!(pvalloc(1) => pvalloc_from);
+extern "C" fn pvalloc_from(size: usize, caller: usize) -> *mut c_void {
+    size.checked_next_multiple_of(PAGE).map_or_else(no_memory, |size| memalign_from(PAGE, size, caller))
+}
+
+with_caller!(reallocarray(3) => reallocarray_from);
+unsafe extern "C" fn reallocarray_from(block: *mut c_void, count: usize, size: usize, caller: usize) -> *mut c_void {
+    match count.checked_mul(size) {
+        Some(size) => realloc_from(block, size, caller),
+        None => no_memory(),
+    }
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn free(block: *mut c_void) {
+    match memory::holds(block as usize) {
+        true => heap::free(block),
+        false => unmanaged::free(block),
+    }
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn cfree(block: *mut c_void) {
+    free(block);
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn free_sized(block: *mut c_void, _size: usize) {
+    free(block);
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _size: usize) {
+    free(block);
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
+    match block as usize {
+        0 => 0,
+        address if memory::holds(address) => heap::usable_size(block),
+        _ => unmanaged::usable_size(block),
+    }
+}
+
+unsafe fn duplicate(text: *const c_char, len: usize, caller: usize) -> *mut c_char {
+    let copy: *mut c_char = malloc_from(len + 1, caller).cast();
+    if !copy.is_null() {
+        copy.copy_from_nonoverlapping(text, len);
+        *copy.add(len) = 0;
+    }
+    copy
+}
+
+with_caller!(strdup(1) => strdup_from);
+with_caller!(__strdup(1) => strdup_from);
+unsafe extern "C" fn strdup_from(text: *const c_char, caller: usize) -> *mut c_char {
+    duplicate(text, libc::strlen(text), caller)
+}
+
+with_caller!(strndup(2) => strndup_from);
+with_caller!(__strndup(2) => strndup_from);
+unsafe extern "C" fn strndup_from(text: *const c_char, most: usize, caller: usize) -> *mut c_char {
+    duplicate(text, libc::strnlen(text, most), caller)
+}

@@ -1,0 +1,41 @@
+//! How a replaced function learns who called it: a few instructions that pass the return address on as one more argument.
+//! No frame may stand between the caller and these, and the compiler promises that for naked functions only.
+
+/// `with_caller!(malloc(1) => from)`: exports `malloc`, which has one argument, and calls `from(argument, caller)`.
+/// The register is that of the next argument in the C ABI of each machine.
+macro_rules! with_caller {
+    ($name:ident(1) => $inner:ident) => { with_caller!($name, "rsi", "x1", $inner); };
+    ($name:ident(2) => $inner:ident) => { with_caller!($name, "rdx", "x2", $inner); };
+    ($name:ident(3) => $inner:ident) => { with_caller!($name, "rcx", "x3", $inner); };
+    // The seventh argument of x86-64 is on the stack, where the call aligns it to 16 bytes.
+    ($name:ident(6) => $inner:ident) => {
+        with_caller!(@ $name, $inner,
+            ["push [rsp]", ".cfi_adjust_cfa_offset 8", "call {inner}", "add rsp, 8", ".cfi_adjust_cfa_offset -8", "ret"],
+            ["mov x6, x30", "b {inner}"]);
+    };
+    // Here it is there already, and the eighth goes before it.
+    ($name:ident(7) => $inner:ident) => {
+        with_caller!(@ $name, $inner,
+            ["mov r10, [rsp]", "mov r11, [rsp + 8]", "sub rsp, 8", "push r10", "push r11", ".cfi_adjust_cfa_offset 24",
+             "call {inner}", "add rsp, 24", ".cfi_adjust_cfa_offset -24", "ret"],
+            ["mov x7, x30", "b {inner}"]);
+    };
+    ($name:ident, $intel:literal, $arm:literal, $inner:ident) => {
+        with_caller!(@ $name, $inner,
+            [concat!("mov ", $intel, ", [rsp]"), "jmp {inner}"],
+            [concat!("mov ", $arm, ", x30"), "b {inner}"]);
+    };
+    (@ $name:ident, $inner:ident, [$($intel:expr),*], [$($arm:expr),*]) => {
+        /// Replaces the C library's.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[unsafe(naked)]
+        pub unsafe extern "C" fn $name() {
+            #[cfg(target_arch = "x86_64")]
+            core::arch::naked_asm!(".cfi_startproc", $($intel,)* ".cfi_endproc", inner = sym $inner);
+            #[cfg(target_arch = "aarch64")]
+            core::arch::naked_asm!($($arm,)* inner = sym $inner);
+        }
+    };
+}
+
+pub(crate) use with_caller;

@@ -1,0 +1,84 @@
+//! The constructor. It runs before every other one (`-z initfirst`), so nothing of the C library that its own constructor sets up
+//! may be used: `environ` is not there yet, and the environment comes as an argument.
+
+use std::ffi::{c_char, c_int, CStr};
+use std::sync::atomic::Ordering::Relaxed;
+
+use coldframe_live::{Faults, Options};
+
+use crate::memory::Backing;
+use crate::say::{fail, say};
+use crate::{caller, deepbind, fork, heap, mapping, memory};
+
+/// `Options::encode`, from `coldframe run`.
+const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
+/// `1`: the same addresses without a pager.
+const LAYOUT_ONLY: &[u8] = b"COLDFRAME_LAYOUT_ONLY";
+/// The least length of a managed mapping, in bytes.
+const MMAP_THRESHOLD: &[u8] = b"COLDFRAME_MMAP_THRESHOLD";
+
+/// Exit codes: wrong setting, and what this machine cannot do.
+const SETTING: u8 = 2;
+const MACHINE: u8 = 4;
+
+#[cfg(not(test))]
+#[used]
+// A number puts it before mimalloc's own constructor.
+#[link_section = ".init_array.00101"]
+static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
+
+unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    std::panic::set_hook(Box::new(|panic| {
+        say(format_args!("a mistake in coldframe itself: {panic}"));
+        std::process::abort();
+    }));
+    // SAFETY: glibc calls constructors with argc, argv and envp.
+    let read = |name| unsafe { variable(environment, name) };
+    let layout_only = read(LAYOUT_ONLY) == Some("1");
+    let options = match read(OPTIONS).map(Options::decode) {
+        Some(Ok(options)) => options,
+        Some(Err(error)) => fail(error.code(), format_args!("COLDFRAME_OPTIONS: {error}")),
+        None if layout_only => Options::new(0),
+        None => fail(SETTING, format_args!("COLDFRAME_OPTIONS is not set; start the program with `coldframe run`")),
+    };
+    if let Some(text) = read(MMAP_THRESHOLD) {
+        match text.parse() {
+            Ok(bytes) => mapping::THRESHOLD.store(bytes, Relaxed),
+            Err(_) => fail(SETTING, format_args!("COLDFRAME_MMAP_THRESHOLD: `{text}` is not a number of bytes")),
+        }
+    }
+    if !layout_only && options.faults == Faults::InThread {
+        fail(SETTING, format_args!("faults: a program that knows nothing of the pager needs handler threads"));
+    }
+    deepbind::find();
+    caller::find();
+    if !caller::known() {
+        fail(MACHINE, format_args!("the C library is not glibc (no libc.so.6); only programs for glibc can be run"));
+    }
+    if let Err(error) = memory::start(options, layout_only) {
+        fail(error.code(), format_args!("{error}"));
+    }
+    heap::start();
+    fork::register();
+    memory::open();
+    // SAFETY: a function of that type, which stays loaded.
+    unsafe { libc::atexit(at_exit) };
+}
+
+extern "C" fn at_exit() {
+    if let Backing::Pager(pager) = memory::backing() {
+        pager.end();
+    }
+}
+
+/// The value of an environment variable, if it is text.
+unsafe fn variable(mut environment: *const *const c_char, name: &[u8]) -> Option<&'static str> {
+    while !environment.is_null() && !(*environment).is_null() {
+        let entry = CStr::from_ptr(*environment).to_bytes();
+        if let Some(value) = entry.strip_prefix(name).and_then(|rest| rest.strip_prefix(b"=")) {
+            return std::str::from_utf8(value).ok();
+        }
+        environment = environment.add(1);
+    }
+    None
+}

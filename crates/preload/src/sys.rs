@@ -1,0 +1,120 @@
+//! System calls without the C library: its wrappers of the same name are what this crate replaces.
+
+use std::arch::asm;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+
+const FUTEX_WAIT_PRIVATE: usize = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
+const FUTEX_WAKE_PRIVATE: usize = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
+
+/// One system call; a negative result is an error number.
+///
+/// # Safety
+/// What the call does to memory is the caller's business.
+#[cfg(target_arch = "x86_64")]
+pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
+    let result;
+    asm!("syscall", inlateout("rax") number as isize => result, in("rdi") a, in("rsi") b, in("rdx") c, in("r10") d,
+        in("r8") e, in("r9") f, lateout("rcx") _, lateout("r11") _, options(nostack));
+    result
+}
+
+/// One system call; a negative result is an error number.
+///
+/// # Safety
+/// What the call does to memory is the caller's business.
+#[cfg(target_arch = "aarch64")]
+pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
+    let result;
+    asm!("svc 0", in("x8") number, inlateout("x0") a as isize => result, in("x1") b, in("x2") c, in("x3") d, in("x4") e,
+        in("x5") f, options(nostack));
+    result
+}
+
+/// As the C library's wrappers answer: -1 and `errno`.
+pub fn answer(result: isize) -> isize {
+    if (-4095..0).contains(&result) {
+        set_errno(-result as i32);
+        return -1;
+    }
+    result
+}
+
+/// The thread's `errno`.
+pub fn errno() -> i32 {
+    // SAFETY: the C library gives every thread one.
+    unsafe { *libc::__errno_location() }
+}
+
+/// Sets the thread's `errno`.
+pub fn set_errno(value: i32) {
+    // SAFETY: as above.
+    unsafe { *libc::__errno_location() = value }
+}
+
+/// Sleeps while `word` is `value`, about; may wake for no reason.
+pub fn futex_wait(word: &AtomicU32, value: u32) {
+    let pointer = word.as_ptr() as usize;
+    // SAFETY: the word outlives the call.
+    unsafe { call(libc::SYS_futex, [pointer, FUTEX_WAIT_PRIVATE, value as usize, 0, 0, 0]) };
+}
+
+/// Wakes all who sleep on `word`.
+pub fn futex_wake(word: &AtomicU32) {
+    let pointer = word.as_ptr() as usize;
+    // SAFETY: as above.
+    unsafe { call(libc::SYS_futex, [pointer, FUTEX_WAKE_PRIVATE, i32::MAX as usize, 0, 0, 0]) };
+}
+
+/// Sleeps a little.
+pub fn nap(microseconds: i64) {
+    let time = libc::timespec { tv_sec: 0, tv_nsec: microseconds * 1000 };
+    // SAFETY: reads `time`.
+    unsafe { call(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
+}
+
+/// Runs `work` with all signals held back.
+pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
+    let (all, mut before) = (u64::MAX, 0u64);
+    let mask = |how: i32, set: *const u64, old: *mut u64| {
+        // SAFETY: reads and writes the masks of 8 bytes that it is given, which live in this frame.
+        unsafe { call(libc::SYS_rt_sigprocmask, [how as usize, set as usize, old as usize, 8, 0, 0]) };
+    };
+    mask(libc::SIG_SETMASK, &all, &mut before);
+    let result = work();
+    mask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+    result
+}
+
+/// A lock, small enough to see that it neither allocates nor asks anybody.
+pub struct Lock(AtomicU32);
+
+impl Lock {
+    /// Open.
+    pub const fn new() -> Lock {
+        Lock(AtomicU32::new(0))
+    }
+
+    /// Waits for it. 0: open, 1: held, 2: held and somebody may sleep.
+    pub fn lock(&self) {
+        if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
+            while self.0.swap(2, Acquire) != 0 {
+                futex_wait(&self.0, 2);
+            }
+        }
+    }
+
+    /// Opens it.
+    pub fn unlock(&self) {
+        if self.0.swap(0, Release) == 2 {
+            futex_wake(&self.0);
+        }
+    }
+
+    /// Runs `work` under the lock.
+    pub fn with<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.lock();
+        let result = work();
+        self.unlock();
+        result
+    }
+}

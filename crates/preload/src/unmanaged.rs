@@ -1,0 +1,136 @@
+//! The C library's own heap, for its own allocations, for those made before this library has started, and for the Rust code in
+//! here. It is safe to use in a forked child, because fork takes care of its locks; it never touches managed memory, so a thread
+//! that holds one of its locks never waits for a page; and it cannot be reached through the names that this library replaces.
+
+use std::alloc::{GlobalAlloc, Layout};
+use std::ffi::c_void;
+
+use coldframe_live::PAGE;
+
+use crate::sys;
+
+extern "C" {
+    fn __libc_malloc(size: usize) -> *mut c_void;
+    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
+    fn __libc_realloc(block: *mut c_void, size: usize) -> *mut c_void;
+    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
+    fn __libc_free(block: *mut c_void);
+}
+
+pub fn malloc(size: usize) -> *mut c_void {
+    // SAFETY: any size may be asked for.
+    unsafe { __libc_malloc(size) }
+}
+
+pub fn calloc(count: usize, size: usize) -> *mut c_void {
+    // SAFETY: as above.
+    unsafe { __libc_calloc(count, size) }
+}
+
+pub fn memalign(align: usize, size: usize) -> *mut c_void {
+    // SAFETY: as above; it mends alignments that are none.
+    unsafe { __libc_memalign(align, size) }
+}
+
+/// # Safety
+/// `block` is one of this heap, or null.
+pub unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    __libc_realloc(block, size)
+}
+
+/// # Safety
+/// `block` is one of this heap, or null.
+pub unsafe fn free(block: *mut c_void) {
+    __libc_free(block);
+}
+
+/// # Safety
+/// `block` is one of this heap.
+pub unsafe fn usable_size(block: *mut c_void) -> usize {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    if NEXT.load(Relaxed) == 0 {
+        NEXT.store(libc::dlsym(libc::RTLD_NEXT, c"malloc_usable_size".as_ptr()) as usize, Relaxed);
+    }
+    match NEXT.load(Relaxed) {
+        0 => 0,
+        next => std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(next)(block),
+    }
+}
+
+/// The allocator of the Rust code in here. Large blocks are mappings of their own, so that the zeros of `alloc_zeroed` take no
+/// RAM before they are used, and the pager's tables can be as long as its address space.
+pub struct Internal;
+
+const LARGE: usize = 64 << 10;
+
+fn map(layout: Layout) -> *mut u8 {
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let no_file = -1isize as usize;
+    // SAFETY: new memory at a place of the kernel's choice.
+    let result = unsafe { sys::call(libc::SYS_mmap, [0, layout.size(), protection, flags, no_file, 0]) };
+    if (-4095..0).contains(&result) {
+        return std::ptr::null_mut();
+    }
+    result as *mut u8
+}
+
+fn is_large(layout: Layout) -> bool {
+    layout.size() >= LARGE && layout.align() <= PAGE
+}
+
+// SAFETY: every block comes from a heap or is a mapping of its own, told apart by the layout, which its owner keeps.
+unsafe impl GlobalAlloc for Internal {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        match layout.align() {
+            _ if is_large(layout) => map(layout),
+            0..=16 => malloc(layout.size()).cast(),
+            align => memalign(align, layout.size()).cast(),
+        }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if is_large(layout) {
+            return map(layout);
+        }
+        if layout.align() <= 16 {
+            return calloc(1, layout.size()).cast();
+        }
+        let block = self.alloc(layout);
+        if !block.is_null() {
+            block.write_bytes(0, layout.size());
+        }
+        block
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        if is_large(layout) {
+            sys::call(libc::SYS_munmap, [block as usize, layout.size(), 0, 0, 0, 0]);
+        } else {
+            free(block.cast());
+        }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        let new = Layout::from_size_align_unchecked(size, layout.align());
+        match (is_large(layout), is_large(new)) {
+            (true, true) => {
+                let may_move = libc::MREMAP_MAYMOVE as usize;
+                match sys::call(libc::SYS_mremap, [block as usize, layout.size(), size, may_move, 0, 0]) {
+                    -4095..=-1 => std::ptr::null_mut(),
+                    moved => moved as *mut u8,
+                }
+            }
+            (false, false) if layout.align() <= 16 => realloc(block.cast(), size).cast(),
+            _ => {
+                let moved = self.alloc(new);
+                if !moved.is_null() {
+                    moved.copy_from_nonoverlapping(block, layout.size().min(size));
+                    self.dealloc(block, layout);
+                }
+                moved
+            }
+        }
+    }
+}

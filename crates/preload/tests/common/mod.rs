@@ -1,0 +1,124 @@
+//! What the tests share: the library, tools that may be missing, small C programs.
+#![allow(dead_code)] // each test binary uses its part
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+pub const CC: (&str, &str) = ("gcc", "gcc");
+pub const CXX: (&str, &str) = ("g++", "g++");
+
+/// Whether all tools (name, Debian package) are here. If not, the test is skipped, aloud; or it fails, where
+/// `COLDFRAME_REQUIRE_TOOLS=1` says that a skipped test would go unnoticed.
+pub fn have(tools: &[(&str, &str)]) -> bool {
+    let on_path = |name: &str| {
+        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|p| p.join(name).is_file())
+    };
+    let missing: Vec<_> = tools.iter().filter(|(name, _)| !on_path(name)).collect();
+    for (name, package) in &missing {
+        eprintln!("skipped: {name} is missing; on Debian: apt-get install {package}");
+    }
+    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
+    assert!(missing.is_empty() || !required, "COLDFRAME_REQUIRE_TOOLS=1 and tools are missing: {missing:?}");
+    missing.is_empty()
+}
+
+/// The library, built here once: cargo does not promise to build a cdylib for tests.
+pub fn library() -> PathBuf {
+    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
+    LIBRARY
+        .get_or_init(|| {
+            // .../target/debug/deps/this-test
+            let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
+            let status = Command::new(env!("CARGO"))
+                .args(["build", "--release", "--quiet", "-p", "coldframe-preload", "--target-dir"])
+                .arg(&target)
+                .current_dir(env!("CARGO_MANIFEST_DIR"))
+                .status();
+            assert!(status.unwrap().success(), "the library does not build");
+            target.join("release/libcoldframe_preload.so")
+        })
+        .clone()
+}
+
+/// What every C program of the tests begins with.
+const PRELUDE: &str = r#"
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#define MANAGED(p) ((uintptr_t)(p) >= 0x200000000000 && (uintptr_t)(p) < 0x300000000000)
+#define CHECK(what) do { if (!(what)) { fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, #what, errno); _exit(99); } } while (0)
+extern char **environ;
+"#;
+
+/// Compiles C to `dir/name`. Messages name lines of `source`.
+pub fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
+    let (file, program) = (dir.join(format!("{name}.c")), dir.join(name));
+    std::fs::write(&file, format!("{PRELUDE}#line 1 \"{name}.c\"\n{source}")).unwrap();
+    // Nothing is optimized away: to a compiler, malloc and free are a pair that it may strike out.
+    let status = Command::new("gcc")
+        .args(["-O1", "-fno-builtin", "-pthread", "-w"])
+        .arg(&file)
+        .arg("-o")
+        .arg(&program)
+        .args(flags)
+        .status();
+    assert!(status.unwrap().success(), "gcc failed on {name}");
+    program
+}
+
+/// The program under the library, at managed addresses without a pager.
+pub fn layout_only(program: impl AsRef<Path>) -> Command {
+    let mut command = Command::new(program.as_ref());
+    command.env("LD_PRELOAD", library()).env("COLDFRAME_LAYOUT_ONLY", "1").env_remove("COLDFRAME_OPTIONS");
+    command.stdin(Stdio::null());
+    command
+}
+
+/// Its output; fails if it does not end within a minute or ends badly.
+pub fn good(command: &mut Command) -> Output {
+    let output = run(command);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {}\n{words}", output.status);
+    output
+}
+
+/// Its output; fails if it does not end within a minute.
+pub fn run(command: &mut Command) -> Output {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (id, start) = (child.id(), Instant::now());
+    let (done, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        if told.recv_timeout(Duration::from_secs(60)).is_err() {
+            let _ = Command::new("kill").args(["-9", &id.to_string()]).status();
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    done.send(()).ok();
+    assert!(start.elapsed() < Duration::from_secs(60), "{command:?} hung\n{}", String::from_utf8_lossy(&output.stderr));
+    output
+}
+
+/// Compiles and runs a C program, which says with its exit code whether all is well.
+pub fn check(name: &str, source: &str) -> Option<Output> {
+    if !have(&[CC]) {
+        return None;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), name, source, &[]);
+    Some(good(layout_only(program).current_dir(dir.path())))
+}
