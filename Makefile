@@ -3,12 +3,12 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all build demo test bench papers fuzz lint docs clean
+.PHONY: all build demo test bench bench-live papers fuzz lint docs clean
 
 all: build
 
 build:
-	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin
+	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload
 
 # The main job on real recorded programs: how fault latency and miss ratio go with RAM.
 demo: build
@@ -16,7 +16,7 @@ demo: build
 
 # Every test. Tools that a test can use and that are missing are named and the test is skipped (with COLDFRAME_REQUIRE_TOOLS=1 it fails).
 test:
-	$(CARGO) build --locked -p coldframe-plugin
+	$(CARGO) build --locked -p coldframe-plugin -p coldframe-preload
 	$(CARGO) test --locked --workspace
 
 # Speed, as ratios within one run. Takes some minutes.
@@ -24,6 +24,10 @@ bench: build
 	$(CARGO) bench --locked -p coldframe-sim --bench hits
 	$(CARGO) bench --locked -p coldframe-trace
 	$(CARGO) bench --locked -p coldframe-record
+
+# What a fault of the live pager costs, as ratios to floors of the same run; BENCH_DIR: the folder of its swap file.
+bench-live:
+	$(CARGO) bench --locked -p coldframe-live --bench live
 
 # The papers' printed figures beside ours.
 papers: build

@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use coldframe_live::LiveError;
 use coldframe_record::RecordError;
 use coldframe_report::ReportError;
 use coldframe_trace::TraceError;
@@ -21,6 +22,9 @@ pub enum Failure {
     /// A recording.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The live pager.
+    #[error(transparent)]
+    Live(#[from] LiveError),
     /// Writing results.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -45,6 +49,7 @@ impl Failure {
             Failure::Report(error) => error.code(),
             Failure::Trace(error) => error.code(),
             Failure::Record(error) => error.code(),
+            Failure::Live(error) => error.code(),
             Failure::Output(_) => 5,
             Failure::Other { code, .. } => *code,
         }

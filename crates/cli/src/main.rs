@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 mod completions;
 mod cut;
 mod devices;
+mod doctor;
 mod failure;
 mod import;
 mod info;
@@ -20,16 +21,19 @@ mod policies;
 mod progress;
 mod record;
 mod replay;
+mod run;
 mod sim;
+mod top;
 
 const AFTER: &str = "\
 Examples:
   coldframe record -o bzip2.parquet -- bzip2 -9 -k file
   coldframe sim bzip2.parquet --policy clock,lru,opt --ram 10%,25%,50%,100% --plot
+  coldframe run --ram 64MiB -- redis-server
   coldframe papers swl
 
 Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature;
-5 I/O or integrity error; 126, 127 as shells use them.";
+5 I/O or integrity error; 126, 127 as shells use them; `run` passes the program's own.";
 
 /// How little RAM can a program or device live with, and what does that cost?
 #[derive(Parser)]
@@ -50,6 +54,9 @@ enum Verb {
     Record(record::Args),
     Sim(Box<sim::Args>),
     Replay(replay::Args),
+    Run(Box<run::Args>),
+    Doctor(doctor::Args),
+    Top(top::Args),
     Papers(papers::Args),
     Devices(devices::Args),
     Policies(policies::Args),
@@ -67,6 +74,9 @@ fn main() -> ExitCode {
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Replay(args) => replay::run(args),
+        Verb::Run(args) => run::run(*args, quiet),
+        Verb::Doctor(args) => doctor::run(args),
+        Verb::Top(args) => top::run(args),
         Verb::Papers(args) => papers::run(args, quiet),
         Verb::Devices(args) => devices::run(args),
         Verb::Policies(args) => policies::run(args),

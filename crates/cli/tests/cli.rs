@@ -349,9 +349,23 @@ fn a_limit_counts_accesses_below_the_front_end() {
 #[test]
 fn help_of_every_verb_is_as_it_was_read_last() {
     let mut text = String::new();
-    for verb in
-        ["", "import", "info", "cut", "record", "sim", "replay", "papers", "devices", "policies", "completions", "man"]
-    {
+    for verb in [
+        "",
+        "import",
+        "info",
+        "cut",
+        "record",
+        "sim",
+        "replay",
+        "run",
+        "doctor",
+        "top",
+        "papers",
+        "devices",
+        "policies",
+        "completions",
+        "man",
+    ] {
         let args: Vec<&str> = [verb, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
         let output = coldframe(&args);
         assert!(output.status.success());

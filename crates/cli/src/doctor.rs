@@ -1,0 +1,67 @@
+//! `coldframe doctor`: what this machine allows.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coldframe_live::doctor::{examine, Finding, Health};
+use coldframe_report::table::styled;
+use serde_json::json;
+
+use crate::failure::Failure;
+use crate::{output, run};
+
+/// Say what this machine allows `coldframe run` to do, and what would mend the rest.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe doctor
+  coldframe doctor --backing /mnt/flash --format json
+
+Exit code 0 if `coldframe run` works here, 4 if not.")]
+pub struct Args {
+    /// Folder or block device for the swap file [default: where temporary files go, or /var/tmp if that lies in RAM].
+    #[arg(long)]
+    backing: Option<PathBuf>,
+    /// How to print it.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let mut findings = examine(&args.backing.unwrap_or_else(run::default_backing));
+    findings.push(preload());
+    let good = findings.iter().all(|f| f.health != Health::Missing);
+    let text = if args.format == "json" {
+        output::json(&json!({ "schema_version": 1, "run_works": good, "findings": findings }))
+    } else {
+        table(&findings, good)
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::from(if good { 0 } else { 4 }))
+}
+
+fn preload() -> Finding {
+    let name = "preload library";
+    match run::find_preload() {
+        Ok(path) => {
+            let found = path.display().to_string();
+            Finding { name, health: Health::Good, found, remedy: String::new() }
+        }
+        Err(failure) => {
+            let remedy = "cargo build --release -p coldframe-preload".to_string();
+            Finding { name, health: Health::Missing, found: failure.to_string(), remedy }
+        }
+    }
+}
+
+fn table(findings: &[Finding], good: bool) -> String {
+    let word = |health| match health {
+        Health::Good => "ok",
+        Health::Warning => "warning",
+        Health::Missing => "MISSING",
+        Health::Note => "",
+    };
+    let row = |f: &Finding| vec![f.name.to_string(), word(f.health).to_string(), f.found.clone(), f.remedy.clone()];
+    let verdict = if good { "`coldframe run` works here." } else { "`coldframe run` does not work here: see MISSING." };
+    format!("{}\n{verdict}\n", styled(&["", "", "found", "remedy"], findings.iter().map(row).collect(), 4))
+}

@@ -1,0 +1,326 @@
+//! `coldframe run`: an unmodified program in the RAM it is given.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::time::{Duration, Instant};
+
+use coldframe_device::quantity;
+use coldframe_live::doctor::{examine, is_ram, Health};
+use coldframe_live::{Faults, Inject, Options, Snapshot, StatsFile, Times, Wait, FRAMES_MIN, PAGE};
+use coldframe_record::{find_library, interpreter, library_places, resolve, RecordError};
+use coldframe_report::table::{human_count, styled};
+use serde_json::{json, Value};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// The library that holds the program's heap.
+const PRELOAD: &str = "libcoldframe_preload.so";
+
+/// Run an unmodified program in the RAM you give it; the rest of its heap lies on flash.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe run --ram 64MiB -- redis-server --save ''
+  coldframe run --ram 256MiB --backing /mnt/flash --stats run.json -- python3 script.py
+  coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe replay j
+
+The program's heap and its large private anonymous mappings are paged; its code, stacks and files are not, and come on
+top of --ram. Each process that the program starts has a budget of its own. Statistics go to stderr when it has ended.
+
+Exit codes: the program's own; 128 + n if signal n ended it; 125 if the pager had to stop it; 126 and 127 as shells use
+them; 2 usage; 4 the program or this machine cannot be paged (see `coldframe doctor`); 5 the swap file cannot be used.")]
+pub struct Args {
+    /// RAM for the program's heap: a size.
+    #[arg(long)]
+    ram: String,
+    /// Page replacement policy. Without `budget` and `valid`, pa-clock and fifo-sc fit themselves to the device.
+    #[arg(long)]
+    policy: Option<String>,
+    /// Page fault handler.
+    #[arg(long, default_value = "parallel")]
+    handler: String,
+    /// Folder (or block device, whose content is lost) for the swap file [default: where temporary files go, or /var/tmp if
+    /// that lies in RAM].
+    #[arg(long)]
+    backing: Option<PathBuf>,
+    /// The most the swap file may take.
+    #[arg(long)]
+    backing_max: Option<String>,
+    /// The most memory the program may have.
+    #[arg(long, default_value = "64GiB")]
+    max_memory: String,
+    /// How to wait for the device.
+    #[arg(long, value_parser = ["auto", "read", "brief", "poll", "sleep"], default_value = "auto")]
+    wait: String,
+    /// Threads that handle faults.
+    #[arg(long, default_value_t = 2)]
+    handlers: usize,
+    /// Keep pages encrypted and authenticated in the swap file, with a key that lives only in memory.
+    #[arg(long)]
+    encrypt: bool,
+    /// Write the engine's events and commands here; `coldframe replay` proves them.
+    #[arg(long)]
+    journal: Option<PathBuf>,
+    /// Write statistics as JSON here.
+    #[arg(long)]
+    stats: Option<PathBuf>,
+    /// How to print the statistics on stderr.
+    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    format: String,
+    /// Faults of the device to act out, as JSON: for tests.
+    #[arg(long, hide = true)]
+    inject: Option<String>,
+    /// The program and its arguments.
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    command: Vec<OsString>,
+}
+
+/// The folder that temporary files go to, or one on a disk if that lies in RAM.
+pub fn default_backing() -> PathBuf {
+    let usual = std::env::temp_dir();
+    let disk = PathBuf::from("/var/tmp");
+    if is_ram(&usual) && disk.is_dir() {
+        disk
+    } else {
+        usual
+    }
+}
+
+pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let mut options = options(&args)?;
+    let binary = program(&args.command)?;
+    manageable(&binary)?;
+    let preload = find_preload()?;
+    allowed(&options.backing)?;
+    if !quiet && is_ram(&options.backing) {
+        eprintln!("warning: {} lies in RAM; give --backing a folder on a disk", options.backing.display());
+    }
+    let stats = StatsFile::create()?;
+    options.stats_fd = Some(stats.fd());
+    let started = Instant::now();
+    let status = start(&args.command, &preload, &options)?.wait_with_signals()?;
+    let report = json(&options, &stats.snapshot(), status, started.elapsed());
+    if let Some(path) = &args.stats {
+        output::write(Some(path), &output::json(&report))?;
+    }
+    if !quiet && stats.started() {
+        if args.format == "json" {
+            eprint!("{}", output::json(&report));
+        } else {
+            eprint!("{}", table(&options, &stats.snapshot(), started.elapsed()));
+        }
+    }
+    Ok(ExitCode::from(code(status)))
+}
+
+fn options(args: &Args) -> Result<Options, Failure> {
+    let bytes = |option: &str, text: &str| {
+        quantity::bytes(text).map(|b| b.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
+    };
+    let ram = bytes("--ram", &args.ram)?;
+    if ram < (FRAMES_MIN * PAGE) as u64 {
+        let least = FRAMES_MIN * PAGE / 1024;
+        return Err(Failure::usage(format!("--ram: {} is too little; give at least {least}KiB", args.ram)));
+    }
+    if args.handlers == 0 || args.handlers > 16 {
+        return Err(Failure::usage("--handlers: give 1 to 16 threads"));
+    }
+    let backing = args.backing.clone().unwrap_or_else(default_backing);
+    let inject = args.inject.as_deref().map(serde_json::from_str::<Inject>).transpose();
+    Ok(Options {
+        policy: args.policy.clone(),
+        handler: args.handler.clone(),
+        backing: std::path::absolute(&backing).unwrap_or(backing),
+        backing_max: args.backing_max.as_deref().map(|text| bytes("--backing-max", text)).transpose()?,
+        max_memory: bytes("--max-memory", &args.max_memory)?,
+        wait: match args.wait.as_str() {
+            "read" => Wait::Read,
+            "brief" => Wait::Brief,
+            "poll" => Wait::Poll,
+            "sleep" => Wait::Sleep,
+            _ => Wait::Auto,
+        },
+        faults: Faults::Handlers(args.handlers),
+        encrypt: args.encrypt,
+        journal: args.journal.clone().map(|path| std::path::absolute(&path).unwrap_or(path)),
+        inject: inject.map_err(|e| Failure::usage(format!("--inject: {e}")))?,
+        ..Options::new(ram)
+    })
+}
+
+/// The binary that the kernel will load.
+fn program(command: &[OsString]) -> Result<PathBuf, Failure> {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    let (program, arguments) = command.split_first().expect("clap requires one");
+    match resolve(program, arguments, &search) {
+        Ok(target) => Ok(target.binary),
+        Err(error @ RecordError::NotFound(_)) => Err(Failure::Other { message: error.to_string(), code: 127 }),
+        Err(error) => Err(Failure::Other { message: error.to_string(), code: 126 }),
+    }
+}
+
+/// Whether the preload library can take its heap.
+fn manageable(binary: &Path) -> Result<(), Failure> {
+    let refuse = |why: &str| {
+        let message = format!("{} cannot be paged: {why}", binary.display());
+        Err(Failure::Other { message, code: 4 })
+    };
+    let mode = std::fs::metadata(binary).map(|m| m.permissions().mode()).unwrap_or(0);
+    if mode & 0o6000 != 0 {
+        return refuse(
+            "it is setuid or setgid, and the dynamic linker then ignores LD_PRELOAD; run a copy without that bit",
+        );
+    }
+    match interpreter(binary) {
+        Err(error) => refuse(&format!("{error}")),
+        Ok(None) => refuse("it is linked statically, so nothing can take its place of malloc; link it dynamically"),
+        Ok(Some(linker)) if linker.to_string_lossy().contains("musl") => {
+            refuse("it is linked with musl; only glibc's programs can be paged")
+        }
+        Ok(Some(linker)) if !linker.exists() => {
+            refuse(&format!("it is for another machine: its dynamic linker {} is not here", linker.display()))
+        }
+        Ok(Some(_)) => Ok(()),
+    }
+}
+
+/// The preload library beside this executable.
+pub fn find_preload() -> Result<PathBuf, Failure> {
+    let exe = std::env::current_exe().unwrap_or_default();
+    let folder = exe.parent().unwrap_or(Path::new("."));
+    find_library(folder, PRELOAD).ok_or_else(|| {
+        let places: Vec<_> = library_places(folder, PRELOAD).iter().map(|p| p.display().to_string()).collect();
+        let places = places.join(", ");
+        let message =
+            format!("{PRELOAD} not found in {places}; build it with `cargo build --release -p coldframe-preload`");
+        Failure::Other { message, code: 4 }
+    })
+}
+
+/// What is missing here is said before the program starts.
+fn allowed(backing: &Path) -> Result<(), Failure> {
+    let Some(missing) = examine(backing).into_iter().find(|finding| finding.health == Health::Missing) else {
+        return Ok(());
+    };
+    let message = format!("{}: {}; {}", missing.name, missing.found, missing.remedy);
+    Err(Failure::Other { message, code: if missing.name == "swap file" || missing.name == "measured" { 5 } else { 4 } })
+}
+
+struct Running(Child);
+
+fn start(command: &[OsString], preload: &Path, options: &Options) -> Result<Running, Failure> {
+    let mut list = preload.as_os_str().to_os_string();
+    if let Some(own) = std::env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
+        list.push(OsStr::new(":"));
+        list.push(own);
+    }
+    let mut process = Command::new(&command[0]);
+    process.args(&command[1..]).arg0(&command[0]).env("LD_PRELOAD", list).env("COLDFRAME_OPTIONS", options.encode());
+    process.spawn().map(Running).map_err(|error| Failure::Other {
+        message: format!("{} cannot be started: {error}", command[0].display()),
+        code: 126,
+    })
+}
+
+impl Running {
+    /// Waits for the program. Ctrl-C reaches it from the terminal; what is sent to us alone is passed on.
+    fn wait_with_signals(mut self) -> Result<ExitStatus, Failure> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+        let failed =
+            |e: std::io::Error| Failure::Other { message: format!("cannot wait for the program: {e}"), code: 5 };
+        let mut signals = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGQUIT, SIGTERM]).map_err(failed)?;
+        let handle = signals.handle();
+        let pid = self.0.id();
+        let passing = std::thread::spawn(move || {
+            for signal in signals.forever() {
+                if matches!(signal, SIGTERM | SIGHUP) {
+                    let target = rustix::process::Pid::from_raw(pid as i32);
+                    let signal = rustix::process::Signal::from_named_raw(signal);
+                    if let (Some(target), Some(signal)) = (target, signal) {
+                        let _ = rustix::process::kill_process(target, signal);
+                    }
+                }
+            }
+        });
+        let status = self.0.wait().map_err(failed);
+        handle.close();
+        let _ = passing.join();
+        status
+    }
+}
+
+fn code(status: ExitStatus) -> u8 {
+    status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8)
+}
+
+/// Bytes of an erase block, to say how many the written bytes amount to. LOBI's flash (slide 4): 128 KiB.
+const ERASE_BLOCK: u64 = 128 << 10;
+
+fn json(options: &Options, stats: &Snapshot, status: ExitStatus, took: Duration) -> Value {
+    let counts: serde_json::Map<String, Value> =
+        stats.counters().into_iter().map(|(name, n)| (name.to_string(), n.into())).collect();
+    let latency: serde_json::Map<String, Value> =
+        stats.histograms().into_iter().map(|(name, times)| (name.to_string(), json!(times))).collect();
+    json!({
+        "schema_version": 1,
+        "version": env!("CARGO_PKG_VERSION"),
+        "config": options,
+        "counts": counts,
+        "latency_ns": latency,
+        "device": {
+            "bytes_written": stats.device_bytes_written,
+            "bytes_read": stats.device_bytes_read,
+            "erase_block_bytes": ERASE_BLOCK,
+            "erase_estimate": stats.device_bytes_written.div_ceil(ERASE_BLOCK),
+        },
+        "program": { "status": code(status), "seconds": took.as_secs_f64() },
+    })
+}
+
+fn table(options: &Options, stats: &Snapshot, took: Duration) -> String {
+    let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
+    let row = |name: &str, t: Times| {
+        vec![
+            name.to_string(),
+            human_count(t.count),
+            us(t.mean_ns),
+            us(t.p50_ns),
+            us(t.p99_ns),
+            us(t.p999_ns),
+            us(t.max_ns),
+        ]
+    };
+    let rows = vec![
+        row("page from the device", stats.device_fault),
+        row("page from RAM or zeros", stats.memory_fault),
+        row("false fault", stats.false_fault),
+        row("first write", stats.write_fault),
+        row("wait for the device", stats.device_wait),
+    ];
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
+    let hidden = match stats.evict_ns {
+        0 => "not observable".to_string(),
+        all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
+    };
+    format!(
+        "{}\nRAM {} of at most {}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
+         device: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
+         {:.2} s, {} forks\n",
+        styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
+        mib(stats.resident_max * PAGE as u64),
+        mib(options.ram),
+        mib(stats.managed * PAGE as u64),
+        human_count(stats.evictions),
+        human_count(stats.dirty_evictions),
+        human_count(stats.writes_saved),
+        mib(stats.device_bytes_read),
+        mib(stats.device_bytes_written),
+        human_count(stats.device_writes),
+        took.as_secs_f64(),
+        stats.forks,
+    )
+}

@@ -1,0 +1,319 @@
+//! `coldframe run`: unmodified programs in less RAM than they want, whose output must be that of the plain run, byte for byte.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const GCC: (&str, &str) = ("gcc", "gcc");
+
+/// Whether all tools (name, Debian package) are here. If not, the test is skipped, aloud; or it fails, where
+/// `COLDFRAME_REQUIRE_TOOLS=1` says that a skipped test would go unnoticed.
+fn have(tools: &[(&str, &str)]) -> bool {
+    let places: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
+    let missing: Vec<_> = tools.iter().filter(|(name, _)| !places.iter().any(|p| p.join(name).is_file())).collect();
+    for (name, package) in &missing {
+        eprintln!("skipped: {name} is missing; on Debian: apt-get install {package}");
+    }
+    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
+    assert!(missing.is_empty() || !required, "COLDFRAME_REQUIRE_TOOLS=1 and tools are missing: {missing:?}");
+    missing.is_empty()
+}
+
+fn coldframe(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.arg("run").args(["--backing", folder.to_str().unwrap()]).args(arguments).env("NO_COLOR", "1");
+    command
+}
+
+/// Runs to the end, or fails after two minutes.
+fn finish(mut command: Command) -> Output {
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
+    let pid = child.id().to_string();
+    let (done, watch) = std::sync::mpsc::channel::<()>();
+    std::thread::spawn(move || {
+        if watch.recv_timeout(Duration::from_secs(120)) == Err(std::sync::mpsc::RecvTimeoutError::Timeout) {
+            let _ = Command::new("pkill").args(["-KILL", "-P", &pid]).status();
+        }
+    });
+    let output = child.wait_with_output().unwrap();
+    drop(done);
+    output
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The program in so little RAM, its output compared with the plain run's; its statistics.
+fn same_in(ram: &str, program: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let stats = folder.path().join("stats.json");
+    let mut plain = Command::new(program[0]);
+    plain.args(&program[1..]);
+    let plain = finish(plain);
+    assert!(plain.status.success(), "{}", stderr(&plain));
+    let mut paged = coldframe(&["--ram", ram, "--stats", stats.to_str().unwrap(), "--"], folder.path());
+    paged.args(program);
+    let paged = finish(paged);
+    assert!(paged.status.success(), "{}", stderr(&paged));
+    assert!(paged.stdout == plain.stdout, "{} bytes instead of {}", paged.stdout.len(), plain.stdout.len());
+    let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+    let count = |name: &str| stats["counts"][name].as_u64().unwrap();
+    assert!(count("device_bytes_written") > 0, "nothing left RAM: {stats}");
+    let frames = stats["config"]["ram"].as_u64().unwrap() / 4096;
+    assert!(count("resident_max") <= frames + 64, "{} pages in RAM, {frames} allowed", count("resident_max"));
+    stats
+}
+
+fn compile(folder: &Path, source: &str, extra: &[&str]) -> PathBuf {
+    let (c, binary) = (folder.join("program.c"), folder.join("program"));
+    std::fs::write(&c, source).unwrap();
+    let built = Command::new("gcc").args(["-O1", "-pthread", "-o"]).arg(&binary).arg(&c).args(extra).output().unwrap();
+    assert!(built.status.success(), "{}", stderr(&built));
+    binary
+}
+
+#[test]
+fn bzip2_compresses_to_the_same_bytes() {
+    if have(&[("bzip2", "bzip2")]) {
+        let input = std::env::current_exe().unwrap();
+        let script = format!("head -c 1500000 {} | bzip2 -9c", input.display());
+        same_in("4MiB", &["sh", "-c", &script]);
+    }
+}
+
+#[test]
+fn sqlite_answers_the_same() {
+    if have(&[("sqlite3", "sqlite3")]) {
+        let queries = "create table t(a integer primary key, b text); with recursive c(x) as (select 1 union all select x+1 from c \
+                       where x<60000) insert into t select x, 'row number '||x||' of the table '||x*7919%1000 from c; create \
+                       index i on t(b); select count(*), sum(length(b)), max(b) from t where b like '%7%'; select b from t \
+                       order by b desc limit 500;";
+        same_in("3MiB", &["sqlite3", ":memory:", queries]);
+    }
+}
+
+#[test]
+fn numpy_multiplies_and_sorts_a_matrix_larger_than_ram() {
+    if have(&[("/usr/bin/python3", "python3")]) && Path::new("/usr/lib/python3/dist-packages/numpy").exists() {
+        let script =
+            "import numpy as n, hashlib; a=n.random.default_rng(1).random((900,900)); c=n.sort(a@a.T,axis=1); \
+                      print(hashlib.sha256(c.tobytes()).hexdigest())";
+        same_in("8MiB", &["/usr/bin/python3", "-c", script]);
+    } else {
+        have(&[("numpy", "python3-numpy")]);
+    }
+}
+
+const THREADS: &str = r#"
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+enum { THREADS = 8, BLOCKS = 900 };
+static uint64_t sums[THREADS];
+static void *work(void *p) {
+    uint64_t id = (uint64_t)p, x = id * 977 + 1, sum = 0;
+    unsigned char *block[BLOCKS] = {0}; size_t len[BLOCKS] = {0}; unsigned char fill[BLOCKS] = {0};
+    for (int step = 0; step < 6000; step++) {
+        x ^= x << 13; x ^= x >> 7; x ^= x << 17;
+        int i = x % BLOCKS;
+        for (size_t k = 0; k < len[i]; k += 61) if (block[i][k] != fill[i]) abort();
+        size_t now = x / BLOCKS % 6000 + 1;
+        block[i] = realloc(block[i], now);
+        for (size_t k = 0; k < now && k < len[i]; k += 61) if (block[i][k] != fill[i]) abort();
+        len[i] = now; fill[i] = x >> 32; memset(block[i], fill[i], now);
+        sum = sum * 31 + fill[i] + now;
+    }
+    for (int i = 0; i < BLOCKS; i++) free(block[i]);
+    sums[id] = sum; return 0;
+}
+int main(void) {
+    pthread_t t[THREADS];
+    for (uint64_t i = 0; i < THREADS; i++) pthread_create(&t[i], 0, work, (void *)i);
+    for (int i = 0; i < THREADS; i++) pthread_join(t[i], 0);
+    for (int i = 0; i < THREADS; i++) printf("%016lx\n", (unsigned long)sums[i]);
+}
+"#;
+
+#[test]
+fn eight_threads_of_malloc_and_free_see_their_own_bytes() {
+    if have(&[GCC]) {
+        let folder = tempfile::tempdir().unwrap();
+        let program = compile(folder.path(), THREADS, &[]);
+        same_in("6MiB", &[program.to_str().unwrap()]);
+    }
+}
+
+struct Server(Child);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = Command::new("pkill").args(["-KILL", "-P", &self.0.id().to_string()]).status();
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn redis_saves_in_the_background_what_it_had_at_the_fork() {
+    if !have(&[("redis-server", "redis-server"), ("redis-cli", "redis-tools"), ("redis-benchmark", "redis-tools")]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let redis = ["redis-server", "--port", "0", "--save", "", "--enable-debug-command", "yes", "--loglevel", "warning"];
+    let place = ["--dir", folder.path().to_str().unwrap(), "--unixsocket", socket.to_str().unwrap()];
+    let ask = |words: &[&str]| {
+        let out = Command::new("timeout").args(["30", "redis-cli", "-s"]).arg(&socket).args(words).output().unwrap();
+        String::from_utf8_lossy(&out.stdout).trim().to_string()
+    };
+    let wait_for = |what: &[&str], word: &str| {
+        let start = Instant::now();
+        while !ask(what).contains(word) {
+            assert!(start.elapsed() < Duration::from_secs(90), "{what:?} never says {word}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    let mut paged = coldframe(&["--ram", "3MiB", "--"], folder.path());
+    paged.args(redis).args(place).stdout(Stdio::null()).stderr(Stdio::null());
+    let server = Server(paged.spawn().unwrap());
+    wait_for(&["ping"], "PONG");
+    ask(&["debug", "populate", "60000", "key", "100"]);
+    top_shows(server.0.id());
+    let before = ask(&["debug", "digest"]);
+    ask(&["bgsave"]);
+    // Writing while the child reads.
+    let load = ["20", "redis-benchmark", "-n", "20000", "-r", "60000", "-t", "set,get", "-q", "-s"];
+    Command::new("timeout").args(load).arg(&socket).stdout(Stdio::null()).status().unwrap();
+    wait_for(&["info", "persistence"], "rdb_bgsave_in_progress:0");
+    assert!(ask(&["info", "persistence"]).contains("rdb_last_bgsave_status:ok"));
+    assert_ne!(ask(&["debug", "digest"]), before, "nothing was written meanwhile");
+    ask(&["shutdown", "nosave"]);
+    drop(server);
+    let mut plain = Command::new(redis[0]);
+    plain.args(&redis[1..]).args(place).stdout(Stdio::null());
+    let _server = Server(plain.spawn().unwrap());
+    wait_for(&["ping"], "PONG");
+    assert_eq!(ask(&["debug", "digest"]), before);
+    ask(&["shutdown", "nosave"]);
+}
+
+#[test]
+fn a_run_gives_the_programs_own_status() {
+    let folder = tempfile::tempdir().unwrap();
+    let status = |script: &str| {
+        let mut run = coldframe(&["--ram", "1MiB", "--", "sh", "-c"], folder.path());
+        finish({
+            run.arg(script);
+            run
+        })
+        .status
+        .code()
+    };
+    assert_eq!(status("exit 0"), Some(0));
+    assert_eq!(status("exit 7"), Some(7));
+    assert_eq!(status("kill -TERM $$"), Some(128 + 15));
+    assert_eq!(status("kill -KILL $$"), Some(128 + 9));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a swap file was left behind");
+}
+
+#[test]
+fn what_cannot_be_run_is_explained() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = folder.path().join("text");
+    std::fs::write(&text, "x").unwrap();
+    let fails = |arguments: &[&str], code: i32, word: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+        command.arg("run").args(arguments);
+        let output = finish(command);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        assert!(said.contains(word), "{arguments:?}: {said}");
+    };
+    let text = text.to_str().unwrap();
+    fails(&["--ram", "1MiB", "--", "no-such-program"], 127, "no-such-program");
+    fails(&["--ram", "1MiB", "--", text], 126, text);
+    fails(&["--ram", "100", "--", "true"], 2, "256KiB");
+    fails(&["--ram", "1MB2", "--", "true"], 2, "--ram");
+    fails(&["--ram", "1MiB", "--handlers", "0", "--", "true"], 2, "1 to 16");
+    fails(&["--ram", "1MiB", "--backing", "/no/such", "--", "true"], 5, "make the folder");
+    fails(&["--ram", "1MiB", "--backing", text, "--", "true"], 5, "neither a folder nor a block device");
+    fails(&["--ram", "1MiB", "--policy", "fifos", "--", "true"], 2, "fifos");
+    fails(&["--ram", "1MiB", "--handler", "none", "--", "true"], 2, "sequential, parallel");
+    fails(&["--ram", "1MiB", "--journal", "/no/such/j", "--", "true"], 5, "/no/such/j");
+    fails(&["--ram", "1MiB"], 2, "required");
+    if have(&[GCC]) {
+        let program = compile(folder.path(), "int main(void) { return 0; }", &["-static"]);
+        fails(&["--ram", "1MiB", "--", program.to_str().unwrap()], 4, "linked statically");
+        let program = compile(folder.path(), "int main(void) { return 0; }", &[]);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        fails(&["--ram", "1MiB", "--", program.to_str().unwrap()], 4, "setuid");
+    }
+}
+
+#[test]
+fn a_device_that_gives_wrong_bytes_stops_the_program_with_a_message() {
+    if !have(&[("sqlite3", "sqlite3")]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let query = "with recursive c(x) as (select 1 union all select x+1 from c where x<90000) select count(*) from (select x||'abc' y \
+                 from c order by y)";
+    let mut run = coldframe(&["--ram", "1MiB", "--inject", r#"{"seed":1,"read_flip":1}"#, "--"], folder.path());
+    run.args(["sqlite3", ":memory:", "pragma temp_store=memory; pragma cache_size=-100000;", query]);
+    let output = finish(run);
+    assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+    assert!(stderr(&output).contains("checksum differs"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_run_can_be_replayed_from_its_journal() {
+    if !have(&[("bzip2", "bzip2")]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let journal = folder.path().join("journal");
+    let input = folder.path().join("input");
+    let bytes = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+    std::fs::File::create(&input).unwrap().write_all(&bytes[..bytes.len().min(600_000)]).unwrap();
+    let mut run = coldframe(&["--ram", "3MiB", "--policy", "pa-clock", "--journal"], folder.path());
+    run.arg(&journal).args(["--", "bzip2", "-k"]).arg(&input);
+    assert!(finish(run).status.success());
+    let mut replay = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    replay.arg("replay").arg(&journal);
+    let output = finish(replay);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+/// `coldframe top` finds the run by the process that was started, and speaks Prometheus' language.
+fn top_shows(run: u32) {
+    let pid = String::from_utf8(Command::new("pgrep").args(["-P", &run.to_string()]).output().unwrap().stdout).unwrap();
+    let mut top = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    top.args(["top", pid.trim(), "--once", "--format", "prometheus"]);
+    let output = finish(top);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let value = |name: &str| -> f64 {
+        let line =
+            text.lines().find(|line| line.split(' ').next() == Some(name)).unwrap_or_else(|| panic!("{name}: {text}"));
+        line.rsplit(' ').next().unwrap().parse().unwrap()
+    };
+    assert!(value("coldframe_true_faults_total") > 1000.0 && value("coldframe_resident") > 100.0, "{text}");
+    assert_eq!(value("coldframe_frames"), 768.0);
+    assert!(value("coldframe_device_fault_seconds{quantile=\"0.5\"}") < 1.0);
+}
+
+#[test]
+fn top_says_what_it_cannot_show() {
+    let mut top = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    top.args(["top", "1", "--once"]);
+    let output = finish(top);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("process 1 is not paged by coldframe"));
+}
