@@ -163,7 +163,6 @@ fn side(buffers: usize, journal: Option<JournalFile>) -> Result<Side, LiveError>
         buffers: (0..buffers).map(at).collect(),
         spare: room,
         protected: None,
-        unmapped: Vec::with_capacity(1 << 16),
         moved: None,
         written: None,
         journal,
