@@ -64,7 +64,7 @@ pub struct Options {
     pub journal: Option<PathBuf>,
     /// The most pages read ahead of a sequential stream; 0: none.
     pub read_ahead: u32,
-    /// Victims that leave together; `None`: 32, or fewer where RAM is small.
+    /// Victims that leave together, at most 32; `None`: as many as a read of the device hides, fewer where RAM is small.
     pub evict_batch: Option<u32>,
     /// A file descriptor (a memfd of at least `Stats::BYTES`) for the statistics; `None`: the pager makes its own.
     pub stats_fd: Option<i32>,

@@ -8,7 +8,7 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Config, Engine};
 use coldframe_trace::journal::{Head, Journal};
 
-use crate::calibrate;
+use crate::calibrate::{self, BATCH_MAX};
 use crate::device::Device;
 use crate::lock::Lock;
 use crate::log::Log;
@@ -21,9 +21,6 @@ use crate::stats::Stats;
 use crate::sys::{self, Notify, Uffd};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::{Faults, LiveError, Options, Pager, Wait, FRAMES_MIN, PAGE};
-
-/// Victims that leave together: more saves nothing, and 8 cost tails (live notes, section 10).
-const BATCH: usize = 32;
 
 impl Pager {
     /// Starts a pager. With `Faults::Handlers` it lives as long as the process.
@@ -61,9 +58,9 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         Faults::InThread => TASKS,
         Faults::Handlers(count) => (count + 6).min(TASKS),
     };
-    let batch = options.evict_batch.map_or(BATCH.min(frames / 8), |n| n as usize);
-    if batch == 0 || batch > BATCH.min(frames / 2) {
-        let reason = format!("`{batch}` is not from 1 to {}", BATCH.min(frames / 2));
+    let batch = options.evict_batch.map_or(measured.evict_batch(options.wait).min(frames / 8), |n| n as usize);
+    if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
+        let reason = format!("`{batch}` is not from 1 to {}", BATCH_MAX.min(frames / 2));
         return Err(LiveError::Setting { field: "evict_batch", reason });
     }
     options.evict_batch = Some(batch as u32);

@@ -16,7 +16,9 @@ use std::path::PathBuf;
 
 /// What is to be reached.
 pub enum Bound {
+    /// A ratio no greater.
     AtMost(f64),
+    /// A ratio no smaller.
     AtLeast(f64),
 }
 
@@ -25,6 +27,7 @@ pub enum Bound {
 pub struct Targets(Vec<(String, f64, Bound)>);
 
 impl Targets {
+    /// Another target.
     pub fn note(&mut self, what: impl Into<String>, value: f64, bound: Bound) {
         self.0.push((what.into(), value, bound));
     }

@@ -112,9 +112,6 @@ pub fn work(job: &Job) {
     });
     let loads = (memory.loads)().map(|after| after - before.into_inner());
     println!("{}", serde_json::to_string(&figures(job, seen, loads)).expect("plain data"));
-    if std::env::var_os("BENCH_STATS").is_some() {
-        eprintln!("{}", serde_json::to_string(&STATS.get().unwrap().stats()).unwrap());
-    }
     // What a peer does at its end is not measured, and UMap's takes long.
     std::process::exit(0);
 }
@@ -159,7 +156,6 @@ fn coldframe(job: &Job, wait: Wait) -> Memory {
     // SAFETY: the region has these pages.
     unsafe { fill(region.as_ptr(), job.pages) };
     let base = region.as_ptr();
-    let _ = STATS.set(pager.clone());
     let loads = move || {
         let stats = pager.stats();
         Some(stats.device_fault.count + stats.memory_fault.count)
@@ -252,5 +248,3 @@ fn umap(job: &Job) -> Memory {
     assert_ne!(base, libc::MAP_FAILED, "umap failed");
     Memory { base: base.cast(), loads: Box::new(|| None), keep: Box::new(file) }
 }
-
-static STATS: std::sync::OnceLock<Pager> = std::sync::OnceLock::new();
