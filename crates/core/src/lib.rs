@@ -54,6 +54,7 @@ pub mod naive;
 mod page_state;
 pub mod place;
 pub mod policy;
+pub mod prefetch;
 pub mod units;
 
 pub use command::{Command, Stage, Work};

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 
+use coldframe_core::prefetch::Streams;
 use coldframe_core::{Access, Engine, Event, Machine, PageId, Stage, TaskId, Ticket, Transfer};
 use coldframe_trace::journal::Entry;
 
@@ -68,6 +69,7 @@ impl<T> Own<T> {
 /// What the engine's lock guards.
 pub(crate) struct Decider {
     pub(crate) engine: Engine,
+    pub(crate) streams: Streams,
     pub(crate) side: Side,
 }
 
@@ -201,11 +203,13 @@ impl Inner {
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
         self.deliver(&mut decider, todo, event);
-        self.read_ahead(&mut decider, todo, page, held);
+        if !held {
+            self.read_ahead(&mut decider, todo, page);
+        }
         drop(decider);
         self.carry_out(todo);
         let asked = std::mem::take(&mut todo.asked_at);
-        todo.fault = None;
+        (todo.fault, todo.together) = (None, false);
         self.await_resume(number);
         todo.laps.lap(Stage::PostProcess);
         self.record(started, asked, held, &todo.laps);
@@ -260,7 +264,7 @@ impl Inner {
     }
 
     pub(crate) fn deliver(&self, decider: &mut Decider, todo: &mut Todo, event: Event) {
-        let Decider { engine, side } = decider;
+        let Decider { engine, side, .. } = decider;
         if let Some(journal) = &mut side.journal {
             journal.event(&Entry::Event { now: sys::now() * 1000, event });
         }
@@ -381,7 +385,17 @@ impl Inner {
         }
     }
 
-    fn read_ahead(&self, _decider: &mut Decider, _todo: &mut Todo, _page: usize, _held: bool) {}
+    /// Wishes for the pages behind a fault that goes on with a stream: those that are out and have content.
+    fn read_ahead(&self, decider: &mut Decider, todo: &mut Todo, page: usize) {
+        let ahead = decider.streams.fault(PageId::from(page));
+        todo.together = !ahead.is_empty();
+        for page in (ahead.start as usize..ahead.end as usize).take_while(|page| *page < self.space.used_end()) {
+            let content = self.pages.slot(page).is_some() || self.pages.file(page).is_some();
+            if content && self.pages.get(page) == Where::Out {
+                self.wish(decider, todo, page);
+            }
+        }
+    }
 }
 
 fn end_of(ticket: Ticket, good: bool) -> Event {

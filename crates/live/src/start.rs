@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::Streams;
 use coldframe_core::{Caps, Config, Engine};
 use coldframe_trace::journal::{Head, Journal};
 
@@ -64,6 +65,10 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         return Err(LiveError::Setting { field: "evict_batch", reason });
     }
     options.evict_batch = Some(batch as u32);
+    if options.read_ahead as usize > LOADS / 2 - 1 {
+        let reason = format!("`{}` is more than {} pages", options.read_ahead, LOADS / 2 - 1);
+        return Err(LiveError::Setting { field: "read_ahead", reason });
+    }
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
     let (engine, head) = engine(&options, frames, pages, batch, buffers)?;
     let (stats, stats_fd) = crate::stats_file::of(options.stats_fd)?;
@@ -84,7 +89,7 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(Tasks::new(tasks, rings)?),
         log: Own::new(Log::new(device, pages, options.backing_max, sealer)?),
-        decider: Lock::new(Decider { engine, side }),
+        decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
         active: AtomicUsize::new(0),
         gate: AtomicBool::new(false),
         epoch: AtomicU32::new(0),
