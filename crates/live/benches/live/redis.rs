@@ -19,7 +19,7 @@ pub fn run(folder: &Path, targets: &mut Targets) {
     };
     let half = (working_set / 2).to_string();
     let backing = folder.to_str().expect("a folder of ours");
-    let prefix = [coldframe.to_str().expect("a path"), "run", "--ram", &half, "--swap", backing, "--"];
+    let prefix = [coldframe.to_str().expect("a path"), "run", "--ram", &half, "--backing", backing, "--"];
     match serve(folder, &prefix) {
         Ok((paged, _)) => {
             println!(
@@ -39,11 +39,12 @@ fn coldframe() -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-struct Server(Child);
+struct Server<'a>(Child, &'a str);
 
-impl Drop for Server {
+impl Drop for Server<'_> {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        // A signal would end `coldframe run` and leave the server.
+        let _ = ask(self.1, &["shutdown", "nosave"]);
         let _ = self.0.wait();
     }
 }
@@ -55,7 +56,7 @@ fn serve(folder: &Path, prefix: &[&str]) -> Result<(f64, usize), String> {
     let server = ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--dir", "/"];
     let words: Vec<&str> = prefix.iter().chain(&server).copied().collect();
     let child = Command::new(words[0]).args(&words[1..]).stdout(Stdio::null()).spawn();
-    let _server = Server(child.map_err(|e| format!("{}: {e} (package redis-server)", words[0]))?);
+    let _server = Server(child.map_err(|e| format!("{}: {e} (package redis-server)", words[0]))?, socket);
     let started = Instant::now();
     while ask(socket, &["ping"]).is_err() {
         if started.elapsed() > Duration::from_secs(20) {
@@ -71,7 +72,7 @@ fn serve(folder: &Path, prefix: &[&str]) -> Result<(f64, usize), String> {
 }
 
 fn ask(socket: &str, words: &[&str]) -> Result<String, String> {
-    let output = Command::new("timeout").args(["60", "redis-cli", "-s", socket]).args(words).output();
+    let output = Command::new("timeout").args(["--foreground", "60", "redis-cli", "-s", socket]).args(words).output();
     let output = output.map_err(|e| format!("redis-cli: {e} (package redis-tools)"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     if output.status.success() && !said.starts_with("ERR") {
@@ -85,7 +86,7 @@ fn ask(socket: &str, words: &[&str]) -> Result<String, String> {
 fn benchmark(socket: &str, kind: &str, requests: usize) -> Result<f64, String> {
     let (keys, requests, bytes) = (KEYS.to_string(), requests.to_string(), VALUE.to_string());
     let words = ["-s", socket, "-n", &requests, "-r", &keys, "-d", &bytes, "-c", "8", "-P", "4", "--csv", "-t", kind];
-    let output = Command::new("timeout").arg("120").arg("redis-benchmark").args(words).output();
+    let output = Command::new("timeout").args(["--foreground", "120", "redis-benchmark"]).args(words).output();
     let said = output.map_err(|e| format!("redis-benchmark: {e} (package redis-tools)"))?.stdout;
     let said = String::from_utf8_lossy(&said).into_owned();
     let rate = said.lines().last().and_then(|line| line.split(',').nth(1)?.trim_matches('"').parse().ok());
