@@ -11,7 +11,7 @@ use crate::log::SEGMENT;
 use crate::pager::Inner;
 use crate::pages::Where;
 use crate::stats::Stats;
-use crate::sys;
+use crate::sys::{self, Errno};
 use crate::task::{Todo, Victim, VICTIMS, WRITE};
 use crate::PAGE;
 
@@ -55,14 +55,33 @@ impl Inner {
         let vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
         let pipe = self.tasks().get(todo.task).pipe.1.as_raw_fd();
-        if let Err(error) = sys::hold(pipe, &vector[..dirty]) {
-            fatal::stop(format_args!("the kernel refused to hold {dirty} pages (vmsplice): {}", error.io()));
-        }
+        self.hold(pipe, &vector[..dirty], self.tasks().get(todo.task).staging);
         // SAFETY: the engine has given these pages up, and their bytes are held.
         let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), &vector[..victims.len()]) };
         Stats::add(&self.stats().flushes, flushes);
         self.resident.fetch_sub(victims.len(), Ordering::Relaxed);
         Stats::sub(&self.stats().resident, victims.len() as u64);
+    }
+
+    /// Holds all pages. A page that the program has made inaccessible cannot be held: it is write-protected, so that it stays as it is
+    /// even if it is made accessible just now, and copied.
+    fn hold(&self, pipe: i32, mut pages: &[libc::iovec], scratch: usize) {
+        while let Some(first) = pages.first() {
+            let address = first.iov_base as usize;
+            let held = match sys::hold(pipe, pages) {
+                Err(Errno::FAULT) => self.uffd.get().protect(address..address + PAGE, true).and_then(|()| {
+                    // SAFETY: the scratch page is this thread's.
+                    unsafe { sys::peek(address, scratch).and_then(|()| sys::write_pipe(pipe, scratch)) }.map(|()| 1)
+                }),
+                other => other,
+            };
+            match held {
+                Ok(held) => pages = &pages[held..],
+                Err(error) => {
+                    fatal::stop(format_args!("the page at {address:#x} cannot be held (vmsplice): {}", error.io()))
+                }
+            }
+        }
     }
 
     fn read_back(&self, todo: &mut Todo, anonymous: usize, dirty: usize) -> Outcome {

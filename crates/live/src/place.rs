@@ -48,16 +48,17 @@ impl Inner {
 
     /// To the holding area and back. Before anything else that the engine has commanded: others may be waiting for these pages.
     pub(crate) fn move_pages(&self, todo: &mut Todo) {
+        let scratch = self.tasks().get(todo.task).staging;
         for one in todo.moves.drain(..) {
             match one {
-                Move::Hold { page, was } => self.hold_page(page, was),
+                Move::Hold { page, was } => self.hold_page(page, was, scratch),
                 Move::Back { page, write } => self.unhold_page(page, write),
             }
         }
     }
 
     /// Takes a page out of the page table and keeps it: `Command::Unmap`.
-    fn hold_page(&self, page: usize, was: Where) {
+    fn hold_page(&self, page: usize, was: Where, scratch: usize) {
         let (address, holding) = (self.address(page), self.holding(page));
         let uffd = self.uffd.get();
         if !uffd.can_move || uffd.move_page(holding, address).is_err() {
@@ -65,7 +66,15 @@ impl Inner {
             if was != Where::Clean {
                 self.must(uffd.protect(address..address + PAGE, true), "protect a page", page);
             }
-            self.must(uffd.copy(holding, address, false), "hold a page", page);
+            let copied = match uffd.copy(holding, address, false) {
+                // The program has made it inaccessible.
+                // SAFETY: the scratch page is this thread's.
+                Err(Errno::FAULT) => {
+                    unsafe { sys::peek(address, scratch) }.and_then(|()| uffd.copy(holding, scratch, false))
+                }
+                other => other,
+            };
+            self.must(copied, "hold a page", page);
             // SAFETY: its bytes are in the holding area.
             let dropped = unsafe { sys::advise(address..address + PAGE, libc::MADV_DONTNEED) };
             self.must(dropped, "drop a page", page);
