@@ -126,7 +126,8 @@ impl Linux<'_> {
     fn evict(&mut self, page: usize) {
         let pages = &self.pager.pages;
         let write = self.side.written.take() == Some(page);
-        let held = !self.side.protected.take().is_some_and(|(p, _)| p == page) && !self.stays(page) && self.rest(page);
+        let protected = self.side.protected.take().is_some_and(|(p, _)| p == page);
+        let held = !(protected || self.stays(page)) && self.rest(page);
         let address = if held { self.pager.holding(page) } else { self.pager.address(page) };
         pages.set(page, Where::Leaving);
         Stats::add(&self.pager.stats().evictions, 1);
