@@ -136,9 +136,13 @@ fn engine(
     let text = options.policy.as_deref().unwrap_or_default();
     let choice = PolicyChoice::parse(text).map_err(|e| bad("policy", e.to_string()))?;
     let policy = choice.build(frames, pages).map_err(|e| bad("policy", e.to_string()))?;
-    let handler = handler::find(&options.handler).ok_or_else(|| {
-        let names: Vec<_> = handler::ALL.iter().map(|h| h.name).collect();
-        bad("handler", format!("there is no handler `{}`; there are {}", options.handler, names.join(", ")))
+    let usable = |h: &&handler::Handler| !h.needs_xip;
+    let handler = handler::find(&options.handler).filter(usable).ok_or_else(|| {
+        let names: Vec<_> = handler::ALL.iter().copied().filter(usable).map(|h| h.name).collect();
+        bad(
+            "handler",
+            format!("there is no handler `{}` for this machine; there are {}", options.handler, names.join(", ")),
+        )
     })?;
     // Reference bits are emulated by unmapping; dirty bits by write-protection, which is the machine's business.
     let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32 };

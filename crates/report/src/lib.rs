@@ -9,6 +9,7 @@
 
 pub mod error;
 pub mod experiment;
+pub mod memory;
 pub mod papers;
 pub mod plan;
 pub mod plot;
