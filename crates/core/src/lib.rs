@@ -35,6 +35,10 @@
 //! | walk | frames examined by one search for a victim |
 //! | forced eviction | an eviction of the page under the hand whatever its bit, because the walk's budget is used up |
 //! | ticket | the number of a load in flight |
+//! | erase block | the slots that flash erases together |
+//! | valid, invalid slot | it holds the newest copy of a page; it was programmed and holds none |
+//! | victim block | an erase block whose valid slots are copied away so that it can be erased |
+//! | survivor | a valid page of a victim block |
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -54,6 +58,7 @@ pub mod naive;
 mod page_state;
 pub mod place;
 pub mod policy;
+pub mod swap;
 pub mod units;
 
 pub use command::{Command, Stage, Work};
