@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_report::papers::{plots, rows, Reached, Row};
+use coldframe_report::papers::{bars, plots, rows, Reached, Row};
 use coldframe_report::table::styled;
 
 use crate::failure::Failure;
@@ -15,11 +15,12 @@ use crate::progress::Line;
 #[command(after_help = "\
 Examples:
   coldframe papers swl
+  coldframe papers lobi
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
 
 reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours is of the same kind.")]
 pub struct Args {
-    /// swl, or all.
+    /// swl, lobi, or all.
     paper: String,
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
@@ -42,7 +43,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     drop(line);
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
-        _ => plots(&args.paper).iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17)),
+        _ => {
+            let plotted = plots(&args.paper).iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17));
+            format!("{plotted}\n{}", bars(&args.paper, &traces)?).trim_end().to_string() + "\n"
+        }
     };
     output::write(None, &text)?;
     let missed = rows.iter().any(|row| row.reached == Reached::No);

@@ -45,6 +45,7 @@
 
 extern crate alloc;
 
+mod backing;
 pub mod command;
 pub mod engine;
 pub mod event;

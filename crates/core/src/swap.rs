@@ -251,6 +251,16 @@ impl Swap {
         true
     }
 
+    /// The program of the page's copy turned out to have failed, for a flash that reports later. The page has no copy any more, and the
+    /// block takes no more pages.
+    pub fn program_failed(&mut self, page: PageId) {
+        let Some(slot) = self.slot_of(page) else { return };
+        self.release(page);
+        let block = self.blocks.block_of(slot);
+        let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
+        area.retire(block, &mut self.blocks);
+    }
+
     fn invalidate(&mut self, slot: SlotId) {
         let block = self.blocks.block_of(slot);
         let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");

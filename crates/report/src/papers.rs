@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::error::ReportError;
 use crate::plot::Plot;
 
+pub mod lobi;
 pub mod swl;
 
 /// Whether a printed figure is reached.
@@ -63,6 +64,17 @@ pub fn plots(paper: &str) -> Vec<Plot> {
     }
 }
 
+/// Bars, for the papers that draw some; empty for the others.
+///
+/// # Errors
+/// A trace cannot be read.
+pub fn bars(paper: &str, traces: &Path) -> Result<String, ReportError> {
+    match paper {
+        "lobi" | "all" => lobi::bars(traces),
+        _ => Ok(String::new()),
+    }
+}
+
 /// All rows of a paper. `traces` is the folder with the shipped traces.
 ///
 /// # Errors
@@ -70,10 +82,15 @@ pub fn plots(paper: &str) -> Vec<Plot> {
 pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
     match paper {
         "swl" => swl::rows(traces, progress),
-        "all" => swl::rows(traces, progress),
-        "ddb" | "sap" | "drswap" | "lobi" => {
-            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there is swl")))
+        "lobi" => lobi::rows(traces, progress),
+        "all" => {
+            let mut rows = swl::rows(traces, progress)?;
+            rows.extend(lobi::rows(traces, progress)?);
+            Ok(rows)
         }
-        other => Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, all"))),
+        "ddb" | "sap" | "drswap" => {
+            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there are swl, lobi")))
+        }
+        other => Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, lobi, all"))),
     }
 }

@@ -195,6 +195,20 @@ impl Area {
         }
     }
 
+    /// A program that was thought done had failed. A block that was erased since is as good as it looks.
+    #[cold]
+    pub(super) fn retire(&mut self, block: BlockId, blocks: &mut Blocks) {
+        let b = *blocks.get(block);
+        match b.used {
+            Use::Closed => {
+                self.buckets[b.valid as usize].unlink(&mut blocks.links, block.index());
+                self.give_up(block, blocks);
+            }
+            Use::Open if b.programmed > 0 => self.give_up(block, blocks),
+            Use::Open | Use::Bad => {}
+        }
+    }
+
     /// A program failed: the block takes no more; what it holds stays until it is released.
     #[cold]
     fn give_up(&mut self, block: BlockId, blocks: &mut Blocks) {

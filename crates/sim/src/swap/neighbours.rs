@@ -8,13 +8,17 @@ use rustc_hash::FxHashMap;
 use super::store::Store;
 use super::ReadAhead;
 
+/// log2 of the pages of a region, 2 MiB: far more than a window, and hardly ever two busy mappings.
+const REGION_SHIFT: u32 = 9;
+
 pub(super) struct Neighbours {
     read_ahead: ReadAhead,
     /// Filled only for windows of pages.
     by_number: FxHashMap<(u32, u64), PageId>,
     /// Owner and page number of each page.
     number: Vec<Option<(u32, u64)>>,
-    windows: FxHashMap<u32, PageWindow>,
+    /// One a region: the kernel has one a mapping, but a trace does not tell mappings.
+    windows: FxHashMap<(u32, u64), PageWindow>,
 }
 
 impl Neighbours {
@@ -50,8 +54,8 @@ impl Neighbours {
 
     /// A page that was read ahead is used.
     pub(super) fn hit(&mut self, page: PageId) {
-        if let Some(Some((pid, _))) = self.number.get(page.index()) {
-            self.windows.entry(*pid).or_default().hit();
+        if let Some(Some((pid, number))) = self.number.get(page.index()) {
+            self.windows.entry((*pid, number >> REGION_SHIFT)).or_default().hit();
         }
     }
 
@@ -65,7 +69,7 @@ impl Neighbours {
             }
             ReadAhead::Pages(most) => {
                 let Some((pid, number)) = self.number[page.index()] else { return };
-                let range = self.windows.entry(pid).or_default().fault(number, most);
+                let range = self.windows.entry((pid, number >> REGION_SHIFT)).or_default().fault(number, most);
                 out.extend(range.filter_map(|number| self.by_number.get(&(pid, number)).copied()));
             }
         }
