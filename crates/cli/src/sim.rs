@@ -263,6 +263,18 @@ fn words(args: &Args, results: &[RunResult]) -> String {
     if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
         out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
     }
+    for (r, swap) in results.iter().filter_map(|r| Some((r, r.lane()?.swap.as_ref()?))) {
+        let c = swap.counts;
+        out += &format!(
+            "Swap area, {} with {}: {} pages programmed, {} copied, {} blocks erased, {} times full.\n",
+            r.policy,
+            r.ram_text(),
+            human_count(c.programs),
+            human_count(c.copies),
+            human_count(c.erases),
+            human_count(c.areas_full)
+        );
+    }
     if args.plot {
         plots(results).iter().for_each(|plot| out += &format!("\n{}", plot.text(64, 17)));
     }

@@ -169,14 +169,13 @@ impl Engine {
         })
     }
 
-    /// Gives it a swap area: pages that are written out get a slot there, numbered behind the home slots.
+    /// Gives it a swap area, before the first event: pages that are written out get a slot there, numbered behind the home slots.
     ///
     /// # Panics
     /// If the area cannot name every page.
-    pub fn with_swap(mut self, swap: Swap) -> Engine {
+    pub fn set_swap(&mut self, swap: Swap) {
         assert!(swap.pages() >= self.config.pages, "a swap area for fewer pages than there are");
         self.backing.swap = Some(swap);
-        self
     }
 
     /// The swap area, if it was given one.

@@ -1,6 +1,7 @@
 //! The result of one configuration, and its JSON.
 
 use coldframe_core::{Bytes, Ps, Stage};
+use coldframe_device::flash;
 use coldframe_device::quantity::show_bytes;
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::oracle::OracleCounts;
@@ -164,6 +165,13 @@ impl RunResult {
                 put("page_loads", c.page_loads);
                 put("page_moves", c.page_moves);
                 object["counts"] = counts.into();
+                if let Some(swap) = &lane.swap {
+                    let (c, wear) = (&swap.counts, flash::wear(&swap.erases));
+                    object["swap"] = json!({
+                        "programs": c.programs, "copies": c.copies, "erases": c.erases, "collections": c.collections,
+                        "area_full": c.areas_full, "erases_max": wear.max, "erases_deviation": wear.deviation,
+                    });
+                }
                 object["time_ps"] = self.times(lane);
                 object["fault_latency_ps"] =
                     json!({ "true": latency(&lane.true_latency), "false": latency(&lane.false_latency) });

@@ -26,6 +26,6 @@ pub mod run;
 pub mod swap;
 
 pub use front_end::{FrontEnd, PageRef, Stream};
-pub use lane::{Lane, LaneConfig, LaneResult};
+pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, SwapDone};
 pub use latency::Latency;
 pub use run::{Run, RunError};

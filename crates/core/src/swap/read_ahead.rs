@@ -61,8 +61,9 @@ pub struct PageWindow {
 }
 
 impl PageWindow {
-    /// A page read ahead for this task was used.
-    pub fn hit(&mut self) {
+    /// A page read ahead for this task was used: the next fault is expected beside it.
+    pub fn hit(&mut self, page: u64) {
+        self.last = page;
         self.hits += 1;
     }
 
@@ -128,8 +129,8 @@ mod tests {
         let mut w = PageWindow { last: 1000, ..PageWindow::default() };
         assert_eq!(w.fault(50, 8), 50..51, "nothing points to a neighbour");
         assert_eq!(w.fault(51, 8), 51..55, "forward");
-        (0..3).for_each(|_| w.hit());
-        assert_eq!(w.fault(55, 8), 52..60, "three hits: 5 pages, rounded to 8; around");
+        (52..55).for_each(|page| w.hit(page));
+        assert_eq!(w.fault(55, 8), 55..63, "three hits: 5 pages, rounded to 8; forward from the last hit");
         assert_eq!(w.fault(54, 8), 51..55, "backward, half of the last window");
         assert_eq!(w.fault(500, 8), 500..502);
     }

@@ -55,7 +55,7 @@ impl Neighbours {
     /// A page that was read ahead is used.
     pub(super) fn hit(&mut self, page: PageId) {
         if let Some(Some((pid, number))) = self.number.get(page.index()) {
-            self.windows.entry((*pid, number >> REGION_SHIFT)).or_default().hit();
+            self.windows.entry((*pid, number >> REGION_SHIFT)).or_default().hit(*number);
         }
     }
 
