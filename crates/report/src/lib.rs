@@ -15,6 +15,7 @@ pub mod plot;
 pub mod result;
 pub mod settings;
 pub mod swap;
+pub mod swap_analysis;
 pub mod swap_table;
 pub mod table;
 

@@ -14,6 +14,7 @@ pub fn table(outcomes: &[SwapOutcome]) -> String {
         "collector",
         "blocks",
         "refused",
+        "waits",
         "reads",
         "wasted",
         "copies",
@@ -33,6 +34,7 @@ pub fn table(outcomes: &[SwapOutcome]) -> String {
             o.setting("collector").into(),
             o.blocks.to_string(),
             human_count(o.result.refused),
+            human_count(o.result.demand_reads),
             human_count(o.operations.reads),
             human_count(o.result.cache.wasted),
             human_count(o.operations.copies),
@@ -61,7 +63,7 @@ fn legend(outcomes: &[SwapOutcome]) -> String {
     let seconds = human_time(Ps(r.duration_ns.saturating_mul(1000)));
     let mut out = format!(
         "{} touches of pages swapped out, {} swap-outs in {seconds}; areas from {}; most copies at a time {} slots.\n\
-         cost = reads + 10 * copies + 75 * erases (the slides'). wasted: slots read ahead and never used.\n\
+         cost = reads + 10 * copies + 75 * erases (the slides'). waits: touches that had to wait for a read; wasted: slots read ahead and never used.\n\
          life: the same load without a pause, until the most worn block has had the erases that {} is rated for.\n",
         human_count(r.touches),
         human_count(r.swap_outs),
