@@ -15,6 +15,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("kfg5616.toml", include_str!("../../../data/sheets/kfg5616.toml")),
     ("sram64k.toml", include_str!("../../../data/sheets/sram64k.toml")),
     ("strataflash.toml", include_str!("../../../data/sheets/strataflash.toml")),
+    ("lobi-nand.toml", include_str!("../../../data/sheets/lobi-nand.toml")),
 ];
 
 /// Why a sheet cannot be had or used.
@@ -84,6 +85,8 @@ pub enum Kind {
     Nor,
     /// Main memory.
     Ram,
+    /// NAND behind a plain bus.
+    Nand,
 }
 
 /// Sizes.
@@ -132,6 +135,14 @@ pub struct Energy {
     pub write: Option<Sourced<String>>,
 }
 
+/// What it lives through.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Endurance {
+    /// Erases that a block is rated for.
+    pub cycles: Option<Sourced<u64>>,
+}
+
 /// A device's sheet.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -151,6 +162,13 @@ pub struct Sheet {
     /// Energies.
     #[serde(default)]
     pub energy: Energy,
+    /// What it lives through.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub endurance: Endurance,
+}
+
+fn unknown(endurance: &Endurance) -> bool {
+    *endurance == Endurance::default()
 }
 
 /// The shipped sheet of this name (case does not matter), or the sheet in a file of this path.
@@ -218,6 +236,9 @@ impl Sheet {
                 return Err(bad(field, "has no source; say where the number comes from".into()));
             }
         }
+        if self.endurance.cycles.as_ref().is_some_and(|cycles| cycles.value == 0) {
+            return Err(bad("endurance.cycles", "is 0; leave the field out if it is not known".into()));
+        }
         match &g.buffers {
             Some(b) if b.value == 0 => Err(bad("geometry.buffers", "is 0; a load needs at least 1".into())),
             _ => Ok(()),
@@ -265,6 +286,14 @@ impl Sheet {
     /// The sheet does not have them.
     pub fn buffers(&self) -> Result<u32, SheetError> {
         Ok(self.geometry.buffers.as_ref().ok_or_else(|| self.missing("geometry.buffers"))?.value)
+    }
+
+    /// Erases that a block is rated for.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn cycles(&self) -> Result<u64, SheetError> {
+        Ok(self.endurance.cycles.as_ref().ok_or_else(|| self.missing("endurance.cycles"))?.value)
     }
 
     /// Cell array to buffer, one page.

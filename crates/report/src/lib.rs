@@ -1,7 +1,7 @@
 //! # coldframe-report: from names to results
 //!
 //! [`settings`] are what a user writes (`-c config.toml`, `--set`, flags); [`experiment`] turns them and a trace into simulator runs and
-//! results; [`table`] and [`plot`] show results to a person; [`papers`] puts a paper's printed figures beside ours.
+//! results; [`mod@swap`] does so for swap traces; [`table`] and [`plot`] show results to a person; [`papers`] puts a paper's printed figures beside ours.
 //!
 //! The command line and the Python package both call this and decide nothing themselves.
 #![forbid(unsafe_code)]
@@ -15,6 +15,9 @@ pub mod plan;
 pub mod plot;
 pub mod result;
 pub mod settings;
+pub mod swap;
+pub mod swap_analysis;
+pub mod swap_table;
 pub mod table;
 
 pub use error::ReportError;
