@@ -1,7 +1,8 @@
 //! # coldframe-device: what a device takes
 //!
 //! Data [`sheet`]s hold the numbers, each with its source; [`time`] turns them and the engine's counts into times, by pure
-//! functions; [`energy`] sums times and energies up by term; [`flash`] says what swapping to it costs in time and life; [`prices`] say what
+//! functions; [`energy`] sums times and energies up by term; [`flash`] says what swapping to it costs in time and life; [`swap_energy`] what a swap area in DRAM, NVM or eMMC
+//! costs in energy; [`prices`] say what
 //! each stage of a fault costs a processor. [`quantity`] reads `30us` and `2KiB`.
 //!
 //! Nothing here knows an engine, a trace or a system.
@@ -13,6 +14,7 @@ pub mod flash;
 pub mod prices;
 pub mod quantity;
 pub mod sheet;
+pub mod swap_energy;
 pub mod time;
 
 pub use prices::StagePrices;
