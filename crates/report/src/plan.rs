@@ -141,11 +141,15 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     Ok(Plan { front, engine, frames, memory, config })
 }
 
+/// More buffers than any device has; a bound on what a slip of the pen can allocate.
+const BUFFERS_MAX: u32 = 1 << 16;
+
 /// A page that stays in its buffer must fit there.
 fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -> Result<u32, ReportError> {
     let buffers = settings.machine.buffers.map_or_else(|| sheet.buffers(), Ok)?;
-    if buffers == 0 {
-        return Err(ReportError::setting("machine.buffers", "is 0; a load needs at least 1"));
+    if !(1..=BUFFERS_MAX).contains(&buffers) {
+        let reason = format!("is {buffers}; a load needs at least 1, and no device has more than {BUFFERS_MAX}");
+        return Err(ReportError::setting("machine.buffers", reason));
     }
     let buffer = sheet.page();
     if handler.needs_xip && !buffer.clone()?.0.is_multiple_of(page.0) {
