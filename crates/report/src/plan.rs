@@ -111,7 +111,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         buffers: buffers(settings, &sheet, page, handler)?,
     };
     let pages = PageTimes { load: device.load, page_move: prices.trans_host_mem };
-    let memory = match main_memory(settings, defaults.and_then(|d| d.main_memory), front.caches)? {
+    let memory = match memory::main_memory(settings, defaults.and_then(|d| d.main_memory), front.caches)? {
         Some(ram) => Some(memory::prices(settings, &ram, &sheet, page, pages, handler.needs_xip)?),
         None => None,
     };
@@ -137,7 +137,9 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     };
     let mut config =
         config(settings, &front, &front_name, &engine, policy_text, handler.name, frames, page, &sheet, caps);
-    memory_config(&mut config, &engine, memory.as_ref());
+    if let Some(memory) = &memory {
+        memory.put_config(&mut config, matches!(engine, Engine::Lane(_)));
+    }
     Ok(Plan { front, engine, frames, memory, config })
 }
 
@@ -161,31 +163,6 @@ fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -
         return Err(ReportError::setting("page", reason));
     }
     Ok(buffers)
-}
-
-/// The name of main memory, where its accesses are counted and so can have a price.
-fn main_memory(settings: &Settings, of_system: Option<&str>, caches: bool) -> Result<Option<String>, ReportError> {
-    match (&settings.main_memory, caches) {
-        (Some(_), false) => {
-            let reason = "needs the front end l1, which counts accesses to memory; give front_end.name=l1";
-            Err(ReportError::setting("main_memory", reason))
-        }
-        (own, true) => Ok(own.clone().or(of_system.map(Into::into))),
-        (None, false) => Ok(None),
-    }
-}
-
-fn memory_config(config: &mut Value, engine: &Engine, memory: Option<&MemoryPrices>) {
-    let Some(memory) = memory else { return };
-    config["main_memory"] = memory.ram.clone().into();
-    if let Engine::Lane(_) = engine {
-        let times = &memory.times;
-        for (key, time) in
-            [("main_read", times.main_read), ("xip_read", times.xip_read), ("main_write", times.main_write)]
-        {
-            config["time"][key] = show_time(time).into();
-        }
-    }
 }
 
 fn find_system(name: &str) -> Result<&'static System, ReportError> {
