@@ -18,6 +18,7 @@ mod man;
 mod output;
 mod papers;
 mod policies;
+mod predict;
 mod progress;
 mod record;
 mod replay;

@@ -1,7 +1,7 @@
 //! # coldframe-report: from names to results
 //!
 //! [`settings`] are what a user writes (`-c config.toml`, `--set`, flags); [`experiment`] turns them and a trace into simulator runs and
-//! results; [`table`] and [`plot`] show results to a person; [`papers`] puts a paper's printed figures beside ours.
+//! results; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person; [`papers`] puts a paper's printed figures beside ours.
 //!
 //! The command line and the Python package both call this and decide nothing themselves.
 #![forbid(unsafe_code)]
@@ -12,6 +12,7 @@ pub mod experiment;
 pub mod papers;
 pub mod plan;
 pub mod plot;
+pub mod predict;
 pub mod result;
 pub mod settings;
 pub mod table;
