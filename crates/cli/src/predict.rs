@@ -33,8 +33,9 @@ const TUNABLES: &str =
 #[cfg(not(target_arch = "x86_64"))]
 const TUNABLES: &str = "glibc.cpu.name=generic";
 
-/// mimalloc gives free memory back 10 ms after it became free, and time runs otherwise under a recorder: here it does so at once.
-const PURGE_DELAY: (&str, &str) = ("MIMALLOC_PURGE_DELAY", "0");
+/// The heap gives free memory back 10 ms after it became free, and time runs otherwise under a recorder: here it keeps it. At once would
+/// be the same in every run too, but is farther from a run as it usually is.
+const PURGE_DELAY: (&str, &str) = ("COLDFRAME_PURGE_DELAY", "-1");
 
 /// Two runs of one program.
 pub struct Twice {
