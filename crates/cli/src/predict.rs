@@ -29,7 +29,7 @@ use crate::progress::Line;
 #[cfg(target_arch = "x86_64")]
 const TUNABLES: &str =
     "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-AVX_Fast_Unaligned_Load,-SSSE3,-SSE4_1,-SSE4_2,-ERMS,\
--FSRM,-BMI1,-BMI2,-LZCNT,-MOVBE,-POPCNT,-RTM:glibc.cpu.x86_non_temporal_threshold=0x0fffffffffffffff";
+-FSRM,-BMI1,-BMI2,-LZCNT,-MOVBE,-POPCNT,-RTM,-Fast_Rep_String,-Fast_Unaligned_Load,-Fast_Unaligned_Copy,-Prefer_PMINUB_for_stringop:glibc.cpu.x86_non_temporal_threshold=0x0fffffffffffffff";
 #[cfg(not(target_arch = "x86_64"))]
 const TUNABLES: &str = "glibc.cpu.name=generic";
 

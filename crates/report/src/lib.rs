@@ -9,6 +9,7 @@
 
 pub mod error;
 pub mod experiment;
+pub mod interleave;
 pub mod papers;
 pub mod plan;
 pub mod plot;

@@ -1,9 +1,9 @@
 //! What a live pager would do with a recorded program: the recording's references to managed memory, and its notes of what the pager
 //! would have been told besides, go through an engine of the live run's configuration.
 //!
-//! Each address space has an engine of its own, as each process has a pager of its own. All threads of a space stand in the order of
-//! the recording, one reference after the other.
+//! Each address space has an engine of its own, as each process has a pager of its own. The threads of a space take turns.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
@@ -21,6 +21,7 @@ use coldframe_trace::{Block, Kind, Reader, Reference, Wanted};
 use serde::Serialize;
 
 use crate::error::ReportError;
+use crate::interleave::Interleave;
 
 /// Pages that a live pager loads at a time when a program wishes for many (`live`: half of its `LOADS`).
 const WISHES: usize = 32;
@@ -50,12 +51,22 @@ pub struct Prediction {
     pub threads: u64,
 }
 
-/// A process: its engine and what it has done.
+/// A process: its threads and its machine.
 struct Process {
+    threads: Interleave,
+    machine: Machine,
+}
+
+/// The engine of a process and what it has been told.
+struct Machine {
+    span: Span,
     lane: Lane,
     table: PageTable,
     masks: Masks,
     touched: Vec<bool>,
+    notes: BTreeMap<u32, Noted>,
+    runs: u64,
+    references: u64,
 }
 
 /// Simulates the recording at `path` with the configuration that the journal of a live run names.
@@ -65,41 +76,26 @@ struct Process {
 pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, ReportError> {
     let config = lane_config(head)?;
     let mut reader = Reader::open(path)?;
-    let spaces: BTreeMap<u32, u32> = reader.provenance().tasks.iter().map(|t| (t.id, t.space)).collect();
+    let tasks = reader.provenance().tasks.clone();
     let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
-    let mut notes: BTreeMap<u32, Noted> = BTreeMap::new();
     let mut threads = BTreeSet::new();
-    let mut prediction = Prediction::default();
     let mut block = Block::new();
     while reader.read(&mut block, Wanted::ALL)? > 0 {
-        for row in block.iter().filter(|row| row.kind != Kind::Fetch) {
-            let seen = span.seen(row.address);
-            if seen == Seen::Elsewhere {
-                continue;
+        for row in block.iter().filter(|row| row.kind != Kind::Fetch && span.seen(row.address) != Seen::Elsewhere) {
+            let space = tasks.iter().find(|task| task.id == row.task).map_or(row.task, |task| task.space);
+            if let Entry::Vacant(entry) = processes.entry(space) {
+                let threads = tasks.iter().filter(|task| task.space == space).count();
+                entry.insert(Process::new(&config, head.config.pages, span, threads)?);
             }
-            let space = spaces.get(&row.task).copied().unwrap_or(row.task);
-            if let std::collections::btree_map::Entry::Vacant(entry) = processes.entry(space) {
-                entry.insert(Process::new(&config, head.config.pages)?);
-            }
-            let process = processes.get_mut(&space).expect("just made");
-            match seen {
-                Seen::Page(_) => {
-                    process.touch(&row, span);
-                    threads.insert(row.task);
-                    prediction.runs += 1;
-                    prediction.references += u64::from(row.count);
-                }
-                Seen::Note(part) => {
-                    if let Some((note, range)) = notes.entry(row.task).or_default().read(part) {
-                        process.note(note, range);
-                    }
-                }
-                Seen::Elsewhere => {}
-            }
+            processes.get_mut(&space).expect("just made").take(row);
+            threads.insert(row.task);
         }
     }
-    processes.values().for_each(|process| process.add_to(&mut prediction));
-    (prediction.processes, prediction.threads) = (processes.len() as u64, threads.len() as u64);
+    let mut prediction = Prediction { threads: threads.len() as u64, ..Prediction::default() };
+    for process in processes.values_mut() {
+        process.finish();
+        process.machine.add_to(&mut prediction);
+    }
     Ok(prediction)
 }
 
@@ -119,16 +115,45 @@ fn lane_config(head: &Head) -> Result<LaneConfig, ReportError> {
 }
 
 impl Process {
-    fn new(config: &LaneConfig, pages: usize) -> Result<Process, ReportError> {
+    fn new(config: &LaneConfig, pages: usize, span: Span, threads: usize) -> Result<Process, ReportError> {
         let table = PageTable::new(pages, 1);
-        let lane = Lane::new(config, 0, pages, 1).map_err(coldframe_sim::RunError::from)?;
-        Ok(Process { lane, masks: table.masks(), table, touched: vec![false; pages] })
+        let machine = Machine {
+            span,
+            lane: Lane::new(config, 0, pages, 1).map_err(coldframe_sim::RunError::from)?,
+            masks: table.masks(),
+            table,
+            touched: vec![false; pages],
+            notes: BTreeMap::new(),
+            runs: 0,
+            references: 0,
+        };
+        Ok(Process { threads: Interleave::new(threads), machine })
     }
 
+    fn take(&mut self, row: Reference) {
+        let machine = &mut self.machine;
+        self.threads.push(row, &mut |row| machine.take(row));
+    }
+
+    fn finish(&mut self) {
+        let machine = &mut self.machine;
+        self.threads.finish(&mut |row| machine.take(row));
+    }
+}
+
+impl Machine {
     /// A run of references to one page is as its first reference: on a machine without reference bits a hit changes nothing.
-    fn touch(&mut self, row: &Reference, span: Span) {
+    fn take(&mut self, row: &Reference) {
+        if let Seen::Note(part) = self.span.seen(row.address) {
+            if let Some((note, range)) = self.notes.entry(row.task).or_default().read(part) {
+                self.note(note, range);
+            }
+            return;
+        }
+        self.runs += 1;
+        self.references += u64::from(row.count);
         for address in [row.address, row.address + u64::from(row.size.max(1)) - 1] {
-            if let Seen::Page(page) = span.seen(address) {
+            if let Seen::Page(page) = self.span.seen(address) {
                 self.reference(PageId(page as u32), row.kind == Kind::Write);
             }
         }
@@ -180,6 +205,9 @@ impl Process {
         all.swap_loads += result.counts.page_loads - result.zero_loads;
         all.false_faults += result.counts.false_faults;
         all.pages_written += result.counts.dirty_evictions;
+        all.processes += 1;
+        all.runs += self.runs;
+        all.references += self.references;
         all.pages += self.touched.iter().filter(|touched| **touched).count() as u64;
     }
 }
