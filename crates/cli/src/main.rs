@@ -19,6 +19,7 @@ mod output;
 mod papers;
 mod policies;
 mod predict;
+mod priced;
 mod progress;
 mod record;
 mod replay;

@@ -61,6 +61,8 @@ impl Twice {
         if let Some(path) = &input {
             std::io::copy(&mut std::io::stdin().lock(), &mut File::create(path).map_err(io)?).map_err(io)?;
         }
+        // What is read ahead hangs on which of two threads is first.
+        options.read_ahead = 0;
         let journal = options.journal.get_or_insert_with(|| folder.path().join("journal")).clone();
         Ok(Twice { folder, input, journal })
     }

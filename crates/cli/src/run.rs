@@ -7,16 +7,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
-use coldframe_device::quantity;
+use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{Faults, Inject, Options, Snapshot, StatsFile, Times, Wait, FRAMES_MIN, PAGE};
 use coldframe_record::{find_library, interpreter, library_places, resolve, RecordError};
 use coldframe_report::table::{human_count, styled};
+use coldframe_report::ReportError;
 use serde_json::{json, Value};
 
 use crate::failure::Failure;
 use crate::output;
 use crate::predict::{Predicted, Twice};
+use crate::priced::Priced;
 
 /// The library that holds the program's heap.
 const PRELOAD: &str = "libcoldframe_preload.so";
@@ -29,13 +31,17 @@ Examples:
   coldframe run --ram 256MiB --backing /mnt/flash --stats run.json -- python3 script.py
   coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe replay j
   coldframe run --ram 4MiB --predict -- bzip2 -9c < file > file.bz2
+  coldframe run --ram 4MiB --device LOBI-NAND --backing-max 128MiB -- python3 script.py
 
 The program's heap and its large private anonymous mappings are paged; its code, stacks and files are not, and come on
 top of --ram. Each process that the program starts has a budget of its own. Statistics go to stderr when it has ended.
 
+--device says what the run's bytes would have cost that flash in time, energy and life: life = cycles * area / rate of writing, the
+area being --backing-max or the sheet's capacity, worn evenly, as a log does. What the sheet lacks is said, not guessed.
+
 --predict runs the program twice, so what it does to files it does twice. The second run is under QEMU and slower (Debian
 package qemu-user); it reads a copy of the standard input and writes to nowhere. Both runs use the C library's plainest
-copying routines, and a heap that keeps freed small blocks, so that they touch the same pages. With one thread true and false faults
+copying routines, a heap that keeps freed small blocks, and no read-ahead, so that they touch the same pages. With one thread true and false faults
 come out exactly, as long as the program does the same twice and moves bytes in system calls by read, write, send and recv;
 with more, true faults within 20 % in our tests, where two live runs differ by up to 13 %.
 
@@ -76,6 +82,9 @@ pub struct Args {
     /// Write statistics as JSON here.
     #[arg(long)]
     stats: Option<PathBuf>,
+    /// Price what the run moved to and from its swap file by a device: a shipped sheet's name, or the path of a sheet.
+    #[arg(long, value_name = "SHEET")]
+    device: Option<String>,
     /// Predict the run too, and print measured beside predicted: the program runs a second time, recorded and not paged.
     #[arg(long)]
     predict: bool,
@@ -110,6 +119,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if !quiet && is_ram(&options.backing) {
         eprintln!("warning: {} lies in RAM; give --backing a folder on a disk", options.backing.display());
     }
+    let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ReportError::from)?;
     let twice = args.predict.then(|| Twice::prepare(&mut options)).transpose()?;
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
@@ -122,7 +132,11 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         (Some(twice), Some(_)) => Some(twice.predict(&args.command, &options, &preload, quiet)?),
         _ => None,
     };
-    show(&args, &options, &Ended { stats, predicted, status, took }, quiet)?;
+    let price = |sheet: &Sheet| {
+        Priced::new(sheet, stats.as_ref().unwrap_or(&Snapshot::default()), options.backing_max, took.as_secs_f64())
+    };
+    let priced = sheet.as_ref().map(price).transpose().map_err(ReportError::from)?;
+    show(&args, &options, &Ended { stats, predicted, priced, status, took }, quiet)?;
     Ok(ExitCode::from(code(status)))
 }
 
@@ -131,6 +145,7 @@ struct Ended {
     /// `None`: no pager has started.
     stats: Option<Snapshot>,
     predicted: Option<Predicted>,
+    priced: Option<Priced>,
     status: ExitStatus,
     took: Duration,
 }
@@ -140,6 +155,9 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
     let mut report = json(options, &stats, ended.status, ended.took);
     if let Some(predicted) = &ended.predicted {
         report["prediction"] = predicted.json(&stats, ended.status);
+    }
+    if let Some(priced) = &ended.priced {
+        report["priced"] = priced.json();
     }
     if let Some(path) = &args.stats {
         output::write(Some(path), &output::json(&report))?;
@@ -152,6 +170,9 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
         return Ok(());
     }
     eprint!("{}", table(options, &stats, ended.took));
+    if let Some(priced) = &ended.priced {
+        eprint!("{}", priced.words());
+    }
     if let Some(predicted) = &ended.predicted {
         eprint!("\n{}", predicted.table(&stats, ended.status));
     }

@@ -1,8 +1,8 @@
-//! Quantities with units, as people and data sheets write them: `64KiB`, `25us`, `18.96us`.
+//! Quantities with units, as people and data sheets write them: `64KiB`, `25us`, `18.96us`, `1295.48nJ`.
 
 use std::fmt;
 
-use coldframe_core::{Bytes, Ps};
+use coldframe_core::{Bytes, Pj, Ps};
 
 /// A quantity that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -37,6 +37,9 @@ const SIZES: &[(&str, u64)] = &[
 const TIMES: &[(&str, u64)] =
     &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
 
+const ENERGIES: &[(&str, u64)] =
+    &[("pJ", 1), ("nJ", 1_000), ("uJ", 1_000_000), ("mJ", 1_000_000_000), ("J", 1_000_000_000_000)];
+
 /// Reads a size. A bare number is bytes; `K`, `M` and `G` are binary.
 ///
 /// # Errors
@@ -53,6 +56,15 @@ pub fn bytes(text: &str) -> Result<Bytes, QuantityError> {
 pub fn time(text: &str) -> Result<Ps, QuantityError> {
     let expected = "a time with its unit such as 25us, 20.64us or 10ns";
     scaled(text, TIMES).map(Ps).ok_or_else(|| QuantityError { text: text.into(), expected })
+}
+
+/// Reads an energy. The unit must be there.
+///
+/// # Errors
+/// Not a number and a unit, finer than a picojoule, or more than 2^63 - 1 picojoules (9 MJ).
+pub fn energy(text: &str) -> Result<Pj, QuantityError> {
+    let expected = "an energy with its unit such as 1295.48nJ or 2uJ";
+    scaled(text, ENERGIES).map(Pj).ok_or_else(|| QuantityError { text: text.into(), expected })
 }
 
 /// Exact decimal arithmetic: `18.96us` is 18,960,000 ps and not a neighbour of it.
@@ -83,13 +95,22 @@ pub fn show_bytes(size: Bytes) -> String {
 
 /// Writes a time exactly, in the largest unit that needs no more than six decimals.
 pub fn show_time(time: Ps) -> String {
-    for (unit, scale) in [("s", 1_000_000_000_000u64), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)] {
-        if time.0 >= scale && (time.0 * 1_000_000 / scale * scale) / 1_000_000 == time.0 {
-            let text = format!("{:.6}", time.0 as f64 / scale as f64);
+    shown(time.0, [("s", 1_000_000_000_000u64), ("ms", 1_000_000_000), ("us", 1_000_000), ("ns", 1_000)], "ps")
+}
+
+/// Writes an energy exactly, in the largest unit that needs no more than six decimals.
+pub fn show_energy(energy: Pj) -> String {
+    shown(energy.0, [("J", 1_000_000_000_000u64), ("mJ", 1_000_000_000), ("uJ", 1_000_000), ("nJ", 1_000)], "pJ")
+}
+
+fn shown(value: u64, units: [(&str, u64); 4], smallest: &str) -> String {
+    for (unit, scale) in units {
+        if value >= scale && (value * 1_000_000 / scale * scale) / 1_000_000 == value {
+            let text = format!("{:.6}", value as f64 / scale as f64);
             return format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'));
         }
     }
-    format!("{}ps", time.0)
+    format!("{value}{smallest}")
 }
 
 #[cfg(test)]
@@ -102,6 +123,8 @@ mod tests {
         assert_eq!(time("2.5 ns"), Ok(Ps(2_500)));
         assert_eq!(bytes("1.5MiB"), Ok(Bytes(3 << 19)));
         assert_eq!(bytes("4096"), Ok(Bytes(4096)));
+        assert_eq!(energy("1295.48nJ"), Ok(Pj(1_295_480)));
+        assert_eq!(show_energy(Pj(1_295_480)), "1.29548uJ");
         assert_eq!(show_time(Ps(18_960_000)), "18.96us");
         assert_eq!(show_bytes(Bytes(64 << 10)), "64KiB");
         assert_eq!(show_time(Ps::ZERO), "0ps");
@@ -113,6 +136,9 @@ mod tests {
             ["", "us", "-1us", "1.us", ".5us", "1e3us", "0.1ps", "10", "99999999999999999999s", "1..2us", "3 days"]
         {
             assert!(time(text).is_err(), "{text}");
+        }
+        for text in ["", "nJ", "1295.48", "-1nJ", "0.1pJ", "3 cal"] {
+            assert!(energy(text).is_err(), "{text}");
         }
         for text in ["", "KiB", "-64KiB", "0.3", "1e3", "64KIB", "9999999999GiB", "1.0001KiB"] {
             assert!(bytes(text).is_err(), "{text}");

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_core::{Bytes, Ps};
+use coldframe_core::{Bytes, Pj, Ps};
 use serde::{Deserialize, Serialize};
 
 use crate::quantity::{self, QuantityError};
@@ -13,6 +13,9 @@ use crate::quantity::{self, QuantityError};
 pub const SHIPPED: &[(&str, &str)] = &[
     ("kfg1g16q2m.toml", include_str!("../../../data/sheets/kfg1g16q2m.toml")),
     ("kfg5616.toml", include_str!("../../../data/sheets/kfg5616.toml")),
+    ("lobi-nand.toml", include_str!("../../../data/sheets/lobi-nand.toml")),
+    ("sram64k.toml", include_str!("../../../data/sheets/sram64k.toml")),
+    ("strataflash.toml", include_str!("../../../data/sheets/strataflash.toml")),
 ];
 
 /// Why a sheet cannot be had or used.
@@ -78,6 +81,12 @@ pub struct Sourced<T> {
 pub enum Kind {
     /// NAND with page buffers that the host reads as memory.
     Onenand,
+    /// NAND behind a plain bus.
+    Nand,
+    /// NOR flash, read and executed in place.
+    Nor,
+    /// Main memory.
+    Ram,
 }
 
 /// Sizes.
@@ -106,6 +115,36 @@ pub struct Time {
     pub program: Option<Sourced<String>>,
     /// One block.
     pub erase: Option<Sourced<String>>,
+    /// One cache block of 8 words, read in place: from a buffer, from NOR's cells, from RAM.
+    pub read: Option<Sourced<String>>,
+    /// One cache block of 8 words, written in place.
+    pub write: Option<Sourced<String>>,
+}
+
+/// Energies.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Energy {
+    /// Cell array to buffer, one page.
+    pub load: Option<Sourced<String>>,
+    /// Buffer to host, one page.
+    pub transfer: Option<Sourced<String>>,
+    /// One cache block of 8 words, read in place.
+    pub read: Option<Sourced<String>>,
+    /// One cache block of 8 words, written in place.
+    pub write: Option<Sourced<String>>,
+    /// Buffer to cell array, one page.
+    pub program: Option<Sourced<String>>,
+    /// One block.
+    pub erase: Option<Sourced<String>>,
+}
+
+/// What it lives through.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Endurance {
+    /// Erases that a block is rated for.
+    pub cycles: Option<Sourced<u64>>,
 }
 
 /// A device's sheet.
@@ -124,6 +163,16 @@ pub struct Sheet {
     /// Times.
     #[serde(default)]
     pub time: Time,
+    /// What it lives through.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub endurance: Endurance,
+    /// Energies.
+    #[serde(default)]
+    pub energy: Energy,
+}
+
+fn unknown(endurance: &Endurance) -> bool {
+    *endurance == Endurance::default()
 }
 
 /// The shipped sheet of this name (case does not matter), or the sheet in a file of this path.
@@ -163,10 +212,11 @@ pub fn parse(file: &str, text: &str) -> Result<Sheet, SheetError> {
 impl Sheet {
     fn check(&self, file: &str) -> Result<(), SheetError> {
         let bad = |field, reason| SheetError::Field { file: file.into(), field, reason };
-        let (g, t) = (&self.geometry, &self.time);
+        let (g, t, e) = (&self.geometry, &self.time, &self.energy);
         type Read = fn(&str) -> Result<u64, QuantityError>;
         let size: Read = |s| quantity::bytes(s).map(|b| b.0);
         let time: Read = |s| quantity::time(s).map(|t| t.0);
+        let energy: Read = |s| quantity::energy(s).map(|e| e.0);
         for (field, value, read) in [
             ("geometry.page", &g.page, size),
             ("geometry.block", &g.block, size),
@@ -175,6 +225,14 @@ impl Sheet {
             ("time.transfer", &t.transfer, time),
             ("time.program", &t.program, time),
             ("time.erase", &t.erase, time),
+            ("time.read", &t.read, time),
+            ("time.write", &t.write, time),
+            ("energy.load", &e.load, energy),
+            ("energy.transfer", &e.transfer, energy),
+            ("energy.read", &e.read, energy),
+            ("energy.write", &e.write, energy),
+            ("energy.program", &e.program, energy),
+            ("energy.erase", &e.erase, energy),
         ] {
             let Some(Sourced { value, source }) = value else { continue };
             if read(value).map_err(|e| bad(field, e.to_string()))? == 0 {
@@ -183,6 +241,9 @@ impl Sheet {
             if source.trim().is_empty() {
                 return Err(bad(field, "has no source; say where the number comes from".into()));
             }
+        }
+        if self.endurance.cycles.as_ref().is_some_and(|cycles| cycles.value == 0) {
+            return Err(bad("endurance.cycles", "is 0; leave the field out if it is not known".into()));
         }
         match &g.buffers {
             Some(b) if b.value == 0 => Err(bad("geometry.buffers", "is 0; a load needs at least 1".into())),
@@ -204,6 +265,11 @@ impl Sheet {
         Ok(quantity::time(&value.value).expect("checked when read"))
     }
 
+    fn joules(&self, value: &Option<Sourced<String>>, field: &'static str) -> Result<Pj, SheetError> {
+        let value = value.as_ref().ok_or_else(|| self.missing(field))?;
+        Ok(quantity::energy(&value.value).expect("checked when read"))
+    }
+
     /// Flash page size.
     ///
     /// # Errors
@@ -220,12 +286,28 @@ impl Sheet {
         self.size(&self.geometry.block, "geometry.block")
     }
 
+    /// Bytes of the whole device.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn capacity(&self) -> Result<Bytes, SheetError> {
+        self.size(&self.geometry.capacity, "geometry.capacity")
+    }
+
     /// Stopover buffers.
     ///
     /// # Errors
     /// The sheet does not have them.
     pub fn buffers(&self) -> Result<u32, SheetError> {
         Ok(self.geometry.buffers.as_ref().ok_or_else(|| self.missing("geometry.buffers"))?.value)
+    }
+
+    /// Erases that a block is rated for.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn cycles(&self) -> Result<u64, SheetError> {
+        Ok(self.endurance.cycles.as_ref().ok_or_else(|| self.missing("endurance.cycles"))?.value)
     }
 
     /// Cell array to buffer, one page.
@@ -258,6 +340,70 @@ impl Sheet {
     /// The sheet does not have it.
     pub fn erase(&self) -> Result<Ps, SheetError> {
         self.duration(&self.time.erase, "time.erase")
+    }
+
+    /// One cache block, read in place: time.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn read(&self) -> Result<Ps, SheetError> {
+        self.duration(&self.time.read, "time.read")
+    }
+
+    /// One cache block, written in place: time.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn write(&self) -> Result<Ps, SheetError> {
+        self.duration(&self.time.write, "time.write")
+    }
+
+    /// Cell array to buffer, one page: energy.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn load_energy(&self) -> Result<Pj, SheetError> {
+        self.joules(&self.energy.load, "energy.load")
+    }
+
+    /// Buffer to host, one page: energy.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn transfer_energy(&self) -> Result<Pj, SheetError> {
+        self.joules(&self.energy.transfer, "energy.transfer")
+    }
+
+    /// Buffer to cell array, one page: energy.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn program_energy(&self) -> Result<Pj, SheetError> {
+        self.joules(&self.energy.program, "energy.program")
+    }
+
+    /// One block: energy.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn erase_energy(&self) -> Result<Pj, SheetError> {
+        self.joules(&self.energy.erase, "energy.erase")
+    }
+
+    /// One cache block, read in place: energy.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn read_energy(&self) -> Result<Pj, SheetError> {
+        self.joules(&self.energy.read, "energy.read")
+    }
+
+    /// One cache block, written in place: energy.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn write_energy(&self) -> Result<Pj, SheetError> {
+        self.joules(&self.energy.write, "energy.write")
     }
 }
 
