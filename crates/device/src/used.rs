@@ -59,11 +59,11 @@ pub fn energy(sheet: &Sheet, moved: Moved) -> Result<Pj, SheetError> {
     let done = operations(sheet, moved)?;
     let mut sum = Pj(0);
     if done.reads > 0 {
-        sum = sum + (sheet.load_energy()? + sheet.transfer_energy()?) * done.reads;
+        sum += (sheet.load_energy()? + sheet.transfer_energy()?) * done.reads;
     }
     if done.programs > 0 {
         let each = sheet.transfer_energy()? + sheet.program_energy()?;
-        sum = sum + each * done.programs + sheet.erase_energy()? * done.erases;
+        sum += each * done.programs + sheet.erase_energy()? * done.erases;
     }
     Ok(sum)
 }
