@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_report::papers::{plots, rows, Reached, Row};
+use coldframe_report::plot::stack;
 use coldframe_report::table::styled;
 
 use crate::failure::Failure;
@@ -15,15 +16,19 @@ use crate::progress::Line;
 #[command(after_help = "\
 Examples:
   coldframe papers swl
+  coldframe papers ddb -o ddb.svg
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
 
 reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours is of the same kind.")]
 pub struct Args {
-    /// swl, or all.
+    /// swl, ddb, or all.
     paper: String,
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
+    /// Write the paper's curves, drawn from our figures, to this SVG file, beside the table.
+    #[arg(short, value_name = "FILE.svg")]
+    output: Option<PathBuf>,
     /// The folder with the shipped traces.
     #[arg(long, value_name = "DIR")]
     traces: Option<PathBuf>,
@@ -33,17 +38,28 @@ pub struct Args {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    if let Some(path) = args.output.as_ref().filter(|path| path.extension().is_none_or(|suffix| suffix != "svg")) {
+        return Err(Failure::usage(format!(
+            "-o: `{}` does not end in .svg; the curves are drawn as SVG",
+            path.display()
+        )));
+    }
     let traces = match args.traces {
         Some(dir) => dir,
         None => shipped_traces()?,
     };
     let mut line = Line::new(quiet);
     let rows = rows(&args.paper, &traces, &mut |file| line.show(0, None, file))?;
+    let drawn = args.output.is_some() || args.format != "json";
+    let curves = if drawn { plots(&args.paper, &traces)? } else { Vec::new() };
     drop(line);
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
-        _ => plots(&args.paper).iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17)),
+        _ => curves.iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17)),
     };
+    if let Some(path) = &args.output {
+        output::write(Some(path), &stack(&curves))?;
+    }
     output::write(None, &text)?;
     let missed = rows.iter().any(|row| row.reached == Reached::No);
     Ok(if args.strict && missed { ExitCode::from(1) } else { ExitCode::SUCCESS })

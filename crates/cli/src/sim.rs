@@ -27,6 +27,7 @@ Examples:
   coldframe sim bzip2.parquet --ram 10%,25%,50% --policy clock,sieve,lru,opt --plot
   coldframe sim chess.parquet --system swl --ram 64KiB,128KiB --policy clock --policy pa-clock:budget=13
   coldframe sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
+  coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
 
 Lists make a sweep: policy outermost, then handler, then frames; the trace is decoded once. `coldframe policies` lists
 names and parameters, `coldframe devices` the devices.")]
@@ -39,7 +40,7 @@ pub struct Args {
     /// Policy or oracle with its parameters; may repeat. A comma list of plain names is a list, too.
     #[arg(long, value_name = "NAME[:key=value,...]")]
     policy: Vec<String>,
-    /// sequential or parallel; may repeat.
+    /// sequential, parallel, delayed-dual-buffering, ...; may repeat.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     handler: Vec<String>,
     /// RAM: sizes such as 64KiB, or percentages of the footprint.
@@ -57,7 +58,7 @@ pub struct Args {
     /// Device: a shipped sheet's name, or the path of a sheet.
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
     device: Vec<String>,
-    /// Front end: none or swl.
+    /// Front end: none, swl, or l1.
     #[arg(long, value_name = "NAME")]
     front_end: Option<String>,
     /// Any setting by its path, as in the configuration file; may repeat.

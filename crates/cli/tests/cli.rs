@@ -246,6 +246,11 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         args.extend(more.iter().map(ToString::to_string));
         args
     };
+    let ddb = |more: &[&'static str]| {
+        let mut args = vec!["sim".to_string(), shipped("djpeg.parquet")];
+        args.extend(["--system", "ddb", "--frames", "8"].iter().chain(more).map(ToString::to_string));
+        args
+    };
     let import = |spec: &str| vec!["import".to_string(), spec.to_string(), "-o".into(), out.clone()];
     let cases: Vec<(Vec<String>, i32, &str)> = vec![
         (vec!["sim".into(), "no-such.parquet".into(), "--frames".into(), "4".into()], 5, "no-such.parquet"),
@@ -295,10 +300,24 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
             3,
             "reduced",
         ),
-        (vec!["sim".into(), sqlite, "--page".into(), "1KiB".into(), "--frames".into(), "4".into()], 2, "4KiB"),
+        (vec!["sim".into(), sqlite.clone(), "--page".into(), "1KiB".into(), "--frames".into(), "4".into()], 2, "4KiB"),
         (vec!["sim".into(), chess.clone(), "-c".into(), config, "--frames".into(), "4".into()], 2, "line 3"),
         (vec!["sim".into(), chess.clone(), "--device".into(), sheet, "--frames".into(), "4".into()], 2, "time.load"),
         (vec!["papers".into(), "iliad".into()], 2, "iliad"),
+        (vec!["papers".into(), "ddb".into(), "-o".into(), "figures.png".into()], 2, "figures.png"),
+        (ddb(&["--set", "machine.buffers=0"]), 2, "`machine.buffers`: is 0"),
+        (ddb(&["--set", "machine.buffers=-1"]), 2, "buffers"),
+        (ddb(&["--page", "2KiB"]), 2, "does not divide the buffers of 1KiB"),
+        (ddb(&["--page", "16"]), 2, "smaller than a cache line"),
+        (ddb(&["--device", "KFG1G16Q2M"]), 2, "KFG1G16Q2M` has no `time.read`"),
+        (ddb(&["--device", "StrataFlash"]), 2, "StrataFlash` has no"),
+        (ddb(&["--set", "main_memory=KFG1G16Q2M"]), 2, "KFG1G16Q2M` has no `time.read`"),
+        (ddb(&["--set", "time.xip_read=10ns"]), 2, "`time.xip_read`: is shorter"),
+        (ddb(&["--set", "front_end.reading=A"]), 2, "front_end.reading"),
+        (ddb(&["--set", "front_end.paged=everything"]), 2, "no address range"),
+        (ddb(&["--handler", "delayed-dual-bufering"]), 2, "did you mean `delayed-dual-buffering`"),
+        (sim(&["--frames", "4", "--set", "main_memory=SRAM64K"]), 2, "needs the front end l1"),
+        (vec!["sim".into(), sqlite, "--frames".into(), "4".into(), "--front-end".into(), "l1".into()], 3, "reduced"),
         (vec!["record".into(), "--".into(), "no-such-program-here".into()], 127, "no-such-program-here"),
         (vec!["cut".into(), chess.clone(), "-o".into(), chess], 2, "input"),
     ];
@@ -376,7 +395,14 @@ fn help_of_every_verb_is_as_it_was_read_last() {
 
 #[test]
 fn the_papers_figures_are_as_they_were_read_last() {
-    let rows = json(&["papers", "swl", "--format", "json"]);
+    for paper in ["swl", "ddb"] {
+        insta::assert_snapshot!(format!("papers_{paper}"), papers(paper));
+    }
+}
+
+/// One line for each figure of a paper.
+fn papers(paper: &str) -> String {
+    let rows = json(&["papers", paper, "--format", "json"]);
     let text: Vec<String> = rows
         .as_array()
         .unwrap()
@@ -392,5 +418,100 @@ fn the_papers_figures_are_as_they_were_read_last() {
             )
         })
         .collect();
-    insta::assert_snapshot!("papers_swl", text.join("\n"));
+    text.join("\n")
+}
+
+#[test]
+fn a_delayed_run_carries_its_ledger_and_its_config_reads_back() {
+    let trace = shipped("djpeg.parquet");
+    let one = json(&[
+        "sim",
+        &trace,
+        "--system",
+        "ddb",
+        "--ram",
+        "12KiB",
+        "--set",
+        "limit.accesses=20000",
+        "--format",
+        "json",
+    ]);
+    let number = |path: &str| one.pointer(path).and_then(Value::as_u64).unwrap_or_else(|| panic!("{path} is missing"));
+    let terms = ["page_load", "page_move", "main_read", "xip_read", "main_write"];
+    for part in ["/ledger/time_ps", "/energy_pj"] {
+        let sum: u64 = terms.iter().map(|term| number(&format!("{part}/{term}"))).sum();
+        assert_eq!(sum, number(&format!("{part}/paging")));
+    }
+    let n = |name: &str| number(&format!("/ledger/counts/{name}"));
+    assert_eq!(n("N_rdmain") + n("N_rdxip") + n("N_wrmain"), 20_000, "the limit counts accesses below the caches");
+    assert_eq!((n("N_pm"), n("N_pmdual") + 1), (0, n("N_pl")), "all moves are hidden and one page is still held");
+    assert!(n("N_rdxip") > 0);
+    // Table 3: 29.33 us a load, 1295.48 nJ; the clock, which knows no equation, comes to the same.
+    assert_eq!(number("/ledger/time_ps/page_load"), 29_330_000 * n("N_pl"));
+    assert_eq!(number("/energy_pj/page_load"), 1_295_480 * n("N_pl"));
+    assert_eq!(number("/ledger/time_ps/total"), number("/time_ps/total"));
+    let files = Files::new();
+    let config = files.write("c.toml", toml(&one["config"]).as_bytes());
+    let again = json(&["sim", &trace, "-c", &config, "--format", "json"]);
+    assert_eq!(again["ledger"], one["ledger"]);
+    assert_eq!(again["config"], one["config"]);
+}
+
+#[test]
+fn a_delayed_runs_journal_replays_with_writes_and_more_buffers() {
+    let files = Files::new();
+    let journal = files.path("j").display().to_string();
+    let trace = shipped("djpeg.parquet");
+    for handler in ["delayed-dual-buffering", "delayed-dual-buffering-search-first"] {
+        for buffers in ["1", "2", "4"] {
+            let set = format!("machine.buffers={buffers}");
+            let keep = [
+                "sim",
+                &trace,
+                "--system",
+                "ddb",
+                "--handler",
+                handler,
+                "--ram",
+                "24KiB",
+                "--set",
+                &set,
+                "--set",
+                "front_end.paged=all",
+                "--policy",
+                "pa-fifo-sc:valid=50%",
+                "--journal",
+                &journal,
+            ];
+            let kept = coldframe(&keep);
+            assert!(kept.status.success(), "{handler}: {}", String::from_utf8_lossy(&kept.stderr));
+            let replayed = json(&["replay", &journal, "--format", "json"]);
+            assert!(replayed["commands"].as_u64().unwrap() > 1000, "{handler}, {buffers} buffers");
+        }
+    }
+}
+
+#[test]
+fn a_sheet_without_energies_leaves_the_energy_out_and_says_so() {
+    let files = Files::new();
+    let sheet = std::fs::read_to_string(shipped("../sheets/kfg5616.toml")).unwrap();
+    let (times, _) = sheet.split_once("[energy]").unwrap();
+    let path = files.write("plain.toml", times.as_bytes());
+    let trace = shipped("djpeg.parquet");
+    let one = json(&["sim", &trace, "--system", "ddb", "--ram", "12KiB", "--device", &path, "--format", "json"]);
+    assert!(one.get("energy_pj").is_none() && one["ledger"]["time_ps"]["total"].as_u64() > Some(0));
+    assert!(one["notes"].to_string().contains("energy.load"), "{}", one["notes"]);
+}
+
+#[test]
+fn the_figures_of_a_paper_are_drawn_as_svg() {
+    let files = Files::new();
+    let path = files.path("ddb.svg").display().to_string();
+    json(&["papers", "ddb", "--format", "json", "-o", &path]);
+    let drawn = std::fs::read_to_string(path).unwrap();
+    for figure in ["Figure 5", "Figure 6", "Figure 7"] {
+        assert!(drawn.contains(figure));
+    }
+    // Figure 5 has two curves of one program, 6 and 7 one for each of three.
+    assert_eq!(drawn.matches("<polyline").count(), 8);
 }

@@ -37,7 +37,8 @@ fn options(policy: &str) -> Options {
 
 /// What happened on Linux: true and false faults.
 fn live(policy: &str, string: &[(usize, bool)]) -> (u64, u64) {
-    let pager = Pager::start(options(policy)).unwrap();
+    // The simulator reads nothing ahead.
+    let pager = Pager::start(Options { read_ahead: 0, ..options(policy) }).unwrap();
     let mut region = pager.anonymous(PAGES * PAGE).unwrap();
     let bytes = region.as_mut_slice();
     for (i, (page, write)) in string.iter().enumerate() {

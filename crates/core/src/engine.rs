@@ -12,6 +12,7 @@ use core::fmt;
 use crate::command::{Command, Stage, Work};
 use crate::event::{Access, Event, Transfer};
 use crate::fault::handler::Handler;
+use crate::fault::held::{move_held, touched, Held};
 use crate::fault::{resident, Fault, InFlight};
 use crate::frames::{Frame, Frames, Residents, Use};
 use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
@@ -74,7 +75,7 @@ pub struct Counts {
     pub true_faults: u64,
     /// Faults on pages in RAM that were not mapped.
     pub false_faults: u64,
-    /// First writes to pages mapped read-only, on a machine without dirty bits.
+    /// First writes to pages mapped read-only: in a buffer, or on a machine without dirty bits.
     pub write_faults: u64,
     /// True faults on pages never touched before; part of `true_faults`.
     pub cold_faults: u64,
@@ -98,6 +99,8 @@ pub struct Counts {
     pub page_loads: u64,
     /// Pages moved from a buffer to a frame.
     pub page_moves: u64,
+    /// Of those, while the device was loading another page (DDB's `N_pmdual`).
+    pub page_moves_dual: u64,
     /// Transfers that the device refused.
     pub failures: u64,
     /// Tasks stopped because their page was lost.
@@ -121,6 +124,8 @@ pub struct Engine {
     pub(crate) in_flight: Box<[Option<InFlight>]>,
     pub(crate) tickets: Vec<Ticket>,
     pub(crate) buffers: Vec<BufferId>,
+    /// Pages that stay in their buffers, oldest first.
+    pub(crate) held: Vec<Held>,
     waiting: Vec<Waiting>,
     pub(crate) counts: Counts,
 }
@@ -159,6 +164,7 @@ impl Engine {
             in_flight: vec![None; loads].into_boxed_slice(),
             tickets: (0..loads).rev().map(Ticket::from).collect(),
             buffers: (0..buffers).rev().map(BufferId::from).collect(),
+            held: Vec::with_capacity(buffers),
             waiting: Vec::with_capacity(config.tasks),
             counts: Counts::default(),
             config,
@@ -208,7 +214,10 @@ impl Engine {
             }
             Event::Released { page } => !matches!(page_state(page), None | Some(PageState::Loading(_))),
             Event::WillNeed { page } => page_state(page).is_some(),
-            Event::Pinned { page } => self.resident_frame(page).is_some_and(|frame| frame.mapped),
+            Event::Pinned { page } => {
+                self.resident_frame(page).is_some_and(|frame| frame.mapped)
+                    || (matches!(page_state(page), Some(PageState::Held(_))) && self.has_frame_to_give())
+            }
             Event::Unpinned { page } => self.resident_frame(page).is_some_and(|frame| frame.pins > 0),
         }
     }
@@ -235,6 +244,7 @@ impl Engine {
             Event::Released { page } => self.release(page, machine),
             Event::WillNeed { page } => return self.prefetch(page, machine),
             Event::Pinned { page } | Event::Unpinned { page } => {
+                self.move_before_pin(page, machine);
                 let frame = self.frame_of(page).expect("accepted");
                 return self.pin(frame, matches!(event, Event::Pinned { .. }), machine);
             }
@@ -261,6 +271,7 @@ impl Engine {
         let state = self.pages.get(page);
         match state {
             PageState::Resident(frame) => resident(self, machine, task, frame, writing),
+            PageState::Held(buffer) => return touched(self, machine, task, (page, buffer), writing),
             PageState::Loading(_) | PageState::Writing { .. } => return false,
             PageState::Lost => self.halt(task, page, machine),
             PageState::Absent | PageState::Untouched => {
@@ -283,6 +294,32 @@ impl Engine {
         match self.pages.find(page) {
             Some(PageState::Resident(frame)) => Some(self.frames.get(frame)),
             _ => None,
+        }
+    }
+
+    /// The page is in its buffer no more, which is free again.
+    pub(crate) fn forget_held(&mut self, page: PageId) {
+        let at = self.held.iter().position(|(held, _)| *held == page).expect("the page is held");
+        let (_, buffer) = self.held.remove(at);
+        self.buffers.push(buffer);
+    }
+
+    /// A move from a buffer to a frame; the processor makes it, and the device may be loading meanwhile.
+    pub(crate) fn count_move(&mut self) {
+        self.counts.page_moves += 1;
+        let loading = self.in_flight.iter().flatten().any(|flight| flight.buffer.is_some());
+        self.counts.page_moves_dual += u64::from(loading);
+    }
+
+    /// A frame can be had now: it is free, or its page can leave. Otherwise all are promised to loads, or pinned.
+    pub(crate) fn has_frame_to_give(&self) -> bool {
+        self.frames.free() > 0 || !self.policy.is_empty()
+    }
+
+    /// A pinned page must stay where it is, and a buffer is no place to stay.
+    fn move_before_pin(&mut self, page: PageId, machine: &mut dyn Machine) {
+        if let PageState::Held(buffer) = self.pages.get(page) {
+            move_held(self, machine, (page, buffer), false);
         }
     }
 
@@ -394,6 +431,11 @@ impl Engine {
                 self.frames.release(frame);
                 PageState::Untouched
             }
+            PageState::Held(_) => {
+                machine.issue(Command::Unmap { page });
+                self.forget_held(page);
+                PageState::Untouched
+            }
             PageState::Untouched | PageState::Absent | PageState::Lost => PageState::Untouched,
         };
         self.pages.set(page, state);
@@ -420,8 +462,10 @@ impl Engine {
         let reserved = flights().filter(|f| f.frame.is_some()).count();
         assert_eq!(self.frames.free() + reserved + resident, self.config.frames, "a frame has leaked");
         assert_eq!(self.tickets.len() + flights().count(), self.in_flight.len(), "a ticket has leaked");
-        let held = flights().filter(|f| f.buffer.is_some()).count();
-        assert_eq!(self.buffers.len() + held, self.config.caps.buffers as usize, "a buffer has leaked");
+        let loading_into = flights().filter(|f| f.buffer.is_some()).count();
+        let buffers = self.buffers.len() + loading_into + self.held.len();
+        assert_eq!(buffers, self.config.caps.buffers as usize, "a buffer has leaked");
+        self.check_held();
         for (i, flight) in self.in_flight.iter().enumerate() {
             if let Some(flight) = flight {
                 assert_eq!(self.pages.get(flight.page), PageState::Loading(i.into()), "a load nobody waits for");
@@ -434,5 +478,19 @@ impl Engine {
             self.waiting.is_empty() || loading > 0 || self.pages.iter().any(|s| matches!(s, PageState::Writing { .. })),
             "a fault waits for nothing"
         );
+    }
+
+    /// Each held page has a buffer of its own, is nowhere else, and is there only under a handler that reads from buffers.
+    fn check_held(&self) {
+        assert!(self.held.is_empty() || self.handler.needs_xip, "handler {} holds pages", self.handler.name);
+        for (i, (page, buffer)) in self.held.iter().enumerate() {
+            assert_eq!(self.pages.get(*page), PageState::Held(*buffer), "page and buffer disagree");
+            assert!(self.held[..i].iter().all(|(_, other)| other != buffer), "two pages in one buffer");
+            assert!(!self.buffers.contains(buffer), "a free buffer holds a page");
+            let loaded_into = self.in_flight.iter().flatten().any(|f| f.buffer == Some(*buffer));
+            assert!(!loaded_into, "a page is loaded over another");
+        }
+        let pages = self.pages.iter().filter(|s| matches!(s, PageState::Held(_))).count();
+        assert_eq!(pages, self.held.len(), "a page claims a buffer that is not its own");
     }
 }

@@ -52,7 +52,7 @@ pub enum Event {
         /// The page.
         page: PageId,
     },
-    /// The page must stay in RAM from now on. It must be resident and mapped. Nests. The machine sees to it that enough frames stay
+    /// The page must stay in RAM from now on. It must be mapped, in a frame or held in a buffer. Nests. The machine sees to it that enough frames stay
     /// unpinned: one for each load that can be in flight.
     Pinned {
         /// The page.

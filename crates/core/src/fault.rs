@@ -11,6 +11,7 @@ use crate::machine::Machine;
 
 mod get_freeframe;
 pub mod handler;
+pub(crate) mod held;
 mod load_stopover;
 mod post_process;
 mod pre_process;
@@ -51,9 +52,20 @@ impl Fault<'_> {
 
     /// Marks the end of a stage with the work done since the last mark.
     pub(crate) fn mark(&mut self, stage: Stage) {
-        let work = core::mem::take(&mut self.work);
-        self.machine.issue(Command::Stage { stage, work });
+        mark(self.machine, stage, &mut self.work);
     }
+
+    /// GetFreeframe for whatever page needs one now.
+    pub(crate) fn find_frame(&mut self) -> FrameId {
+        let frame = get_freeframe::find_frame(self.engine, self.machine, &mut self.work);
+        self.mark(Stage::GetFreeframe);
+        frame
+    }
+}
+
+fn mark(machine: &mut dyn Machine, stage: Stage, work: &mut Work) {
+    let work = core::mem::take(work);
+    machine.issue(Command::Stage { stage, work });
 }
 
 /// A touch of a page that is in RAM. Three cases, none of which needs the device: the page waits unmapped for its second chance (a

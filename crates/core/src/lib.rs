@@ -34,6 +34,8 @@
 //! | page move | buffer to frame (`TransHostMem`) |
 //! | walk | frames examined by one search for a victim |
 //! | forced eviction | an eviction of the page under the hand whatever its bit, because the walk's budget is used up |
+//! | held page | a page that stays in its buffer and is read there (XIP), without a frame, until the next load |
+//! | dual | of a page move: while the device loads another page into another buffer |
 //! | ticket | the number of a load in flight |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -54,6 +56,7 @@ pub mod naive;
 mod page_state;
 pub mod place;
 pub mod policy;
+pub mod prefetch;
 pub mod units;
 
 pub use command::{Command, Stage, Work};

@@ -99,8 +99,11 @@ impl Immediate {
             return None;
         }
         entry.referenced = true;
-        let Some(Place::Frame(frame)) = self.place[page.index()] else { panic!("mapped without a place") };
-        Some(self.frames[&frame.0])
+        match self.place[page.index()] {
+            Some(Place::Frame(frame)) => Some(self.frames[&frame.0]),
+            Some(Place::Buffer(buffer)) => Some(self.buffers[&buffer.0]),
+            other => panic!("mapped at {other:?}"),
+        }
     }
 
     /// Writes to the page as the processor would; false is a fault.
@@ -134,6 +137,7 @@ impl Machine for Immediate {
             Command::Stage { .. } => {}
             Command::Load { ticket, from, into, .. } => {
                 let value = self.slots.get(&from.0).copied().unwrap_or(0);
+                assert!(!self.place.contains(&Some(Place::Buffer(into))), "loaded over a page that is read there");
                 self.buffers.insert(into.0, value);
                 let transfer = crate::Transfer::Load(ticket);
                 self.end(Event::Loaded { ticket }, Event::Failed { transfer });
@@ -170,7 +174,9 @@ impl Machine for Immediate {
             }
             Command::Map { page, place, writable, referenced } => {
                 let entry = &mut self.table[page.index()];
-                assert!(!entry.mapped || (writable && !entry.writable), "mapped twice");
+                let moves = matches!(self.place[page.index()], Some(Place::Buffer(_)));
+                assert!(!entry.mapped || moves || (writable && !entry.writable), "mapped twice");
+                assert!(!(writable && matches!(place, Place::Buffer(_))), "a page in a buffer cannot be written");
                 *entry = Entry { mapped: true, writable, referenced, dirty: false };
                 self.place[page.index()] = Some(place);
                 self.protected[page.index()] = false;

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use crate::ids::{FrameId, PageId, Ticket};
+use crate::ids::{BufferId, FrameId, PageId, Ticket};
 
 /// Where a page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,6 +20,8 @@ pub(crate) enum PageState {
     Writing { tries: u8, released: bool },
     /// The device refused its bytes for good.
     Lost,
+    /// In a buffer of the device, mapped and read there.
+    Held(BufferId),
 }
 
 /// Three bits say which state, the others carry its number.
@@ -37,6 +39,7 @@ impl PageState {
             PageState::Resident(frame) => (3, frame.0),
             PageState::Writing { tries, released } => (4, u32::from(tries) << 1 | u32::from(released)),
             PageState::Lost => (5, 0),
+            PageState::Held(buffer) => (6, buffer.0),
         };
         number << TAG_BITS | tag
     }
@@ -49,6 +52,7 @@ impl PageState {
             2 => PageState::Loading(Ticket(number)),
             3 => PageState::Resident(FrameId(number)),
             4 => PageState::Writing { tries: (number >> 1) as u8, released: number & 1 != 0 },
+            6 => PageState::Held(BufferId(number)),
             _ => PageState::Lost,
         }
     }
@@ -98,6 +102,7 @@ mod tests {
             PageState::Writing { tries: 255, released: true },
             PageState::Writing { tries: 1, released: false },
             PageState::Lost,
+            PageState::Held(BufferId(last)),
         ] {
             assert_eq!(PageState::unpack(state.pack()), state);
         }

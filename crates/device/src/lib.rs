@@ -1,12 +1,15 @@
 //! # coldframe-device: what a device takes
 //!
 //! Data [`sheet`]s hold the numbers, each with its source; [`time`] turns them and the engine's counts into times, by pure
-//! functions; [`flash`] says what swapping to it costs in time and life, and [`used`] what a measured run would have cost it; [`prices`] say what each stage of a fault costs a processor. [`quantity`] reads `30us` and `2KiB`.
+//! functions; [`energy`] sums times and energies up by term; [`flash`] says what swapping to it costs in time and life, and [`used`]
+//! what a measured run would have cost it; [`prices`] say what each stage of a fault costs a processor. [`quantity`] reads `30us` and
+//! `2KiB`.
 //!
 //! Nothing here knows an engine, a trace or a system.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod energy;
 pub mod flash;
 pub mod prices;
 pub mod quantity;

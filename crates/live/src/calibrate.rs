@@ -15,6 +15,9 @@ const FAST_NS: u64 = 15_000;
 /// A false fault in steps of a walk: the signal and the move back (4.2 us where a move is 1.0 us).
 const FALSE_FAULT_STEPS: u64 = 4;
 
+/// More victims at a time save nothing (live notes, section 10).
+pub const BATCH_MAX: usize = 32;
+
 /// Medians in nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub struct Measured {
@@ -92,6 +95,15 @@ impl Measured {
         }
     }
 
+    /// Victims that leave together: as many as can be taken out while a read lasts, at about 2 us each (measured: 8 victims hide 93 % of
+    /// the work behind a read of 17 us, 32 hide 79 %); 32 where nothing overlaps.
+    pub fn evict_batch(&self, wait: Wait) -> usize {
+        match wait {
+            Wait::Read => BATCH_MAX,
+            _ => (self.read_ns / 2_000).clamp(8, BATCH_MAX as u64) as usize,
+        }
+    }
+
     /// The policy with what this machine decides filled in.
     pub fn policy(&self, options: &Options) -> String {
         let asked = options.policy.as_deref().unwrap_or("multi-queue");
@@ -141,5 +153,9 @@ mod tests {
         assert_eq!(ram.policy(&with("clock")), "clock");
         assert_eq!((disk.wait(Wait::Auto), ram.wait(Wait::Auto)), (Wait::Brief, Wait::Read));
         assert_eq!(ram.wait(Wait::Sleep), Wait::Sleep);
+        assert_eq!(
+            (disk.evict_batch(Wait::Brief), ram.evict_batch(Wait::Brief), ram.evict_batch(Wait::Read)),
+            (32, 8, 32)
+        );
     }
 }

@@ -119,7 +119,7 @@ fn hold() -> Finding {
         sys::hold(write.as_raw_fd(), &[sys::iovec(page, PAGE)]).ok()
     })();
     match works {
-        Some(()) => finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),
+        Some(_) => finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),
         None => finding("pages are held in a pipe", Health::Missing, "vmsplice is refused", "allow vmsplice (seccomp)"),
     }
 }

@@ -38,6 +38,8 @@ impl Inner {
         self.gate.store(true, Ordering::Relaxed);
         self.space.freeze();
         self.fork_mask.store(mask as usize, Ordering::Relaxed);
+        // SAFETY: no fault is in flight.
+        (0..self.tasks().len()).for_each(|task| self.settle(unsafe { self.tasks().get(task).todo() }));
         self.log.get().flush(&self.pages, self.stats());
         match sys::pipe(0) {
             Ok((read, write)) => *self.fork_pipe.lock() = Some((sys::move_high(read), sys::move_high(write))),

@@ -24,8 +24,8 @@ use crate::{LiveError, PAGE};
 
 /// Slots of a segment.
 pub const SEGMENT: usize = 32;
-/// Buffers: one for each thread that can be writing, one being filled, and some that are kept.
-const BUFFERS: usize = crate::task::TASKS + 4;
+/// Buffers: for each task one that its ring is writing and one that it has just filled, one being filled, and some that are kept.
+const BUFFERS: usize = 2 * crate::task::TASKS + 4;
 /// Written buffers that are kept to serve reads, before a new one is touched.
 const KEPT: usize = 4;
 /// Segments for which room is made at a time: 16 MiB.
@@ -83,6 +83,17 @@ struct Inside {
     deferred: Table<u32>,
     death: Table<u32>,
     deferred_len: usize,
+}
+
+/// What `Log::append` has done.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Appended {
+    /// Pages taken.
+    pub taken: usize,
+    /// Of those, pages that need not be written.
+    pub saved: usize,
+    /// A buffer that is full now and is to be written.
+    pub full: Option<usize>,
 }
 
 /// The swap area of one process; with the files of the processes it was forked from, which it only reads.
@@ -165,64 +176,60 @@ impl Log {
         unsafe { self.sum(address) == pages.sum(page) }
     }
 
-    /// Takes the final bytes of pages out of a pipe into the log. Bytes that are the old ones keep their slot. Returns how many were
-    /// so. When it returns, each page's bytes are safe here or in their slot.
-    pub fn append(&self, pipe: i32, victims: &[u32], pages: &Pages, stats: &Stats) -> usize {
-        let (mut i, mut saved) = (0, 0);
-        while i < victims.len() {
-            let mut state = self.state.lock();
-            let b = self.filling(&mut state);
-            let n = (state.buffers[b].room - state.buffers[b].used).min(victims.len() - i);
-            let start = state.buffers[b].address + state.buffers[b].used * PAGE;
-            // SAFETY: the buffer has room for `n` more pages.
-            if unsafe { sys::read_pipe(pipe, start, n * PAGE) }.is_err() {
-                fatal::stop("the kernel did not give held pages back (read of a pipe)");
+    /// Takes the final bytes of pages, which lie one after the other at `staged` and have these sums, into the log, until a buffer is
+    /// full. Bytes that are the old ones keep their slot. When it returns, the bytes of each page taken are safe here or in their slot.
+    pub fn append(&self, staged: usize, victims: &[u32], sums: &[u128], pages: &Pages) -> Appended {
+        let mut appended = Appended::default();
+        let mut state = self.state.lock();
+        while appended.full.is_none() && appended.taken < victims.len() {
+            let (page, sum) = (victims[appended.taken] as usize, sums[appended.taken]);
+            let known = if pages.slot(page).is_some() { pages.sum(page) } else { self.zero };
+            let from = staged + appended.taken * PAGE;
+            if sum == known || !self.take(&mut state, from, sum, page, pages, &mut appended.full) {
+                appended.saved += 1;
             }
-            for (k, page) in victims[i..i + n].iter().enumerate() {
-                saved += usize::from(!self.take(&mut state, b, start + k * PAGE, *page as usize, pages));
-            }
-            i += n;
-            let full = state.buffers[b].used == state.buffers[b].room;
-            if full {
-                state.retire(b);
-            }
-            drop(state);
-            if full {
-                self.write_out(b, pages, stats);
-            }
+            appended.taken += 1;
         }
-        saved
+        appended
     }
 
-    /// One page of the pipe, which lies at `from` in the buffer being filled. False: it need not be written.
-    fn take(&self, state: &mut Inside, b: usize, from: usize, page: usize, pages: &Pages) -> bool {
-        // SAFETY: a page of the buffer.
-        let sum = unsafe { self.sum(from) };
+    /// One page that has changed. False: it is zeros and need not be written.
+    fn take(
+        &self,
+        state: &mut Inside,
+        from: usize,
+        sum: u128,
+        page: usize,
+        pages: &Pages,
+        full: &mut Option<usize>,
+    ) -> bool {
         let old = pages.slot(page);
-        if sum == if old.is_some() { pages.sum(page) } else { self.zero } {
-            return false;
-        }
         if sum == self.zero {
             pages.set_slot(page, None);
             self.free_slot(state, old);
             return false;
         }
         let own = (self.files.len() as u64 - 1) << FILE_SHIFT;
+        let b = self.filling(state);
         let buffer = &mut state.buffers[b];
-        let to = buffer.address + buffer.used * PAGE;
-        if to != from {
-            // SAFETY: two pages of the buffer.
-            unsafe { std::ptr::copy(from as *const u8, to as *mut u8, PAGE) };
+        // SAFETY: a page of the caller's, and a page of the buffer.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from as *const u8, (buffer.address + buffer.used * PAGE) as *mut u8, PAGE);
         }
         let slot = buffer.segment * SEGMENT + usize::from(buffer.slots[buffer.used]);
         buffer.pages[buffer.used] = page as u32;
         buffer.used += 1;
+        let is_full = buffer.used == buffer.room;
         state.used.as_mut_slice()[slot / SEGMENT] |= 1 << (slot % SEGMENT);
         state.birth.as_mut_slice()[slot] = state.epoch;
         state.live += 1;
         pages.set_sum(page, sum);
         pages.set_slot(page, Some(own | slot as u64));
         self.free_slot(state, old);
+        if is_full {
+            state.retire(b);
+            *full = Some(b);
+        }
         true
     }
 
@@ -296,34 +303,53 @@ impl Log {
         Some(state.segments - 1)
     }
 
-    /// Writes a full buffer. It waits where the device is full and ends the program where it fails: the bytes are nowhere else.
-    fn write_out(&self, b: usize, pages: &Pages, stats: &Stats) {
-        let (address, segment, slots, owners, used) = {
+    /// Whether a full buffer goes to one place whole, through a device that does not tamper with it.
+    pub fn is_whole(&self, b: usize) -> bool {
+        self.state.lock().buffers[b].used == SEGMENT && !self.device().injects()
+    }
+
+    /// The bytes of a full buffer that are to be written (its own, or sealed copies of them), and the place of its segment.
+    pub fn sealed(&self, b: usize, pages: &Pages) -> (usize, u64) {
+        let (address, segment, owners, used) = {
             let state = self.state.lock();
             let x = &state.buffers[b];
-            (x.address, x.segment, x.slots, x.pages, x.used)
+            (x.address, x.segment, x.pages, x.used)
         };
-        let bytes = match self.sealers.last() {
-            Some(sealer) => {
-                let sealed = address + SEGMENT * PAGE;
-                for (i, owner) in owners.iter().enumerate().take(used) {
-                    let page = *owner as usize;
-                    // SAFETY: both halves of the buffer are ours while it is being written.
-                    let (nonce, tag) = unsafe { sealer.seal(address + i * PAGE, sealed + i * PAGE, page) };
-                    pages.set_seal(page, nonce, tag);
-                }
-                sealed
-            }
-            None => address,
+        let offset = (segment * SEGMENT * PAGE) as u64;
+        let Some(sealer) = self.sealers.last() else { return (address, offset) };
+        let sealed = address + SEGMENT * PAGE;
+        for (i, owner) in owners.iter().enumerate().take(used) {
+            let page = *owner as usize;
+            // SAFETY: both halves of the buffer are ours while it is being written.
+            let (nonce, tag) = unsafe { sealer.seal(address + i * PAGE, sealed + i * PAGE, page) };
+            pages.set_seal(page, nonce, tag);
+        }
+        (sealed, offset)
+    }
+
+    /// Writes a full buffer. It waits where the device is full and ends the program where it fails: the bytes are nowhere else.
+    pub fn write_out(&self, b: usize, pages: &Pages, stats: &Stats) {
+        let (slots, used) = {
+            let state = self.state.lock();
+            (state.buffers[b].slots, state.buffers[b].used)
         };
+        let (bytes, start) = self.sealed(b, pages);
         let mut i = 0;
         while i < used {
             let run = (i + 1..used).take_while(|k| usize::from(slots[*k]) == usize::from(slots[i]) + k - i).count() + 1;
-            let offset = ((segment * SEGMENT + usize::from(slots[i])) * PAGE) as u64;
+            let offset = start + u64::from(slots[i]) * PAGE as u64;
             self.write_run(bytes + i * PAGE, run * PAGE, offset, stats);
             i += run;
         }
         Stats::add(&stats.pages_written, used as u64);
+        self.state.lock().written(b);
+    }
+
+    /// A buffer that was given away whole is on the device.
+    pub fn written(&self, b: usize, stats: &Stats) {
+        Stats::add(&stats.device_writes, 1);
+        Stats::add(&stats.device_bytes_written, (SEGMENT * PAGE) as u64);
+        Stats::add(&stats.pages_written, SEGMENT as u64);
         self.state.lock().written(b);
     }
 
@@ -441,7 +467,7 @@ impl Inside {
         let idle = self.buffers.iter().position(|b| b.state == State::Idle);
         let oldest = kept().min_by_key(|(_, b)| b.turn).map(|(i, _)| i);
         let b = if kept().count() >= KEPT { oldest.or(idle) } else { idle.or(oldest) };
-        let b = b.expect("each writer has one buffer, and there are more buffers than writers");
+        let b = b.expect("a task has at most two buffers, and there are more than that");
         self.turn += 1;
         let buffer = &mut self.buffers[b];
         (buffer.state, buffer.segment, buffer.turn) = (State::Filling, segment, self.turn);

@@ -2,17 +2,18 @@
 //! thread that serves the fault when the engine's lock is free again.
 //!
 //! ```text
-//!   lock   Event::Fault ─► engine ─► Load (submitted), Protect, Write, Evict (noted), Stage
+//!   lock   Event::Fault ─► engine ─► Load (submitted), Protect, Unmap, Write, Evict (noted), Stage
 //!   ─────────────────────────────────────────────────────────────────────────────────────
-//!   no lock   hold the dirty victims, zap all of them, read the final bytes back; wait for the page
+//!   no lock   move unmapped pages to the holding area; hold the dirty victims, zap all of them, read the final bytes back; wait for the page
 //!   lock   Event::Written..., Event::Loaded ─► engine ─► Move, Map (noted), Resume
 //!   ─────────────────────────────────────────────────────────────────────────────────────
 //!   no lock   copy the page in
 //! ```
 //! Between `Evict` and the zap the engine holds the page for gone while the hardware still has it: a touch in between is a hit nobody
-//! sees, and a write in between is in the bytes that are read back. A fault in between finds the page `Leaving` and waits.
+//! sees, and a write in between is in the bytes that are read back. So it is between `Unmap` and the move. A fault in between finds the page `Leaving` and waits;
+//! a search that wants it as a victim waits too, which is safe because the thread that moves it waits for no lock before it has.
 
-use coldframe_core::{After, Command, Machine, PageId, Place, Stage};
+use coldframe_core::{After, Command, Machine, PageId, Place};
 use coldframe_trace::journal::{Entry, Journal};
 
 use crate::fatal;
@@ -20,7 +21,7 @@ use crate::pager::Inner;
 use crate::pages::Where;
 use crate::stats::Stats;
 use crate::sys;
-use crate::task::{CopyIn, Load, Source, Todo, Victim};
+use crate::task::{CopyIn, Load, Move, Source, Todo, Victim, MOVES};
 
 /// What the machine keeps under the engine's lock.
 pub struct Side {
@@ -30,8 +31,6 @@ pub struct Side {
     pub spare: Vec<usize>,
     /// What a page was before `Protect`.
     pub protected: Option<(usize, Where)>,
-    /// Pages of `Unmap`: to the holding area at the end of the stage.
-    pub unmapped: Vec<(usize, Where)>,
     /// The last page of `Move`.
     pub moved: Option<(usize, usize)>,
     /// The last page of `Write`.
@@ -84,26 +83,15 @@ impl Linux<'_> {
         }
     }
 
-    fn stage(&mut self, stage: Stage) {
-        if matches!(stage, Stage::GetFreeframe | Stage::UpdateMMU) {
-            for i in 0..self.side.unmapped.len() {
-                let (page, was) = self.side.unmapped[i];
-                self.pager.hold_page(page, was);
-            }
-            self.side.unmapped.clear();
-        }
-    }
-
     fn load(&mut self, load: Load) {
         self.todo.loads.push(load);
         let number = self.todo.loads.len() - 1;
         if self.pager.rings {
-            // SAFETY: this thread has taken the task.
-            let inside = unsafe { self.pager.tasks().get(self.todo.task).inside() };
-            self.pager.ask(inside.ring.as_mut().expect("there are rings"), &mut self.todo.loads[number], number);
+            let ring = self.pager.ring(self.todo.task);
+            self.pager.ask(ring, &mut self.todo.loads[number], number);
             if self.todo.loads[number].source == Source::Asked && !self.todo.together {
                 self.todo.asked_at = sys::now();
-                inside.ring.as_mut().expect("there are rings").submit();
+                ring.submit();
             }
         }
     }
@@ -125,27 +113,48 @@ impl Linux<'_> {
         }
     }
 
+    /// To the holding area; while a page is on its way it is `Leaving`.
+    fn unmap(&mut self, page: usize) {
+        let (protected, was) = self.side.protected.take().expect("a page is protected before it is unmapped");
+        debug_assert_eq!(protected, page);
+        if self.todo.moves.len() == MOVES {
+            self.pager.move_pages(self.todo);
+        }
+        self.todo.moves.push(Move::Hold { page, was });
+    }
+
     fn evict(&mut self, page: usize) {
         let pages = &self.pager.pages;
         let write = self.side.written.take() == Some(page);
-        let held = match pages.get(page) {
-            Where::Held => true,
-            Where::Leaving => {
-                // Unmapped in this very stage, it need not go through the holding area.
-                self.side.unmapped.retain(|(unmapped, _)| *unmapped != page);
-                false
-            }
-            // A released page has not been protected.
-            _ => {
-                self.protect(page);
-                false
-            }
-        };
+        let protected = self.side.protected.take().is_some_and(|(p, _)| p == page);
+        let held = !(protected || self.stays(page)) && self.rest(page);
         let address = if held { self.pager.holding(page) } else { self.pager.address(page) };
         pages.set(page, Where::Leaving);
         Stats::add(&self.pager.stats().evictions, 1);
         Stats::add(&self.pager.stats().dirty_evictions, u64::from(write));
         self.todo.victims.push(Victim { page, address, held, write });
+    }
+
+    /// Whether the page was to go to the holding area for this very fault; it need not now.
+    fn stays(&mut self, page: usize) -> bool {
+        let of = |m: &Move| matches!(m, Move::Hold { page: p, .. } if *p == page);
+        let found = self.todo.moves.iter().position(of);
+        found.map(|i| self.todo.moves.remove(i)).is_some()
+    }
+
+    /// Waits until a page that has not been protected is at rest: in the holding area, or, when it is released, in the page table.
+    fn rest(&mut self, page: usize) -> bool {
+        loop {
+            match self.pager.pages.get(page) {
+                Where::Held => return true,
+                Where::Leaving | Where::Busy => std::hint::spin_loop(),
+                _ => {
+                    self.protect(page);
+                    self.side.protected = None;
+                    return false;
+                }
+            }
+        }
     }
 
     fn map(&mut self, page: usize) {
@@ -156,7 +165,10 @@ impl Linux<'_> {
                 let content = self.pager.pages.slot(page).is_some();
                 self.todo.copies.push(CopyIn { page, from, write, content });
             }
-            _ => self.pager.unhold_page(page, write),
+            _ => {
+                self.pager.pages.set(page, Where::Busy);
+                self.todo.moves.push(Move::Back { page, write });
+            }
         }
     }
 }
@@ -165,10 +177,7 @@ impl Machine for Linux<'_> {
     fn issue(&mut self, command: Command) {
         self.journal(Entry::Command(command));
         match command {
-            Command::Stage { stage, work } => {
-                Stats::add(&self.pager.stats().walk_sum, work.walk.0);
-                self.stage(stage);
-            }
+            Command::Stage { work, .. } => Stats::add(&self.pager.stats().walk_sum, work.walk.0),
             Command::Load { ticket, page, into, .. } => {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
                 self.load(Load { ticket, page, into, source: Source::Unknown, good: None });
@@ -183,11 +192,7 @@ impl Machine for Linux<'_> {
             Command::Write { page, from: None, .. } => {
                 self.todo.retries.push((page.index(), self.todo.failing));
             }
-            Command::Unmap { page } => {
-                let (protected, was) = self.side.protected.take().expect("a page is protected before it is unmapped");
-                debug_assert_eq!(protected, page.index());
-                self.side.unmapped.push((protected, was));
-            }
+            Command::Unmap { page } => self.unmap(page.index()),
             Command::Evict { page, .. } => self.evict(page.index()),
             Command::Map { page, place: Place::Frame(_), .. } => self.map(page.index()),
             Command::Map { page, place, .. } => {

@@ -9,7 +9,7 @@ use crate::pager::{wait, Decider, Inner, Pager};
 use crate::pages::Where;
 use crate::stats::Stats;
 use crate::sys;
-use crate::task::{Todo, LOADS, VICTIMS};
+use crate::task::{Laps, Todo, LOADS, VICTIMS};
 use crate::{LiveError, Options, Snapshot, PAGE};
 
 /// Signals are blocked while it lives: a handler of the program must not fault while this thread holds a lock.
@@ -159,11 +159,12 @@ impl Inner {
     fn with_task(&self, f: impl FnOnce(&mut Decider, &mut Todo)) {
         let number = self.tasks().take();
         // SAFETY: the task was free and is this thread's now.
-        let todo = unsafe { &mut self.tasks().get(number).inside().todo };
+        let todo = unsafe { self.tasks().get(number).todo() };
         {
             let mut decider = self.enter();
             f(&mut decider, todo);
         }
+        todo.laps = Laps::begin(sys::now());
         self.carry_out(todo);
         (todo.together, todo.asked_at) = (false, 0);
         self.leave();
@@ -271,8 +272,9 @@ impl Inner {
         }
         let number = self.tasks().take();
         // SAFETY: the task was free and is this thread's now.
-        let todo = unsafe { &mut self.tasks().get(number).inside().todo };
+        let todo = unsafe { self.tasks().get(number).todo() };
         self.deliver(decider, todo, Event::Pinned { page: id });
+        debug_assert!(todo.done(), "pinning moves nothing");
         self.tasks().give(number);
         Stats::add(&self.stats().pinned, 1);
         Ok(())

@@ -62,9 +62,9 @@ pub struct Options {
     pub encrypt: bool,
     /// Where the journal goes.
     pub journal: Option<PathBuf>,
-    /// The most pages read ahead of a sequential stream; 0: none.
+    /// The most pages read ahead of a sequential stream, at most 31; 0: none.
     pub read_ahead: u32,
-    /// Victims that leave together; `None`: 32, or fewer where RAM is small.
+    /// Victims that leave together, at most 32; `None`: as many as a read of the device hides, fewer where RAM is small.
     pub evict_batch: Option<u32>,
     /// A file descriptor (a memfd of at least `Stats::BYTES`) for the statistics; `None`: the pager makes its own.
     pub stats_fd: Option<i32>,
@@ -87,7 +87,7 @@ impl Options {
             faults: Faults::InThread,
             encrypt: false,
             journal: None,
-            read_ahead: 0,
+            read_ahead: 16,
             evict_batch: None,
             stats_fd: None,
             inject: None,

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::Streams;
 use coldframe_core::{Caps, Config, Engine};
 use coldframe_trace::journal::{Head, Journal};
 
-use crate::calibrate;
+use crate::calibrate::{self, BATCH_MAX};
 use crate::device::Device;
 use crate::lock::Lock;
 use crate::log::Log;
@@ -21,9 +22,6 @@ use crate::stats::Stats;
 use crate::sys::{self, Notify, Uffd};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::{Faults, LiveError, Options, Pager, Wait, FRAMES_MIN, PAGE};
-
-/// Victims that leave together: more saves nothing, and 8 cost tails (live notes, section 10).
-const BATCH: usize = 32;
 
 impl Pager {
     /// Starts a pager. With `Faults::Handlers` it lives as long as the process.
@@ -61,12 +59,16 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         Faults::InThread => TASKS,
         Faults::Handlers(count) => (count + 6).min(TASKS),
     };
-    let batch = options.evict_batch.map_or(BATCH.min(frames / 8), |n| n as usize);
-    if batch == 0 || batch > BATCH.min(frames / 2) {
-        let reason = format!("`{batch}` is not from 1 to {}", BATCH.min(frames / 2));
+    let batch = options.evict_batch.map_or(measured.evict_batch(options.wait).min(frames / 8), |n| n as usize);
+    if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
+        let reason = format!("`{batch}` is not from 1 to {}", BATCH_MAX.min(frames / 2));
         return Err(LiveError::Setting { field: "evict_batch", reason });
     }
     options.evict_batch = Some(batch as u32);
+    if options.read_ahead as usize > LOADS / 2 - 1 {
+        let reason = format!("`{}` is more than {} pages", options.read_ahead, LOADS / 2 - 1);
+        return Err(LiveError::Setting { field: "read_ahead", reason });
+    }
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
     let (engine, head) = engine(&options, frames, pages, batch, buffers)?;
     let (stats, stats_fd) = crate::stats_file::of(options.stats_fd)?;
@@ -87,7 +89,7 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(Tasks::new(tasks, rings)?),
         log: Own::new(Log::new(device, pages, options.backing_max, sealer)?),
-        decider: Lock::new(Decider { engine, side }),
+        decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
         active: AtomicUsize::new(0),
         gate: AtomicBool::new(false),
         epoch: AtomicU32::new(0),
@@ -134,9 +136,13 @@ fn engine(
     let text = options.policy.as_deref().unwrap_or_default();
     let choice = PolicyChoice::parse(text).map_err(|e| bad("policy", e.to_string()))?;
     let policy = choice.build(frames, pages).map_err(|e| bad("policy", e.to_string()))?;
-    let handler = handler::find(&options.handler).ok_or_else(|| {
-        let names: Vec<_> = handler::ALL.iter().map(|h| h.name).collect();
-        bad("handler", format!("there is no handler `{}`; there are {}", options.handler, names.join(", ")))
+    let usable = |h: &&handler::Handler| !h.needs_xip;
+    let handler = handler::find(&options.handler).filter(usable).ok_or_else(|| {
+        let names: Vec<_> = handler::ALL.iter().copied().filter(usable).map(|h| h.name).collect();
+        bad(
+            "handler",
+            format!("there is no handler `{}` for this machine; there are {}", options.handler, names.join(", ")),
+        )
     })?;
     // Reference bits are emulated by unmapping; dirty bits by write-protection, which is the machine's business.
     let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32 };
@@ -163,7 +169,6 @@ fn side(buffers: usize, journal: Option<JournalFile>) -> Result<Side, LiveError>
         buffers: (0..buffers).map(at).collect(),
         spare: room,
         protected: None,
-        unmapped: Vec::with_capacity(1 << 16),
         moved: None,
         written: None,
         journal,

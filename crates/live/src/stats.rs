@@ -3,6 +3,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use coldframe_core::Stage;
 use serde::Serialize;
 
 /// Buckets of a histogram: 8 for each power of two of nanoseconds, up to about 16 s.
@@ -224,6 +225,17 @@ impl Stats {
     pub const BYTES: usize = std::mem::size_of::<Stats>().next_multiple_of(4096);
     /// The name of its memfd, by which `coldframe top` finds it.
     pub const NAME: &'static str = "coldframe-stats";
+
+    /// The counters of the stages.
+    pub(crate) fn stages(&self) -> [(Stage, &AtomicU64); 5] {
+        [
+            (Stage::PreProcess, &self.pre_process_ns),
+            (Stage::GetFreeframe, &self.get_freeframe_ns),
+            (Stage::LoadStopover, &self.load_stopover_ns),
+            (Stage::TransHostMem, &self.trans_host_mem_ns),
+            (Stage::PostProcess, &self.post_process_ns),
+        ]
+    }
 
     pub(crate) fn add(counter: &AtomicU64, n: u64) {
         counter.fetch_add(n, Relaxed);

@@ -23,6 +23,7 @@ impl Errno {
     pub const IO: Errno = Errno(libc::EIO);
     pub const NOSPC: Errno = Errno(libc::ENOSPC);
     pub const NOENT: Errno = Errno(libc::ENOENT);
+    pub const FAULT: Errno = Errno(libc::EFAULT);
 
     /// The same as an `io::Error`.
     pub fn io(self) -> io::Error {
@@ -228,21 +229,45 @@ pub fn move_high(fd: OwnedFd) -> OwnedFd {
     }
 }
 
-/// Makes the pipe refer to the pages' frames, without copying and without touching the page table. All of them, or an error.
-pub fn hold(pipe: RawFd, pages: &[libc::iovec]) -> Sys<()> {
-    let mut i = 0;
-    while i < pages.len() {
-        let rest = &pages[i..];
-        // SAFETY: the vector lives through the call; the pipe only refers to the pages.
-        let bytes = again(|| unsafe {
-            call(libc::SYS_vmsplice, [pipe as usize, rest.as_ptr() as usize, rest.len(), 0, 0, 0])
-        })?;
-        if bytes == 0 || bytes % crate::PAGE != 0 {
-            return Err(Errno::IO);
-        }
-        i += bytes / crate::PAGE;
+/// Makes the pipe refer to the pages' frames, without copying and without touching the page table. Returns how many of them, from the
+/// first on; at least one, or an error.
+pub fn hold(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
+    // SAFETY: the vector lives through the call; the pipe only refers to the pages.
+    let bytes =
+        again(|| unsafe { call(libc::SYS_vmsplice, [pipe as usize, pages.as_ptr() as usize, pages.len(), 0, 0, 0]) })?;
+    match bytes > 0 && bytes % crate::PAGE == 0 {
+        true => Ok(bytes / crate::PAGE),
+        false => Err(Errno::IO),
     }
-    Ok(())
+}
+
+/// Copies a page of this process that its owner has made inaccessible.
+///
+/// # Safety
+/// `into` must be good for a page.
+pub unsafe fn peek(page: usize, into: usize) -> Sys<()> {
+    let (path, flags) = (c"/proc/self/mem".as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize);
+    // SAFETY: the path is a C string, the descriptor is new and ours; the caller answers for `into`.
+    unsafe {
+        let file = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags, 0, 0, 0])?;
+        let file = OwnedFd::from_raw_fd(file as RawFd);
+        match read_at(file.as_raw_fd(), into, crate::PAGE, page as u64)? {
+            crate::PAGE => Ok(()),
+            _ => Err(Errno::IO),
+        }
+    }
+}
+
+/// Puts the bytes of a page into a pipe that has room for them.
+///
+/// # Safety
+/// `from` must be good for a page.
+pub unsafe fn write_pipe(pipe: RawFd, from: usize) -> Sys<()> {
+    // SAFETY: the caller answers for the memory.
+    match again(|| unsafe { call(libc::SYS_write, [pipe as usize, from, crate::PAGE, 0, 0, 0]) })? {
+        crate::PAGE => Ok(()),
+        _ => Err(Errno::IO),
+    }
 }
 
 /// Reads exactly so many bytes from a pipe.

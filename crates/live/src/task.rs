@@ -5,9 +5,10 @@ use std::cell::UnsafeCell;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use coldframe_core::Ticket;
+use coldframe_core::{Stage, Ticket};
 use io_uring::{opcode, types, IoUring};
 
+use crate::pages::Where;
 use crate::sys;
 use crate::{LiveError, PAGE};
 
@@ -15,6 +16,8 @@ use crate::{LiveError, PAGE};
 pub const TASKS: usize = 32;
 /// Loads that one fault or one list of wishes can have in flight.
 pub const LOADS: usize = 64;
+/// Pages that one fault takes to the holding area before the engine's lock is freed; those above are taken at once.
+pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and what a release brings.
 pub const VICTIMS: usize = 64;
 
@@ -55,6 +58,15 @@ pub struct CopyIn {
     pub content: bool,
 }
 
+/// A page that goes to the holding area or comes back from it.
+#[derive(Clone, Copy, Debug)]
+pub enum Move {
+    /// On the invalid list from now on. What it was.
+    Hold { page: usize, was: Where },
+    /// A false fault; whether it is about to be written to.
+    Back { page: usize, write: bool },
+}
+
 /// A page that leaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Victim {
@@ -73,6 +85,8 @@ pub struct Todo {
     pub fault: Option<(usize, bool)>,
     pub loads: Vec<Load>,
     pub copies: Vec<CopyIn>,
+    /// At most [`MOVES`].
+    pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
     /// File pages whose write failed and is to be tried again, with the place of their bytes.
     pub retries: Vec<(usize, usize)>,
@@ -82,8 +96,47 @@ pub struct Todo {
     pub spare: Vec<usize>,
     /// Loads are submitted together at the end.
     pub together: bool,
-    /// Times for the statistics.
+    /// The log's buffer that the ring is writing; it may stay so when the fault is over.
+    pub writing: Option<usize>,
+    /// When the device was asked; 0: it was not.
     pub asked_at: u64,
+    pub laps: Laps,
+}
+
+/// What the stages of a fault have taken, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Laps {
+    mark: u64,
+    spent: [u64; STAGES],
+}
+
+/// Stages; `UpdateMMU` stays 0, since one system call moves a page and maps it.
+const STAGES: usize = 6;
+
+impl Laps {
+    /// From `at` on.
+    pub fn begin(at: u64) -> Laps {
+        Laps { mark: at, spent: [0; STAGES] }
+    }
+
+    /// What has passed since the last lap belongs to `stage`; returns it.
+    pub fn lap(&mut self, stage: Stage) -> u64 {
+        let now = sys::now();
+        let took = now.saturating_sub(self.mark);
+        self.spent[stage as usize] += took;
+        self.mark = now;
+        took
+    }
+
+    /// The end of the last lap.
+    pub fn now(&self) -> u64 {
+        self.mark
+    }
+
+    /// So much, in all laps of it.
+    pub fn of(&self, stage: Stage) -> u64 {
+        self.spent[stage as usize]
+    }
 }
 
 impl Todo {
@@ -93,49 +146,78 @@ impl Todo {
             fault: None,
             loads: Vec::with_capacity(LOADS),
             copies: Vec::with_capacity(LOADS),
+            moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
             retries: Vec::with_capacity(VICTIMS),
             failing: 0,
             spare: Vec::with_capacity(LOADS),
             together: false,
+            writing: None,
             asked_at: 0,
+            laps: Laps::default(),
         }
     }
 
     /// Whether everything has been done.
     pub fn done(&self) -> bool {
-        self.loads.is_empty() && self.copies.is_empty() && self.victims.is_empty() && self.retries.is_empty()
+        let lists = [self.loads.is_empty(), self.copies.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
+        lists.iter().all(|empty| *empty) && self.retries.is_empty()
     }
 }
 
+/// Of `resumed`: the fault is being resolved.
+pub const WAITING: u32 = 0;
+/// It has been resolved.
+pub const RESUMED: u32 = 1;
+/// It is being resolved, and its thread sleeps until then.
+pub const ASLEEP: u32 = 2;
+
 /// A task.
 pub struct Task {
-    /// 1 when its fault has been resolved.
+    /// How far its fault is.
     pub resumed: AtomicU32,
-    inside: UnsafeCell<Inside>,
-}
-
-/// What only the owner of a task touches.
-pub struct Inside {
-    pub todo: Todo,
-    pub ring: Option<Ring>,
+    /// Held pages go in and come out again.
     pub pipe: (OwnedFd, OwnedFd),
-    /// Room for a batch of file pages on their way to their file.
+    /// Room for the bytes of held pages on their way to the log or to their file.
     pub staging: usize,
+    todo: UnsafeCell<Todo>,
+    ring: UnsafeCell<Option<Ring>>,
 }
 
-// SAFETY: `inside` is reached only by the thread that has taken the task.
+// SAFETY: `todo` and `ring` are reached only by the thread that has taken the task.
 unsafe impl Sync for Task {}
 
 impl Task {
-    /// The part that only the owner touches.
+    fn new(i: usize, rings: bool) -> Result<Task, LiveError> {
+        let (read, write) = sys::pipe(VICTIMS * PAGE).map_err(|e| LiveError::os("a pipe", e))?;
+        let staging = sys::map_memory(VICTIMS * PAGE, None).map_err(|e| LiveError::os("memory for a task", e))?;
+        Ok(Task {
+            resumed: AtomicU32::new(RESUMED),
+            pipe: (sys::move_high(read), sys::move_high(write)),
+            staging,
+            todo: UnsafeCell::new(Todo::new(i)),
+            ring: UnsafeCell::new(if rings { Some(Ring::new()?) } else { None }),
+        })
+    }
+
+    /// What its owner has to do.
     ///
     /// # Safety
     /// The caller must have taken the task, and must not call this while it holds an earlier result.
     #[allow(clippy::mut_from_ref)]
-    pub unsafe fn inside(&self) -> &mut Inside {
+    pub unsafe fn todo(&self) -> &mut Todo {
         // SAFETY: the caller answers for it.
-        unsafe { &mut *self.inside.get() }
+        unsafe { &mut *self.todo.get() }
+    }
+
+    /// Its ring.
+    ///
+    /// # Safety
+    /// As for `todo`, and there must be rings.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn ring(&self) -> &mut Ring {
+        // SAFETY: the caller answers for it.
+        unsafe { &mut *self.ring.get() }.as_mut().expect("there are rings")
     }
 }
 
@@ -148,10 +230,13 @@ pub struct Tasks {
 impl Tasks {
     /// So many, at most [`TASKS`]; with rings if the device is to be waited for asynchronously.
     pub fn new(count: usize, rings: bool) -> Result<Tasks, LiveError> {
-        let tasks = (0..count)
-            .map(|i| Ok(Task { resumed: AtomicU32::new(0), inside: UnsafeCell::new(Inside::new(i, rings)?) }));
-        let tasks: Vec<Task> = tasks.collect::<Result<_, LiveError>>()?;
+        let tasks = (0..count).map(|i| Task::new(i, rings)).collect::<Result<Vec<Task>, LiveError>>()?;
         Ok(Tasks { tasks, free: AtomicU64::new((1 << count) - 1) })
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.tasks.len()
     }
 
     /// A task by number.
@@ -183,10 +268,9 @@ impl Tasks {
     pub fn descriptors(&self) -> Vec<i32> {
         let mut all = Vec::new();
         for task in &self.tasks {
-            // SAFETY: the descriptors' numbers do not change while the process lives.
-            let inside = unsafe { task.inside() };
-            all.extend([inside.pipe.0.as_raw_fd(), inside.pipe.1.as_raw_fd()]);
-            all.extend(inside.ring.as_ref().map(|ring| ring.0.as_raw_fd()));
+            all.extend([task.pipe.0.as_raw_fd(), task.pipe.1.as_raw_fd()]);
+            // SAFETY: only looks at the ring's number, which does not change while the process lives.
+            all.extend(unsafe { &*task.ring.get() }.as_ref().map(|ring| ring.0.as_raw_fd()));
         }
         all
     }
@@ -194,37 +278,27 @@ impl Tasks {
     /// In a forked child: rings and pipes are shared with the parent, so there must be new ones. Every task is free.
     pub fn renew(&mut self, rings: bool) -> Result<(), LiveError> {
         for (i, task) in self.tasks.iter_mut().enumerate() {
-            let inside = task.inside.get_mut();
             // The old ring's memory is the parent's too: it is left alone.
-            std::mem::forget(inside.ring.take());
-            let staging = inside.staging;
-            let old = std::mem::replace(inside, Inside::new(i, rings)?);
-            // SAFETY: the staging area that `new` made is nobody's yet.
-            unsafe { sys::unmap_memory(inside.staging, VICTIMS * PAGE) };
-            inside.staging = staging;
-            drop(old);
+            std::mem::forget(task.ring.get_mut().take());
+            let new = Task::new(i, rings)?;
+            // SAFETY: nobody uses the old staging area any more.
+            unsafe { sys::unmap_memory(task.staging, VICTIMS * PAGE) };
+            *task = new;
         }
         self.free.store((1 << self.tasks.len()) - 1, Ordering::Release);
         Ok(())
     }
 }
 
-impl Inside {
-    fn new(i: usize, rings: bool) -> Result<Inside, LiveError> {
-        let (read, write) = sys::pipe(VICTIMS * PAGE).map_err(|e| LiveError::os("a pipe", e))?;
-        let staging = sys::map_memory(VICTIMS * PAGE, None).map_err(|e| LiveError::os("memory for a task", e))?;
-        let ring = if rings { Some(Ring::new()?) } else { None };
-        let pipe = (sys::move_high(read), sys::move_high(write));
-        Ok(Inside { todo: Todo::new(i), ring, pipe, staging })
-    }
-}
+/// The number of a write among the completions.
+pub const WRITE: usize = usize::MAX;
 
-/// A ring for reads.
+/// A ring for reads, and for one write of the log at a time.
 pub struct Ring(IoUring);
 
 impl Ring {
     fn new() -> Result<Ring, LiveError> {
-        IoUring::new(LOADS as u32).map(Ring).map_err(|error| LiveError::Missing {
+        IoUring::new(2 * LOADS as u32).map(Ring).map_err(|error| LiveError::Missing {
             feature: "io_uring",
             reason: error.to_string(),
             remedy: "allow it (sysctl kernel.io_uring_disabled=0) or use `--wait read`",
@@ -240,6 +314,17 @@ impl Ring {
         // SAFETY: the buffer belongs to the load until its completion has been taken.
         let pushed = unsafe { self.0.submission().push(&entry) };
         pushed.expect("there are as many entries as loads");
+    }
+
+    /// Notes the write of a buffer of the log; its completion has the number [`WRITE`].
+    pub fn write(&mut self, fd: i32, from: usize, len: usize, offset: u64) {
+        let entry = opcode::Write::new(types::Fd(fd), from as *const u8, len as u32)
+            .offset(offset)
+            .build()
+            .user_data(WRITE as u64);
+        // SAFETY: the buffer stays as it is until its completion has been taken.
+        let pushed = unsafe { self.0.submission().push(&entry) };
+        pushed.expect("there is an entry besides those of the loads");
     }
 
     /// Sends all noted reads off with one system call.

@@ -168,3 +168,23 @@ fn settings_that_cannot_be_are_refused_with_a_remedy() {
     assert!(with(|o| o.evict_batch = Some(1000)).contains("from 1 to"));
     assert!(with(|o| o.max_memory = 1 << 50).contains("less than 2 TiB"));
 }
+
+#[test]
+fn a_sequential_stream_is_read_ahead_and_a_random_one_is_not() {
+    for wait in [Wait::Read, Wait::Brief] {
+        let pager = pager(|o| (o.read_ahead, o.wait) = (16, wait));
+        let pages = 4 * RAM as usize / PAGE;
+        let mut region = pager.anonymous(pages * PAGE).unwrap();
+        (0..pages).for_each(|page| stamp(&mut region, page, 1));
+        let before = pager.stats();
+        (0..pages).for_each(|page| assert_eq!(read(&region, page), (page as u64) << 20 | 1));
+        let (after, absent) = (pager.stats(), pages as u64 * 3 / 4);
+        let (faults, ahead) = (after.true_faults - before.true_faults, after.prefetches - before.prefetches);
+        assert!(faults + ahead >= absent && faults * 8 < ahead, "{faults} faults, {ahead} pages read ahead");
+        let mut random = fastrand::Rng::with_seed(3);
+        (0..pages).for_each(|_| _ = read(&region, random.usize(..pages)));
+        let random_ahead = pager.stats().prefetches - after.prefetches;
+        assert!(random_ahead < absent / 20, "{random_ahead} pages read ahead of random reads");
+        pager.check();
+    }
+}

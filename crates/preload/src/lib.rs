@@ -28,6 +28,7 @@
 mod caller;
 mod deepbind;
 mod descriptors;
+mod direct;
 mod extents;
 mod fork;
 mod gate;

@@ -15,6 +15,7 @@ pub enum Once {
     FixedFile,
     FixedMove,
     Advice,
+    Direct,
 }
 
 static TOLD: AtomicU32 = AtomicU32::new(0);

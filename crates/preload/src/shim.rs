@@ -7,6 +7,7 @@ macro_rules! with_caller {
     ($name:ident(1) => $inner:ident) => { with_caller!($name, "rsi", "x1", $inner); };
     ($name:ident(2) => $inner:ident) => { with_caller!($name, "rdx", "x2", $inner); };
     ($name:ident(3) => $inner:ident) => { with_caller!($name, "rcx", "x3", $inner); };
+    ($name:ident(4) => $inner:ident) => { with_caller!($name, "r8", "x4", $inner); };
     // The seventh argument of x86-64 is on the stack, where the call aligns it to 16 bytes.
     ($name:ident(6) => $inner:ident) => {
         with_caller!(@ $name, $inner,

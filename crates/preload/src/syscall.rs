@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_long, c_uint, c_void};
 
 use crate::say::{once, Once};
 use crate::shim::with_caller;
-use crate::{caller, descriptors, mapping, memory, sys};
+use crate::{caller, descriptors, direct, mapping, memory, sys};
 
 with_caller!(syscall(7) => syscall_from);
 #[allow(clippy::too_many_arguments)] // the ABI's
@@ -39,6 +39,10 @@ unsafe extern "C" fn syscall_from(
         libc::SYS_mlock => mapping::mlock(address, b).into(),
         libc::SYS_munlock => mapping::munlock(address, b).into(),
         libc::SYS_mlockall => mapping::mlockall(a as c_int).into(),
+        libc::SYS_openat => {
+            let flags = direct::buffered(c as c_int, caller);
+            sys::answer(sys::call(number, [a, b, flags as usize, d, 0, 0])) as c_long
+        }
         libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
         libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),
         #[cfg(target_arch = "x86_64")]

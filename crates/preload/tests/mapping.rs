@@ -134,3 +134,46 @@ int main(int argc, char **argv) {
     shell.env("LIBRARY", common::library()).env("PROGRAM", program).env("COLDFRAME_OPTIONS", options.encode());
     good(&mut shell);
 }
+
+#[test]
+fn pages_that_were_made_inaccessible_keep_their_bytes_out_of_ram() {
+    check(
+        "shut",
+        r#"
+enum { P = 4096, N = 64 << 20 };
+int main(void) {
+    char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(MANAGED(p));
+    for (int i = 0; i < N / P; i++) memset(p + i * P, i % 251, P);
+    // The last pages are in RAM and written to: they are shut there.
+    CHECK(mprotect(p + N / 2, N / 2, PROT_NONE) == 0);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < N / P / 2; i++) CHECK(p[i * P] == (char)(i % 251));
+    CHECK(mprotect(p + N / 2, N / 2, 3) == 0);
+    for (int i = 0; i < N / P; i++) CHECK(p[i * P] == (char)(i % 251) && p[i * P + P - 1] == (char)(i % 251));
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn a_file_opened_with_o_direct_is_read_into_pages_that_come_and_go() {
+    check(
+        "direct",
+        r#"
+enum { P = 4096, N = 32 << 20 };
+int main(int argc, char **argv) {
+    char name[64]; snprintf(name, sizeof name, "/var/tmp/coldframe-direct-%d", getpid());
+    int out = open(name, O_CREAT | O_RDWR, 0600), in = open(name, O_RDONLY | O_DIRECT);
+    unlink(name);
+    CHECK(out >= 0 && in >= 0 && !(fcntl(in, F_GETFL) & O_DIRECT));
+    char *p = mmap(NULL, N, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int i = 0; i < N / P; i++) { memset(p, i % 251, P); CHECK(write(out, p, P) == P); }
+    CHECK(read(in, p, N) == N);
+    for (int i = 0; i < N / P; i++) CHECK(p[i * P] == (char)(i % 251) && p[i * P + P - 1] == (char)(i % 251));
+    int raw = syscall(SYS_openat, AT_FDCWD, argv[0], O_RDONLY | O_DIRECT);
+    CHECK(raw >= 0 && !(fcntl(raw, F_GETFL) & O_DIRECT));
+    return 0;
+}"#,
+    );
+}

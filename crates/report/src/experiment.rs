@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use coldframe_core::Bytes;
 use coldframe_sim::oracle::OracleSpec;
-use coldframe_sim::{Run, Stream};
+use coldframe_sim::run::IdlePrices;
+use coldframe_sim::Run;
 use coldframe_trace::journal::{Head, Journal};
 use coldframe_trace::{Block, Fidelity, Provenance, Reader, Wanted};
 use sha2::{Digest, Sha256};
@@ -70,17 +71,15 @@ fn simulate(
     let began = Instant::now();
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
-    let mut footprints: Vec<(u32, Stream, usize)> = Vec::new();
+    let mut footprints: Vec<(FrontKey, usize)> = Vec::new();
     let mut footprint = |front: &FrontKey| {
-        let known = footprints.iter().find(|(shift, stream, _)| (*shift, *stream) == (front.page_shift, front.stream));
-        match known {
-            Some((_, _, pages)) => Ok(*pages),
-            None => {
-                let pages = pages_touched(path, front)?;
-                footprints.push((front.page_shift, front.stream, pages));
-                Ok(pages)
-            }
+        let whole = whole_trace(front);
+        if let Some((_, pages)) = footprints.iter().find(|(known, _)| *known == whole) {
+            return Ok(*pages);
         }
+        let pages = pages_touched(path, front)?;
+        footprints.push((whole, pages));
+        Ok(pages)
     };
     let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
     check_fidelity(path, &trace, &plans)?;
@@ -123,6 +122,12 @@ fn wanted(reader: &Reader) -> Wanted {
     Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS }
 }
 
+/// The front end that finds every page the trace can touch behind `front`.
+fn whole_trace(front: &FrontKey) -> FrontKey {
+    let paged = front.paged.clone().filter(|_| front.caches);
+    FrontKey { reading: None, paged, skip: 0, accesses: None, idle: IdlePrices::default(), ..front.clone() }
+}
+
 /// Pages that the trace touches, for RAM given in percent.
 ///
 /// # Errors
@@ -130,8 +135,7 @@ fn wanted(reader: &Reader) -> Wanted {
 pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError> {
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
-    let plain = FrontKey { reading: None, paged: None, skip: 0, accesses: None, ..front.clone() };
-    let mut front_end = plain.build(&trace);
+    let mut front_end = whole_trace(front).build(&trace);
     let (mut block, mut out) = (Block::new(), Vec::new());
     let wanted = wanted(&reader);
     while reader.read(&mut block, wanted)? > 0 {
@@ -144,9 +148,9 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError
 fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
     let unfit = |reason: &str| Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
     let exact = trace.fidelity == Fidelity::ExactReferences;
-    if !exact && plans.iter().any(|plan| plan.front.reading.is_some()) {
+    if !exact && plans.iter().any(|plan| plan.front.reading.is_some() || plan.front.caches) {
         return unfit(
-            "the front end swl needs every instruction fetch, but the trace is reduced; record it with --level exact",
+            "the front ends swl and l1 need every reference, but the trace is reduced; record it with --level exact",
         );
     }
     let oracle = plans.iter().any(|plan| matches!(plan.engine, Engine::Oracle(_)));
@@ -244,8 +248,11 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunR
             frames: plan.frames,
             page: Bytes(1 << plan.front.page_shift),
             front_end: *share.run.front_end(),
-            has_icache: plan.front.reading.is_some(),
+            has_icache: plan.front.reading.is_some() || plan.front.caches,
+            has_dcache: plan.front.caches,
             idle: share.run.idle(),
+            memory: plan.memory.clone(),
+            memory_time: share.run.memory(),
             found: found.expect("each plan has been run"),
             host_seconds: 0.0,
         }

@@ -10,6 +10,7 @@
 pub mod error;
 pub mod experiment;
 pub mod interleave;
+pub mod memory;
 pub mod papers;
 pub mod plan;
 pub mod plot;

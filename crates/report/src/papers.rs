@@ -7,6 +7,7 @@ use serde::Serialize;
 use crate::error::ReportError;
 use crate::plot::Plot;
 
+pub mod ddb;
 pub mod swl;
 
 /// Whether a printed figure is reached.
@@ -56,11 +57,18 @@ pub struct Row {
 }
 
 /// Curves that are better looked at than read, for the papers that `rows` answers.
-pub fn plots(paper: &str) -> Vec<Plot> {
-    match paper {
-        "swl" | "all" => vec![swl::walk_plot()],
-        _ => Vec::new(),
+///
+/// # Errors
+/// A trace cannot be read.
+pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ReportError> {
+    let mut plots = Vec::new();
+    if matches!(paper, "swl" | "all") {
+        plots.push(swl::walk_plot());
     }
+    if matches!(paper, "ddb" | "all") {
+        plots.extend(ddb::plots(traces)?);
+    }
+    Ok(plots)
 }
 
 /// All rows of a paper. `traces` is the folder with the shipped traces.
@@ -70,10 +78,15 @@ pub fn plots(paper: &str) -> Vec<Plot> {
 pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
     match paper {
         "swl" => swl::rows(traces, progress),
-        "all" => swl::rows(traces, progress),
-        "ddb" | "sap" | "drswap" | "lobi" => {
-            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there is swl")))
+        "ddb" => ddb::rows(traces, progress),
+        "all" => {
+            let mut rows = swl::rows(traces, progress)?;
+            rows.extend(ddb::rows(traces, progress)?);
+            Ok(rows)
         }
-        other => Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, all"))),
+        "sap" | "drswap" | "lobi" => {
+            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there are swl, ddb")))
+        }
+        other => Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, ddb, all"))),
     }
 }

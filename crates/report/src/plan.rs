@@ -1,22 +1,24 @@
 //! From settings to what the simulator needs: names are resolved here, once, and nowhere else.
 
-use coldframe_core::fault::handler;
+use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::{self, PolicyChoice, PolicyError};
 use coldframe_core::{Bytes, Caps, Ps};
 use coldframe_device::quantity::{self, show_bytes, show_time};
 use coldframe_device::{sheet, time as device_time, Sheet, StagePrices};
 use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::instruction::{Instruction, Reading, Shape};
+use coldframe_sim::front_end::l1::{self, L1};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::{FrontEnd, Spaces};
 use coldframe_sim::oracle::{self, OracleSpec};
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{LaneConfig, Stream};
-use coldframe_systems::{swl, System};
+use coldframe_systems::{ddb, swl, System};
 use coldframe_trace::Provenance;
 use serde_json::{json, Value};
 
 use crate::error::{nearest, ReportError};
+use crate::memory::{self, MemoryPrices, PageTimes};
 use crate::settings::Settings;
 
 /// What decides whether two configurations can share one pass through a front end.
@@ -26,8 +28,10 @@ pub struct FrontKey {
     pub page_shift: u32,
     /// References looked at.
     pub stream: Stream,
-    /// The SWL front end under this reading; `None`: no caches.
+    /// The SWL front end under this reading; `None`: another one.
     pub reading: Option<Reading>,
+    /// Instruction and data cache (`l1`).
+    pub caches: bool,
     /// Demand-paged ranges; `None`: all.
     pub paged: Option<Vec<(u64, u64)>>,
     /// Rows skipped.
@@ -56,6 +60,8 @@ pub struct Plan {
     pub engine: Engine,
     /// Frames.
     pub frames: usize,
+    /// Prices of accesses to memory, where they have some.
+    pub memory: Option<MemoryPrices>,
     /// Every setting in force, as `-c` takes it.
     pub config: Value,
 }
@@ -81,7 +87,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     let front_name = text(&settings.front_end.name, defaults.map(|d| d.front_end), "none");
     let all_it_sees = if front_name == "swl" { "I" } else { "ID" };
     let stream = stream(&text(&settings.stream, defaults.map(|d| d.stream), all_it_sees))?;
-    let front = front_key(settings, trace, &front_name, page_shift, stream)?;
+    let mut front = front_key(settings, trace, &front_name, page_shift, stream)?;
     let frames = frames(settings, page, &front, footprint)?;
     let policy_name = text(&settings.policy, defaults.map(|d| d.policy), "clock");
     let handler_name = text(&settings.handler, defaults.map(|d| d.handler), "parallel");
@@ -96,15 +102,24 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         ReportError::setting("handler", reason)
     })?;
     let sheet = sheet::find(&text(&settings.device, defaults.map(|d| d.device), "KFG1G16Q2M"))?;
-    let stopover = defaults.and_then(|d| d.load_stopover.map(|t| (d.page, t)));
     let plain_policy = policy_name.split(':').next().unwrap_or_default().to_string();
-    let (prices, device) = times(settings, system, &plain_policy, &sheet, page, stopover)?;
+    let (prices, device) = times(settings, system, &plain_policy, &sheet, page)?;
     let machine = &settings.machine;
     let caps = Caps {
         reference_bit: machine.reference_bit.unwrap_or(true),
         dirty_bit: machine.dirty_bit.unwrap_or(true),
-        buffers: sheet.buffers()?,
+        buffers: buffers(settings, &sheet, page, handler)?,
     };
+    let pages = PageTimes { load: device.load, page_move: prices.trans_host_mem };
+    let memory = match main_memory(settings, defaults.and_then(|d| d.main_memory), front.caches)? {
+        Some(ram) => Some(memory::prices(settings, &ram, &sheet, page, pages, handler.needs_xip)?),
+        None => None,
+    };
+    if let Some(memory) = &memory {
+        front.idle.main_read = memory.times.main_read;
+        front.idle.main_write = memory.times.main_write;
+        front.idle.xip_surplus = memory.times.xip_read - memory.times.main_read;
+    }
     let evict_batch = machine.evict_batch.unwrap_or(1);
     if evict_batch == 0 || evict_batch > frames.max(1) {
         let reason = format!("`{evict_batch}` is not from 1 to the {frames} frames of RAM");
@@ -120,8 +135,53 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
             (Engine::Lane(Box::new(LaneConfig { policy, handler, frames, evict_batch, caps, prices, device })), text)
         }
     };
-    let config = config(settings, &front, &front_name, &engine, policy_text, handler.name, frames, page, &sheet, caps);
-    Ok(Plan { front, engine, frames, config })
+    let mut config =
+        config(settings, &front, &front_name, &engine, policy_text, handler.name, frames, page, &sheet, caps);
+    memory_config(&mut config, &engine, memory.as_ref());
+    Ok(Plan { front, engine, frames, memory, config })
+}
+
+/// A page that stays in its buffer must fit there.
+fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -> Result<u32, ReportError> {
+    let buffers = settings.machine.buffers.map_or_else(|| sheet.buffers(), Ok)?;
+    if buffers == 0 {
+        return Err(ReportError::setting("machine.buffers", "is 0; a load needs at least 1"));
+    }
+    let buffer = sheet.page();
+    if handler.needs_xip && !buffer.clone()?.0.is_multiple_of(page.0) {
+        let (page, buffer, device) = (show_bytes(page), show_bytes(buffer?), &sheet.name);
+        let reason = format!(
+            "{page} does not divide the buffers of {buffer} of {device}, from which {} reads; give {buffer} or less",
+            handler.name
+        );
+        return Err(ReportError::setting("page", reason));
+    }
+    Ok(buffers)
+}
+
+/// The name of main memory, where its accesses are counted and so can have a price.
+fn main_memory(settings: &Settings, of_system: Option<&str>, caches: bool) -> Result<Option<String>, ReportError> {
+    match (&settings.main_memory, caches) {
+        (Some(_), false) => {
+            let reason = "needs the front end l1, which counts accesses to memory; give front_end.name=l1";
+            Err(ReportError::setting("main_memory", reason))
+        }
+        (own, true) => Ok(own.clone().or(of_system.map(Into::into))),
+        (None, false) => Ok(None),
+    }
+}
+
+fn memory_config(config: &mut Value, engine: &Engine, memory: Option<&MemoryPrices>) {
+    let Some(memory) = memory else { return };
+    config["main_memory"] = memory.ram.clone().into();
+    if let Engine::Lane(_) = engine {
+        let times = &memory.times;
+        for (key, time) in
+            [("main_read", times.main_read), ("xip_read", times.xip_read), ("main_write", times.main_write)]
+        {
+            config["time"][key] = show_time(time).into();
+        }
+    }
 }
 
 fn find_system(name: &str) -> Result<&'static System, ReportError> {
@@ -172,7 +232,11 @@ fn stream(text: &str) -> Result<Stream, ReportError> {
     }
 }
 
-fn optional_time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportError> {
+/// A time that may be given.
+///
+/// # Errors
+/// It is none.
+pub(crate) fn optional_time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportError> {
     let read = |t: &String| quantity::time(t).map_err(|e| ReportError::quantity(field, e));
     text.as_ref().map(read).transpose()
 }
@@ -186,8 +250,8 @@ fn front_key(
 ) -> Result<FrontKey, ReportError> {
     let front = &settings.front_end;
     let reading = match (name, front.reading.as_deref()) {
-        ("none", None) => None,
-        ("none", Some(_)) => return Err(ReportError::setting("front_end.reading", "needs the front end swl")),
+        ("none" | "l1", None) => None,
+        ("none" | "l1", Some(_)) => return Err(ReportError::setting("front_end.reading", "needs the front end swl")),
         ("swl", None | Some("A")) => Some(Reading::A),
         ("swl", Some("C")) => Some(Reading::C),
         ("swl", Some("D")) => Some(Reading::D),
@@ -195,8 +259,8 @@ fn front_key(
             return Err(ReportError::setting("front_end.reading", format!("`{other}` is none; give A, C or D")))
         }
         (other, _) => {
-            let near = nearest(other, ["none", "swl"].into_iter());
-            let reason = format!("there is no front end `{other}`; there are none, swl{near}");
+            let near = nearest(other, ["none", "swl", "l1"].into_iter());
+            let reason = format!("there is no front end `{other}`; there are none, swl, l1{near}");
             return Err(ReportError::setting("front_end.name", reason));
         }
     };
@@ -206,33 +270,55 @@ fn front_key(
     if reading.is_some() && page_shift < swl::FRONT_END.line.trailing_zeros() {
         return Err(ReportError::setting("page", "is smaller than a cache line of the front end swl (32 bytes)"));
     }
-    let paged = match (&front.paged, reading) {
-        (Some(text), Some(_)) => Some(ranges(text)?),
-        (Some(_), None) => return Err(ReportError::setting("front_end.paged", "needs the front end swl")),
+    let caches = name == "l1";
+    if caches && page_shift < ddb::L1.line.trailing_zeros() {
+        return Err(ReportError::setting("page", "is smaller than a cache line of the front end l1 (32 bytes)"));
+    }
+    let paged = match front.paged.as_deref() {
+        Some(_) if name == "none" => {
+            return Err(ReportError::setting("front_end.paged", "needs the front end swl or l1"))
+        }
+        Some("all") => None,
+        Some(text) => Some(ranges(text)?),
+        None if caches => Some(mapped_read_only(trace)?),
         // The program's own code and that of its libraries, where the recorder has noted the mappings.
-        (None, Some(_)) => mapped_code(trace),
-        (None, None) => None,
+        None if reading.is_some() => mapped_code(trace),
+        None => None,
     };
     let own = |field, text: &Option<String>, default: Option<Ps>| {
         optional_time(field, text).map(|t| t.or(default).unwrap_or(Ps::ZERO))
     };
     let swl_only = |time: Ps| reading.map(|_| time);
+    let instruction = if caches { Some(ddb::L1.instruction) } else { swl_only(swl::FRONT_END.instruction) };
     let idle = IdlePrices {
-        instruction: own("front_end.instruction", &front.instruction, swl_only(swl::FRONT_END.instruction))?,
+        instruction: own("front_end.instruction", &front.instruction, instruction)?,
         icache_miss: own("front_end.icache_miss", &front.icache_miss, swl_only(swl::FRONT_END.icache_miss))?,
         reference: own("front_end.reference", &front.reference, None)?,
+        ..IdlePrices::default()
     };
     if settings.limit.accesses == Some(0) {
         return Err(ReportError::setting("limit.accesses", "is 0; give at least 1 or leave it out"));
     }
     let (skip, accesses) = (settings.limit.skip.unwrap_or(0), settings.limit.accesses);
-    Ok(FrontKey { page_shift, stream, reading, paged, skip, accesses, idle })
+    Ok(FrontKey { page_shift, stream, reading, caches, paged, skip, accesses, idle })
 }
 
 fn mapped_code(trace: &Provenance) -> Option<Vec<(u64, u64)>> {
     let code = trace.mappings.iter().filter(|m| m.protection.contains('x') && m.name.starts_with('/'));
     let ranges: Vec<_> = code.map(|m| (m.start, m.end)).collect();
     (!ranges.is_empty()).then_some(ranges)
+}
+
+/// `.text` and `.rodata`: what is mapped from files and cannot be written.
+fn mapped_read_only(trace: &Provenance) -> Result<Vec<(u64, u64)>, ReportError> {
+    let read_only = trace.mappings.iter().filter(|m| !m.protection.contains('w') && m.name.starts_with('/'));
+    let ranges: Vec<_> = read_only.map(|m| (m.start, m.end)).collect();
+    if ranges.is_empty() {
+        let reason =
+            "is not given and the trace has no mappings that say what is read-only; give 0xSTART-0xEND, or all";
+        return Err(ReportError::setting("front_end.paged", reason));
+    }
+    Ok(ranges)
 }
 
 fn ranges(text: &str) -> Result<Vec<(u64, u64)>, ReportError> {
@@ -302,16 +388,16 @@ fn times(
     policy: &str,
     sheet: &Sheet,
     page: Bytes,
-    stopover: Option<(Bytes, Ps)>,
 ) -> Result<(StagePrices, DeviceTimes), ReportError> {
+    let defaults = system.map(|s| (s.defaults)());
     // Without a system the processor is that of SWL's board, the only one whose handler has been measured stage by stage, and the
     // transfer is the sheet's.
     let mut prices = system.map_or_else(|| swl::prices(policy), |s| (s.prices)(policy));
-    prices.trans_host_mem = match system.map(|s| (s.defaults)().page) {
-        Some(own) => Ps((prices.trans_host_mem.0 * page.0).div_ceil(own.0)),
+    prices.trans_host_mem = match defaults.and_then(|d| d.trans_host_mem.map(|t| (d.page, t))) {
+        Some((own, time)) => Ps((time.0 * page.0).div_ceil(own.0)),
         None => device_time::transfer(sheet, page)?,
     };
-    let load = match stopover {
+    let load = match defaults.and_then(|d| d.load_stopover.map(|t| (d.page, t))) {
         Some((own, time)) if own == page => time,
         _ => device_time::load(sheet, page)?,
     };
@@ -359,6 +445,8 @@ fn config(
     if let Some(paged) = &front.paged {
         let ranges: Vec<_> = paged.iter().map(|(a, b)| format!("{a:#x}-{b:#x}")).collect();
         front_end["paged"] = ranges.join(",").into();
+    } else if front.caches {
+        front_end["paged"] = "all".into();
     }
     for (key, time) in [
         ("instruction", front.idle.instruction),
@@ -387,7 +475,7 @@ fn config(
         config["handler"] = handler.into();
         config["device"] =
             settings.device.clone().filter(|d| d.ends_with(".toml")).unwrap_or_else(|| sheet.name.clone()).into();
-        config["machine"] = json!({ "reference_bit": caps.reference_bit, "dirty_bit": caps.dirty_bit, "evict_batch": lane.evict_batch });
+        config["machine"] = json!({ "reference_bit": caps.reference_bit, "dirty_bit": caps.dirty_bit, "buffers": caps.buffers, "evict_batch": lane.evict_batch });
         let mut time = serde_json::to_value(lane.prices).expect("prices are plain data");
         time["load_stopover"] = show_time(lane.device.load).into();
         if let Some(program) = lane.device.program {
@@ -402,6 +490,11 @@ impl FrontKey {
     /// Makes the front end for a trace.
     pub fn build(&self, trace: &Provenance) -> Box<dyn FrontEnd> {
         let spaces = spaces(trace);
+        if self.caches {
+            let (line_shift, ddb::Caches { sets, ways, .. }) = (ddb::L1.line.trailing_zeros(), ddb::L1);
+            let shape = l1::Shape { line_shift, sets, ways };
+            return Box::new(L1::new(shape, self.stream, self.page_shift, spaces, self.paged.clone(), self.accesses));
+        }
         match self.reading {
             None => Box::new(Plain::new(self.stream, self.page_shift, spaces, self.accesses)),
             Some(reading) => {

@@ -199,7 +199,7 @@ impl Machine {
     }
 
     fn add_to(&self, all: &mut Prediction) {
-        let result = self.lane.result();
+        let result = self.lane.result(&self.table);
         all.true_faults += result.counts.true_faults;
         all.zero_fills += result.zero_loads;
         all.swap_loads += result.counts.page_loads - result.zero_loads;

@@ -1,11 +1,14 @@
 //! The result of one configuration, and its JSON.
 
-use coldframe_core::{Bytes, Ps, Stage};
+use coldframe_core::{Bytes, Pj, Ps, Stage};
+use coldframe_device::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
 use coldframe_device::quantity::show_bytes;
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::oracle::OracleCounts;
 use coldframe_sim::{LaneResult, Latency};
 use serde_json::{json, Map, Value};
+
+use crate::memory::{self, MemoryPrices};
 
 /// Version of the JSON's schema.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -55,8 +58,14 @@ pub struct RunResult {
     pub front_end: FrontEndCounts,
     /// Whether the front end has an instruction cache.
     pub has_icache: bool,
-    /// Time outside of faults, where priced.
+    /// Whether the front end has a data cache.
+    pub has_dcache: bool,
+    /// Time outside of faults and of accesses to memory, where priced.
     pub idle: Option<Ps>,
+    /// Prices of accesses to memory, where they have some.
+    pub memory: Option<MemoryPrices>,
+    /// Time of all accesses to memory as if none were in place.
+    pub memory_time: Ps,
     /// What was found out.
     pub found: Found,
     /// Seconds that the whole run took on this machine, all configurations together.
@@ -113,9 +122,36 @@ impl RunResult {
         show_bytes(self.ram())
     }
 
+    /// Time of the whole run by the virtual clock, where priced.
+    pub fn time(&self) -> Option<Ps> {
+        let lane = self.lane()?;
+        Some(self.idle? + self.memory_time + lane.xip_surplus + lane.paging)
+    }
+
+    /// How often each thing happened that equations 1 and 3 of DDB price; where accesses to memory have prices.
+    pub fn accesses(&self) -> Option<AccessCounts> {
+        self.memory.as_ref()?;
+        Some(memory::counts(&self.front_end, self.lane()?))
+    }
+
+    /// Equation 1, by term.
+    pub fn t_paging(&self) -> Option<Ledger<Ps>> {
+        Some(t_paging(&self.accesses()?, &self.memory.as_ref()?.times))
+    }
+
+    /// Equation 2.
+    pub fn t_total(&self) -> Option<Ps> {
+        Some(t_total(&self.t_paging()?, self.idle?))
+    }
+
+    /// Equation 3, by term; where the sheets have energies.
+    pub fn e_paging(&self) -> Option<Ledger<Pj>> {
+        Some(e_paging(&self.accesses()?, self.memory.as_ref()?.energies.as_ref().ok()?))
+    }
+
     /// Mean time per instruction, paging included, where priced.
     pub fn time_per_instruction(&self) -> Option<f64> {
-        let total = self.idle? + self.lane()?.paging;
+        let total = self.time()?;
         (self.front_end.instructions > 0).then(|| total.0 as f64 / self.front_end.instructions as f64)
     }
 
@@ -127,6 +163,14 @@ impl RunResult {
         if self.has_icache {
             put("icache_lookups", self.front_end.icache_lookups);
             put("icache_misses", self.front_end.icache_misses);
+        }
+        if self.has_dcache {
+            put("dcache_lookups", self.front_end.dcache_lookups);
+            put("dcache_misses", self.front_end.dcache_misses);
+            put("memory_reads", self.front_end.memory_reads);
+            put("paged_reads", self.front_end.paged_reads);
+            put("memory_writes", self.front_end.memory_writes);
+        } else if self.has_icache {
             put("tlb_misses", self.front_end.tlb_misses);
         }
         let mut object = json!({
@@ -163,12 +207,15 @@ impl RunResult {
                 put("forced_evictions", c.forced_evictions);
                 put("page_loads", c.page_loads);
                 put("page_moves", c.page_moves);
+                put("page_moves_dual", c.page_moves_dual);
                 object["counts"] = counts.into();
+                self.put_ledger(&mut object);
                 object["time_ps"] = self.times(lane);
                 object["fault_latency_ps"] =
                     json!({ "true": latency(&lane.true_latency), "false": latency(&lane.false_latency) });
-                if lane.writes_unpriced {
-                    object["notes"] = json!(["the device's sheet gives no program time: the times leave out the writing of dirty pages; set time.program"]);
+                let notes = self.notes(lane);
+                if !notes.is_empty() {
+                    object["notes"] = notes.into();
                 }
             }
         }
@@ -179,6 +226,27 @@ impl RunResult {
         object
     }
 
+    fn notes(&self, lane: &LaneResult) -> Vec<String> {
+        let writes = "the device's sheet gives no program time: the times leave out the writing of dirty pages; set time.program";
+        let energy = self.memory.as_ref().and_then(|m| m.energies.as_ref().err());
+        let energy = energy.map(|lacks| format!("energy is left out: {lacks}"));
+        lane.writes_unpriced.then(|| writes.to_string()).into_iter().chain(energy).collect()
+    }
+
+    /// DDB's equations: counts, time and energy by term.
+    fn put_ledger(&self, object: &mut Value) {
+        let (Some(counts), Some(time), Some(total)) = (self.accesses(), self.t_paging(), self.t_total()) else {
+            return;
+        };
+        let mut terms = memory::terms_json(&time, |t| t.0);
+        terms.insert("idle".into(), self.idle.unwrap_or_default().0.into());
+        terms.insert("total".into(), total.0.into());
+        object["ledger"] = json!({ "counts": memory::counts_json(&counts), "time_ps": terms });
+        if let Some(energy) = self.e_paging() {
+            object["energy_pj"] = memory::terms_json(&energy, |e| e.0).into();
+        }
+    }
+
     fn times(&self, lane: &LaneResult) -> Value {
         let names = ["pre_process", "get_freeframe", "load_stopover", "trans_host_mem", "update_mmu", "post_process"];
         let stages: Map<String, Value> =
@@ -186,7 +254,7 @@ impl RunResult {
         let mut times = json!({ "paging": lane.paging.0, "hidden": lane.hidden.0, "stages": stages });
         if let Some(idle) = self.idle {
             times["idle"] = idle.0.into();
-            times["total"] = (idle + lane.paging).0.into();
+            times["total"] = self.time().unwrap_or_default().0.into();
         }
         times
     }

@@ -32,6 +32,9 @@ pub struct Settings {
     /// Device: a shipped sheet, or the path of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// Main memory, where accesses to it have a price: a shipped sheet, or the path of one. Needs the front end `l1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub main_memory: Option<String>,
     /// Front end.
     #[serde(default)]
     pub front_end: FrontEnd,
@@ -50,13 +53,13 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrontEnd {
-    /// `none` or `swl`.
+    /// `none`, `swl` or `l1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `A`, `C` or `D`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
-    /// `0x400000-0x4d2000,...`: address ranges that are demand paged.
+    /// `0x400000-0x4d2000,...`: address ranges that are demand paged; or `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paged: Option<String>,
     /// Time of an instruction.
@@ -80,6 +83,9 @@ pub struct Machine {
     /// The hardware has dirty bits (default true); otherwise clean pages are mapped read-only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_bit: Option<bool>,
+    /// Stopover buffers (default: the device's sheet).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffers: Option<u32>,
     /// Victims that leave together (default 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evict_batch: Option<usize>,
@@ -112,6 +118,15 @@ pub struct Time {
     pub false_fault_rest: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<String>,
+    /// A cache block read from main memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub main_read: Option<String>,
+    /// A cache block read in place, from a buffer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub xip_read: Option<String>,
+    /// A cache block written to main memory.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub main_write: Option<String>,
 }
 
 /// `limit.*`.

@@ -9,7 +9,9 @@ use crate::numbering::Numbering;
 
 pub mod cache;
 pub mod instruction;
+pub mod l1;
 pub mod plain;
+pub mod write_back;
 
 /// One page reference: the page's dense number, whether it writes, and whether it is quiet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,6 +103,16 @@ pub struct FrontEndCounts {
     pub icache_misses: u64,
     /// Translations that were not in the TLB.
     pub tlb_misses: u64,
+    /// Lines looked up in the data cache.
+    pub dcache_lookups: u64,
+    /// Lines that were not there.
+    pub dcache_misses: u64,
+    /// Cache blocks read from below the caches, paged or not.
+    pub memory_reads: u64,
+    /// Of these, those of paged pages.
+    pub paged_reads: u64,
+    /// Cache blocks written back.
+    pub memory_writes: u64,
 }
 
 /// A front end.

@@ -3,7 +3,7 @@
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{PolicyChoice, PolicyError};
 use coldframe_core::{
-    Access, After, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Ps, Stage, TaskId,
+    Access, After, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Place, Ps, Stage, TaskId,
 };
 use coldframe_device::StagePrices;
 use coldframe_trace::journal::{Entry, Journal};
@@ -11,6 +11,7 @@ use coldframe_trace::journal::{Entry, Journal};
 use crate::clock::{Device, DeviceTimes};
 use crate::latency::Latency;
 use crate::page_table::PageTable;
+use crate::xip::XipMeter;
 
 /// A configuration of the engine.
 #[derive(Clone, Debug)]
@@ -55,6 +56,10 @@ pub struct LaneResult {
     pub stages: [Ps; 6],
     /// Processor time that was hidden behind loads.
     pub hidden: Ps,
+    /// Cache blocks read in place, from a buffer.
+    pub xip_reads: u64,
+    /// What they took beyond reads from main memory.
+    pub xip_surplus: Ps,
     /// Latency of true faults.
     pub true_latency: Latency,
     /// Latency of false faults.
@@ -84,6 +89,7 @@ struct State {
     loading: Option<(Ps, Ps)>,
     resumed: bool,
     kind: FaultKind,
+    xip: XipMeter,
     quiet_faults: u64,
     /// Pages whose bytes the device has.
     stored: Vec<bool>,
@@ -122,6 +128,7 @@ impl Lane {
             loading: None,
             resumed: false,
             kind: FaultKind::True,
+            xip: XipMeter::new(config.caps.buffers),
             quiet_faults: 0,
             stored: vec![false; pages],
             zero_loads: 0,
@@ -130,6 +137,11 @@ impl Lane {
             journal: None,
         };
         Ok(Lane { engine, state })
+    }
+
+    /// What a cache block read in place takes beyond one from main memory, from now on.
+    pub fn price_xip(&mut self, surplus: Ps) {
+        self.state.xip.price(surplus);
     }
 
     /// Keeps a journal from now on.
@@ -152,7 +164,7 @@ impl Lane {
     pub fn fault(&mut self, table: &mut PageTable, page: PageId, writing: bool, quiet: bool, idle: Ps) {
         let state = &mut self.state;
         state.quiet_faults += u64::from(quiet);
-        state.now = idle + state.paging;
+        state.now = idle + state.xip.time(table) + state.paging;
         while let Some(event) = state.device.ended(state.now) {
             handle(&mut self.engine, table, state, event);
         }
@@ -201,8 +213,8 @@ impl Lane {
         }
     }
 
-    /// What it has found out so far.
-    pub fn result(&self) -> LaneResult {
+    /// What it has found out so far; `table` is the one it works on.
+    pub fn result(&self, table: &PageTable) -> LaneResult {
         let state = &self.state;
         LaneResult {
             counts: *self.engine.counts(),
@@ -211,6 +223,8 @@ impl Lane {
             paging: state.paging,
             stages: state.stages,
             hidden: state.hidden,
+            xip_reads: state.xip.reads(table),
+            xip_surplus: state.xip.time(table),
             true_latency: state.true_latency.clone(),
             false_latency: state.false_latency.clone(),
             writes_unpriced: state.unpriced && self.engine.counts().dirty_evictions > 0,
@@ -285,8 +299,17 @@ impl Machine for SimMachine<'_> {
                 state.device.program(state.now, Event::Written { page });
                 state.stored[page.index()] = true;
             }
-            Command::Unmap { page } | Command::Evict { page, .. } => table.unmap(state.number, page),
-            Command::Map { page, writable, referenced, .. } => table.map(state.number, page, writable, referenced),
+            Command::Unmap { page } | Command::Evict { page, .. } => {
+                state.xip.leaves(page, table);
+                table.unmap(state.number, page);
+            }
+            Command::Map { page, place, writable, referenced } => {
+                match place {
+                    Place::Buffer(_) => state.xip.enters(page, table),
+                    Place::Frame(_) | Place::Slot(_) => state.xip.leaves(page, table),
+                }
+                table.map(state.number, page, writable, referenced);
+            }
             Command::Resume { .. } => state.resumed = true,
             Command::Halt { page, .. } => {
                 unreachable!("the simulated device never fails, but page {} was lost", page.0)

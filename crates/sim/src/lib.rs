@@ -23,6 +23,7 @@ pub mod numbering;
 pub mod oracle;
 pub mod page_table;
 pub mod run;
+pub mod xip;
 
 pub use front_end::{FrontEnd, PageRef, Stream};
 pub use lane::{Lane, LaneConfig, LaneResult};

@@ -22,6 +22,8 @@ const WRITABLE: u32 = 48;
 /// The table.
 pub struct PageTable {
     words: Vec<u64>,
+    /// Reads of each page; empty if nobody asks.
+    reads: Vec<u64>,
     lanes: u64,
 }
 
@@ -36,7 +38,28 @@ impl PageTable {
     /// For so many pages and lanes, nothing mapped.
     pub fn new(pages: usize, lanes: usize) -> PageTable {
         assert!((1..=LANES).contains(&lanes));
-        PageTable { words: vec![0; pages], lanes: (1 << lanes) - 1 }
+        PageTable { words: vec![0; pages], reads: Vec::new(), lanes: (1 << lanes) - 1 }
+    }
+
+    /// Counts the reads of each page from now on.
+    pub fn count_reads(&mut self) {
+        self.reads.resize(self.words.len(), 0);
+    }
+
+    /// Whether it counts them.
+    pub fn counts_reads(&self) -> bool {
+        !self.reads.is_empty()
+    }
+
+    /// A reference has been answered, from wherever its page lies in each lane.
+    #[inline(always)]
+    pub fn count(&mut self, reference: PageRef) {
+        self.reads[reference.page()] += u64::from(!reference.writing());
+    }
+
+    /// Reads of a page so far; 0 if they are not counted.
+    pub fn reads(&self, page: PageId) -> u64 {
+        self.reads.get(page.index()).copied().unwrap_or(0)
     }
 
     /// Pages it has room for.

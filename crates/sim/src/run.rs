@@ -19,6 +19,12 @@ pub struct IdlePrices {
     pub icache_miss: Ps,
     /// Each page reference.
     pub reference: Ps,
+    /// Each cache block read from main memory.
+    pub main_read: Ps,
+    /// Each cache block written to main memory.
+    pub main_write: Ps,
+    /// What a cache block read in place, from a buffer, takes beyond one from main memory.
+    pub xip_surplus: Ps,
 }
 
 /// Why a run cannot go on.
@@ -74,8 +80,12 @@ impl Run {
     pub fn add_lanes(&mut self, configs: &[LaneConfig]) -> Result<(), RunError> {
         for configs in configs.chunks(LANES) {
             let lane = |(i, config)| Lane::new(config, i as u32, self.pages, self.tasks);
-            let lanes = configs.iter().enumerate().map(lane).collect::<Result<Vec<_>, _>>()?;
-            let table = PageTable::new(self.pages, lanes.len());
+            let mut lanes = configs.iter().enumerate().map(lane).collect::<Result<Vec<_>, _>>()?;
+            let mut table = PageTable::new(self.pages, lanes.len());
+            if configs.iter().any(|config| config.handler.needs_xip) {
+                table.count_reads();
+            }
+            lanes.iter_mut().for_each(|lane| lane.price_xip(self.prices.xip_surplus));
             self.groups.push(Group { masks: table.masks(), table, lanes });
         }
         Ok(())
@@ -103,7 +113,7 @@ impl Run {
         if self.front_end.numbering().count() > self.pages {
             return Err(RunError::TooManyPages { bound: self.pages });
         }
-        self.references(&references, self.idle_at(&before));
+        self.references(&references, self.idle_at(&before) + self.memory_at(&before));
         self.buffer = references;
         Ok(more)
     }
@@ -124,7 +134,16 @@ impl Run {
             + self.prices.reference * counts.references
     }
 
-    /// Time outside of fault handling until now; `None` where nothing prices it.
+    fn memory_at(&self, counts: &FrontEndCounts) -> Ps {
+        self.prices.main_read * counts.memory_reads + self.prices.main_write * counts.memory_writes
+    }
+
+    /// Time of all accesses below the caches until now, as if all were to main memory.
+    pub fn memory(&self) -> Ps {
+        self.memory_at(self.front_end.counts())
+    }
+
+    /// Time outside of fault handling and of priced accesses to memory until now; `None` where nothing prices it.
     pub fn idle(&self) -> Option<Ps> {
         (self.prices != IdlePrices::default()).then(|| self.idle_at(self.front_end.counts()))
     }
@@ -141,7 +160,7 @@ impl Run {
 
     /// What the lanes have found out, in the order in which they were added.
     pub fn lane_results(&self) -> Vec<LaneResult> {
-        self.groups.iter().flat_map(|group| group.lanes.iter().map(Lane::result)).collect()
+        self.groups.iter().flat_map(|group| group.lanes.iter().map(|lane| lane.result(&group.table))).collect()
     }
 
     /// What the oracles have found out, in the order in which they were added.
@@ -154,9 +173,20 @@ impl Run {
 impl Group {
     /// The hot loop: a hit in all lanes is one compare and one store.
     fn references(&mut self, references: &[PageRef], idle: Ps, each: Ps) {
+        match self.table.counts_reads() {
+            false => self.go_through::<false>(references, idle, each),
+            true => self.go_through::<true>(references, idle, each),
+        }
+    }
+
+    /// `READS`: reads are counted by page, for lanes that read in place.
+    fn go_through<const READS: bool>(&mut self, references: &[PageRef], idle: Ps, each: Ps) {
         for (i, reference) in references.iter().enumerate() {
             if !self.table.hit(&self.masks, reference.page(), reference.kind()) {
                 self.miss(*reference, idle + each * i as u64);
+            }
+            if READS {
+                self.table.count(*reference);
             }
         }
     }

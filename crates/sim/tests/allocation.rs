@@ -12,12 +12,12 @@ use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
 
 const PAGES: u32 = 64;
 
-fn run(policy: &str) -> Run {
+fn run(policy: &str, handler: &str) -> Run {
     let us = Ps::from_us(1);
     let config = LaneConfig {
         evict_batch: 1,
         policy: PolicyChoice::parse(policy).unwrap(),
-        handler: handler::find("parallel").unwrap(),
+        handler: handler::find(handler).unwrap(),
         frames: 20,
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2 },
         prices: StagePrices::uniform(us),
@@ -52,7 +52,7 @@ fn choices() -> Vec<String> {
 
 #[test]
 fn hits_allocate_nothing() {
-    let mut run = run("clock");
+    let mut run = run("clock", "parallel");
     let hits = string(16, 10_000);
     run.references(&hits, Ps::ZERO);
     let before = run.lane_results()[0].counts.true_faults;
@@ -62,12 +62,14 @@ fn hits_allocate_nothing() {
 }
 
 #[test]
-fn faults_allocate_nothing_under_any_policy() {
-    for policy in choices() {
-        let mut run = run(&policy);
+fn faults_allocate_nothing_under_any_policy_and_handler() {
+    let choices = choices();
+    let pairs = handler::ALL.iter().flat_map(|handler| choices.iter().map(|policy| (policy, handler.name)));
+    for (policy, handler) in pairs {
+        let mut run = run(policy, handler);
         let string = string(PAGES, 20_000);
         let counted = allocation_counter::measure(|| run.references(&string, Ps::ZERO));
-        assert!(run.lane_results()[0].counts.evictions > 1000, "{policy}");
-        assert_eq!(counted.count_total, 0, "{policy}");
+        assert!(run.lane_results()[0].counts.evictions > 1000, "{policy}, {handler}");
+        assert_eq!(counted.count_total, 0, "{policy}, {handler}");
     }
 }

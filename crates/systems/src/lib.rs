@@ -10,10 +10,11 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
+pub mod ddb;
 pub mod swl;
 
 /// Every system.
-pub const ALL: &[&System] = &[&swl::SYSTEM];
+pub const ALL: &[&System] = &[&swl::SYSTEM, &ddb::SYSTEM];
 
 /// A paper's system.
 pub struct System {
@@ -46,6 +47,10 @@ pub struct Defaults {
     pub device: &'static str,
     /// LoadStopover of one page as measured on the paper's platform, where that differs from the sheet.
     pub load_stopover: Option<Ps>,
+    /// TransHostMem of one page as measured on the paper's platform; `None`: the sheet's transfer.
+    pub trans_host_mem: Option<Ps>,
+    /// Main memory, where accesses to it have a price.
+    pub main_memory: Option<&'static str>,
 }
 
 /// The system of this name.

@@ -4,43 +4,43 @@
 //! holds one.
 
 use super::Fault;
-use crate::command::{Command, Stage};
+use crate::command::{Command, Work};
+use crate::engine::Engine;
 use crate::ids::FrameId;
+use crate::machine::Machine;
 use crate::page_state::PageState;
 
 pub(super) fn get_freeframe(fault: &mut Fault<'_>) {
-    with_policy(fault);
-    let frame = match fault.engine.frames.reserve() {
-        Some(frame) => frame,
-        None => evict_batch(fault),
-    };
+    let frame = fault.find_frame();
     fault.in_flight().frame = Some(frame);
-    fault.mark(Stage::GetFreeframe);
 }
 
-fn with_policy(fault: &mut Fault<'_>) {
-    let Fault { engine, machine, work, .. } = fault;
-    let (policy, mut residents) = engine.policy_and_residents(*machine, work);
+/// A frame that is nobody else's, promised to the caller.
+pub(super) fn find_frame(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
+    let (policy, mut residents) = engine.policy_and_residents(machine, work);
     policy.true_fault(&mut residents);
+    match engine.frames.reserve() {
+        Some(frame) => frame,
+        None => evict_batch(engine, machine, work),
+    }
 }
 
 /// The first victim's frame is the fault's; those of the others are free.
-fn evict_batch(fault: &mut Fault<'_>) -> FrameId {
-    let frame = evict(fault);
-    fault.engine.frames.hand_over(frame);
-    for _ in 1..fault.engine.config.evict_batch {
-        if fault.engine.policy.is_empty() {
+fn evict_batch(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
+    let frame = evict(engine, machine, work);
+    engine.frames.hand_over(frame);
+    for _ in 1..engine.config.evict_batch {
+        if engine.policy.is_empty() {
             break;
         }
-        let other = evict(fault);
-        fault.engine.frames.release(other);
+        let other = evict(engine, machine, work);
+        engine.frames.release(other);
     }
     frame
 }
 
-fn evict(fault: &mut Fault<'_>) -> FrameId {
-    let Fault { engine, machine, work, .. } = fault;
-    let (policy, mut residents) = engine.policy_and_residents(*machine, work);
+fn evict(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
+    let (policy, mut residents) = engine.policy_and_residents(machine, work);
     let victim = policy.victim(&mut residents);
     let page = residents.page(victim.frame);
     let dirty =

@@ -6,11 +6,17 @@ use core::fmt;
 
 use super::Fault;
 
+pub mod delayed_dual_buffering;
 pub mod parallel;
 pub mod sequential;
 
 /// Every handler, in the order in which help shows them.
-pub const ALL: &[&Handler] = &[&sequential::HANDLER, &parallel::HANDLER];
+pub const ALL: &[&Handler] = &[
+    &sequential::HANDLER,
+    &parallel::HANDLER,
+    &delayed_dual_buffering::HANDLER,
+    &delayed_dual_buffering::SEARCH_FIRST,
+];
 
 /// An order of the stages.
 pub struct Handler {
@@ -20,6 +26,8 @@ pub struct Handler {
     pub summary: &'static str,
     /// Paper and section.
     pub source: &'static str,
+    /// It maps pages in the device's buffers (`Place::Buffer`), where the processor must be able to read and execute them.
+    pub needs_xip: bool,
     /// When the task stands still.
     pub fault: fn(&mut Fault<'_>),
     /// When the device has loaded the page.

@@ -10,6 +10,6 @@ pub(super) fn trans_host_mem(fault: &mut Fault<'_>) {
     fault.machine.issue(Command::Move { page: in_flight.page, from, to });
     fault.in_flight().buffer = None;
     fault.engine.buffers.push(from);
-    fault.engine.counts.page_moves += 1;
+    fault.engine.count_move();
     fault.mark(Stage::TransHostMem);
 }

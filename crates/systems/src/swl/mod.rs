@@ -25,6 +25,8 @@ pub const SYSTEM: System = System {
         front_end: "swl",
         device: "KFG1G16Q2M",
         load_stopover: Some(LOAD_STOPOVER),
+        trans_host_mem: Some(TRANS_HOST_MEM),
+        main_memory: None,
     },
     prices,
 };

@@ -8,6 +8,7 @@ pub const HANDLER: Handler = Handler {
     name: "parallel",
     summary: "load the page, find a frame while the device works",
     source: "SWL (LCTES 2007) figure 5 and equation 2",
+    needs_xip: false,
     fault,
     loaded,
 };

@@ -8,6 +8,7 @@ pub const HANDLER: Handler = Handler {
     name: "sequential",
     summary: "find a frame, then load the page",
     source: "SWL (LCTES 2007) figure 4 and equation 1",
+    needs_xip: false,
     fault,
     loaded,
 };

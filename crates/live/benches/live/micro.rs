@@ -1,7 +1,5 @@
-//! `make bench-live`: what a fault of the live pager costs, as ratios to floors of the same run. A fault is an access above 1.5 us.
-//!
-//! Floors: an anonymous zero-fill fault of the kernel, and a plain direct read of one page from the same folder. The peers of the notes
-//! (kernel swap on zram and on a file, UMap) are not driven from here yet; the table says so.
+//! Single faults, as ratios to floors of the same run: an anonymous zero-fill fault of the kernel, and a plain direct read of one page from
+//! the same folder.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -9,10 +7,11 @@ use std::time::Instant;
 
 use coldframe_live::{Options, Pager, Region, Wait, PAGE};
 
+use crate::workload::FAULT_NS;
+use crate::{Bound, Targets};
+
 const RAM: usize = 32 << 20;
 const REGION: usize = 128 << 20;
-const FAULT_NS: u64 = 1500;
-
 fn median(mut times: Vec<u64>) -> f64 {
     times.sort_unstable();
     times[times.len() / 2] as f64 / 1e3
@@ -112,62 +111,55 @@ fn list(region: &Region, random: &mut fastrand::Rng) -> f64 {
     median(ratio) / 1e3
 }
 
-/// Microseconds of a false fault, median: touches of pages that are all in RAM, half of them on the invalid list.
+/// Microseconds of a false fault, median: among touches all over the region those that the pager counted as false faults.
 fn false_fault(folder: &Path, policy: &str, random: &mut fastrand::Rng) -> f64 {
     let (pager, region) = pager(folder, policy, Wait::Read);
-    let resident = RAM / PAGE - 512;
-    (0..resident).chain(0..resident).for_each(|page| _ = touch(&region, page));
-    let before = pager.stats().false_faults;
-    let times = (0..20_000).map(|_| touch(&region, random.usize(..resident))).filter(|ns| *ns > FAULT_NS).collect();
-    assert!(pager.stats().false_faults > before, "no false fault was made");
+    let mut seen = pager.stats().false_faults;
+    let mut times = Vec::new();
+    for _ in 0..60_000 {
+        let took = touch(&region, random.usize(..REGION / PAGE / 2));
+        let now = pager.stats().false_faults;
+        if now > seen {
+            times.push(took);
+        }
+        seen = now;
+    }
+    assert!(!times.is_empty(), "no false fault was made");
     median(times)
 }
 
-fn row(what: &str, value: f64, target: Option<f64>) {
-    let verdict = target.map_or(String::new(), |most| {
-        format!("at most {most:<6} {}", if value <= most { "reached" } else { "NOT REACHED" })
-    });
-    println!("{what:<64} {value:>9.3}  {verdict}");
-}
-
-fn main() {
-    // `cargo test --benches` only looks whether it builds.
-    if std::env::args().any(|a| a == "--test") {
-        return;
-    }
-    let folder = tempfile::tempdir_in(std::env::var("BENCH_DIR").unwrap_or_else(|_| "/var/tmp".to_string())).unwrap();
+/// The floors, and what a fault of each way to wait costs above them.
+pub fn run(folder: &Path, targets: &mut Targets) {
     let mut random = fastrand::Rng::with_seed(42);
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("region {} MiB in {} MiB, load average {}", REGION >> 20, RAM >> 20, load.trim());
+    println!("\nSINGLE FAULTS, region {} MiB in {} MiB", REGION >> 20, RAM >> 20);
     let zero = zero_fill();
-    let floor = device(folder.path(), &mut random);
-    row("floor: anonymous zero-fill fault, us", zero, None);
-    row("floor: direct read of a page, us", floor.read, None);
-    row("floor: direct write of a page, us", floor.write, None);
+    let floor = device(folder, &mut random);
+    println!("zero-fill fault {zero:.2} us, direct read {:.1} us, direct write {:.1} us", floor.read, floor.write);
     for (name, wait) in [("read", Wait::Read), ("brief", Wait::Brief), ("poll", Wait::Poll)] {
-        let (pager, region) = pager(folder.path(), "multi-queue", wait);
+        let (pager, region) = pager(folder, "multi-queue", wait);
         let fault = demand(&region, &mut random);
-        row(
-            &format!("--wait {name}: fault above the device's read, in zero-fill faults"),
+        println!("--wait {name}: a fault takes {fault:.1} us");
+        targets.note(
+            format!("--wait {name}: fault less device read, zero-fill faults"),
             (fault - floor.read) / zero,
-            Some(3.5),
+            Bound::AtMost(3.5),
         );
         let stats = pager.stats();
         if stats.evict_ns > 0 {
-            let exposed = stats.evict_exposed_ns.min(stats.evict_ns) as f64 / stats.evict_ns as f64;
-            row(&format!("--wait {name}: search and eviction not hidden, share"), exposed, Some(0.05));
+            let hidden = 1.0 - stats.evict_exposed_ns.min(stats.evict_ns) as f64 / stats.evict_ns as f64;
+            targets.note(format!("--wait {name}: search and eviction hidden, share"), hidden, Bound::AtLeast(0.95));
         }
         if wait == Wait::Brief {
-            row("list of 32 wishes / 32 demand faults", list(&region, &mut random), Some(0.35));
+            targets.note("list of 32 wishes / 32 demand faults", list(&region, &mut random), Bound::AtMost(0.35));
         }
     }
-    row("log swap-out: device time a page / a 4 KiB write", floor.log_write_per_page / floor.write, Some(0.1));
+    targets.note(
+        "log swap-out: device time a page / a 4 KiB write",
+        floor.log_write_per_page / floor.write,
+        Bound::AtMost(0.1),
+    );
     for policy in ["fifo-sc:valid=50%", "pa-fifo-sc:valid=50%"] {
-        row(
-            &format!("{policy}: false fault, in zero-fill faults"),
-            false_fault(folder.path(), policy, &mut random) / zero,
-            Some(3.3),
-        );
+        let ratio = false_fault(folder, policy, &mut random) / zero;
+        targets.note(format!("{policy}: false fault, zero-fill faults"), ratio, Bound::AtMost(3.3));
     }
-    println!("not measured here: kernel swap on zram, kernel swap on a file, UMap");
 }

@@ -1,0 +1,183 @@
+//! Loads: where a page's bytes are, asking the device for them, waiting for it, and proving that they are the right ones.
+
+use std::sync::atomic::Ordering;
+
+use crate::device::Device;
+use crate::pager::Inner;
+use crate::region::FileRegion;
+use crate::stats::Stats;
+use crate::sys;
+use crate::task::{Load, Ring, Source, Todo, WRITE};
+use crate::{Wait, PAGE};
+
+impl Inner {
+    /// Finds out where the bytes are, and asks the device if it is to be asked.
+    pub(crate) fn ask(&self, ring: &mut Ring, load: &mut Load, number: usize) {
+        load.source = self.source(load);
+        if load.source == Source::Device {
+            if let Some((device, offset)) = self.device_place(load.page).filter(|(device, _)| !device.injects()) {
+                ring.read(device.raw(), load.into, offset, number);
+                load.source = Source::Asked;
+                Stats::add(&self.stats().device_reads, 1);
+            }
+        }
+    }
+
+    fn source(&self, load: &Load) -> Source {
+        if self.pages.file(load.page).is_some() {
+            return Source::Device;
+        }
+        match self.pages.slot(load.page) {
+            None => Source::Zeros,
+            Some(slot) if self.log.get().find(slot, load.into) => Source::Memory,
+            Some(_) => Source::Device,
+        }
+    }
+
+    pub(crate) fn device_place(&self, page: usize) -> Option<(&Device, u64)> {
+        match self.pages.file(page) {
+            Some(file) => {
+                let region = self.file(file);
+                Some((&region.device, ((page - region.first) * PAGE) as u64))
+            }
+            None => self.pages.slot(page).map(|slot| self.log.get().place(slot)),
+        }
+    }
+
+    pub(crate) fn file(&self, file: usize) -> &FileRegion {
+        // SAFETY: a file region's entry is set before its pages can fault and stays until they cannot.
+        unsafe { &*self.files[file].load(Ordering::Acquire) }
+    }
+
+    pub(crate) fn start_loads(&self, todo: &mut Todo) {
+        if self.rings && todo.together && todo.loads.iter().any(|load| load.source == Source::Asked) {
+            if todo.asked_at == 0 {
+                todo.asked_at = sys::now();
+            }
+            self.ring(todo.task).submit();
+        }
+    }
+
+    #[allow(clippy::mut_from_ref)]
+    pub(crate) fn ring(&self, task: usize) -> &mut Ring {
+        // SAFETY: only the thread that has taken the task calls this, and holds the result for one call.
+        unsafe { self.tasks().get(task).ring() }
+    }
+
+    /// Brings every load to its end.
+    pub(crate) fn finish_loads(&self, todo: &mut Todo, victims: u64) {
+        if todo.loads.is_empty() {
+            return;
+        }
+        let waited_for = todo.loads.iter().any(|load| load.source == Source::Asked);
+        let there = waited_for && self.reap(todo);
+        for i in 0..todo.loads.len() {
+            let mut load = todo.loads[i];
+            if load.source == Source::Unknown {
+                load.source = self.source(&load);
+            }
+            if load.source == Source::Device {
+                let before = sys::now();
+                load.good = Some(self.read_now(&load));
+                if todo.asked_at == 0 {
+                    todo.asked_at = before;
+                }
+                self.stats().device_wait.record(sys::now() - before);
+            }
+            load.good = Some(self.verified(&load));
+            todo.loads[i] = load;
+        }
+        if waited_for {
+            Stats::add(&self.stats().evict_ns, victims);
+            // When it arrived nobody saw: a median read after it was asked for.
+            let read = self.stats().device_read_ns.load(Ordering::Relaxed);
+            Stats::add(&self.stats().evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
+        }
+    }
+
+    /// Takes the completions of what was asked. True if all of them were there already: then what was done meanwhile was not hidden.
+    fn reap(&self, todo: &mut Todo) -> bool {
+        let mut left = todo.loads.iter().filter(|load| load.source == Source::Asked && load.good.is_none()).count();
+        let mut there = true;
+        while left > 0 {
+            let ring = self.ring(todo.task);
+            match ring.next() {
+                Some((WRITE, result)) => self.log_written(todo, result),
+                Some((number, result)) => {
+                    todo.loads[number].good = Some(result == PAGE as i32);
+                    left -= 1;
+                }
+                None => {
+                    there = false;
+                    let polled = sys::now();
+                    if self.wait == Wait::Poll || (self.wait == Wait::Brief && polled - todo.asked_at < self.poll_ns) {
+                        std::hint::spin_loop();
+                    } else {
+                        ring.sleep();
+                    }
+                }
+            }
+        }
+        self.stats().device_wait.record(sys::now() - todo.asked_at);
+        there
+    }
+
+    fn read_now(&self, load: &Load) -> bool {
+        let (device, offset) = self.device_place(load.page).expect("the page lies on a device");
+        Stats::add(&self.stats().device_reads, 1);
+        // SAFETY: the buffer is the load's.
+        match unsafe { device.read(load.into, offset) } {
+            Ok(()) => true,
+            Err(error) => {
+                self.last_error.store(error.0, Ordering::Relaxed);
+                false
+            }
+        }
+    }
+
+    /// Whether the buffer holds what it should. What a ring could not read whole is read once more, plainly.
+    fn verified(&self, load: &Load) -> bool {
+        match load.source {
+            Source::Zeros => {
+                // SAFETY: the buffer is the load's.
+                unsafe { std::ptr::write_bytes(load.into as *mut u8, 0, PAGE) };
+                Stats::add(&self.stats().cold_faults, 1);
+                return true;
+            }
+            Source::Memory => {
+                Stats::add(&self.stats().log_hits, 1);
+                return true;
+            }
+            _ => {}
+        }
+        if load.good != Some(true) && !(load.source == Source::Asked && self.read_now(load)) {
+            Stats::add(&self.stats().failures, 1);
+            return false;
+        }
+        Stats::add(&self.stats().device_bytes_read, PAGE as u64);
+        self.check(load)
+    }
+
+    fn check(&self, load: &Load) -> bool {
+        let (log, page) = (self.log.get(), load.page);
+        // SAFETY: the buffer is the load's.
+        let good = unsafe {
+            if self.pages.file(page).is_some() {
+                let sum = log.sum(load.into);
+                let known = self.pages.set_slot(page, Some(0)).is_some();
+                let good = !known || sum == self.pages.sum(page);
+                if !known {
+                    self.pages.set_sum(page, sum);
+                }
+                good
+            } else {
+                log.verify(&self.pages, page, load.into)
+            }
+        };
+        if !good {
+            Stats::add(&self.stats().failures, 1);
+            self.last_error.store(0, Ordering::Relaxed);
+        }
+        good
+    }
+}

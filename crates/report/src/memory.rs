@@ -1,0 +1,92 @@
+//! What accesses to memory cost by place, and a run's ledger by DDB's equations 1 to 3.
+
+use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_device::energy::{self, AccessCounts, Ledger, Price};
+use coldframe_device::{sheet, Sheet};
+use coldframe_sim::front_end::FrontEndCounts;
+use coldframe_sim::LaneResult;
+use serde_json::{json, Map, Value};
+
+use crate::error::ReportError;
+use crate::settings::Settings;
+
+/// The prices in force.
+#[derive(Clone, PartialEq, Debug)]
+pub struct MemoryPrices {
+    /// Main memory, as the configuration names it.
+    pub ram: String,
+    /// Times.
+    pub times: Price<Ps>,
+    /// Energies, or which sheet lacks what.
+    pub energies: Result<Price<Pj>, String>,
+}
+
+/// What the times of pages are that the clock of the run goes by.
+#[derive(Clone, Copy, Debug)]
+pub struct PageTimes {
+    /// LoadStopover.
+    pub load: Ps,
+    /// TransHostMem.
+    pub page_move: Ps,
+}
+
+/// Prices of accesses on `device` above the main memory of this name.
+///
+/// # Errors
+/// No such sheet; it lacks a time; a time is none; reads in place that are faster than reads from main memory.
+pub fn prices(
+    settings: &Settings,
+    ram: &str,
+    device: &Sheet,
+    page: Bytes,
+    pages: PageTimes,
+    needs_xip: bool,
+) -> Result<MemoryPrices, ReportError> {
+    let memory = sheet::find(ram)?;
+    let t = &settings.time;
+    let own = |field, text: &Option<String>| crate::plan::optional_time(field, text);
+    let main_read = own("time.main_read", &t.main_read)?.map_or_else(|| memory.read(), Ok)?;
+    let main_write = own("time.main_write", &t.main_write)?.map_or_else(|| memory.write(), Ok)?;
+    let xip_read = match own("time.xip_read", &t.xip_read)? {
+        Some(time) => time,
+        None if needs_xip => device.read()?,
+        // Nothing is read in place; the price is for comparisons only.
+        None => device.read().unwrap_or(main_read),
+    };
+    if xip_read < main_read {
+        let reason = "is shorter than time.main_read; a buffer that is faster than main memory is not simulated";
+        return Err(ReportError::setting("time.xip_read", reason));
+    }
+    let times = Price { page_load: pages.load, page_move: pages.page_move, main_read, xip_read, main_write };
+    let energies = energy::energies(device, &memory, page).map_err(|error| error.to_string());
+    let ram = if ram.ends_with(".toml") { ram.into() } else { memory.name };
+    Ok(MemoryPrices { ram, times, energies })
+}
+
+/// How often each thing happened in a lane behind this front end.
+pub fn counts(front: &FrontEndCounts, lane: &LaneResult) -> AccessCounts {
+    AccessCounts {
+        page_loads: lane.counts.page_loads,
+        page_moves: lane.counts.page_moves - lane.counts.page_moves_dual,
+        page_moves_dual: lane.counts.page_moves_dual,
+        main_reads: front.memory_reads - lane.xip_reads,
+        xip_reads: lane.xip_reads,
+        main_writes: front.memory_writes,
+    }
+}
+
+/// The counts by the paper's names.
+pub fn counts_json(n: &AccessCounts) -> Value {
+    json!({
+        "N_pl": n.page_loads, "N_pm": n.page_moves, "N_pmdual": n.page_moves_dual,
+        "N_rdmain": n.main_reads, "N_rdxip": n.xip_reads, "N_wrmain": n.main_writes,
+    })
+}
+
+/// The terms of a ledger with their sum.
+pub fn terms_json<T: Copy + std::ops::Add<Output = T>>(ledger: &Ledger<T>, number: fn(T) -> u64) -> Map<String, Value> {
+    let mut object: Map<String, Value> =
+        ledger.terms().iter().map(|(name, value)| ((*name).to_string(), number(*value).into())).collect();
+    object.insert("paging".into(), number(ledger.total()).into());
+    object
+}

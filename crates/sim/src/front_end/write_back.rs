@@ -1,0 +1,84 @@
+//! A write-back cache that allocates on writes, with round-robin replacement, for the front end `l1`.
+//!
+//! Like [`super::cache::Cache`], but a way remembers its whole line and whether it is dirty, since a dirty line goes back to memory when
+//! another takes its place.
+
+/// A line of an address space: (space, line number).
+pub type Line = (u32, u64);
+
+/// What an access did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The line was there.
+    Hit,
+    /// The line has to be read; the dirty line that it replaces, if any, has to be written.
+    Miss {
+        /// The dirty line.
+        written_back: Option<Line>,
+    },
+}
+
+#[derive(Clone, Copy)]
+struct Way {
+    line: Line,
+    dirty: bool,
+    filled: bool,
+}
+
+/// The cache.
+pub struct WriteBackCache {
+    ways: Box<[Way]>,
+    pointer: Box<[u8]>,
+    n: usize,
+    sets_mask: u64,
+}
+
+impl WriteBackCache {
+    /// `sets` must be a power of two; 1 <= `ways` <= 255.
+    pub fn new(sets: usize, ways: usize) -> WriteBackCache {
+        assert!(sets.is_power_of_two() && (1..=255).contains(&ways), "{sets} sets of {ways} ways");
+        let empty = Way { line: (0, 0), dirty: false, filled: false };
+        WriteBackCache {
+            ways: vec![empty; sets * ways].into_boxed_slice(),
+            pointer: vec![0; sets].into_boxed_slice(),
+            n: ways,
+            sets_mask: sets as u64 - 1,
+        }
+    }
+
+    /// Reads or writes within a line.
+    #[inline]
+    pub fn access(&mut self, line: Line, writing: bool) -> Outcome {
+        let set = (line.1 & self.sets_mask) as usize;
+        let ways = &mut self.ways[set * self.n..][..self.n];
+        if let Some(way) = ways.iter_mut().find(|way| way.filled && way.line == line) {
+            way.dirty |= writing;
+            return Outcome::Hit;
+        }
+        let pointer = &mut self.pointer[set];
+        let way = &mut ways[*pointer as usize];
+        *pointer = (*pointer + 1) % self.n as u8;
+        let written_back = (way.filled && way.dirty).then_some(way.line);
+        *way = Way { line, dirty: writing, filled: true };
+        Outcome::Miss { written_back }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dirty_line_goes_back_when_another_takes_its_place_and_a_clean_one_does_not() {
+        let mut cache = WriteBackCache::new(2, 2);
+        let miss = |line| Outcome::Miss { written_back: line };
+        // Lines 0, 2, 4, 6 share set 0.
+        assert_eq!(cache.access((0, 0), true), miss(None));
+        assert_eq!(cache.access((0, 2), false), miss(None));
+        assert_eq!(cache.access((0, 2), true), Outcome::Hit);
+        assert_eq!(cache.access((0, 4), false), miss(Some((0, 0))));
+        assert_eq!(cache.access((0, 6), false), miss(Some((0, 2))), "written by a hit");
+        assert_eq!(cache.access((0, 0), false), miss(None), "line 4 was only read");
+        assert_eq!(cache.access((1, 0), false), miss(None), "another space's line 0");
+    }
+}
