@@ -22,6 +22,7 @@ test:
 # Speed, as ratios within one run. Takes some minutes.
 bench: build
 	$(CARGO) bench --locked -p coldframe-sim --bench hits
+	$(CARGO) bench --locked -p coldframe-sim --bench swap
 	$(CARGO) bench --locked -p coldframe-trace
 	$(CARGO) bench --locked -p coldframe-record
 

@@ -4,17 +4,19 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_report::experiment::sha256;
+use coldframe_report::swap_analysis::analyse;
 use coldframe_report::table::human_count;
 use coldframe_trace::Reader;
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output;
+use crate::sim_swap::is_swap_trace;
 
 /// Show what a trace holds and where it comes from.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  coldframe info bzip2.parquet\n  coldframe info bzip2.parquet --format json | jq .references"
+    after_help = "Examples:\n  coldframe info bzip2.parquet\n  coldframe info bzip2.parquet --format json | jq .references\n  coldframe info swap.csv.zst --plot"
 )]
 pub struct Args {
     /// The trace.
@@ -22,9 +24,20 @@ pub struct Args {
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
+    /// For a swap trace: draw slots over time and lifetimes.
+    #[arg(long)]
+    plot: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    if is_swap_trace(&args.trace) {
+        return swap_trace(&args);
+    }
+    if args.plot {
+        return Err(Failure::usage(
+            "--plot is for swap traces; `coldframe sim --plot` draws what a reference trace costs",
+        ));
+    }
     let reader = Reader::open(&args.trace)?;
     let trace = reader.provenance();
     let bytes = reader.bytes();
@@ -63,6 +76,21 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         line("note", note);
     }
     line("sha256", value["sha256"].as_str().unwrap_or_default());
+    output::write(None, &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
+    let analysis = analyse(&coldframe_trace::swap::read(&args.trace)?);
+    let text = if args.format == "json" {
+        let mut value = analysis.json();
+        value["path"] = json!(args.trace);
+        value["sha256"] = sha256(&args.trace)?.into();
+        output::json(&value)
+    } else {
+        let plots = if args.plot { analysis.plots() } else { Vec::new() };
+        plots.iter().fold(analysis.text(), |text, plot| text + "\n" + &plot.text(72, 21))
+    };
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
 }

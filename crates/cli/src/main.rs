@@ -25,6 +25,7 @@ mod record;
 mod replay;
 mod run;
 mod sim;
+mod sim_swap;
 mod top;
 
 const AFTER: &str = "\

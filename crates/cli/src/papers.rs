@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_report::papers::{plots, rows, Reached, Row};
+use coldframe_report::papers::{bars, plots, rows, Reached, Row};
 use coldframe_report::plot::stack;
 use coldframe_report::table::styled;
 
@@ -17,11 +17,12 @@ use crate::progress::Line;
 Examples:
   coldframe papers swl
   coldframe papers ddb -o ddb.svg
+  coldframe papers lobi
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
 
 reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours is of the same kind.")]
 pub struct Args {
-    /// swl, ddb, or all.
+    /// swl, ddb, lobi, or all.
     paper: String,
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
@@ -55,7 +56,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     drop(line);
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
-        _ => curves.iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17)),
+        _ => {
+            let plotted = curves.iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17));
+            format!("{plotted}\n{}", bars(&args.paper, &traces)?).trim_end().to_string() + "\n"
+        }
     };
     if let Some(path) = &args.output {
         output::write(Some(path), &stack(&curves))?;

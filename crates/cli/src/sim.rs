@@ -16,6 +16,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
+use crate::sim_swap;
 
 /// RAM sizes when none is given, in percent of the trace's footprint.
 const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
@@ -28,15 +29,16 @@ Examples:
   coldframe sim chess.parquet --system swl --ram 64KiB,128KiB --policy clock --policy pa-clock:budget=13
   coldframe sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
+  coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
 
 Lists make a sweep: policy outermost, then handler, then frames; the trace is decoded once. `coldframe policies` lists
-names and parameters, `coldframe devices` the devices.")]
+names and parameters, `coldframe devices` the devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap trace.")]
 pub struct Args {
     /// The trace (Parquet; see `coldframe import` and `coldframe record`).
-    trace: PathBuf,
+    pub trace: PathBuf,
     /// A paper's system, whose defaults apply; may repeat.
     #[arg(long, value_name = "NAME")]
-    system: Vec<String>,
+    pub system: Vec<String>,
     /// Policy or oracle with its parameters; may repeat. A comma list of plain names is a list, too.
     #[arg(long, value_name = "NAME[:key=value,...]")]
     policy: Vec<String>,
@@ -57,7 +59,7 @@ pub struct Args {
     stream: Option<String>,
     /// Device: a shipped sheet's name, or the path of a sheet.
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
-    device: Vec<String>,
+    pub device: Vec<String>,
     /// Front end: none, swl, or l1.
     #[arg(long, value_name = "NAME")]
     front_end: Option<String>,
@@ -72,16 +74,21 @@ pub struct Args {
     format: Option<String>,
     /// Write the results to a file; its suffix (json, csv, svg, txt) decides the format unless --format does.
     #[arg(short, value_name = "FILE")]
-    output: Option<PathBuf>,
+    pub output: Option<PathBuf>,
     /// Draw miss ratio and fault latency against RAM below the table.
     #[arg(long)]
-    plot: bool,
+    pub plot: bool,
+    #[command(flatten)]
+    pub swap: sim_swap::Args,
     /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    if sim_swap::is_swap_trace(&args.trace) {
+        return sim_swap::run(&args, quiet);
+    }
     let all = settings(&args)?;
     let mut line = Line::new(quiet);
     let mut progress = |p: coldframe_report::Progress| {
@@ -103,14 +110,20 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
+/// What `-c` and `--set` say.
+pub fn base(args: &Args) -> Result<Settings, Failure> {
     let read = |path: &PathBuf| {
         let text = std::fs::read_to_string(path);
         text.map_err(|e| ReportError::Io { path: path.display().to_string(), reason: e.to_string() })
     };
     let file = args.config.as_ref().map(read).transpose()?;
     let name = args.config.as_ref().map(|p| p.display().to_string());
-    let mut base = Settings::read(name.as_deref().zip(file.as_deref()), &args.set)?;
+    Ok(Settings::read(name.as_deref().zip(file.as_deref()), &args.set)?)
+}
+
+fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
+    let mut base = base(args)?;
+    args.swap.apply(&mut base)?;
     if let Some(stream) = &args.stream {
         base.stream = Some(stream.clone());
     }
@@ -167,7 +180,7 @@ fn with_journal(
     Ok(result)
 }
 
-fn format(args: &Args) -> Result<&str, Failure> {
+pub fn format(args: &Args) -> Result<&str, Failure> {
     let suffix = args.output.as_deref().and_then(|p| p.extension()).and_then(|s| s.to_str());
     match (args.format.as_deref(), args.output.is_some(), suffix) {
         (Some(format), _, _) => Ok(format),
@@ -250,6 +263,18 @@ fn words(args: &Args, results: &[RunResult]) -> String {
     out += &format!("{}\n", table(results));
     if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
         out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
+    }
+    for (r, swap) in results.iter().filter_map(|r| Some((r, r.lane()?.swap.as_ref()?))) {
+        let c = swap.counts;
+        out += &format!(
+            "Swap area, {} with {}: {} pages programmed, {} copied, {} blocks erased, {} times full.\n",
+            r.policy,
+            r.ram_text(),
+            human_count(c.programs),
+            human_count(c.copies),
+            human_count(c.erases),
+            human_count(c.areas_full)
+        );
     }
     if args.plot {
         plots(results).iter().for_each(|plot| out += &format!("\n{}", plot.text(64, 17)));

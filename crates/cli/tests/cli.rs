@@ -240,6 +240,13 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         "bad-sheet.toml",
         b"name = \"x\"\nkind = \"onenand\"\ntitle = \"\"\n[time]\nload = { value = \"-3us\", source = \"me\" }\n",
     );
+    let swap = files.write("swap.csv", b"op,slot\nout,1\nout,x\n");
+    let good_swap = files.write("good.csv", SWAP.as_bytes());
+    let swapped = |more: &[&'static str]| {
+        let mut args = vec!["sim".to_string(), good_swap.clone()];
+        args.extend(more.iter().map(ToString::to_string));
+        args
+    };
     let out = files.path("out.parquet").display().to_string();
     let sim = |more: &[&'static str]| {
         let mut args = vec!["sim".to_string(), chess.clone()];
@@ -318,6 +325,17 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         (ddb(&["--handler", "delayed-dual-bufering"]), 2, "did you mean `delayed-dual-buffering`"),
         (sim(&["--frames", "4", "--set", "main_memory=SRAM64K"]), 2, "needs the front end l1"),
         (vec!["sim".into(), sqlite, "--frames".into(), "4".into(), "--front-end".into(), "l1".into()], 3, "reduced"),
+        (vec!["sim".into(), swap.clone(), "--system".into(), "lobi".into()], 3, "swap.csv:3:5: slot"),
+        (vec!["info".into(), swap], 3, "16777215"),
+        (swapped(&[]), 2, "--system lobi"),
+        (swapped(&["--system", "lobi", "--blocks", "3"]), 2, "`blocks` is 3"),
+        (swapped(&["--system", "lobi", "--collector", "gredy"]), 2, "did you mean `greedy`"),
+        (swapped(&["--system", "lobi", "--read-ahead", "block:7"]), 2, "power of two"),
+        (swapped(&["--system", "lobi", "--layout", "lug"]), 2, "did you mean `log`"),
+        (swapped(&["--system", "lobi", "--format", "csv"]), 2, "table or json"),
+        (sim(&["--system", "lobi", "--frames", "4", "--blocks", "8,16"]), 2, "--blocks"),
+        (sim(&["--system", "lobi", "--frames", "4", "--set", "swap.keep=trace"]), 2, "for swap traces"),
+        (sim(&["--system", "lobi", "--frames", "4", "--journal", "/dev/null"]), 2, "journal"),
         (vec!["record".into(), "--".into(), "no-such-program-here".into()], 127, "no-such-program-here"),
         (vec!["cut".into(), chess.clone(), "-o".into(), chess], 2, "input"),
     ];
@@ -331,6 +349,53 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         assert!(!stderr.contains("panicked"), "{args:?}: {stderr}");
         assert!(output.stdout.is_empty(), "{args:?} writes to stdout");
     }
+}
+
+/// Two pages leave, come back, are freed; blocks of two slots, an area of four of them.
+const SWAP: &str =
+    "ts_ns,op,slot,pid\n0,out,7,1\n10,out,8,1\n20,in,7,1\n30,in,8,1\n40,free,7,1\n50,out,9,2\n1000,mark,,\n";
+
+#[test]
+fn a_swap_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
+    let files = Files::new();
+    let trace = files.write("swap.csv", SWAP.as_bytes());
+    let sets = ["--set", "swap.slots_per_block=2", "--set", "swap.start=2"];
+    let args = [
+        &["sim", &trace, "--system", "lobi", "--blocks", "4", "--read-ahead", "block:2", "--format", "json"],
+        &sets[..],
+    ];
+    let result = json(&args.concat());
+    // The page in slot 8 is read with its neighbour in the block, and is a hit.
+    for (key, expected) in [
+        ("swap_outs", 3),
+        ("touches", 2),
+        ("demand_reads", 1),
+        ("reads", 2),
+        ("read_ahead_hits", 1),
+        ("read_ahead_wasted", 0),
+        ("invalidations", 1),
+        ("valid_slots_max", 2),
+        ("erases", 0),
+        ("refused", 0),
+    ] {
+        assert_eq!(result["counts"][key], expected, "{key}");
+    }
+    assert_eq!((&result["cost"], &result["life_years"]), (&2.into(), &Value::Null));
+    let info = json(&["info", &trace, "--format", "json"]);
+    assert_eq!((&info["swap_outs"], &info["processes"][0]["pid"]), (&3.into(), &1.into()));
+}
+
+#[test]
+fn the_paging_engine_writes_to_a_swap_area() {
+    let trace = shipped("sqlite.parquet");
+    let of = |blocks: &str| {
+        let args = ["sim", &trace, "--system", "lobi", "--ram", "25%", "--blocks", blocks, "--format", "json"];
+        json(&args)
+    };
+    let (small, large) = (of("8"), of("2048"));
+    assert_eq!(small["counts"], large["counts"], "what is paged does not depend on where it goes");
+    assert_eq!(large["swap"]["programs"], large["counts"]["dirty_evictions"]);
+    assert_eq!((&large["swap"]["copies"], &large["swap"]["erases"]), (&0.into(), &0.into()));
 }
 
 #[test]
@@ -395,7 +460,7 @@ fn help_of_every_verb_is_as_it_was_read_last() {
 
 #[test]
 fn the_papers_figures_are_as_they_were_read_last() {
-    for paper in ["swl", "ddb"] {
+    for paper in ["swl", "ddb", "lobi"] {
         insta::assert_snapshot!(format!("papers_{paper}"), papers(paper));
     }
 }

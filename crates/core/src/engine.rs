@@ -9,6 +9,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
+use crate::backing::Backing;
 use crate::command::{Command, Stage, Work};
 use crate::event::{Access, Event, Transfer};
 use crate::fault::handler::Handler;
@@ -19,6 +20,7 @@ use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 use crate::machine::{Caps, Machine};
 use crate::page_state::{PageState, PageStates, NUMBERS};
 use crate::policy::Policy;
+use crate::swap::Swap;
 use crate::units::Walk;
 
 /// How often a transfer is tried before the page is given up.
@@ -120,6 +122,7 @@ pub struct Engine {
     pub(crate) pages: PageStates,
     pub(crate) frames: Frames,
     pub(crate) policy: Box<dyn Policy>,
+    pub(crate) backing: Backing,
     handler: &'static Handler,
     pub(crate) in_flight: Box<[Option<InFlight>]>,
     pub(crate) tickets: Vec<Ticket>,
@@ -160,6 +163,7 @@ impl Engine {
             pages: PageStates::new(config.pages),
             frames: Frames::new(config.frames),
             policy,
+            backing: Backing::new(config.pages),
             handler,
             in_flight: vec![None; loads].into_boxed_slice(),
             tickets: (0..loads).rev().map(Ticket::from).collect(),
@@ -169,6 +173,20 @@ impl Engine {
             counts: Counts::default(),
             config,
         })
+    }
+
+    /// Gives it a swap area, before the first event: pages that are written out get a slot there, numbered behind the home slots.
+    ///
+    /// # Panics
+    /// If the area cannot name every page.
+    pub fn set_swap(&mut self, swap: Swap) {
+        assert!(swap.pages() >= self.config.pages, "a swap area for fewer pages than there are");
+        self.backing.swap = Some(swap);
+    }
+
+    /// The swap area, if it was given one.
+    pub fn swap(&self) -> Option<&Swap> {
+        self.backing.swap.as_ref()
     }
 
     /// The bounds it was made with.
@@ -383,7 +401,9 @@ impl Engine {
             (true, _) => PageState::Untouched,
             (false, false) => PageState::Lost,
             (false, true) => {
-                machine.issue(Command::Write { page, from: None, to: page.home() });
+                self.backing.failed(page);
+                let to = self.backing.slot_for(page, machine);
+                machine.issue(Command::Write { page, from: None, to });
                 PageState::Writing { tries: tries + 1, released }
             }
         };
@@ -398,7 +418,7 @@ impl Engine {
         if tries < TRIES {
             flight.tries += 1;
             self.counts.page_loads += 1;
-            machine.issue(Command::Load { ticket, page, from: page.home(), into });
+            machine.issue(Command::Load { ticket, page, from: self.backing.slot_of(page), into });
             return;
         }
         self.in_flight[ticket.index()] = None;
@@ -438,6 +458,7 @@ impl Engine {
             }
             PageState::Untouched | PageState::Absent | PageState::Lost => PageState::Untouched,
         };
+        self.backing.release(page);
         self.pages.set(page, state);
     }
 
@@ -446,6 +467,7 @@ impl Engine {
     /// # Panics
     /// If one does not hold.
     pub fn check(&self) {
+        self.swap().into_iter().for_each(Swap::check);
         let mut resident = 0;
         for (frame, state) in self.frames.iter() {
             if let Use::Resident(page) = state.used {

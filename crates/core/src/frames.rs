@@ -211,7 +211,7 @@ impl Residents<'_> {
     }
 
     /// Protect, read the dirty bit, write, evict: in this order no write of the task can be lost. Returns whether it was dirty.
-    pub(crate) fn evict(&mut self, frame: FrameId, write: impl FnOnce(PageId) -> Command) -> bool {
+    pub(crate) fn evict(&mut self, frame: FrameId, write: impl FnOnce(PageId, &mut dyn Machine) -> Command) -> bool {
         let page = self.frames.page(frame);
         let mapped = self.frames.get(frame).mapped;
         if mapped {
@@ -219,7 +219,8 @@ impl Residents<'_> {
         }
         let dirty = self.frames.get(frame).dirty;
         if dirty {
-            self.machine.issue(write(page));
+            let command = write(page, self.machine);
+            self.machine.issue(command);
         }
         self.machine.issue(Command::Evict { page, from: frame });
         dirty

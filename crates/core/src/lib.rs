@@ -37,12 +37,17 @@
 //! | held page | a page that stays in its buffer and is read there (XIP), without a frame, until the next load |
 //! | dual | of a page move: while the device loads another page into another buffer |
 //! | ticket | the number of a load in flight |
+//! | erase block | the slots that flash erases together |
+//! | valid, invalid slot | it holds the newest copy of a page; it was programmed and holds none |
+//! | victim block | an erase block whose valid slots are copied away so that it can be erased |
+//! | survivor | a valid page of a victim block |
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
 extern crate alloc;
 
+mod backing;
 pub mod command;
 pub mod engine;
 pub mod event;
@@ -57,6 +62,7 @@ mod page_state;
 pub mod place;
 pub mod policy;
 pub mod prefetch;
+pub mod swap;
 pub mod units;
 
 pub use command::{Command, Stage, Work};

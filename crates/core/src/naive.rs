@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 
 use crate::command::Command;
 use crate::event::Event;
-use crate::ids::{PageId, TaskId};
+use crate::ids::{BlockId, PageId, SlotId, TaskId};
 use crate::machine::{After, Caps, Machine};
 use crate::place::Place;
+use crate::swap::Refused;
 
 /// What one reference did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,6 +64,8 @@ pub struct Immediate {
     pub halted: Vec<TaskId>,
     /// Everything that was issued.
     pub log: Vec<Command>,
+    /// Blocks of the swap area that were erased, oldest first.
+    pub erased: Vec<BlockId>,
     /// Makes the next transfers fail.
     pub failures: u32,
 }
@@ -83,6 +86,7 @@ impl Immediate {
             resumed: Vec::new(),
             halted: Vec::new(),
             log: Vec::new(),
+            erased: Vec::new(),
             failures: 0,
         }
     }
@@ -131,6 +135,17 @@ impl Immediate {
 }
 
 impl Machine for Immediate {
+    fn copy_slot(&mut self, _page: PageId, from: SlotId, to: SlotId) -> Result<(), Refused> {
+        let value = *self.slots.get(&from.0).expect("a slot that holds a page");
+        self.slots.insert(to.0, value);
+        Ok(())
+    }
+
+    fn erase_block(&mut self, block: BlockId) -> Result<(), Refused> {
+        self.erased.push(block);
+        Ok(())
+    }
+
     fn issue(&mut self, command: Command) {
         self.log.push(command);
         match command {

@@ -13,9 +13,9 @@ use crate::quantity::{self, QuantityError};
 pub const SHIPPED: &[(&str, &str)] = &[
     ("kfg1g16q2m.toml", include_str!("../../../data/sheets/kfg1g16q2m.toml")),
     ("kfg5616.toml", include_str!("../../../data/sheets/kfg5616.toml")),
-    ("lobi-nand.toml", include_str!("../../../data/sheets/lobi-nand.toml")),
     ("sram64k.toml", include_str!("../../../data/sheets/sram64k.toml")),
     ("strataflash.toml", include_str!("../../../data/sheets/strataflash.toml")),
+    ("lobi-nand.toml", include_str!("../../../data/sheets/lobi-nand.toml")),
 ];
 
 /// Why a sheet cannot be had or used.
@@ -81,12 +81,12 @@ pub struct Sourced<T> {
 pub enum Kind {
     /// NAND with page buffers that the host reads as memory.
     Onenand,
-    /// NAND behind a plain bus.
-    Nand,
     /// NOR flash, read and executed in place.
     Nor,
     /// Main memory.
     Ram,
+    /// NAND behind a plain bus.
+    Nand,
 }
 
 /// Sizes.
@@ -163,12 +163,12 @@ pub struct Sheet {
     /// Times.
     #[serde(default)]
     pub time: Time,
-    /// What it lives through.
-    #[serde(default, skip_serializing_if = "unknown")]
-    pub endurance: Endurance,
     /// Energies.
     #[serde(default)]
     pub energy: Energy,
+    /// What it lives through.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub endurance: Endurance,
 }
 
 fn unknown(endurance: &Endurance) -> bool {

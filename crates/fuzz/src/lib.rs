@@ -31,6 +31,14 @@ pub fn targets() -> Vec<Target> {
             read: |d| drop(coldframe_trace::format::fuzz_read("lackey", d)),
         },
         Target { name: "din", seeds: vec![din], read: |d| drop(coldframe_trace::format::fuzz_read("din", d)) },
+        Target {
+            name: "swap",
+            seeds: vec![b"ts_ns,op,slot,pid,vpn,type,flag\n5,out,7,28,b2e23,heap,a\n6,evict,7,28,b2e23,heap,w\n9,fault,7,28,b2e23,heap,Mw\n9,mark,,,,,a, b\n".to_vec()],
+            read: |d| {
+                let input = coldframe_trace::format::Input::Bytes(d.to_vec().into());
+                drop(coldframe_trace::swap::read_input(input));
+            },
+        },
         Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_trace::store::fuzz_read(d)) },
         Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_trace::journal::replay(d)) },
         Target {

@@ -5,10 +5,11 @@ use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
+use coldframe_core::swap::Swap;
 use coldframe_core::Bytes;
 use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::run::IdlePrices;
-use coldframe_sim::Run;
+use coldframe_sim::{Lane, Run};
 use coldframe_trace::journal::{Head, Journal};
 use coldframe_trace::{Block, Fidelity, Provenance, Reader, Wanted};
 use sha2::{Digest, Sha256};
@@ -184,6 +185,10 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
             }
         }
         share.run.add_lanes(&configs)?;
+        let pages = share.front.pages_max(trace).max(1);
+        for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
+            give_swap(lane, &plans[*plan], pages)?;
+        }
         for (spec, members) in &share.oracles {
             let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
             share.run.add_oracle(spec, &frames);
@@ -192,10 +197,21 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
     Ok(shares)
 }
 
+fn give_swap(lane: &mut Lane, plan: &Plan, pages: usize) -> Result<(), ReportError> {
+    let Some((config, times)) = &plan.swap else { return Ok(()) };
+    let swap = Swap::new(pages, config.slots_per_block, &config.areas);
+    lane.set_swap(swap.map_err(|e| ReportError::setting("swap", e.to_string()))?, *times);
+    Ok(())
+}
+
 fn start_journal(plans: &[Plan], shares: &mut [Share], trace: &Provenance) -> Result<(), ReportError> {
     let Engine::Lane(config) = &plans[0].engine else {
         return Err(ReportError::setting("journal", "an oracle decides nothing and has no journal; give a policy"));
     };
+    if plans[0].swap.is_some() {
+        let reason = "a journal does not know swap areas; leave out --system lobi and swap.*";
+        return Err(ReportError::setting("journal", reason));
+    }
     let pages = plans[0].front.pages_max(trace).max(1);
     let head = Head {
         policy: config.policy.to_string(),

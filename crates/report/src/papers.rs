@@ -8,6 +8,7 @@ use crate::error::ReportError;
 use crate::plot::Plot;
 
 pub mod ddb;
+pub mod lobi;
 pub mod swl;
 
 /// Whether a printed figure is reached.
@@ -71,6 +72,17 @@ pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ReportError> {
     Ok(plots)
 }
 
+/// Bars, for the papers that draw some; empty for the others.
+///
+/// # Errors
+/// A trace cannot be read.
+pub fn bars(paper: &str, traces: &Path) -> Result<String, ReportError> {
+    match paper {
+        "lobi" | "all" => lobi::bars(traces),
+        _ => Ok(String::new()),
+    }
+}
+
 /// All rows of a paper. `traces` is the folder with the shipped traces.
 ///
 /// # Errors
@@ -79,14 +91,18 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
     match paper {
         "swl" => swl::rows(traces, progress),
         "ddb" => ddb::rows(traces, progress),
+        "lobi" => lobi::rows(traces, progress),
         "all" => {
             let mut rows = swl::rows(traces, progress)?;
             rows.extend(ddb::rows(traces, progress)?);
+            rows.extend(lobi::rows(traces, progress)?);
             Ok(rows)
         }
-        "sap" | "drswap" | "lobi" => {
-            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there are swl, ddb")))
+        "sap" | "drswap" => {
+            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there are swl, ddb, lobi")))
         }
-        other => Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, ddb, all"))),
+        other => {
+            Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, ddb, lobi, all")))
+        }
     }
 }

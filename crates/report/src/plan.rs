@@ -12,14 +12,16 @@ use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::{FrontEnd, Spaces};
 use coldframe_sim::oracle::{self, OracleSpec};
 use coldframe_sim::run::IdlePrices;
-use coldframe_sim::{LaneConfig, Stream};
+use coldframe_sim::swap::SwapConfig;
+use coldframe_sim::{CollectTimes, LaneConfig, Stream};
 use coldframe_systems::{ddb, swl, System};
 use coldframe_trace::Provenance;
 use serde_json::{json, Value};
 
 use crate::error::{nearest, ReportError};
 use crate::memory::{self, MemoryPrices, PageTimes};
-use crate::settings::Settings;
+use crate::settings::{Settings, Swap};
+use crate::swap;
 
 /// What decides whether two configurations can share one pass through a front end.
 #[derive(Clone, PartialEq, Debug)]
@@ -62,6 +64,8 @@ pub struct Plan {
     pub frames: usize,
     /// Prices of accesses to memory, where they have some.
     pub memory: Option<MemoryPrices>,
+    /// The swap area that pages are written to, and what a collection takes the device.
+    pub swap: Option<(SwapConfig, CollectTimes)>,
     /// Every setting in force, as `-c` takes it.
     pub config: Value,
 }
@@ -138,7 +142,15 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     let mut config =
         config(settings, &front, &front_name, &engine, policy_text, handler.name, frames, page, &sheet, caps);
     memory_config(&mut config, &engine, memory.as_ref());
-    Ok(Plan { front, engine, frames, memory, config })
+    let swap = match &engine {
+        Engine::Lane(_) => swap_area(settings, &sheet, device)?,
+        Engine::Oracle(_) => None,
+    };
+    if let Some((_, _, shown)) = &swap {
+        config["swap"] = shown.clone();
+    }
+    let swap = swap.map(|(area, times, _)| (area, times));
+    Ok(Plan { front, engine, frames, memory, swap, config })
 }
 
 /// A page that stays in its buffer must fit there.
@@ -182,6 +194,35 @@ fn memory_config(config: &mut Value, engine: &Engine, memory: Option<&MemoryPric
             config["time"][key] = show_time(time).into();
         }
     }
+}
+
+/// The swap area of LOBI, or of any `swap` setting; what a collection takes; the settings in force.
+fn swap_area(
+    settings: &Settings,
+    sheet: &Sheet,
+    device: DeviceTimes,
+) -> Result<Option<(SwapConfig, CollectTimes, Value)>, ReportError> {
+    let s = &settings.swap;
+    if settings.system.as_deref() != Some("lobi") && *s == Swap::default() {
+        return Ok(None);
+    }
+    for (field, given) in [
+        ("swap.read_ahead", s.read_ahead.is_some()),
+        ("swap.cache", s.cache.is_some()),
+        ("swap.keep", s.keep.is_some()),
+        ("swap.layout", s.layout.as_deref() == Some("linux-ftl")),
+    ] {
+        if given {
+            return Err(ReportError::setting(field, "is for swap traces; the paging engine reads a page at a time"));
+        }
+    }
+    let plan = swap::resolve(settings)?;
+    let mut shown = plan.shown["swap"].clone();
+    for field in ["read_ahead", "cache", "keep"] {
+        shown.as_object_mut().and_then(|s| s.remove(field));
+    }
+    let copy = device.load + device.program.unwrap_or(Ps::ZERO);
+    Ok(Some((plan.config, CollectTimes { copy, erase: sheet.erase()? }, shown)))
 }
 
 fn find_system(name: &str) -> Result<&'static System, ReportError> {

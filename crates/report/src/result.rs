@@ -2,6 +2,7 @@
 
 use coldframe_core::{Bytes, Pj, Ps, Stage};
 use coldframe_device::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
+use coldframe_device::flash;
 use coldframe_device::quantity::show_bytes;
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::oracle::OracleCounts;
@@ -210,6 +211,13 @@ impl RunResult {
                 put("page_moves_dual", c.page_moves_dual);
                 object["counts"] = counts.into();
                 self.put_ledger(&mut object);
+                if let Some(swap) = &lane.swap {
+                    let (c, wear) = (&swap.counts, flash::wear(&swap.erases));
+                    object["swap"] = json!({
+                        "programs": c.programs, "copies": c.copies, "erases": c.erases, "collections": c.collections,
+                        "area_full": c.areas_full, "erases_max": wear.max, "erases_deviation": wear.deviation,
+                    });
+                }
                 object["time_ps"] = self.times(lane);
                 object["fault_latency_ps"] =
                     json!({ "true": latency(&lane.true_latency), "false": latency(&lane.false_latency) });

@@ -47,6 +47,9 @@ pub struct Settings {
     /// Which part of the trace.
     #[serde(default)]
     pub limit: Limit,
+    /// The swap area.
+    #[serde(default)]
+    pub swap: Swap,
 }
 
 /// `front_end.*`.
@@ -139,6 +142,54 @@ pub struct Limit {
     /// Stop after so many memory accesses below the front end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accesses: Option<u64>,
+}
+
+/// `swap.*`: a swap area on flash.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Swap {
+    /// `log`, `linux` on bare flash, or `linux-ftl` on a device with a translation layer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub layout: Option<String>,
+    /// Erase blocks of each area, with its priority if there are several: `1024`, or `512@5,512@5,1024@0`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<String>,
+    /// Slots of an erase block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots_per_block: Option<u32>,
+    /// `none`, `block:8`, `aligned:8` or `pages:8`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<String>,
+    /// `greedy`, `cost-benefit`, `cost-age-times:4`: a collector and the most victims it takes at a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub collector: Option<String>,
+    /// Blocks' worth of erased slots below which a collection starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start: Option<u32>,
+    /// And up to which it goes on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop: Option<u32>,
+    /// Open the least erased free block next.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dynamic_wear_levelling: Option<bool>,
+    /// Move cold blocks when erase counts are further apart.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wear_spread_max: Option<u32>,
+    /// Most pages in the swap cache.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache: Option<u32>,
+    /// `trace` or `until-touched`: when a copy dies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep: Option<String>,
+    /// SWAPFILE_CLUSTER of Linux's layouts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
+    /// `linux-ftl`: the kernel tells the device of free slots.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discard: Option<bool>,
+    /// `linux-ftl`: percent of its blocks that the device keeps for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare_percent: Option<u32>,
 }
 
 impl Settings {

@@ -47,6 +47,11 @@ impl Device {
         self.start(now, self.times.program.unwrap_or(Ps::ZERO), end)
     }
 
+    /// Works for so long, after what it is at, and reports no end.
+    pub fn occupy(&mut self, now: Ps, takes: Ps) {
+        self.busy_until = self.busy_until.max(now) + takes;
+    }
+
     /// The next end of something, which the processor would have to wait for.
     pub fn next_end(&mut self) -> Option<(Ps, Event)> {
         self.ends.pop_front()

@@ -2,8 +2,10 @@
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{PolicyChoice, PolicyError};
+use coldframe_core::swap::{self, Refused, Swap};
 use coldframe_core::{
-    Access, After, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Place, Ps, Stage, TaskId,
+    Access, After, BlockId, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Place, Ps,
+    SlotId, Stage, TaskId,
 };
 use coldframe_device::StagePrices;
 use coldframe_trace::journal::{Entry, Journal};
@@ -68,6 +70,26 @@ pub struct LaneResult {
     pub zero_loads: u64,
     /// Dirty pages were written and the device's sheet gives no program time: `paging` is a lower bound.
     pub writes_unpriced: bool,
+    /// What the swap area did, if there is one.
+    pub swap: Option<SwapDone>,
+}
+
+/// What a lane's swap area did.
+#[derive(Clone, Debug)]
+pub struct SwapDone {
+    /// In slots and blocks.
+    pub counts: swap::Counts,
+    /// Erase count of each block.
+    pub erases: Vec<u32>,
+}
+
+/// What a collection takes the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CollectTimes {
+    /// One page read and programmed within the device.
+    pub copy: Ps,
+    /// One block erased.
+    pub erase: Ps,
 }
 
 /// A configuration at work.
@@ -81,6 +103,7 @@ struct State {
     prices: StagePrices,
     device: Device,
     unpriced: bool,
+    collect: CollectTimes,
     now: Ps,
     paging: Ps,
     stages: [Ps; 6],
@@ -121,6 +144,7 @@ impl Lane {
             prices: config.prices,
             device: Device::new(config.device),
             unpriced: config.device.program.is_none(),
+            collect: CollectTimes::default(),
             now: Ps::ZERO,
             paging: Ps::ZERO,
             stages: [Ps::ZERO; 6],
@@ -142,6 +166,15 @@ impl Lane {
     /// What a cache block read in place takes beyond one from main memory, from now on.
     pub fn price_xip(&mut self, surplus: Ps) {
         self.state.xip.price(surplus);
+    }
+
+    /// Gives its engine a swap area, before the first reference.
+    ///
+    /// # Panics
+    /// If the area cannot name every page.
+    pub fn set_swap(&mut self, swap: Swap, collect: CollectTimes) {
+        self.engine.set_swap(swap);
+        self.state.collect = collect;
     }
 
     /// Keeps a journal from now on.
@@ -227,6 +260,7 @@ impl Lane {
             xip_surplus: state.xip.time(table),
             true_latency: state.true_latency.clone(),
             false_latency: state.false_latency.clone(),
+            swap: self.engine.swap().map(|s| SwapDone { counts: *s.counts(), erases: s.erases().collect() }),
             writes_unpriced: state.unpriced && self.engine.counts().dirty_evictions > 0,
         }
     }
@@ -315,6 +349,16 @@ impl Machine for SimMachine<'_> {
                 unreachable!("the simulated device never fails, but page {} was lost", page.0)
             }
         }
+    }
+
+    fn copy_slot(&mut self, _: PageId, _: SlotId, _: SlotId) -> Result<(), Refused> {
+        self.state.device.occupy(self.state.now, self.state.collect.copy);
+        Ok(())
+    }
+
+    fn erase_block(&mut self, _: BlockId) -> Result<(), Refused> {
+        self.state.device.occupy(self.state.now, self.state.collect.erase);
+        Ok(())
     }
 
     fn referenced(&mut self, page: PageId, after: After) -> bool {

@@ -23,9 +23,10 @@ pub mod numbering;
 pub mod oracle;
 pub mod page_table;
 pub mod run;
+pub mod swap;
 pub mod xip;
 
 pub use front_end::{FrontEnd, PageRef, Stream};
-pub use lane::{Lane, LaneConfig, LaneResult};
+pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, SwapDone};
 pub use latency::Latency;
 pub use run::{Run, RunError};

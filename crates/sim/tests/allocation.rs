@@ -2,7 +2,9 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
-use coldframe_core::{Caps, Ps};
+use coldframe_core::swap::cache::SwapCache;
+use coldframe_core::swap::{collect, AreaConfig, Layout, Perfect, Swap, WearLevelling};
+use coldframe_core::{Caps, PageId, Ps};
 use coldframe_device::StagePrices;
 use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::plain::Plain;
@@ -71,5 +73,34 @@ fn faults_allocate_nothing_under_any_policy_and_handler() {
         let counted = allocation_counter::measure(|| run.references(&string, Ps::ZERO));
         assert!(run.lane_results()[0].counts.evictions > 1000, "{policy}, {handler}");
         assert_eq!(counted.count_total, 0, "{policy}, {handler}");
+    }
+}
+
+#[test]
+fn a_swap_area_allocates_nothing_once_it_stands() {
+    for collector in collect::ALL {
+        let area = AreaConfig {
+            blocks: 12,
+            priority: 0,
+            layout: Layout::Log,
+            collector,
+            victims: 4,
+            start: 5,
+            stop: 6,
+            wear: WearLevelling { dynamic: true, spread_max: Some(3) },
+        };
+        let mut swap = Swap::new(PAGES as usize, 8, &[area]).unwrap();
+        let mut cache = SwapCache::new(PAGES as usize, 8);
+        let counted = allocation_counter::measure(|| {
+            for i in 0..20_000u32 {
+                let page = PageId((i * i + i / 5) % 40);
+                swap.swap_out(page, &mut Perfect).expect("there is room");
+                if !cache.holds(page) {
+                    cache.insert(page);
+                }
+            }
+        });
+        assert!(swap.counts().copies > 1000, "{}", collector.name);
+        assert_eq!(counted.count_total, 0, "{}", collector.name);
     }
 }

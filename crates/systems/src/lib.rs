@@ -11,10 +11,11 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
 pub mod ddb;
+pub mod lobi;
 pub mod swl;
 
 /// Every system.
-pub const ALL: &[&System] = &[&swl::SYSTEM, &ddb::SYSTEM];
+pub const ALL: &[&System] = &[&swl::SYSTEM, &ddb::SYSTEM, &lobi::SYSTEM];
 
 /// A paper's system.
 pub struct System {

@@ -21,6 +21,7 @@ mod input;
 mod lackey;
 mod lines;
 mod parquet;
+pub mod swap;
 mod text;
 
 pub use input::Input;

@@ -9,6 +9,7 @@
 //! - [`Writer`] and [`Reader`] keep blocks in a Parquet file that DuckDB, pandas and polars open too. Its
 //!   [`Provenance`] says where the rows come from and, as a [`Fidelity`], what may be concluded from them.
 //! - [`mod@format`] reads other tools' traces; [`import()`] turns one into a store.
+//! - [`swap`] reads swap traces, which hold no references.
 //!
 //! The order of calls is always the same: open, read blocks until one comes back with 0 rows, drop. Every fallible call
 //! returns a [`TraceError`], which names the file, the place in it and the remedy; nothing here prints, exits, reads
@@ -54,7 +55,7 @@ pub use error::TraceError;
 #[cfg(feature = "std")]
 pub use fidelity::Fidelity;
 #[cfg(feature = "std")]
-pub use format::{open, parse_spec, Format, RowReader, Spec, FORMATS};
+pub use format::{open, parse_spec, swap, Format, RowReader, Spec, FORMATS};
 #[cfg(feature = "std")]
 pub use import::{import, Progress};
 #[cfg(feature = "std")]

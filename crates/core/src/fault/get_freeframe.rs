@@ -6,6 +6,7 @@
 use super::Fault;
 use crate::command::{Command, Work};
 use crate::engine::Engine;
+use crate::frames::Residents;
 use crate::ids::FrameId;
 use crate::machine::Machine;
 use crate::page_state::PageState;
@@ -43,8 +44,12 @@ fn evict(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> Fra
     let (policy, mut residents) = engine.policy_and_residents(machine, work);
     let victim = policy.victim(&mut residents);
     let page = residents.page(victim.frame);
-    let dirty =
-        residents.evict(victim.frame, |page| Command::Write { page, from: Some(victim.frame), to: page.home() });
+    let backing = &mut engine.backing;
+    let mut residents = Residents { frames: &mut engine.frames, machine, caps: engine.config.caps, work };
+    let dirty = residents.evict(victim.frame, |page, machine| {
+        let to = backing.slot_for(page, machine);
+        Command::Write { page, from: Some(victim.frame), to }
+    });
     work.walk += victim.walk;
     let state = if dirty { PageState::Writing { tries: 1, released: false } } else { PageState::Absent };
     engine.pages.set(page, state);

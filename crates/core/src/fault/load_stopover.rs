@@ -10,6 +10,7 @@ pub(super) fn load_stopover(fault: &mut Fault<'_>) {
     let page = fault.in_flight().page;
     fault.in_flight().buffer = Some(into);
     fault.engine.counts.page_loads += 1;
-    fault.machine.issue(Command::Load { ticket, page, from: page.home(), into });
+    let from = fault.engine.backing.slot_of(page);
+    fault.machine.issue(Command::Load { ticket, page, from, into });
     fault.mark(Stage::LoadStopover);
 }

@@ -1,0 +1,99 @@
+//! `coldframe sim` of a swap trace: a swap area on flash, driven by what a kernel swapped.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use coldframe_report::swap::{json, run as simulate, SwapSweep};
+use coldframe_report::swap_table::{pictures, table};
+use coldframe_report::{ReportError, Settings};
+
+use crate::failure::Failure;
+use crate::progress::Line;
+use crate::{output, sim};
+
+/// What only swap areas have.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Swap areas")]
+pub struct Args {
+    /// Erase blocks of the swap area.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    blocks: Vec<String>,
+    /// log (LOBI), linux (on bare flash) or linux-ftl (on a device with a translation layer).
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    layout: Vec<String>,
+    /// What is read with a page: none, block:N (LOBI), aligned:N (Linux) or pages:N (Linux since 4.14).
+    #[arg(long, value_name = "NAME:N", value_delimiter = ',')]
+    read_ahead: Vec<String>,
+    /// greedy, cost-benefit, cost-age-times:VICTIMS or cost-benefit-age:VICTIMS.
+    #[arg(long, value_name = "NAME[:N]", value_delimiter = ',')]
+    collector: Vec<String>,
+}
+
+impl Args {
+    /// For a run of the paging engine, which has one swap area: the settings' own words.
+    pub fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {
+        let swap = &mut settings.swap;
+        for (name, values, setting) in [
+            ("--blocks", &self.blocks, &mut swap.blocks),
+            ("--layout", &self.layout, &mut swap.layout),
+            ("--read-ahead", &self.read_ahead, &mut swap.read_ahead),
+            ("--collector", &self.collector, &mut swap.collector),
+        ] {
+            match values.as_slice() {
+                [] => {}
+                [one] => *setting = Some(one.clone()),
+                _ => return Err(Failure::usage(format!("{name}: a list needs a swap trace; give one value"))),
+            }
+        }
+        Ok(())
+    }
+
+    fn sweep(&self) -> SwapSweep {
+        SwapSweep {
+            blocks: self.blocks.clone(),
+            layouts: self.layout.clone(),
+            read_aheads: self.read_ahead.clone(),
+            collectors: self.collector.clone(),
+        }
+    }
+}
+
+/// Swap traces are CSV; references come as Parquet.
+pub fn is_swap_trace(path: &Path) -> bool {
+    let name = path.file_name().and_then(|n| n.to_str()).unwrap_or_default();
+    let bare = [".zst", ".gz", ".xz"].iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name);
+    bare.ends_with(".csv")
+}
+
+pub fn run(args: &sim::Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let mut base = sim::base(args)?;
+    match args.system.as_slice() {
+        [] if base.system.as_deref() == Some("lobi") => {}
+        [one] if one == "lobi" => {}
+        _ => {
+            return Err(Failure::usage(
+                "a swap trace has no references, only a swap area can take it; give --system lobi",
+            ))
+        }
+    }
+    if let [device] = args.device.as_slice() {
+        base.device = Some(device.clone());
+    }
+    let all = args.swap.sweep().expand(&base);
+    let mut line = Line::new(quiet);
+    let outcomes = simulate(&args.trace, &all, &mut |done, total| line.show(done as u64, Some(total as u64), ""))?;
+    drop(line);
+    let text = match sim::format(args)? {
+        "json" => output::json(&json(&args.trace, &outcomes)?),
+        "table" => {
+            let pictures = if args.plot { format!("\n{}", pictures(&outcomes)) } else { String::new() };
+            format!("{}: a swap trace\n{}{pictures}", args.trace.display(), table(&outcomes))
+        }
+        other => {
+            let reason = format!("`{other}` is not there for a swap trace; give table or json");
+            return Err(ReportError::setting("format", reason).into());
+        }
+    };
+    output::write(args.output.as_deref(), &text)?;
+    Ok(ExitCode::SUCCESS)
+}

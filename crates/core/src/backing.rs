@@ -1,0 +1,75 @@
+//! Where pages lie outside of RAM: each in its home slot, or in a slot that a swap area has given it.
+//!
+//! Slots of a swap area are numbered behind the home slots, which are as many as there are pages. A page that was written out lies in the
+//! area until it is written again or released; when it is loaded its copy stays valid, so that it can be evicted clean. A page
+//! for which the area has no room is written to its home slot.
+
+use crate::ids::{BlockId, PageId, SlotId};
+use crate::machine::Machine;
+use crate::swap::{Flash, Refused, Swap};
+
+pub(crate) struct Backing {
+    homes: u32,
+    pub(crate) swap: Option<Swap>,
+}
+
+impl Backing {
+    /// Home slots only.
+    pub(crate) fn new(pages: usize) -> Backing {
+        Backing { homes: pages as u32, swap: None }
+    }
+
+    /// Where the page's newest copy lies.
+    pub(crate) fn slot_of(&self, page: PageId) -> SlotId {
+        let swapped = self.swap.as_ref().and_then(|swap| swap.slot_of(page));
+        swapped.map_or(page.home(), |slot| SlotId(self.homes + slot.0))
+    }
+
+    /// Where the page's next copy shall go. What a collection copies and erases for it is ordered first.
+    pub(crate) fn slot_for(&mut self, page: PageId, machine: &mut dyn Machine) -> SlotId {
+        let Some(swap) = &mut self.swap else { return page.home() };
+        match swap.swap_out(page, &mut Orders { homes: self.homes, machine }) {
+            Ok(slot) => SlotId(self.homes + slot.0),
+            Err(_) => {
+                swap.release(page);
+                page.home()
+            }
+        }
+    }
+
+    /// The device refused the page's last write.
+    pub(crate) fn failed(&mut self, page: PageId) {
+        if let Some(swap) = &mut self.swap {
+            swap.program_failed(page);
+        }
+    }
+
+    /// Nobody wants the page's copy any more.
+    pub(crate) fn release(&mut self, page: PageId) {
+        if let Some(swap) = &mut self.swap {
+            swap.release(page);
+        }
+    }
+}
+
+/// Tells the machine what a collection does. Programs of pages from RAM are `Command::Write` and need no order.
+struct Orders<'a> {
+    homes: u32,
+    machine: &'a mut dyn Machine,
+}
+
+impl Flash for Orders<'_> {
+    fn program(&mut self, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, _: u64) -> Result<(), Refused> {
+        let place = |slot: SlotId| SlotId(self.homes + slot.0);
+        let (from, to) = (place(from), place(to));
+        self.machine.copy_slot(page, from, to)
+    }
+
+    fn erase(&mut self, block: BlockId) -> Result<(), Refused> {
+        self.machine.erase_block(block)
+    }
+}

@@ -1,0 +1,353 @@
+//! The swap area on flash: where a page goes, what is read ahead with it, which erase block is collected and when.
+//!
+//! [`Swap`] decides and keeps the books; a [`Flash`] carries programs, copies and erases out and answers at once whether it could. Call
+//! [`Swap::swap_out`] when a page leaves RAM, [`Swap::slot_of`] when it is wanted again, [`Swap::release`] when its copy is of no use any more.
+//! A collection runs within `swap_out`, when erased room falls below the area's threshold.
+//!
+//! ```text
+//!  area      ┌ block ────────────────────┐┌ block ─── ...     a slot is  erased -> valid -> invalid -> erased
+//!  (1..32)   │ slot slot slot ...        ││ slot ...                       swap_out  release   collect
+//!            └───────────────────────────┘└────
+//! ```
+//!
+//! Rules of NAND that hold always, and [`Swap::check`] proves: a slot is programmed once between two erases of its block; slots of a block are
+//! programmed in ascending order; an erased block holds no valid page.
+//!
+//! Time is a count: one tick for each slot programmed, each copy that becomes invalid and each block that is full. An age is a difference of ticks, so that a device
+//! that sleeps does not age, and no clock is needed.
+//!
+//! After J. Ryu's slides *LOBI: A swap scheme for flash memory storages* (NVRAMOS 2008). Do not use the log where erased room costs nothing
+//! (NVM, RAM): it copies what could stay.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::ids::{BlockId, PageId, SlotId};
+
+mod area;
+mod blocks;
+pub mod cache;
+pub mod collect;
+pub mod linux;
+pub mod log;
+pub mod read_ahead;
+mod recover;
+
+pub use blocks::Counts;
+pub use recover::Found;
+
+use area::Area;
+use blocks::Blocks;
+use collect::{Candidates, Collector};
+
+/// Most areas, as in Linux (slides, "main features").
+pub const AREAS_MAX: usize = 32;
+
+/// Most victims of one collection (slides: "victim blocks 1~4").
+pub const VICTIMS_MAX: u32 = 4;
+
+/// Blocks' worth of erased slots that swap-outs leave to collections, so that the survivors of any one block have a place.
+pub const RESERVE: u32 = 1;
+
+/// The flash did not do it: a program or an erase failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Refused;
+
+/// No area has room, nor can make any. The page stays where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Full;
+
+/// Who carries the orders of a swap area out. A real one writes `page` and `sequence` beside the data (spare area), for
+/// [`Swap::recover`]; the copy of a page with the highest sequence is the one that counts.
+pub trait Flash {
+    /// Programs an erased slot with a page's bytes from RAM.
+    ///
+    /// # Errors
+    /// It failed; the block takes no more pages, what it holds stays readable.
+    fn program(&mut self, slot: SlotId, page: PageId, sequence: u64) -> Result<(), Refused>;
+
+    /// Programs the erased slot `to` with the bytes in `from`.
+    ///
+    /// # Errors
+    /// As `program`.
+    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, sequence: u64) -> Result<(), Refused>;
+
+    /// Erases a block.
+    ///
+    /// # Errors
+    /// It failed; the block is not used again.
+    fn erase(&mut self, block: BlockId) -> Result<(), Refused>;
+}
+
+/// A flash that does everything and keeps nothing: for counting.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Perfect;
+
+impl Flash for Perfect {
+    fn program(&mut self, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn copy(&mut self, _: SlotId, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+        Ok(())
+    }
+
+    fn erase(&mut self, _: BlockId) -> Result<(), Refused> {
+        Ok(())
+    }
+}
+
+/// Where the next page goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Layout {
+    /// Always the next slot of the open erase block (LOBI).
+    Log,
+    /// The first erased slot after the last one; from the start of the area after so many allocations (Linux as in the slides; 256).
+    Linux {
+        /// SWAPFILE_CLUSTER.
+        cluster: u32,
+    },
+}
+
+/// Which blocks are spared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WearLevelling {
+    /// Of the free blocks the one with the fewest erases is opened next; otherwise the one that has been free longest.
+    pub dynamic: bool,
+    /// When the erase counts are further apart than this, the least erased block moves; `None`: never.
+    pub spread_max: Option<u32>,
+}
+
+/// One swap area.
+#[derive(Clone, Copy, Debug)]
+pub struct AreaConfig {
+    /// Erase blocks, at least `start` + 1.
+    pub blocks: u32,
+    /// Areas of higher priority are filled first, equal ones in turn, as in Linux.
+    pub priority: i16,
+    /// Where the next page goes.
+    pub layout: Layout,
+    /// Who chooses victims.
+    pub collector: &'static Collector,
+    /// Most victims of one collection, 1 to [`VICTIMS_MAX`].
+    pub victims: u32,
+    /// A collection starts when fewer blocks' worth of slots are erased. At least [`RESERVE`] + 1.
+    pub start: u32,
+    /// And goes on until so many are; at least `start`.
+    pub stop: u32,
+    /// Which blocks are spared.
+    pub wear: WearLevelling,
+}
+
+/// Why there can be no such swap area.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SwapError {
+    /// Not 1 to 32 areas.
+    Areas(usize),
+    /// A number out of its bounds.
+    Bounds {
+        /// Which.
+        field: &'static str,
+        /// What was given.
+        value: u64,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+}
+
+impl fmt::Display for SwapError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SwapError::Areas(n) => write!(f, "{n} swap areas; give 1 to {AREAS_MAX}"),
+            SwapError::Bounds { field, value, min, max } => write!(f, "`{field}` is {value}; give {min} to {max}"),
+        }
+    }
+}
+
+impl core::error::Error for SwapError {}
+
+/// Most slots of an erase block, and most slots in all: scores of collectors are products that must fit into 128 bits.
+const SLOTS_PER_BLOCK_MAX: u64 = 1 << 10;
+const SLOTS_MAX: u64 = 1 << 31;
+
+/// Swap areas and the pages in them.
+pub struct Swap {
+    blocks: Blocks,
+    areas: Box<[Area]>,
+    /// Areas by falling priority; those of equal priority take turns.
+    order: Vec<u8>,
+}
+
+impl Swap {
+    /// Empty, erased areas for pages 0 to `pages` - 1. All memory it will ever use is allocated here.
+    ///
+    /// # Errors
+    /// No or too many areas, or a number out of its bounds; the error says which.
+    pub fn new(pages: usize, slots_per_block: u32, areas: &[AreaConfig]) -> Result<Swap, SwapError> {
+        let mut swap = Swap::bare(pages, slots_per_block, areas)?;
+        swap.areas.iter_mut().for_each(|area| area.start_erased(&swap.blocks));
+        Ok(swap)
+    }
+
+    fn bare(pages: usize, slots_per_block: u32, areas: &[AreaConfig]) -> Result<Swap, SwapError> {
+        if areas.is_empty() || areas.len() > AREAS_MAX {
+            return Err(SwapError::Areas(areas.len()));
+        }
+        check_bounds(pages, slots_per_block, areas)?;
+        let total = areas.iter().map(|a| a.blocks).sum::<u32>() as usize;
+        let blocks = Blocks::new(pages, total, slots_per_block);
+        let mut first = 0;
+        let make = |config: &AreaConfig| {
+            let area = Area::new(*config, first, slots_per_block);
+            first += config.blocks;
+            area
+        };
+        let areas: Box<[Area]> = areas.iter().map(make).collect();
+        let mut order: Vec<u8> = (0..areas.len() as u8).collect();
+        order.sort_by_key(|i| core::cmp::Reverse(areas[usize::from(*i)].config.priority));
+        Ok(Swap { blocks, areas, order })
+    }
+
+    /// The page's bytes go from RAM to the slot that is returned; an older copy of it is invalid from then on. A full area is passed over
+    /// and counted.
+    ///
+    /// # Errors
+    /// Every area is full; an older copy stays as it was.
+    #[inline]
+    pub fn swap_out(&mut self, page: PageId, flash: &mut impl Flash) -> Result<SlotId, Full> {
+        for turn in 0..self.order.len() {
+            let area = usize::from(self.order[turn]);
+            if let Some(slot) = self.areas[area].swap_out(page, &mut self.blocks, flash) {
+                if let Some(old) = self.blocks.settle(page, slot) {
+                    self.invalidate(old);
+                }
+                self.take_turns(turn);
+                return Ok(slot);
+            }
+            self.blocks.counts.areas_full += 1;
+        }
+        Err(Full)
+    }
+
+    /// The area at `turn` goes behind those of its priority.
+    fn take_turns(&mut self, turn: usize) {
+        if self.order.len() == 1 {
+            return;
+        }
+        let priority = |i: u8| self.areas[usize::from(i)].config.priority;
+        let mine = priority(self.order[turn]);
+        let end = self.order.iter().rposition(|i| priority(*i) == mine).expect("it is one of them");
+        self.order[turn..=end].rotate_left(1);
+    }
+
+    /// The page's copy is of no use any more. False: there was none.
+    #[inline]
+    pub fn release(&mut self, page: PageId) -> bool {
+        let Some(slot) = self.blocks.forget(page) else { return false };
+        self.invalidate(slot);
+        true
+    }
+
+    /// The program of the page's copy turned out to have failed, for a flash that reports later. The page has no copy any more, and the
+    /// block takes no more pages.
+    pub fn program_failed(&mut self, page: PageId) {
+        let Some(slot) = self.slot_of(page) else { return };
+        self.release(page);
+        let block = self.blocks.block_of(slot);
+        let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
+        area.retire(block, &mut self.blocks);
+    }
+
+    fn invalidate(&mut self, slot: SlotId) {
+        let block = self.blocks.block_of(slot);
+        let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
+        area.invalidate(slot, &mut self.blocks);
+    }
+
+    /// Where the page's copy lies.
+    #[inline]
+    pub fn slot_of(&self, page: PageId) -> Option<SlotId> {
+        self.blocks.slot_of(page)
+    }
+
+    /// Whose copy lies in the slot.
+    #[inline]
+    pub fn page_in(&self, slot: SlotId) -> Option<PageId> {
+        self.blocks.page_in(slot)
+    }
+
+    /// The slots of the area in which this slot lies, as a range of their numbers.
+    pub fn area_of(&self, slot: SlotId) -> core::ops::Range<u32> {
+        let block = self.blocks.block_of(slot);
+        let area = self.areas.iter().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
+        let n = self.blocks.slots_per_block;
+        area.first * n..(area.first + area.config.blocks) * n
+    }
+
+    /// Slots of an erase block.
+    pub fn slots_per_block(&self) -> u32 {
+        self.blocks.slots_per_block
+    }
+
+    /// Pages that it can name.
+    pub fn pages(&self) -> usize {
+        self.blocks.pages()
+    }
+
+    /// Erase blocks of all areas.
+    pub fn block_count(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Erase count of each block, in order.
+    pub fn erases(&self) -> impl Iterator<Item = u32> + '_ {
+        self.blocks.erases()
+    }
+
+    /// What has been done so far.
+    pub fn counts(&self) -> &Counts {
+        &self.blocks.counts
+    }
+
+    /// Slots that hold a page.
+    pub fn valid(&self) -> u64 {
+        self.blocks.valid_slots()
+    }
+
+    /// What a collector of area `area` would choose from now. For tests and tools.
+    pub fn candidates(&self, area: usize) -> Candidates<'_> {
+        self.areas[area].candidates(&self.blocks)
+    }
+
+    /// Checks every invariant; for tests and fuzzing, since it looks at everything.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        self.blocks.check();
+        self.areas.iter().for_each(|area| area.check(&self.blocks));
+    }
+}
+
+fn check_bounds(pages: usize, slots_per_block: u32, areas: &[AreaConfig]) -> Result<(), SwapError> {
+    let within = |field, value: u64, min, max| match (min..=max).contains(&value) {
+        true => Ok(()),
+        false => Err(SwapError::Bounds { field, value, min, max }),
+    };
+    within("pages", pages as u64, 1, SLOTS_MAX)?;
+    within("slots_per_block", slots_per_block.into(), 1, SLOTS_PER_BLOCK_MAX)?;
+    for area in areas {
+        within("victims", area.victims.into(), 1, VICTIMS_MAX.into())?;
+        within("start", area.start.into(), u64::from(RESERVE) + 1, SLOTS_MAX)?;
+        within("stop", area.stop.into(), area.start.into(), SLOTS_MAX)?;
+        within("blocks", area.blocks.into(), u64::from(area.stop) + 1, SLOTS_MAX)?;
+        if let Layout::Linux { cluster } = area.layout {
+            within("cluster", cluster.into(), 1, SLOTS_MAX)?;
+        }
+    }
+    let slots = areas.iter().map(|a| u64::from(a.blocks) * u64::from(slots_per_block)).sum();
+    within("blocks * slots_per_block", slots, 1, SLOTS_MAX)
+}

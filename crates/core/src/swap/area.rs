@@ -1,0 +1,388 @@
+//! One area: it takes slots, notices that room gets short, and collects.
+
+use alloc::boxed::Box;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use super::blocks::{Blocks, Use};
+use super::collect::Candidates;
+use super::linux::SlotMap;
+use super::log::{Log, Stream};
+use super::{AreaConfig, Flash, Layout, RESERVE, VICTIMS_MAX};
+use crate::ids::{BlockId, PageId, SlotId};
+use crate::lists::List;
+
+enum Allocator {
+    Log(Log),
+    Linux(SlotMap),
+}
+
+/// A valid page of a victim.
+#[derive(Clone, Copy)]
+struct Survivor {
+    born: u64,
+    slot: SlotId,
+}
+
+pub(super) struct Area {
+    pub(super) config: AreaConfig,
+    /// Its first block.
+    pub(super) first: u32,
+    slots_per_block: u32,
+    allocator: Allocator,
+    /// Closed blocks by the number of their valid slots, those first that have changed longest ago.
+    buckets: Box<[List]>,
+    /// Erased slots that can still be taken.
+    room: u32,
+    /// Swap-outs since the last collection: the load expected until the next.
+    load: u32,
+    wear: Wear,
+    victims: Vec<BlockId>,
+    survivors: Vec<Survivor>,
+}
+
+/// Least and largest erase count of the good blocks.
+#[derive(Clone, Copy, Default)]
+struct Wear {
+    min: u32,
+    max: u32,
+    /// Good blocks at the least count.
+    at_min: u32,
+}
+
+impl Area {
+    pub(super) fn new(config: AreaConfig, first: u32, slots_per_block: u32) -> Area {
+        let allocator = match config.layout {
+            Layout::Log => Allocator::Log(Log::new(config.blocks as usize, config.wear.dynamic)),
+            Layout::Linux { cluster } => Allocator::Linux(SlotMap::new(config.blocks * slots_per_block, cluster)),
+        };
+        Area {
+            config,
+            first,
+            slots_per_block,
+            allocator,
+            buckets: vec![List::new(); slots_per_block as usize + 1].into_boxed_slice(),
+            room: 0,
+            load: 0,
+            wear: Wear { min: 0, max: 0, at_min: config.blocks },
+            victims: Vec::with_capacity(VICTIMS_MAX as usize),
+            survivors: Vec::with_capacity((VICTIMS_MAX * slots_per_block) as usize),
+        }
+    }
+
+    fn block_ids(&self) -> impl Iterator<Item = BlockId> {
+        (self.first..self.first + self.config.blocks).map(BlockId)
+    }
+
+    /// Every block is erased.
+    pub(super) fn start_erased(&mut self, blocks: &Blocks) {
+        self.block_ids().for_each(|block| self.add_erased(block, blocks));
+    }
+
+    /// What was found on flash. Blocks that are partly programmed are gone on with: NAND takes the next page after a torn one.
+    pub(super) fn start_found(&mut self, blocks: &mut Blocks) {
+        for block in self.block_ids() {
+            let b = *blocks.get(block);
+            match (b.used, b.programmed) {
+                (Use::Bad, n) => self.keep_from_linux(block, n),
+                (_, 0) => self.add_erased(block, blocks),
+                (_, n) => self.reopen(block, n, blocks),
+            }
+        }
+        self.survey(blocks);
+    }
+
+    fn reopen(&mut self, block: BlockId, programmed: u32, blocks: &mut Blocks) {
+        let n = self.slots_per_block;
+        self.keep_from_linux(block, programmed);
+        let goes_on = programmed < n
+            && match &mut self.allocator {
+                Allocator::Log(log) => log.reopen(block),
+                Allocator::Linux(_) => true,
+            };
+        if goes_on {
+            self.room += n - programmed;
+        } else {
+            self.keep_from_linux(block, n);
+            blocks.get_mut(block).programmed = n;
+            self.close(block, blocks);
+        }
+    }
+
+    fn add_erased(&mut self, block: BlockId, blocks: &Blocks) {
+        self.room += self.slots_per_block;
+        if let Allocator::Log(log) = &mut self.allocator {
+            log.add_free(block, blocks.get(block).erases);
+        }
+    }
+
+    /// The first slots of a block are not to be allocated.
+    fn keep_from_linux(&mut self, block: BlockId, slots: u32) {
+        let first = self.local(block);
+        if let Allocator::Linux(map) = &mut self.allocator {
+            (first..first + slots).for_each(|slot| map.set_used(slot));
+        }
+    }
+
+    /// The number within the area of a block's first slot.
+    fn local(&self, block: BlockId) -> u32 {
+        (block.0 - self.first) * self.slots_per_block
+    }
+
+    /// Programs the page into a slot; `None`: the area is full.
+    #[inline]
+    pub(super) fn swap_out(&mut self, page: PageId, blocks: &mut Blocks, flash: &mut impl Flash) -> Option<SlotId> {
+        if self.room < self.config.start * self.slots_per_block {
+            while self.room < self.config.stop * self.slots_per_block && self.collect(blocks, flash) {}
+        }
+        if self.room <= RESERVE * self.slots_per_block {
+            return None;
+        }
+        self.load += 1;
+        let born = blocks.now;
+        let slot = self.append(Stream::SwapOuts, None, page, born, blocks, flash)?;
+        blocks.counts.programs += 1;
+        Some(slot)
+    }
+
+    /// Programs a page into the next slot that takes it; `None`: there is none left. A block that fails is given up.
+    #[inline]
+    fn append(
+        &mut self,
+        stream: Stream,
+        from: Option<SlotId>,
+        page: PageId,
+        born: u64,
+        blocks: &mut Blocks,
+        flash: &mut impl Flash,
+    ) -> Option<SlotId> {
+        loop {
+            let block = self.next_block(stream)?;
+            let slot = blocks.take(block);
+            self.room -= 1;
+            blocks.now += 1;
+            let done = match from {
+                None => flash.program(slot, page, blocks.now),
+                Some(from) => flash.copy(from, slot, page, blocks.now),
+            };
+            if done.is_err() {
+                self.give_up(block, blocks);
+                continue;
+            }
+            blocks.fill(slot, page, born);
+            if blocks.get(block).programmed == self.slots_per_block {
+                self.close(block, blocks);
+            }
+            return Some(slot);
+        }
+    }
+
+    /// The block whose next slot is taken.
+    fn next_block(&mut self, stream: Stream) -> Option<BlockId> {
+        match &mut self.allocator {
+            Allocator::Log(log) => log.next_block(stream),
+            Allocator::Linux(map) => Some(BlockId(self.first + map.allocate()? / self.slots_per_block)),
+        }
+    }
+
+    fn close(&mut self, block: BlockId, blocks: &mut Blocks) {
+        blocks.touch(block);
+        let b = blocks.get_mut(block);
+        b.used = Use::Closed;
+        self.buckets[b.valid as usize].push_tail(&mut blocks.links, block.index());
+        if let Allocator::Log(log) = &mut self.allocator {
+            log.closed(block);
+        }
+    }
+
+    /// A program that was thought done had failed. A block that was erased since is as good as it looks.
+    #[cold]
+    pub(super) fn retire(&mut self, block: BlockId, blocks: &mut Blocks) {
+        let b = *blocks.get(block);
+        match b.used {
+            Use::Closed => {
+                self.buckets[b.valid as usize].unlink(&mut blocks.links, block.index());
+                self.give_up(block, blocks);
+            }
+            Use::Open if b.programmed > 0 => self.give_up(block, blocks),
+            Use::Open | Use::Bad => {}
+        }
+    }
+
+    /// A program failed: the block takes no more; what it holds stays until it is released.
+    #[cold]
+    fn give_up(&mut self, block: BlockId, blocks: &mut Blocks) {
+        let b = blocks.get_mut(block);
+        self.room -= self.slots_per_block - b.programmed;
+        (b.used, b.programmed) = (Use::Bad, self.slots_per_block);
+        if let Allocator::Log(log) = &mut self.allocator {
+            log.closed(block);
+        }
+        self.keep_from_linux(block, self.slots_per_block);
+        blocks.counts.bad_blocks += 1;
+        self.survey(blocks);
+    }
+
+    /// The page in the slot is of no use any more.
+    #[inline]
+    pub(super) fn invalidate(&mut self, slot: SlotId, blocks: &mut Blocks) {
+        let block = blocks.block_of(slot);
+        blocks.now += 1;
+        blocks.counts.invalidations += 1;
+        blocks.clear(slot);
+        let (used, valid) = (blocks.get(block).used, blocks.get(block).valid as usize);
+        if used == Use::Closed {
+            self.buckets[valid + 1].unlink(&mut blocks.links, block.index());
+            self.buckets[valid].push_tail(&mut blocks.links, block.index());
+        }
+    }
+
+    pub(super) fn candidates<'a>(&'a self, blocks: &'a Blocks) -> Candidates<'a> {
+        Candidates { blocks, buckets: &self.buckets, erases_min: self.wear.min }
+    }
+
+    /// Copies the valid pages of some victims away and erases them. False: nothing was gained.
+    fn collect(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) -> bool {
+        let before = self.room;
+        self.choose(blocks);
+        if self.victims.is_empty() {
+            return false;
+        }
+        blocks.counts.collections += 1;
+        self.load = 0;
+        self.clean(blocks, flash);
+        let gained = self.room > before;
+        self.level(blocks, flash);
+        gained
+    }
+
+    /// Victims, best first, until the slots they free meet the shortage and the load expected, and as long as the survivors have a place. With
+    /// one victim allowed this is the classic collection.
+    fn choose(&mut self, blocks: &mut Blocks) {
+        let n = self.slots_per_block;
+        let wanted = (self.config.stop * n).saturating_sub(self.room) + self.load;
+        let (mut freed, mut survivors) = (0, 0);
+        while self.victims.len() < self.config.victims as usize && freed < wanted {
+            let Some(victim) = (self.config.collector.victim)(&self.candidates(blocks)) else { break };
+            let valid = blocks.get(victim).valid;
+            // A block that is wholly valid gives nothing, and none after it gives more than the collector thinks.
+            if valid == n || survivors + valid > self.room {
+                break;
+            }
+            self.buckets[valid as usize].unlink(&mut blocks.links, victim.index());
+            self.victims.push(victim);
+            freed += n - valid;
+            survivors += valid;
+        }
+    }
+
+    /// Empties the victims and erases those that could be emptied.
+    fn clean(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) {
+        for victim in &self.victims {
+            let slots = blocks.survivors(*victim);
+            self.survivors.extend(slots.map(|slot| Survivor { born: blocks.born(slot), slot }));
+        }
+        if self.config.collector.with_age {
+            self.survivors.sort_unstable_by_key(|s| (s.born, s.slot));
+        }
+        for i in 0..self.survivors.len() {
+            self.rescue(self.survivors[i], blocks, flash);
+        }
+        self.survivors.clear();
+        while let Some(victim) = self.victims.pop() {
+            match blocks.get(victim).valid {
+                0 => self.erase(victim, blocks, flash),
+                _ => self.close(victim, blocks),
+            }
+        }
+    }
+
+    /// Copies one page; if there is no place for it any more it stays where it is.
+    fn rescue(&mut self, survivor: Survivor, blocks: &mut Blocks, flash: &mut impl Flash) {
+        let Survivor { born, slot } = survivor;
+        let stream = if self.config.collector.with_age { Stream::Survivors } else { Stream::SwapOuts };
+        let page = blocks.page_in(slot).expect("a survivor is a page");
+        if let Some(to) = self.append(stream, Some(slot), page, born, blocks, flash) {
+            blocks.settle(page, to);
+            blocks.clear(slot);
+            blocks.counts.copies += 1;
+        }
+    }
+
+    fn erase(&mut self, block: BlockId, blocks: &mut Blocks, flash: &mut impl Flash) {
+        let failed = flash.erase(block).is_err();
+        let local = self.local(block);
+        let b = blocks.get_mut(block);
+        if failed {
+            b.used = Use::Bad;
+            blocks.counts.bad_blocks += 1;
+            return self.survey(blocks);
+        }
+        let before = b.erases;
+        (b.used, b.programmed, b.erases) = (Use::Open, 0, before + 1);
+        blocks.counts.erases += 1;
+        self.worn(before, blocks);
+        self.add_erased(block, blocks);
+        if let Allocator::Linux(map) = &mut self.allocator {
+            map.erased(local..local + self.slots_per_block);
+        }
+    }
+
+    /// Keeps the least and largest erase count; looks at all blocks only when the last one has left the least count.
+    fn worn(&mut self, before: u32, blocks: &Blocks) {
+        self.wear.max = self.wear.max.max(before + 1);
+        if before == self.wear.min {
+            self.wear.at_min -= 1;
+            if self.wear.at_min == 0 {
+                self.survey(blocks);
+            }
+        }
+    }
+
+    fn survey(&mut self, blocks: &Blocks) {
+        let good = || self.block_ids().map(|b| blocks.get(b)).filter(|b| b.used != Use::Bad).map(|b| b.erases);
+        let (min, max) = (good().min().unwrap_or(0), good().max().unwrap_or(0));
+        self.wear = Wear { min, max, at_min: good().filter(|e| *e == min).count() as u32 };
+    }
+
+    /// Static wear levelling: when the counts are too far apart, the least erased closed block moves, whatever it holds.
+    fn level(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) {
+        let Some(spread_max) = self.config.wear.spread_max else { return };
+        if self.wear.max - self.wear.min <= spread_max {
+            return;
+        }
+        let closed = self.block_ids().filter(|b| blocks.get(*b).used == Use::Closed);
+        let Some(coldest) = closed.min_by_key(|b| (blocks.get(*b).erases, *b)) else { return };
+        let valid = blocks.get(coldest).valid;
+        if valid > self.room || blocks.get(coldest).erases > self.wear.min {
+            return;
+        }
+        self.buckets[valid as usize].unlink(&mut blocks.links, coldest.index());
+        self.victims.push(coldest);
+        let before = blocks.counts.copies;
+        self.clean(blocks, flash);
+        blocks.counts.levelling_copies += blocks.counts.copies - before;
+    }
+
+    pub(super) fn check(&self, blocks: &Blocks) {
+        let listed: usize = self.buckets.iter().map(|b| b.len()).sum();
+        let closed = self.block_ids().filter(|b| blocks.get(*b).used == Use::Closed).count();
+        assert_eq!(listed, closed, "a closed block is on no list");
+        for (valid, bucket) in self.buckets.iter().enumerate() {
+            let mut before = 0;
+            for i in bucket.iter(&blocks.links) {
+                let b = blocks.get(BlockId::from(i));
+                assert_eq!(b.valid as usize, valid, "block {i} is on the wrong list");
+                assert!(b.touched >= before, "block {i} is out of order");
+                before = b.touched;
+            }
+        }
+        let open = self.block_ids().filter(|b| blocks.get(*b).used == Use::Open);
+        let room: u32 = open.map(|b| self.slots_per_block - blocks.get(b).programmed).sum();
+        assert_eq!(self.room, room, "erased slots have been lost");
+        let mut anew = Wear { ..self.wear };
+        let good = self.block_ids().map(|b| blocks.get(b)).filter(|b| b.used != Use::Bad);
+        anew.min = good.map(|b| b.erases).min().unwrap_or(0);
+        assert_eq!(self.wear.min, anew.min, "the least erase count is wrong");
+    }
+}

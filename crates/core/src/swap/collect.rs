@@ -1,0 +1,177 @@
+//! Which erase block is collected. A collector is a function from the closed blocks to one of them; ties go to the block that has changed
+//! longest ago.
+//!
+//! Symbols: a block has n slots, v of them valid, u = v / n; e is how often it was erased. Scores are ratios of integers and compared by
+//! cross-multiplication in 128 bits: there is no floating point here.
+//!
+//! To add one: copy `collect/greedy.rs`, add it to [`ALL`]; the tests compare it with a scan of all blocks.
+
+use core::cmp::Ordering;
+
+use super::blocks::Blocks;
+use crate::ids::BlockId;
+use crate::lists::List;
+
+pub mod cost_age_times;
+pub mod cost_benefit;
+pub mod cost_benefit_age;
+pub mod greedy;
+
+/// Every collector, in the order of the slides.
+pub const ALL: &[&Collector] =
+    &[&greedy::COLLECTOR, &cost_benefit::COLLECTOR, &cost_age_times::COLLECTOR, &cost_benefit_age::COLLECTOR];
+
+/// A way of choosing victims.
+pub struct Collector {
+    /// On the command line.
+    pub name: &'static str,
+    /// What it looks for, and where that comes from.
+    pub summary: &'static str,
+    /// Survivors are sorted by age and kept apart from pages that come from RAM; the slides give only these collectors several victims.
+    pub with_age: bool,
+    /// The best victim; `None`: no block is closed.
+    pub victim: fn(&Candidates<'_>) -> Option<BlockId>,
+    /// A block's score, the best being the least.
+    pub score: fn(&Facts) -> Ratio,
+}
+
+impl core::fmt::Debug for Collector {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The collector of this name.
+pub fn find(name: &str) -> Option<&'static Collector> {
+    ALL.iter().copied().find(|c| c.name == name)
+}
+
+/// What a score is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Slots of a block.
+    pub slots: u32,
+    /// Valid slots.
+    pub valid: u32,
+    /// Times erased.
+    pub erases: u32,
+    /// Ticks since the block last changed, at least 1.
+    pub idle: u64,
+    /// Sum of the ages of the valid slots' pages, each at least 1.
+    pub age_sum: u64,
+}
+
+/// A fraction; one with denominator 0 is larger than any other.
+#[derive(Clone, Copy, Debug)]
+pub struct Ratio {
+    /// Numerator.
+    pub num: u128,
+    /// Denominator.
+    pub den: u128,
+}
+
+impl Ratio {
+    /// By value.
+    #[inline]
+    pub fn compare(&self, other: &Ratio) -> Ordering {
+        match (self.den, other.den) {
+            (0, 0) => Ordering::Equal,
+            (0, _) => Ordering::Greater,
+            (_, 0) => Ordering::Less,
+            _ => (self.num * other.den).cmp(&(other.num * self.den)),
+        }
+    }
+}
+
+/// The closed blocks of an area.
+pub struct Candidates<'a> {
+    pub(super) blocks: &'a Blocks,
+    pub(super) buckets: &'a [List],
+    pub(super) erases_min: u32,
+}
+
+impl Candidates<'_> {
+    /// Slots of a block.
+    pub fn slots(&self) -> u32 {
+        self.blocks.slots_per_block
+    }
+
+    /// Blocks with so many valid slots, those first that have changed longest ago.
+    pub fn with_valid(&self, valid: u32) -> impl Iterator<Item = BlockId> + '_ {
+        self.buckets[valid as usize].iter(&self.blocks.links).map(BlockId::from)
+    }
+
+    /// What is known of a block.
+    #[inline]
+    pub fn facts(&self, block: BlockId) -> Facts {
+        let b = self.blocks.get(block);
+        let now = self.blocks.now + 1;
+        Facts {
+            slots: self.slots(),
+            valid: b.valid,
+            erases: b.erases,
+            idle: now - b.touched,
+            age_sum: u64::from(b.valid) * now - b.born_sum,
+        }
+    }
+
+    /// The same, added up slot by slot; for tests.
+    pub fn facts_slowly(&self, block: BlockId) -> Facts {
+        let (mut valid, mut age_sum) = (0, 0);
+        for slot in self.blocks.survivors(block) {
+            valid += 1;
+            age_sum += self.blocks.now + 1 - self.blocks.born(slot);
+        }
+        Facts { valid, age_sum, ..self.facts(block) }
+    }
+
+    /// Every closed block, in order of their numbers; for tests.
+    pub fn all(&self) -> impl Iterator<Item = BlockId> + '_ {
+        let closed = |block: &BlockId| self.blocks.get(*block).used == super::blocks::Use::Closed;
+        (0..self.blocks.len()).map(BlockId::from).filter(closed)
+    }
+
+    /// The best block among the longest unchanged of each number of valid slots: enough for scores in which, at equal validity, a longer
+    /// idle block is never worse.
+    pub(super) fn best_of_heads(&self, score: fn(&Facts) -> Ratio) -> Option<BlockId> {
+        let mut best = None;
+        (0..=self.slots()).filter_map(|v| self.with_valid(v).next()).for_each(|b| self.better(&mut best, b, score));
+        best.map(|(_, _, block)| block)
+    }
+
+    /// The best block of all. Blocks are visited by rising number of valid slots, and no further than `bound`, the best score that a
+    /// block with so many could have, allows.
+    pub(super) fn best_within(&self, score: fn(&Facts) -> Ratio) -> Option<BlockId> {
+        let mut best: Option<(Ratio, u64, BlockId)> = None;
+        for valid in 0..=self.slots() {
+            if self.buckets[valid as usize].is_empty() {
+                continue;
+            }
+            if best.is_some_and(|(least, ..)| self.bound(valid, score).compare(&least) == Ordering::Greater) {
+                continue;
+            }
+            self.with_valid(valid).for_each(|block| self.better(&mut best, block, score));
+        }
+        best.map(|(_, _, block)| block)
+    }
+
+    /// A block that is as old as anything and as little erased as any.
+    fn bound(&self, valid: u32, score: fn(&Facts) -> Ratio) -> Ratio {
+        let age = self.blocks.now + 1;
+        let age_sum = u64::from(valid) * age;
+        score(&Facts { slots: self.slots(), valid, erases: self.erases_min, idle: age, age_sum })
+    }
+
+    #[inline]
+    fn better(&self, best: &mut Option<(Ratio, u64, BlockId)>, block: BlockId, score: fn(&Facts) -> Ratio) {
+        let (mine, touched) = (score(&self.facts(block)), self.blocks.get(block).touched);
+        let better = best.is_none_or(|(least, since, _)| match mine.compare(&least) {
+            Ordering::Less => true,
+            Ordering::Equal => touched < since,
+            Ordering::Greater => false,
+        });
+        if better {
+            *best = Some((mine, touched, block));
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Cost-benefit (CB): the largest age * (1 - u) / 2u, age being the time since the block last changed. Rosenblum and Ousterhout: *The Design
+//! and Implementation of a Log-Structured File System*, ACM TOCS 1992, section 3.5, has 1 + u below, for a read of the whole segment;
+//! Kawaguchi, Nishioka and Motoda: *A Flash-Memory Based File System*, USENIX 1995, section 3.2, has 2u: a page is read and written.
+
+use super::{Candidates, Collector, Facts, Ratio};
+use crate::ids::BlockId;
+
+/// The entry of the table of collectors.
+pub const COLLECTOR: Collector =
+    Collector { name: "cost-benefit", summary: "largest age * (1 - u) / 2u (CB)", with_age: false, victim, score };
+
+fn victim(candidates: &Candidates<'_>) -> Option<BlockId> {
+    candidates.best_of_heads(score)
+}
+
+/// The inverse, so that the least is best: 2u / ((1 - u) * age) = 2v / ((n - v) * age).
+fn score(facts: &Facts) -> Ratio {
+    let Facts { slots, valid, idle, .. } = *facts;
+    Ratio { num: 2 * u128::from(valid), den: u128::from(slots - valid) * u128::from(idle) }
+}

@@ -1,0 +1,77 @@
+//! The log: always the next slot of the open erase block (LOBI, "log-structured swap-out").
+//!
+//! Two blocks can be open, one for pages from RAM and one for pages that a collection moves, so that collectors with age can keep cold pages
+//! apart from hot ones. When no block is free, both share.
+
+use alloc::collections::{BinaryHeap, VecDeque};
+use core::cmp::Reverse;
+
+use crate::ids::BlockId;
+
+/// Where a page comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Stream {
+    SwapOuts,
+    Survivors,
+}
+
+enum Free {
+    /// Fewest erases first, then the lowest number: dynamic wear levelling.
+    Fewest(BinaryHeap<Reverse<(u32, BlockId)>>),
+    /// In the order of their erasure.
+    InTurn(VecDeque<BlockId>),
+}
+
+pub(super) struct Log {
+    free: Free,
+    open: [Option<BlockId>; 2],
+}
+
+impl Log {
+    pub(super) fn new(blocks: usize, dynamic: bool) -> Log {
+        let free = match dynamic {
+            true => Free::Fewest(BinaryHeap::with_capacity(blocks)),
+            false => Free::InTurn(VecDeque::with_capacity(blocks)),
+        };
+        Log { free, open: [None; 2] }
+    }
+
+    pub(super) fn add_free(&mut self, block: BlockId, erases: u32) {
+        match &mut self.free {
+            Free::Fewest(heap) => heap.push(Reverse((erases, block))),
+            Free::InTurn(queue) => queue.push_back(block),
+        }
+    }
+
+    fn take_free(&mut self) -> Option<BlockId> {
+        match &mut self.free {
+            Free::Fewest(heap) => heap.pop().map(|Reverse((_, block))| block),
+            Free::InTurn(queue) => queue.pop_front(),
+        }
+    }
+
+    /// The block whose next slot is taken; `None`: nothing is erased any more.
+    #[inline]
+    pub(super) fn next_block(&mut self, stream: Stream) -> Option<BlockId> {
+        let (mine, other) = match stream {
+            Stream::SwapOuts => (0, 1),
+            Stream::Survivors => (1, 0),
+        };
+        if self.open[mine].is_none() {
+            self.open[mine] = self.take_free();
+        }
+        self.open[mine].or(self.open[other])
+    }
+
+    /// A partly programmed block was found: it is open again. False: two are already.
+    pub(super) fn reopen(&mut self, block: BlockId) -> bool {
+        let Some(open) = self.open.iter_mut().find(|open| open.is_none()) else { return false };
+        *open = Some(block);
+        true
+    }
+
+    /// The block takes no more.
+    pub(super) fn closed(&mut self, block: BlockId) {
+        self.open.iter_mut().filter(|open| **open == Some(block)).for_each(|open| *open = None);
+    }
+}

@@ -1,0 +1,124 @@
+//! The engine with a swap area: slots change with each write and each collection, contents never.
+
+mod support;
+
+use coldframe_core::swap::{collect, AreaConfig, Layout, Swap, WearLevelling};
+use coldframe_core::{Access, Caps, Command, Event, PageId};
+use proptest::prelude::*;
+use support::{Rig, HARDWARE};
+
+const PAGES: u32 = 12;
+
+fn rig(frames: usize, blocks: u32, collector: usize, layout: Layout) -> Rig {
+    let area = AreaConfig {
+        blocks,
+        priority: 0,
+        layout,
+        collector: collect::ALL[collector],
+        victims: 2,
+        start: 2,
+        stop: 3,
+        wear: WearLevelling { dynamic: true, spread_max: Some(3) },
+    };
+    let swap = Swap::new(PAGES as usize, 2, &[area]).unwrap();
+    let mut rig = Rig::new("clock", "parallel", frames, PAGES as usize, Caps { buffers: 2, ..HARDWARE });
+    rig.engine.set_swap(swap);
+    rig
+}
+
+/// Writes through faults until the access goes through.
+fn write(rig: &mut Rig, page: u32, value: u64) {
+    for _ in 0..4 {
+        if rig.machine.write(PageId(page), value) {
+            return;
+        }
+        rig.fault(0, page, Access::Write);
+        rig.settle();
+    }
+    panic!("the access never goes through");
+}
+
+fn slots_written(rig: &Rig) -> Vec<u32> {
+    let to = |c: &Command| if let Command::Write { to, .. } = c { Some(to.0) } else { None };
+    rig.machine.log.iter().filter_map(to).collect()
+}
+
+#[test]
+fn pages_that_leave_are_written_one_after_the_other_behind_the_home_slots() {
+    let mut rig = rig(1, 20, 0, Layout::Log);
+    for page in [7, 3, 9, 0] {
+        write(&mut rig, page, 1);
+    }
+    assert_eq!(slots_written(&rig), [PAGES, PAGES + 1, PAGES + 2]);
+    rig.machine.log.clear();
+    rig.reference(3);
+    let load = rig.machine.log.iter().find(|c| matches!(c, Command::Load { .. }));
+    assert!(matches!(load, Some(Command::Load { page: PageId(3), from, .. }) if from.0 == PAGES + 1));
+}
+
+#[test]
+fn a_page_that_was_only_read_again_leaves_clean_and_keeps_its_slot() {
+    let mut rig = rig(1, 20, 0, Layout::Log);
+    write(&mut rig, 1, 5);
+    (0..3).for_each(|_| [2, 1].iter().for_each(|page| _ = rig.reference(*page)));
+    assert_eq!(slots_written(&rig), [PAGES]);
+    assert_eq!(rig.engine.swap().unwrap().valid(), 1);
+    rig.engine.handle(Event::Released { page: PageId(1) }, &mut rig.machine);
+    assert_eq!(rig.engine.swap().unwrap().valid(), 0);
+}
+
+#[test]
+fn what_a_full_area_refuses_goes_home() {
+    // Four blocks of two slots, one block in reserve: six pages.
+    let mut rig = rig(1, 4, 0, Layout::Log);
+    (0..PAGES).for_each(|page| write(&mut rig, page, 10 + u64::from(page)));
+    assert!(slots_written(&rig).iter().any(|slot| *slot < PAGES));
+    assert!(rig.engine.swap().unwrap().counts().areas_full > 0);
+    for page in 0..PAGES {
+        rig.reference(page);
+        assert_eq!(rig.machine.read(PageId(page)), Some(10 + u64::from(page)));
+    }
+}
+
+#[test]
+fn a_write_that_fails_is_tried_again_in_another_block() {
+    let mut rig = rig(1, 20, 0, Layout::Log);
+    write(&mut rig, 0, 5);
+    // The load of page 1 and the write of page 0 fail once each, then both succeed.
+    rig.machine.failures = 2;
+    rig.fault(0, 1, Access::Read);
+    rig.settle();
+    let written = slots_written(&rig);
+    assert_eq!(written, [PAGES, PAGES + 2], "blocks of two slots");
+    assert_eq!(rig.engine.swap().unwrap().counts().bad_blocks, 1);
+    rig.reference(0);
+    assert_eq!(rig.machine.read(PageId(0)), Some(5));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    #[test]
+    fn every_read_sees_the_last_write(
+        frames in 1usize..5,
+        blocks in 6u32..14,
+        collector in 0usize..4,
+        linux in any::<bool>(),
+        steps in prop::collection::vec((0..PAGES, 0u32..8), 1..250),
+    ) {
+        let layout = if linux { Layout::Linux { cluster: 5 } } else { Layout::Log };
+        let mut rig = rig(frames, blocks, collector, layout);
+        let mut contents = [0u64; PAGES as usize];
+        for (i, (page, kind)) in steps.into_iter().enumerate() {
+            match kind {
+                0..4 => {
+                    contents[page as usize] = i as u64 + 1;
+                    write(&mut rig, page, i as u64 + 1);
+                }
+                _ => _ = rig.reference(page),
+            }
+            prop_assert_eq!(rig.machine.read(PageId(page)), Some(contents[page as usize]));
+            rig.engine.check();
+        }
+    }
+}

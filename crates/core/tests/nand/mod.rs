@@ -1,0 +1,159 @@
+//! A NAND that enforces its rules and can fail: small, slow and honest.
+
+use coldframe_core::swap::{Flash, Found, Refused};
+use coldframe_core::{BlockId, PageId, SlotId};
+
+/// What goes wrong next.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// The next program fails; the block stays bad.
+    Program,
+    /// The next erase fails; the block stays bad.
+    Erase,
+    /// Power fails in the operation after so many.
+    Cut(u32),
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Cell {
+    Erased,
+    Torn,
+    Page { page: PageId, sequence: u64, content: u64 },
+}
+
+/// The device.
+pub struct Nand {
+    slots_per_block: u32,
+    cells: Vec<Cell>,
+    erases: Vec<u32>,
+    bad: Vec<bool>,
+    /// The bytes in RAM that the next program writes.
+    pub writing: u64,
+    program_fails: bool,
+    erase_fails: bool,
+    cut: Option<u32>,
+    off: bool,
+}
+
+impl Nand {
+    pub fn new(blocks: usize, slots_per_block: u32) -> Nand {
+        Nand {
+            slots_per_block,
+            cells: vec![Cell::Erased; blocks * slots_per_block as usize],
+            erases: vec![0; blocks],
+            bad: vec![false; blocks],
+            writing: 0,
+            program_fails: false,
+            erase_fails: false,
+            cut: None,
+            off: false,
+        }
+    }
+
+    /// At most a quarter of the blocks grows bad, so that the area stays of some use.
+    pub fn plan(&mut self, fault: Fault) {
+        let bad = self.bad.iter().filter(|bad| **bad).count();
+        let may_fail = (bad + 1) * 4 <= self.bad.len();
+        match fault {
+            Fault::Program => self.program_fails = may_fail,
+            Fault::Erase => self.erase_fails = may_fail,
+            Fault::Cut(after) => self.cut = Some(after),
+        }
+    }
+
+    pub fn is_off(&self) -> bool {
+        self.off
+    }
+
+    pub fn power_on(&mut self) {
+        self.off = false;
+    }
+
+    pub fn health(&self) -> Vec<Option<u32>> {
+        self.erases.iter().zip(&self.bad).map(|(erases, bad)| (!bad).then_some(*erases)).collect()
+    }
+
+    pub fn found(&self, slot: SlotId) -> Found {
+        match self.cells[slot.index()] {
+            Cell::Erased => Found::Erased,
+            Cell::Torn => Found::Torn,
+            Cell::Page { page, sequence, .. } => Found::Page { page, sequence },
+        }
+    }
+
+    pub fn content(&self, slot: SlotId) -> Option<u64> {
+        match self.cells[slot.index()] {
+            Cell::Page { content, .. } => Some(content),
+            _ => None,
+        }
+    }
+
+    fn block(&self, block: usize) -> std::ops::Range<usize> {
+        let n = self.slots_per_block as usize;
+        block * n..(block + 1) * n
+    }
+
+    /// Whether power is lost in this operation.
+    fn cut_now(&mut self) -> bool {
+        match &mut self.cut {
+            Some(0) => (self.cut, self.off) = (None, true),
+            Some(left) => *left -= 1,
+            None => {}
+        }
+        self.off
+    }
+
+    fn put(&mut self, slot: SlotId, page: PageId, sequence: u64, content: u64) -> Result<(), Refused> {
+        if self.off {
+            return Ok(());
+        }
+        let block = slot.index() / self.slots_per_block as usize;
+        assert!(!self.bad[block], "a bad block is programmed");
+        let later = &self.cells[slot.index()..self.block(block).end];
+        assert!(later.iter().all(|cell| *cell == Cell::Erased), "programmed twice, or out of order");
+        if self.cut_now() {
+            self.cells[slot.index()] = Cell::Torn;
+            return Ok(());
+        }
+        if std::mem::take(&mut self.program_fails) {
+            (self.cells[slot.index()], self.bad[block]) = (Cell::Torn, true);
+            return Err(Refused);
+        }
+        self.cells[slot.index()] = Cell::Page { page, sequence, content };
+        Ok(())
+    }
+}
+
+impl Flash for Nand {
+    fn program(&mut self, slot: SlotId, page: PageId, sequence: u64) -> Result<(), Refused> {
+        self.put(slot, page, sequence, self.writing)
+    }
+
+    fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, sequence: u64) -> Result<(), Refused> {
+        if self.off {
+            return Ok(());
+        }
+        let Cell::Page { page: there, content, .. } = self.cells[from.index()] else { panic!("nothing to copy") };
+        assert_eq!(there, page, "another page is copied");
+        self.put(to, page, sequence, content)
+    }
+
+    fn erase(&mut self, block: BlockId) -> Result<(), Refused> {
+        if self.off {
+            return Ok(());
+        }
+        assert!(!self.bad[block.index()], "a bad block is erased");
+        let cells = self.block(block.index());
+        if self.cut_now() {
+            self.cells[cells].fill(Cell::Torn);
+            return Ok(());
+        }
+        if std::mem::take(&mut self.erase_fails) {
+            self.bad[block.index()] = true;
+            return Err(Refused);
+        }
+        self.cells[cells].fill(Cell::Erased);
+        self.erases[block.index()] += 1;
+        Ok(())
+    }
+}

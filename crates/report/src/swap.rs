@@ -1,0 +1,355 @@
+//! Swap areas from names to results: a swap trace, configurations, and what each costs.
+
+use std::path::Path;
+
+use coldframe_core::swap::collect::{self, Collector};
+use coldframe_core::swap::read_ahead::Window;
+use coldframe_core::swap::{linux, AreaConfig, Layout, WearLevelling};
+use coldframe_core::Ps;
+use coldframe_device::flash::{self, FlashTime, Operations, Wear};
+use coldframe_device::quantity::show_bytes;
+use coldframe_device::{sheet, Sheet};
+use coldframe_sim::swap::{run as simulate, Keep, ReadAhead, SwapConfig, SwapResult, Translation};
+use coldframe_systems::lobi;
+use coldframe_trace::swap::{read, SwapTrace};
+use serde_json::{json, Value};
+
+use crate::error::{nearest, ReportError};
+use crate::experiment::sha256;
+use crate::result::SCHEMA_VERSION;
+use crate::settings::{Settings, Swap};
+
+/// Where slots come from, as names.
+pub const LAYOUTS: [&str; 3] = ["log", "linux", "linux-ftl"];
+
+/// Linux's default cluster of pages read ahead (vm.page-cluster 3), and what LOBI starts with.
+const READ_AHEAD_DEFAULT: u32 = 8;
+
+/// Pages in the swap cache: 4 MiB. Neither slides nor kernel bound it by number; the kernel's is bounded by its RAM.
+const CACHE_DEFAULT: u32 = 1024;
+
+/// Percent that a translation layer keeps: what 1 GB of flash (2^30 bytes) sold as 10^9 leaves, 7.4 %, rounded down.
+const SPARE_DEFAULT: u32 = 7;
+
+/// A configuration with every name resolved.
+#[derive(Clone, Debug)]
+pub struct SwapPlan {
+    /// For the simulator.
+    pub config: SwapConfig,
+    /// Every setting in force.
+    pub shown: Value,
+    /// For times and life.
+    pub sheet: Sheet,
+}
+
+/// The result of one configuration.
+#[derive(Clone, Debug)]
+pub struct SwapOutcome {
+    /// Every setting in force.
+    pub config: Value,
+    /// What was found out.
+    pub result: SwapResult,
+    /// Reads, programs, copies, erases.
+    pub operations: Operations,
+    /// Erases over the blocks.
+    pub wear: Wear,
+    /// Time on the device; `None` if its sheet lacks one.
+    pub time: Option<FlashTime>,
+    /// Years until the most worn block has had its rated erases; `None` if nothing was erased or the sheet rates none.
+    pub life_years: Option<f64>,
+    /// Blocks of all areas.
+    pub blocks: u32,
+}
+
+impl SwapOutcome {
+    /// The slides' formula.
+    pub fn cost(&self) -> u64 {
+        lobi::cost(&self.operations)
+    }
+
+    /// A setting in force, as text.
+    pub fn setting(&self, name: &str) -> &str {
+        self.config["swap"][name].as_str().unwrap_or_default()
+    }
+}
+
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
+    Err(ReportError::setting(format!("swap.{field}"), reason))
+}
+
+/// Resolves settings.
+///
+/// # Errors
+/// Unknown names, numbers that cannot be.
+pub fn resolve(settings: &Settings) -> Result<SwapPlan, ReportError> {
+    let s = &settings.swap;
+    let layout = s.layout.as_deref().unwrap_or("log");
+    let cluster = s.cluster.unwrap_or(linux::CLUSTER);
+    let (layout_in_area, translation) = match layout {
+        "log" => (Layout::Log, None),
+        "linux" => (Layout::Linux { cluster }, None),
+        "linux-ftl" => (Layout::Log, Some(translation(s, cluster)?)),
+        other => {
+            let near = nearest(other, LAYOUTS.into_iter());
+            return bad("layout", format!("there is no layout `{other}`; there are {}{near}", LAYOUTS.join(", ")));
+        }
+    };
+    let (read_ahead, read_ahead_text) = read_ahead(s, layout)?;
+    let (collector, victims) = collector(s)?;
+    let start = s.start.unwrap_or(lobi::START);
+    let stop = s.stop.unwrap_or(start);
+    let wear = WearLevelling { dynamic: s.dynamic_wear_levelling.unwrap_or(true), spread_max: s.wear_spread_max };
+    let (areas, blocks_text) = areas(s, |blocks, priority| AreaConfig {
+        blocks,
+        priority,
+        layout: layout_in_area,
+        collector,
+        victims,
+        start,
+        stop,
+        wear,
+    })?;
+    let (keep, keep_text) = match s.keep.as_deref() {
+        None | Some("trace") => (Keep::Trace, "trace"),
+        Some("until-touched") => (Keep::UntilTouched, "until-touched"),
+        Some(other) => return bad("keep", format!("`{other}` is none; give trace or until-touched")),
+    };
+    let (slots_per_block, cache) =
+        (s.slots_per_block.unwrap_or(lobi::SLOTS_PER_BLOCK), s.cache.unwrap_or(CACHE_DEFAULT));
+    let sheet = sheet::find(settings.device.as_deref().unwrap_or("LOBI-NAND"))?;
+    let mut shown = json!({
+        "layout": layout, "blocks": blocks_text, "slots_per_block": slots_per_block, "read_ahead": read_ahead_text,
+        "collector": format!("{}:{victims}", collector.name), "start": start, "stop": stop,
+        "dynamic_wear_levelling": wear.dynamic, "cache": cache, "keep": keep_text,
+    });
+    if let Some(spread) = wear.spread_max {
+        shown["wear_spread_max"] = spread.into();
+    }
+    if let Some(t) = translation {
+        (shown["discard"], shown["spare_percent"]) = (t.discard.into(), t.spare_percent.into());
+    }
+    if layout != "log" {
+        shown["cluster"] = cluster.into();
+    }
+    let shown = json!({ "system": "lobi", "device": sheet.name, "swap": shown });
+    let config = SwapConfig { areas, slots_per_block, translation, read_ahead, cache: cache as usize, keep };
+    Ok(SwapPlan { config, shown, sheet })
+}
+
+fn translation(s: &Swap, cluster: u32) -> Result<Translation, ReportError> {
+    let spare_percent = s.spare_percent.unwrap_or(SPARE_DEFAULT);
+    if cluster == 0 {
+        return bad("cluster", "is 0; give at least 1");
+    }
+    match spare_percent {
+        0..=90 => Ok(Translation { cluster, discard: s.discard.unwrap_or(false), spare_percent }),
+        _ => bad("spare_percent", format!("is {spare_percent}; give 0 to 90")),
+    }
+}
+
+/// `name:size`; Linux's own where the layout is Linux's.
+fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ReportError> {
+    let own = if layout == "log" { "block" } else { "aligned" };
+    let text = s.read_ahead.clone().unwrap_or_else(|| format!("{own}:{READ_AHEAD_DEFAULT}"));
+    let (name, size) = text.split_once(':').unwrap_or((&text, ""));
+    let size = match size.parse::<u32>() {
+        _ if name == "none" && size.is_empty() => 1,
+        Ok(n) if (1..=1024).contains(&n) && n.is_power_of_two() => n,
+        _ => {
+            return bad(
+                "read_ahead",
+                format!("`{text}` is none; give none, block:8, aligned:8 or pages:8, a power of two up to 1024"),
+            )
+        }
+    };
+    let read_ahead = match name {
+        "none" => ReadAhead::Slots(Window::Alone),
+        "block" => ReadAhead::Slots(Window::Block(size)),
+        "aligned" => ReadAhead::Slots(Window::Aligned(size)),
+        "pages" => ReadAhead::Pages(size),
+        other => return bad("read_ahead", format!("`{other}` is none; give none, block:8, aligned:8 or pages:8")),
+    };
+    Ok((read_ahead, text))
+}
+
+fn collector(s: &Swap) -> Result<(&'static Collector, u32), ReportError> {
+    let text = s.collector.as_deref().unwrap_or("greedy");
+    let (name, victims) = text.split_once(':').unwrap_or((text, "1"));
+    let Some(collector) = collect::find(name) else {
+        let names = || collect::ALL.iter().map(|c| c.name);
+        let list: Vec<_> = names().collect();
+        let near = nearest(name, names());
+        return bad("collector", format!("there is no collector `{name}`; there are {}{near}", list.join(", ")));
+    };
+    match victims.parse() {
+        Ok(n @ 1..=coldframe_core::swap::VICTIMS_MAX) => Ok((collector, n)),
+        _ => bad("collector", format!("`{text}`: give 1 to 4 victims at a time, such as {name}:4")),
+    }
+}
+
+fn areas(s: &Swap, make: impl Fn(u32, i16) -> AreaConfig) -> Result<(Vec<AreaConfig>, String), ReportError> {
+    let text = s.blocks.clone().unwrap_or_else(|| lobi::AREA_BLOCKS[3].to_string());
+    let area = |part: &str| {
+        let (blocks, priority) = part.split_once('@').unwrap_or((part, "0"));
+        Some(make(blocks.trim().parse().ok()?, priority.trim().parse().ok()?))
+    };
+    match text.split(',').map(area).collect::<Option<Vec<_>>>() {
+        Some(areas) => Ok((areas, text)),
+        None => bad("blocks", format!("`{text}` cannot be read; give 1024, or 512@5,1024@0 for areas with priorities")),
+    }
+}
+
+/// Lists of what a run varies; an empty list means the settings' own value. Outermost first: blocks, layout, read-ahead, collector.
+#[derive(Clone, Debug, Default)]
+#[allow(missing_docs)]
+pub struct SwapSweep {
+    pub blocks: Vec<String>,
+    pub layouts: Vec<String>,
+    pub read_aheads: Vec<String>,
+    pub collectors: Vec<String>,
+}
+
+impl SwapSweep {
+    /// The settings of every combination, in order.
+    pub fn expand(&self, base: &Settings) -> Vec<Settings> {
+        let mut all = vec![base.clone()];
+        for (values, set) in [
+            (&self.blocks, (|s, v| s.blocks = v) as fn(&mut Swap, Option<String>)),
+            (&self.layouts, |s, v| s.layout = v),
+            (&self.read_aheads, |s, v| s.read_ahead = v),
+            (&self.collectors, |s, v| s.collector = v),
+        ] {
+            if values.is_empty() {
+                continue;
+            }
+            let with = |one: Settings| {
+                values.iter().map(move |value| {
+                    let mut one = one.clone();
+                    set(&mut one.swap, Some(value.clone()));
+                    one
+                })
+            };
+            all = all.into_iter().flat_map(with).collect();
+        }
+        all
+    }
+}
+
+/// Runs a plan over a trace that has been read.
+///
+/// # Errors
+/// Numbers out of their bounds.
+pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, ReportError> {
+    let result = simulate(&plan.config, trace).map_err(|e| ReportError::setting("swap", e.to_string()))?;
+    let counts = &result.flash;
+    let operations =
+        Operations { reads: result.reads, programs: counts.programs, copies: counts.copies, erases: counts.erases };
+    let wear = flash::wear(&result.erases);
+    let cycles = plan.sheet.cycles().ok();
+    Ok(SwapOutcome {
+        config: plan.shown.clone(),
+        operations,
+        wear,
+        time: flash::flash_time(&plan.sheet, lobi::SLOT, operations).ok(),
+        life_years: cycles.and_then(|cycles| flash::life_years(&wear, cycles, result.duration_ns)),
+        blocks: plan.config.areas.iter().map(|a| a.blocks).sum(),
+        result,
+    })
+}
+
+/// Reads a swap trace and runs every configuration over it.
+///
+/// # Errors
+/// The trace cannot be read, or settings do not resolve.
+pub fn run(
+    path: &Path,
+    all: &[Settings],
+    progress: &mut dyn FnMut(usize, usize),
+) -> Result<Vec<SwapOutcome>, ReportError> {
+    let plans = all.iter().map(resolve).collect::<Result<Vec<_>, _>>()?;
+    let trace = read(path)?;
+    let mut outcomes = Vec::with_capacity(plans.len());
+    for (i, plan) in plans.iter().enumerate() {
+        progress(i, plans.len());
+        outcomes.push(outcome(plan, &trace)?);
+    }
+    Ok(outcomes)
+}
+
+/// The JSON of some outcomes: an object for one, an array for a sweep.
+///
+/// # Errors
+/// The trace cannot be hashed.
+pub fn json(path: &Path, outcomes: &[SwapOutcome]) -> Result<Value, ReportError> {
+    let trace = json!({ "path": path.display().to_string(), "sha256": sha256(path)? });
+    let all: Vec<Value> = outcomes.iter().map(|o| object(&trace, o)).collect();
+    Ok(match <[Value; 1]>::try_from(all) {
+        Ok([one]) => one,
+        Err(all) => Value::Array(all),
+    })
+}
+
+fn object(trace: &Value, o: &SwapOutcome) -> Value {
+    let (r, f, w) = (&o.result, &o.result.flash, &o.wear);
+    let ps = |t: Ps| t.0;
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "version": env!("CARGO_PKG_VERSION"),
+        "trace": trace,
+        "config": o.config,
+        "counts": {
+            "swap_outs": r.swap_outs, "refused": r.refused, "touches": r.touches, "touches_in_ram": r.in_ram,
+            "demand_reads": r.demand_reads, "reads": r.reads, "read_ahead": r.cache.read_ahead,
+            "read_ahead_hits": r.cache.hits, "read_ahead_wasted": r.cache.wasted,
+            "swap_cache_pages_max": r.cache.held_max, "programs": f.programs, "copies": f.copies,
+            "levelling_copies": f.levelling_copies, "erases": f.erases, "collections": f.collections,
+            "invalidations": f.invalidations, "valid_slots_max": r.copies_max, "unknown_slots": r.unknown,
+        },
+        "wear": { "mean": w.mean, "standard_deviation": w.deviation, "min": w.min, "max": w.max, "blocks": o.blocks },
+        "cost": o.cost(),
+        "write_amplification": flash::write_amplification(o.operations),
+        "time_ps": o.time.map(|t| json!({
+            "reading": ps(t.reading), "programming": ps(t.programming), "collecting": ps(t.collecting),
+        })),
+        "life_years": o.life_years,
+        "duration_ns": r.duration_ns,
+    })
+}
+
+/// Size of the areas as shown.
+pub fn size_text(o: &SwapOutcome) -> String {
+    let n = o.config["swap"]["slots_per_block"].as_u64().unwrap_or(0);
+    show_bytes(coldframe_core::Bytes(u64::from(o.blocks) * n * lobi::SLOT.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(set: &str) -> Result<SwapPlan, ReportError> {
+        resolve(&Settings::read(None, &[format!("swap.{set}")])?)
+    }
+
+    #[test]
+    fn names_are_resolved_and_wrong_ones_named() {
+        let plan = with("collector=cost-age-times:4").unwrap();
+        assert_eq!(plan.config.areas[0].victims, 4);
+        assert_eq!(with("blocks=512@5,1024@-1").unwrap().config.areas[1].priority, -1);
+        assert_eq!(with("layout=linux").unwrap().shown["swap"]["read_ahead"], "aligned:8");
+        for (set, said) in [
+            ("layout=lug", "did you mean `log`"),
+            ("collector=gredy", "did you mean `greedy`"),
+            ("collector=greedy:5", "1 to 4"),
+            ("read_ahead=block", "block:8"),
+            ("read_ahead=block:7", "power of two"),
+            ("read_ahead=blok:8", "block:8"),
+            ("keep=ever", "until-touched"),
+            ("blocks=many", "512@5"),
+            ("colector=greedy", "colector"),
+        ] {
+            let error = with(set).unwrap_err();
+            assert!(error.to_string().contains(said), "{set}: {error}");
+            assert_eq!(error.code(), 2);
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! A swap area driven by a swap trace alone: where pages go, what is read for them, what the flash goes through.
+//!
+//! The trace's kernel decided what leaves RAM and what is touched; the area decides the rest anew. A slot number of the trace is only the
+//! name of a copy. What a trace does not tell follows from what it does:
+//!
+//! - Touches are its `fault` rows; if it has none, its `in` rows that are not marked as read ahead.
+//! - A page leaves RAM with its `evict` row; in a trace without any, with its `out` row.
+//! - A copy dies with its `free` row ([`Keep::Trace`]), or when it is touched ([`Keep::UntilTouched`]: the slides' "swap-in makes the slot
+//!   invalid"). A page that then leaves RAM clean has no copy any more and is written once more than in the trace.
+//! - An area that is full leaves the page in RAM.
+
+use coldframe_core::swap::cache::{CacheCounts, SwapCache};
+use coldframe_core::swap::read_ahead::Window;
+use coldframe_core::swap::{AreaConfig, Counts, SwapError};
+use coldframe_core::PageId;
+use coldframe_trace::swap::{SwapEvent, SwapOp, SwapTrace};
+
+mod neighbours;
+mod store;
+
+use neighbours::Neighbours;
+use store::Store;
+pub use store::Translation;
+
+/// What is read together with a page that is wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ReadAhead {
+    /// Neighbouring slots.
+    Slots(Window),
+    /// Neighbouring pages of the same task, at most so many.
+    Pages(u32),
+}
+
+/// When a copy dies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// As in the trace.
+    Trace,
+    /// When its page is touched.
+    UntilTouched,
+}
+
+/// A configuration.
+#[derive(Clone, Debug)]
+pub struct SwapConfig {
+    /// The areas.
+    pub areas: Vec<AreaConfig>,
+    /// Slots of an erase block.
+    pub slots_per_block: u32,
+    /// A device that hides its erase blocks; `None`: the area sees them.
+    pub translation: Option<Translation>,
+    /// Read-ahead.
+    pub read_ahead: ReadAhead,
+    /// Most pages in the swap cache.
+    pub cache: usize,
+    /// When a copy dies.
+    pub keep: Keep,
+}
+
+/// What has been found out.
+#[derive(Clone, Debug, Default)]
+pub struct SwapResult {
+    /// Pages that left RAM with a write.
+    pub swap_outs: u64,
+    /// Pages that could not, since the area was full.
+    pub refused: u64,
+    /// Touches of pages that had left the page table.
+    pub touches: u64,
+    /// Of those, pages still in RAM.
+    pub in_ram: u64,
+    /// Touches that waited for a read.
+    pub demand_reads: u64,
+    /// Slots read: demanded ones and those read ahead. The slides' "read count".
+    pub reads: u64,
+    /// What became of pages read ahead.
+    pub cache: CacheCounts,
+    /// What the area did.
+    pub flash: Counts,
+    /// Erase count of each block.
+    pub erases: Vec<u32>,
+    /// Most copies at a time.
+    pub copies_max: u64,
+    /// From the first event to the last.
+    pub duration_ns: u64,
+    /// Events of slots that nothing was swapped out to before.
+    pub unknown: u64,
+}
+
+/// Where a page is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Where {
+    /// Never swapped out, or freed.
+    Unknown,
+    Ram,
+    Flash,
+    SwapCache,
+}
+
+/// A configuration at work.
+pub struct SwapRun {
+    store: Store,
+    cache: SwapCache,
+    at: Vec<Where>,
+    neighbours: Neighbours,
+    keep: Keep,
+    touch: SwapOp,
+    evict_rows: bool,
+    copies: u64,
+    result: SwapResult,
+    wanted: Vec<PageId>,
+}
+
+impl SwapRun {
+    /// Empty areas for the slots of a trace.
+    ///
+    /// # Errors
+    /// Numbers out of their bounds.
+    pub fn new(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapRun, SwapError> {
+        let pages = trace.slots().max(1);
+        Ok(SwapRun {
+            store: Store::new(config, pages)?,
+            cache: SwapCache::new(pages, config.cache),
+            at: vec![Where::Unknown; pages],
+            neighbours: Neighbours::new(config.read_ahead, pages),
+            keep: config.keep,
+            touch: if trace.has(SwapOp::Fault) { SwapOp::Fault } else { SwapOp::In },
+            evict_rows: trace.has(SwapOp::Evict),
+            copies: 0,
+            result: SwapResult { duration_ns: trace.duration_ns(), ..SwapResult::default() },
+            wanted: Vec::with_capacity(256),
+        })
+    }
+
+    /// The next event.
+    #[inline]
+    pub fn event(&mut self, event: &SwapEvent) {
+        let page = PageId(event.slot);
+        match event.op {
+            SwapOp::Out => self.out(page, event),
+            SwapOp::Evict => self.evict(page, event),
+            SwapOp::Free => self.free(page),
+            op if op == self.touch && event.flag != b'r' => self.touch(page),
+            SwapOp::In | SwapOp::Fault => {}
+        }
+    }
+
+    fn out(&mut self, page: PageId, event: &SwapEvent) {
+        self.leave_cache(page);
+        self.neighbours.learn(page, event);
+        self.at[page.index()] = Where::Ram;
+        self.write(page);
+        if !self.evict_rows {
+            self.leave_ram(page);
+        }
+    }
+
+    fn write(&mut self, page: PageId) {
+        let had = self.store.holds(page);
+        if self.store.swap_out(page).is_ok() {
+            self.result.swap_outs += 1;
+            self.copies += u64::from(!had);
+            self.result.copies_max = self.result.copies_max.max(self.copies);
+        } else {
+            self.result.refused += 1;
+            // The copy that lies there is not the newest.
+            self.release(page);
+        }
+    }
+
+    fn leave_ram(&mut self, page: PageId) {
+        if self.store.holds(page) {
+            self.at[page.index()] = Where::Flash;
+        }
+    }
+
+    fn evict(&mut self, page: PageId, event: &SwapEvent) {
+        match self.at[page.index()] {
+            Where::Unknown => self.result.unknown += 1,
+            Where::Flash | Where::SwapCache => {}
+            Where::Ram => {
+                // It leaves clean in the trace, but its copy here died when it was touched, or never came to be.
+                if event.flag == b'c' && !self.store.holds(page) {
+                    self.write(page);
+                }
+                self.leave_ram(page);
+            }
+        }
+    }
+
+    fn free(&mut self, page: PageId) {
+        self.leave_cache(page);
+        self.neighbours.forget(page);
+        self.result.unknown += u64::from(self.at[page.index()] == Where::Unknown);
+        self.at[page.index()] = Where::Unknown;
+        self.release(page);
+    }
+
+    fn release(&mut self, page: PageId) {
+        if self.store.holds(page) {
+            self.copies -= 1;
+            self.store.release(page);
+        }
+    }
+
+    fn leave_cache(&mut self, page: PageId) {
+        if self.at[page.index()] == Where::SwapCache {
+            self.cache.drop_unused(page);
+            self.at[page.index()] = Where::Flash;
+        }
+    }
+
+    fn touch(&mut self, page: PageId) {
+        let at = self.at[page.index()];
+        if at == Where::Unknown {
+            self.result.unknown += 1;
+            return;
+        }
+        self.result.touches += 1;
+        match at {
+            Where::Flash => self.swap_in(page),
+            Where::SwapCache => {
+                self.cache.take(page);
+                self.neighbours.hit(page);
+            }
+            Where::Ram | Where::Unknown => self.result.in_ram += 1,
+        }
+        self.at[page.index()] = Where::Ram;
+        if self.keep == Keep::UntilTouched {
+            self.release(page);
+        }
+    }
+
+    /// Reads the page and those around it that lie on flash only.
+    fn swap_in(&mut self, page: PageId) {
+        self.result.demand_reads += 1;
+        self.result.reads += 1;
+        self.at[page.index()] = Where::Ram;
+        self.wanted.clear();
+        self.neighbours.of(page, &self.store, &mut self.wanted);
+        for i in 0..self.wanted.len() {
+            let other = self.wanted[i];
+            if self.at[other.index()] == Where::Flash {
+                self.result.reads += 1;
+                self.at[other.index()] = Where::SwapCache;
+                let dropped = self.cache.insert(other);
+                dropped.into_iter().for_each(|page| self.at[page.index()] = Where::Flash);
+            }
+        }
+    }
+
+    /// What it has found out so far.
+    pub fn result(&self) -> SwapResult {
+        let swap = self.store.swap();
+        SwapResult {
+            cache: *self.cache.counts(),
+            flash: *swap.counts(),
+            erases: swap.erases().collect(),
+            ..self.result.clone()
+        }
+    }
+
+    /// Checks the area's invariants; for tests.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        self.store.swap().check();
+        let held = self.at.iter().filter(|at| **at == Where::SwapCache).count();
+        assert_eq!(held, self.cache.len(), "a page is in the swap cache and elsewhere");
+        let lost = (0..self.at.len())
+            .map(PageId::from)
+            .filter(|p| matches!(self.at[p.index()], Where::Flash | Where::SwapCache) && !self.store.holds(*p));
+        assert_eq!(lost.count(), 0, "a page is nowhere");
+    }
+}
+
+/// Runs a whole trace.
+///
+/// # Errors
+/// Numbers out of their bounds.
+pub fn run(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapResult, SwapError> {
+    let mut run = SwapRun::new(config, trace)?;
+    trace.events.iter().for_each(|event| run.event(event));
+    Ok(run.result())
+}
