@@ -18,6 +18,8 @@ mod man;
 mod output;
 mod papers;
 mod policies;
+mod predict;
+mod priced;
 mod progress;
 mod record;
 mod replay;

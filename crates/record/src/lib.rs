@@ -119,6 +119,14 @@ pub struct Recording {
     pub sysroot: Option<PathBuf>,
     /// Further arguments for QEMU or valgrind, for instance `-cpu` and a model.
     pub tool_args: Vec<OsString>,
+    /// Variables of the program's environment besides this process's own; QEMU has them too, but for `LD_PRELOAD`.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The program's standard input; `None`: this process's.
+    pub input: Option<PathBuf>,
+    /// What the program writes to its standard output and error is thrown away.
+    pub silent: bool,
+    /// The page level also keeps what system calls read and write of the program's buffers (`read`, `write` and their kin).
+    pub system_calls: bool,
     /// Runs the program once more, natively and before, with no input and its output thrown away, and reports how much
     /// slower recording is. The program's other effects happen twice.
     pub overhead: bool,
@@ -140,6 +148,10 @@ impl Recording {
             plugin: None,
             sysroot: None,
             tool_args: Vec::new(),
+            environment: Vec::new(),
+            input: None,
+            silent: false,
+            system_calls: false,
             overhead: false,
         }
     }

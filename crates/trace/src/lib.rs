@@ -25,6 +25,7 @@ extern crate alloc;
 
 pub mod journal;
 pub mod reference;
+pub mod span;
 
 #[cfg(feature = "std")]
 pub mod block;
