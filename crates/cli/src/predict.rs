@@ -197,7 +197,8 @@ impl Predicted {
         if measured.writes_saved > 0 {
             let saved = human_count(measured.writes_saved);
             notes.push(format!(
-                "{saved} pages were not written because their bytes were the old ones; the recording has no bytes"
+                "{saved} pages were not written, their bytes being the old ones or zeros; the recording has no bytes, so pages \
+                 written and swap loads are predicted too high"
             ));
         }
         notes.extend(self.outcome.not_recorded.iter().cloned());
