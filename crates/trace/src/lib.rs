@@ -49,11 +49,11 @@ pub use block::Block;
 #[cfg(feature = "std")]
 pub use cut::{cut, Part};
 #[cfg(feature = "std")]
-pub use error::TraceError;
+pub use error::{BadLine, TraceError};
 #[cfg(feature = "std")]
 pub use fidelity::Fidelity;
 #[cfg(feature = "std")]
-pub use format::{open, parse_spec, Format, RowReader, Spec, FORMATS};
+pub use format::{open, parse_spec, Format, Options, RowReader, Spec, FORMATS};
 #[cfg(feature = "std")]
 pub use import::{import, Progress};
 #[cfg(feature = "std")]
