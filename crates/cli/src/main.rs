@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod completions;
+mod convert;
 mod cut;
 mod devices;
 mod doctor;
@@ -15,6 +16,7 @@ mod failure;
 mod import;
 mod info;
 mod man;
+mod merge;
 mod output;
 mod papers;
 mod policies;
@@ -51,6 +53,9 @@ enum Verb {
     Import(import::Args),
     Info(info::Args),
     Cut(cut::Args),
+    Merge(merge::Args),
+    Mix(merge::MixArgs),
+    Convert(convert::Args),
     Record(record::Args),
     Sim(Box<sim::Args>),
     Replay(replay::Args),
@@ -71,6 +76,9 @@ fn main() -> ExitCode {
         Verb::Import(args) => import::run(args, quiet),
         Verb::Info(args) => info::run(args),
         Verb::Cut(args) => cut::run(args),
+        Verb::Merge(args) => merge::run(args),
+        Verb::Mix(args) => merge::mix(args),
+        Verb::Convert(args) => convert::run(args),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Replay(args) => replay::run(args),
