@@ -1,13 +1,15 @@
 //! From a store to another tool's trace, so that an outsider can check our results with a second tool.
 //!
-//! A *request* is a whole page of each access, in the order of the trace; of a block trace it is the access as it was. Rows that
-//! stand for several references are written as often.
+//! A *request* is a whole page of each access, in the order of the trace, numbered by first touch; of a block trace it is the access as
+//! it was. Rows that stand for several references are written as often.
 //!
 //! **To add a format**: a `fn` that takes a [`Job`], and one line in [`EXPORTS`].
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+
+use rustc_hash::FxHashMap;
 
 use crate::block::Block;
 use crate::error::TraceError;
@@ -131,20 +133,27 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Hands out every request: whole pages, or a block trace's own.
+    /// Hands out every request: a block trace's own, or whole pages, which lie on the device in the order of their first touch, as in
+    /// a swap area that is filled from its start.
     fn requests(
         &mut self,
         each: &mut dyn FnMut(&mut BufWriter<File>, Reference) -> io::Result<()>,
     ) -> Result<(), TraceError> {
-        let whole = self.reader.provenance().fidelity == Fidelity::BlockOnly;
+        let trace = self.reader.provenance();
+        let whole = trace.fidelity == Fidelity::BlockOnly;
+        let spaces: FxHashMap<u32, u32> = trace.tasks.iter().map(|task| (task.id, task.space)).collect();
+        let mut places: FxHashMap<(u32, u64), u64> = FxHashMap::default();
         let page = self.page;
         self.rows(&mut |out, row| {
             if whole {
                 return each(out, row).map(|()| 1);
             }
+            let space = spaces.get(&row.task).copied().unwrap_or(row.task);
             let (first, last) = (row.address / page, (row.address + (u64::from(row.size) - 1)) / page);
             for number in first..=last {
-                each(out, Reference { address: number * page, size: page as u32, ..row })?;
+                let next = places.len() as u64;
+                let place = *places.entry((space, number)).or_insert(next);
+                each(out, Reference { address: place * page, size: page as u32, ..row })?;
             }
             Ok(last - first + 1)
         })
