@@ -13,6 +13,7 @@ mod cut;
 mod devices;
 mod doctor;
 mod failure;
+mod heatmap;
 mod import;
 mod info;
 mod man;
@@ -52,6 +53,7 @@ struct Cli {
 enum Verb {
     Import(import::Args),
     Info(info::Args),
+    Heatmap(heatmap::Args),
     Cut(cut::Args),
     Merge(merge::Args),
     Mix(merge::MixArgs),
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Import(args) => import::run(args, quiet),
         Verb::Info(args) => info::run(args),
+        Verb::Heatmap(args) => heatmap::run(args),
         Verb::Cut(args) => cut::run(args),
         Verb::Merge(args) => merge::run(args),
         Verb::Mix(args) => merge::mix(args),

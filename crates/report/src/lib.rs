@@ -12,6 +12,7 @@ pub mod experiment;
 pub mod papers;
 pub mod plan;
 pub mod plot;
+pub mod png;
 pub mod result;
 pub mod settings;
 pub mod table;

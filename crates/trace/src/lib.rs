@@ -39,6 +39,8 @@ pub mod fidelity;
 #[cfg(feature = "std")]
 pub mod format;
 #[cfg(feature = "std")]
+pub mod heat;
+#[cfg(feature = "std")]
 mod import;
 #[cfg(feature = "std")]
 mod merge;
