@@ -95,3 +95,70 @@ fn fio_replays_as_many_reads_and_writes_as_the_trace_has() {
     assert_eq!(converted["requests"].as_u64(), Some(of("references")));
     assert_eq!((ios("read"), ios("write")), (of("reads") + of("instructions"), of("writes")));
 }
+
+/// A heat map of a shipped trace: a PNG of the asked size, whose counts add up to the trace's references.
+#[test]
+fn a_heat_map_counts_every_reference() {
+    let folder = tempfile::tempdir().unwrap();
+    trace(folder.path());
+    let info: Value =
+        serde_json::from_str(&coldframe(&["info", "t.parquet", "--format", "json"], folder.path())).unwrap();
+    let map: Value = serde_json::from_str(&coldframe(
+        &["heatmap", "t.parquet", "-o", "t.png", "--columns", "50", "--rows", "40", "--format", "json"],
+        folder.path(),
+    ))
+    .unwrap();
+    let sum = |key: &str| map[key].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("reads") + sum("writes"), info["references"].as_u64().unwrap());
+    assert_eq!(sum("writes"), info["writes"].as_u64().unwrap());
+    let png = std::fs::read(folder.path().join("t.png")).unwrap();
+    assert_eq!(png[16..24], [0, 0, 0, 50, 0, 0, 0, 40]);
+}
+
+/// A mix of three programs has three times the references, each program with pages of its own.
+#[test]
+fn a_mix_multiplies_references_and_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    trace(folder.path());
+    let args = ["mix", "--task", "t.parquet*3", "--slice", "20000", "-o", "mix.parquet", "--format", "json"];
+    let mixed: Value = serde_json::from_str(&coldframe(&args, folder.path())).unwrap();
+    let info: Value =
+        serde_json::from_str(&coldframe(&["info", "t.parquet", "--format", "json"], folder.path())).unwrap();
+    assert_eq!(mixed["references"].as_u64().unwrap(), 3 * info["references"].as_u64().unwrap());
+    let pages = |trace: &str| {
+        let args = ["sim", trace, "--page", "4KiB", "--ram", "100%", "--policy", "fifo", "--format", "json"];
+        let result: Value = serde_json::from_str(&coldframe(&args, folder.path())).unwrap();
+        result.pointer("/counts/true_faults").and_then(Value::as_u64).unwrap()
+    };
+    // With RAM for all, each page faults once.
+    assert_eq!(pages("mix.parquet"), 3 * pages("t.parquet"));
+}
+
+/// The timeline of a simulation's journal is JSON with a slice for each true fault.
+#[test]
+fn a_timeline_shows_every_fault_of_the_journal() {
+    let folder = tempfile::tempdir().unwrap();
+    trace(folder.path());
+    let args = [
+        "sim",
+        "t.parquet",
+        "--page",
+        "4KiB",
+        "--frames",
+        "16",
+        "--policy",
+        "clock",
+        "--journal",
+        "j",
+        "--format",
+        "json",
+    ];
+    let result: Value = serde_json::from_str(&coldframe(&args, folder.path())).unwrap();
+    coldframe(&["replay", "j", "--timeline", "t.json"], folder.path());
+    let text = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
+    let entries: Vec<Value> = serde_json::from_str(&text).unwrap();
+    let named = |name: &str| entries.iter().filter(|entry| entry["name"] == name).count() as u64;
+    let true_faults = result.pointer("/counts/true_faults").and_then(Value::as_u64).unwrap();
+    let false_faults = result.pointer("/counts/false_faults").and_then(Value::as_u64).unwrap();
+    assert_eq!((named("load"), named("fault")), (true_faults, true_faults + false_faults));
+}

@@ -79,6 +79,9 @@ pub const FORMATS: &[Format] = &[
     parquet::FORMAT,
 ];
 
+/// Opens an input as a format, with what the user declares about it.
+pub type Open = fn(Input, &Options) -> Result<Box<dyn RowReader>, TraceError>;
+
 /// One trace format.
 #[derive(Clone, Copy, Debug)]
 pub struct Format {
@@ -97,7 +100,7 @@ pub struct Format {
     /// Whether the first decompressed bytes can be nothing else; `None` if they cannot tell.
     pub guess: Option<fn(&[u8]) -> bool>,
     /// Opens it.
-    pub open: fn(Input, &Options) -> Result<Box<dyn RowReader>, TraceError>,
+    pub open: Open,
 }
 
 /// Reads rows from another tool's trace, in order, once.

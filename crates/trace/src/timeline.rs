@@ -116,7 +116,7 @@ impl Line<'_> {
 /// Picoseconds as microseconds, exactly.
 fn microseconds(ps: u64) -> String {
     let mut text = format!("{}", ps / 1_000_000);
-    if ps % 1_000_000 != 0 {
+    if !ps.is_multiple_of(1_000_000) {
         // Writing to a string does not fail.
         let _ = write!(text, ".{:06}", ps % 1_000_000);
     }

@@ -49,7 +49,7 @@ struct Blktrace {
     devices: Tasks,
 }
 
-fn open(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
+fn open(input: Input, _: &Options) -> Result<Box<dyn RowReader>, TraceError> {
     let Input::Path(path) = &input else { return one(input) };
     if path.exists() {
         return one(input);
@@ -62,7 +62,7 @@ fn open(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceErro
     let files: Vec<_> = (0..).map(cpu).take_while(|file| file.exists()).collect();
     match files.len() {
         0 => one(input),
-        1 => open(Input::Path(files[0].clone()), options),
+        1 => one(Input::Path(files[0].clone())),
         _ => Ok(Box::new(Merged::new(files.into_iter().map(|file| one(Input::Path(file))).collect::<Result<_, _>>()?))),
     }
 }

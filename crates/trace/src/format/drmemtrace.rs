@@ -66,7 +66,7 @@ struct Drmemtrace {
     tasks: Tasks,
 }
 
-fn open(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
+fn open(input: Input, _: &Options) -> Result<Box<dyn RowReader>, TraceError> {
     let Input::Path(path) = &input else { return one(input) };
     if !path.is_dir() {
         return one(input);
@@ -80,7 +80,7 @@ fn open(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceErro
             found: "no file in it".into(),
             remedy: "name the folder that holds the *.memtrace.zip files".into(),
         }),
-        1 => open(Input::Path(files.remove(0)), options),
+        1 => one(Input::Path(files.remove(0))),
         2..=FILES_MAX => {
             Ok(Box::new(Merged::new(files.into_iter().map(|file| one(Input::Path(file))).collect::<Result<_, _>>()?)))
         }

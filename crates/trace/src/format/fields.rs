@@ -63,11 +63,11 @@ impl<'a> Fields<'a> {
                 self.ended = length.is_none();
                 let whole = &rest[..length.unwrap_or(rest.len())];
                 self.at += whole.len() + 1;
-                let from = whole.iter().take_while(|byte| blank(byte)).count();
+                let from = whole.iter().take_while(blank).count();
                 (from, from + whole[from..].trim_ascii_end().len())
             }
             Separator::Blanks => {
-                let from = rest.iter().take_while(|byte| blank(byte)).count();
+                let from = rest.iter().take_while(blank).count();
                 let length = rest[from..].iter().take_while(|byte| !blank(byte)).count();
                 self.at += from + length;
                 self.ended = length == 0;
