@@ -269,7 +269,7 @@ mod tests {
         merge(&[a.clone(), b], Order::Time, &out).unwrap();
         assert_eq!(read(&out), [(1, 0, 0), (1, 1, 50), (3, 1, 70), (2, 0, 100)]);
         assert_eq!(Reader::open(&out).unwrap().provenance().tasks[1].space, 1);
-        assert!(matches!(merge(&[a.clone()], Order::Time, &a), Err(TraceError::Usage { .. })));
+        assert!(matches!(merge(std::slice::from_ref(&a), Order::Time, &a), Err(TraceError::Usage { .. })));
     }
 
     #[test]
