@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_trace::{import, parse_spec, Summary};
+use coldframe_trace::{import, parse_spec, Summary, TraceError};
 
 use crate::error::RecordError;
 use crate::program;
@@ -96,8 +96,19 @@ fn run(
     }
     print(perf, data, text)?;
     let spec = parse_spec(&format!("perf:{}", text.display()))?;
-    let summary = import(&spec, out, &mut |_| ())?;
+    let summary = import(&spec, out, &mut |_| ()).map_err(|error| match error {
+        TraceError::Empty { .. } => no_fault(),
+        error => error.into(),
+    })?;
     Ok(Faults { summary, seconds, native_seconds, status })
+}
+
+fn no_fault() -> RecordError {
+    RecordError::Usage {
+        what: "page faults".into(),
+        found: "there was none while perf looked".into(),
+        remedy: "attach for longer, or when the program touches new memory".into(),
+    }
 }
 
 /// perf's own message stands on stderr.

@@ -50,6 +50,27 @@ fn every_first_touch_of_a_page_is_a_fault_in_the_trace_in_order() {
 }
 
 #[test]
+fn a_running_process_is_attached_to_and_one_without_faults_is_told() {
+    if !common::have(&[PERF]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("t.parquet");
+    let path = std::env::var_os("PATH").unwrap();
+    let mut shell = std::process::Command::new("sh").args(["-c", "while :; do /bin/true; done"]).spawn().unwrap();
+    let faults = record_faults(&Subject::Process(shell.id(), Duration::from_millis(700)), &out, &path, false);
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+    assert!(faults.unwrap().summary.references > 0);
+    let mut sleep = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    let none = record_faults(&Subject::Process(sleep.id(), Duration::from_millis(200)), &out, &path, false);
+    sleep.kill().unwrap();
+    sleep.wait().unwrap();
+    assert!(none.unwrap_err().to_string().contains("there was none"));
+}
+
+#[test]
 fn a_missing_perf_and_a_missing_process_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("t.parquet");
