@@ -29,6 +29,7 @@ mod replay;
 mod run;
 mod sim;
 mod sim_swap;
+mod summary;
 mod top;
 
 const AFTER: &str = "\
