@@ -257,21 +257,34 @@ impl Log {
 
     /// The bytes of a full buffer that are to be written (its own, or sealed copies of them), and the place of its segment.
     pub fn sealed(&self, b: usize, pages: &Pages) -> (usize, u64) {
-        let (address, segment, owners, used) = {
+        let (address, segment, used) = {
             let state = self.state.lock();
             let x = &state.buffers[b];
-            (x.address, x.segment, x.pages, x.used)
+            (x.address, x.segment, x.used)
         };
         let offset = (segment * SEGMENT * PAGE) as u64;
         let Some(sealer) = self.sealers.last() else { return (address, offset) };
         let sealed = address + SEGMENT * PAGE;
-        for (i, owner) in owners.iter().enumerate().take(used) {
-            let page = *owner as usize;
-            // SAFETY: both halves of the buffer are ours while it is being written.
-            let (nonce, tag) = unsafe { sealer.seal(address + i * PAGE, sealed + i * PAGE, page) };
-            pages.set_seal(page, nonce, tag);
+        for i in 0..used {
+            self.seal(sealer, b, i, sealed + i * PAGE, pages);
         }
         (sealed, offset)
+    }
+
+    /// Seals one page of a buffer. Its page knows nonce and tag only if its bytes are still these: it may have been loaded from the
+    /// buffer, written to, and appended again.
+    fn seal(&self, sealer: &Sealer, b: usize, i: usize, into: usize, pages: &Pages) {
+        let (from, page, slot) = {
+            let x = &self.state.lock().buffers[b];
+            (x.address + i * PAGE, x.pages[i] as usize, x.segment * SEGMENT + usize::from(x.slots[i]))
+        };
+        // SAFETY: both halves of the buffer are ours while it is being written.
+        let (nonce, tag) = unsafe { sealer.seal(from, into, page) };
+        let own = (self.files.len() as u64 - 1) << FILE_SHIFT;
+        let _state = self.state.lock();
+        if pages.slot(page) == Some(own | slot as u64) {
+            pages.set_seal(page, nonce, tag);
+        }
     }
 
     /// Writes a full buffer. It waits where the device is full and ends the program where it fails: the bytes are nowhere else.
