@@ -1,6 +1,6 @@
 #!/bin/sh
-# Builds what the board runs into the folder OUT: n810.elf and versatilepb.elf (the images), fft.bin and deflate.bin (programs for the chip),
-# fft.host and deflate.host (the same for this machine), libreftrace.so (QEMU's plugin that records references).
+# Builds what the board runs into the folder OUT: n810.elf and versatilepb.elf (the images), PROGRAM.bin (programs for the chip),
+# PROGRAM.host (the same for this machine), libreftrace.so (QEMU's plugin that records references).
 #   sh scripts/board.sh OUT
 # The processor's standard library is built from source. Debian: rustc-web, cargo-web, rust-web-src. Elsewhere: rustup's nightly with
 # rust-src. `sh scripts/board.sh --missing` prints the Debian packages that are not there, and nothing if it can build.
@@ -47,7 +47,7 @@ bare() { # package, binary, the linker's script, features
         --target $target -Zbuild-std=core,alloc -Zbuild-std-features=compiler-builtins-mem $4 -- $linking
 }
 elf="$out/cargo/$target/release"
-for program in fft deflate; do
+for program in fft deflate sort; do
     bare programs $program "$PWD/programs/user.ld" ""
     arm-none-eabi-objcopy -O binary "$elf/$program" "$out/$program.bin"
 done
@@ -57,7 +57,7 @@ for board in versatilepb n810; do
     cp "$elf/coldframe-board" "$out/$board.elf"
 done
 cargo build --quiet --locked --release -p programs -p reftrace
-for program in fft deflate; do
+for program in fft deflate sort; do
     cp "$out/cargo/release/$program" "$out/$program.host"
 done
 cp "$out/cargo/release/libreftrace.so" "$out/"

@@ -5,8 +5,7 @@ use core::cell::UnsafeCell;
 use coldframe_core::{Access, Engine, Event, PageId, TaskId};
 
 use crate::machine::Board;
-use crate::mmu::{self, PAGED};
-use crate::platform;
+use crate::{io, mmu, platform};
 
 /// The engine and what it drives.
 pub struct Pager {
@@ -55,6 +54,9 @@ impl Pager {
             let end = self.board.device.wait(&mut self.board.clock);
             self.deliver(end);
         }
+        while let Some(end) = self.board.device.ended() {
+            self.deliver(end);
+        }
         let ticks = self.board.clock.ticks() - began;
         self.spent += ticks;
         self.longest = self.longest.max(ticks);
@@ -65,32 +67,49 @@ impl Pager {
         self.board.note(event);
         self.engine.handle(event, &mut self.board);
     }
-
-    fn page_of(&self, address: u32) -> Option<PageId> {
-        let page = address.checked_sub(PAGED)? / self.board.page();
-        ((page as usize) < self.engine.config().pages).then_some(PageId(page))
-    }
 }
 
 #[no_mangle]
 extern "C" fn on_prefetch_abort(pc: u32) {
     with(|pager| pager.prefetch_aborts += 1);
-    handle(pc, mmu::prefetch_fault(), pc);
+    handle(pc, Access::Read, mmu::prefetch_fault(), pc);
 }
 
+/// The instruction's page is mapped, since the instruction was fetched.
 #[no_mangle]
 extern "C" fn on_data_abort(pc: u32) {
     let (status, address) = mmu::data_fault();
+    let access = if is_store(io::read32(pc)) { Access::Write } else { Access::Read };
     with(|pager| pager.data_aborts += 1);
-    handle(address, status, pc);
+    handle(address, access, status, pc);
 }
 
-/// ARMv5 does not say whether a load or a store was aborted; code and read-only data are only read, and a store to them is the program's fault.
-fn handle(address: u32, status: u32, pc: u32) {
-    let page = with(|pager| pager.page_of(address));
-    match (page, status) {
-        (Some(page), mmu::TRANSLATION) => with(|pager| pager.fault(page, Access::Read)),
+/// ARMv5's fault status does not say whether a load or a store was aborted, so the instruction is looked at (ARM Architecture Reference Manual,
+/// section A3: load and store encodings). Bit 20 is set for loads, but LDRD shares its clear bit with the stores.
+fn is_store(instruction: u32) -> bool {
+    let load = instruction & 1 << 20 != 0;
+    match instruction >> 25 & 0b111 {
+        0b000 => {
+            let kind = instruction >> 4 & 0xf;
+            !load && kind != 0b1101
+        }
+        _ => !load,
+    }
+}
+
+/// Code and read-only data are only read; a store to them is the program's fault.
+fn handle(address: u32, access: Access, status: u32, pc: u32) {
+    let space = with(|pager| pager.board.space);
+    match space.page_at(address) {
+        Some(page) if allowed(space.is_data(page), access, status) => with(|pager| pager.fault(page, access)),
         _ => panic!("the program touched {address:#x} at {pc:#x}, fault status {status:#x} ({})", platform::NAME),
+    }
+}
+
+fn allowed(data: bool, access: Access, status: u32) -> bool {
+    match access {
+        Access::Read => status == mmu::TRANSLATION,
+        Access::Write => data && (status == mmu::TRANSLATION || status == mmu::PERMISSION),
     }
 }
 

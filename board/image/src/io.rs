@@ -6,12 +6,14 @@
 use core::ptr::{read_volatile, write_volatile};
 
 /// Reads 16 bits.
+#[cfg(not(feature = "versatilepb"))]
 pub fn read16(at: u32) -> u16 {
     // SAFETY: a register of the chip, see above.
     unsafe { read_volatile(at as *const u16) }
 }
 
 /// Writes 16 bits.
+#[cfg(not(feature = "versatilepb"))]
 pub fn write16(at: u32, value: u16) {
     // SAFETY: a register of the chip, see above.
     unsafe { write_volatile(at as *mut u16, value) }

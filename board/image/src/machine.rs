@@ -2,13 +2,15 @@
 
 use core::cell::UnsafeCell;
 
-use coldframe_core::{After, Command, Event, FrameId, Machine, PageId, Place};
+use coldframe_core::swap::Refused;
+use coldframe_core::{After, BlockId, Command, Event, FrameId, Machine, PageId, Place, SlotId};
 use coldframe_trace::journal::{Entry, Journal};
 
 use crate::debug::File;
 use crate::device::{buffer_address, Device};
-use crate::mmu::{self, PageTable, PAGED};
+use crate::mmu::{self, PageTable};
 use crate::platform::{self, Clock};
+use crate::space::Space;
 use crate::{io, quirks};
 
 /// RAM for frames, in bytes.
@@ -24,6 +26,8 @@ static FRAMES_MEMORY: Frames = Frames(UnsafeCell::new([0; FRAMES]));
 pub struct Board {
     pub clock: Clock,
     pub device: Device,
+    /// Which address is which page.
+    pub space: Space,
     table: PageTable,
     journal: Option<(Journal, File)>,
     resumed: bool,
@@ -34,10 +38,11 @@ impl Board {
     ///
     /// # Panics
     /// If there is not so much RAM.
-    pub fn new(table: PageTable, clock: Clock, frames: u32, journal: Option<(Journal, File)>) -> Board {
+    pub fn new(table: PageTable, space: Space, clock: Clock, frames: u32, journal: Option<(Journal, File)>) -> Board {
         let room = FRAMES as u32 / table.page();
         assert!((1..=room).contains(&frames), "frames={frames}; give 1 to {room}");
-        Board { clock, device: Device::new(table.page()), table, journal, resumed: false }
+        let device = Device::new(table.page(), space.pages());
+        Board { clock, device, space, table, journal, resumed: false }
     }
 
     /// Bytes of a page.
@@ -70,7 +75,7 @@ impl Board {
     }
 
     fn address(&self, page: PageId) -> u32 {
-        PAGED + page.0 * self.page()
+        self.space.address(page)
     }
 
     fn frame(&self, frame: FrameId) -> u32 {
@@ -100,11 +105,31 @@ impl Machine for Board {
             Command::Load { ticket, from, into, .. } => self.device.load(ticket, from, into, &mut self.clock),
             Command::Move { from, to, .. } => io::copy(buffer_address(from), self.frame(to), self.page()),
             Command::Protect { page } => self.table.protect(self.address(page)),
-            Command::Write { page, .. } => unreachable!("page {}: code and read-only data are never dirty", page.0),
+            Command::Write { page, from: Some(frame), to } => {
+                self.device.write(page, self.frame(frame), to, &mut self.clock);
+            }
+            // The emulated chip refuses nothing; a board whose chip does would keep the bytes.
+            Command::Write { page, from: None, .. } => panic!("the chip refused to program page {}", page.0),
             Command::Evict { page, .. } | Command::Unmap { page } => self.table.unmap(self.address(page)),
             Command::Map { page, place, writable, .. } => self.map(page, place, writable),
             Command::Resume { .. } => self.resumed = true,
             Command::Halt { page, .. } => panic!("page {} cannot be had from the chip", page.0),
+        }
+    }
+
+    fn copy_slot(&mut self, _: PageId, from: SlotId, to: SlotId) -> Result<(), Refused> {
+        if self.device.copy_slot(from, to, &mut self.clock) {
+            Ok(())
+        } else {
+            Err(Refused)
+        }
+    }
+
+    fn erase_block(&mut self, block: BlockId) -> Result<(), Refused> {
+        if self.device.erase(block, &mut self.clock) {
+            Ok(())
+        } else {
+            Err(Refused)
         }
     }
 

@@ -25,21 +25,26 @@ mod mmu;
 mod platform;
 mod quirks;
 mod settings;
+mod space;
 mod start;
 mod write;
 
 use alloc::string::ToString;
 use core::panic::PanicInfo;
 
-use coldframe_core::{Caps, Config, Engine};
+use coldframe_core::swap::collect::greedy;
+use coldframe_core::swap::{AreaConfig, Layout, Swap, WearLevelling};
+use coldframe_core::{BlockId, Caps, Config, Engine, Machine};
 use coldframe_trace::journal::{Head, Journal};
 
+use chip::CHIP_PAGE;
 use debug::File;
 use fault::Pager;
 use machine::Board;
 use mmu::{PageTable, PAGED};
 use platform::Clock;
 use settings::Settings;
+use space::Space;
 
 /// Journal entries of one fault, with room to spare: a policy may unmap every frame in one search, at four entries of some ten bytes.
 const JOURNAL_ROOM: usize = 128 << 10;
@@ -61,18 +66,45 @@ extern "C" fn kernel_main() -> ! {
 
 fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let (page, frames) = (table.page(), settings.frames);
+    let space = Space::new(page, settings.image, settings.swap.map_or(0, |(data, _)| data));
     let caps = Caps { reference_bit: false, dirty_bit: false, buffers: device::buffers(page) };
     let config = Config {
         frames: frames as usize,
-        pages: settings.image.div_ceil(page) as usize,
+        pages: space.pages() as usize,
         tasks: 1,
         evict_batch: 1,
         caps,
     };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
-    let engine = Engine::new(config, policy, settings.handler).unwrap_or_else(|e| panic!("{e}"));
+    let mut engine = Engine::new(config, policy, settings.handler).unwrap_or_else(|e| panic!("{e}"));
     let journal = settings.journal.map(|path| journal(path, settings, config));
-    Pager::new(engine, Board::new(table, clock, frames, journal))
+    let mut board = Board::new(table, space, clock, frames, journal);
+    if let Some((_, blocks)) = settings.swap {
+        engine.set_swap(swap(config.pages, blocks, &mut board));
+    }
+    Pager::new(engine, board)
+}
+
+/// A log with greedy collection on erased blocks.
+///
+/// # Panics
+/// Where pages are larger than half a DataRAM: there is no place for a page on its way out.
+fn swap(pages: usize, blocks: u32, board: &mut Board) -> Swap {
+    assert!(board.page() < CHIP_PAGE, "a swap area needs pages of 1 KiB; run it on the ARM926");
+    for block in 0..blocks {
+        board.erase_block(BlockId(block)).expect("the chip erases its blocks");
+    }
+    let area = AreaConfig {
+        blocks,
+        priority: 0,
+        layout: Layout::Log,
+        collector: &greedy::COLLECTOR,
+        victims: 1,
+        start: 2,
+        stop: 2,
+        wear: WearLevelling { dynamic: true, spread_max: None },
+    };
+    Swap::new(pages, device::SLOTS_PER_BLOCK, &[area]).unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn journal(path: &str, settings: &Settings<'_>, config: Config) -> (Journal, File) {
@@ -87,10 +119,12 @@ fn report(pager: &mut Pager) {
     pager.engine.check();
     let counts = pager.engine.counts();
     let instructions = platform::instructions;
+    let (erases, copies) = pager.engine.swap().map_or((0, 0), |s| (s.erases().sum::<u32>(), s.counts().copies));
     println!(
         "{{\"board\":\"{}\",\"processor\":\"{:#010x}\",\"page\":{},\"true_faults\":{},\"false_faults\":{},\"evictions\":{},\
          \"page_moves\":{},\"page_moves_dual\":{},\"walk_max\":{},\"prefetch_aborts\":{},\"data_aborts\":{},\
-         \"fault_instructions\":{},\"fault_instructions_max\":{},\"waited_instructions\":{},\"heap_bytes\":{},\"stack_bytes\":{}}}",
+         \"fault_instructions\":{},\"fault_instructions_max\":{},\"waited_instructions\":{},\"dirty_evictions\":{},\
+         \"blocks_erased\":{erases},\"slots_copied\":{copies},\"heap_bytes\":{},\"stack_bytes\":{}}}",
         platform::NAME,
         mmu::processor(),
         pager.board.page(),
@@ -105,6 +139,7 @@ fn report(pager: &mut Pager) {
         instructions(pager.spent),
         instructions(pager.longest),
         instructions(pager.board.device.waited),
+        counts.dirty_evictions,
         heap::used(),
         start::abort_stack_depth(),
     );

@@ -8,7 +8,16 @@
 mod board;
 
 #[cfg(target_os = "none")]
-pub use board::write;
+pub use board::{data, write};
+
+/// Bytes of the data region.
+pub const DATA: usize = 48 << 10;
+
+/// The data region, all zeros at first: on the board it is paged, and what is written to it goes out to the chip. To be asked for once.
+#[cfg(not(target_os = "none"))]
+pub fn data() -> &'static mut [u8] {
+    Box::leak(Box::new([0; DATA]))
+}
 
 /// Writes bytes to the program's output.
 #[cfg(not(target_os = "none"))]

@@ -20,6 +20,9 @@ const IMAGE_OFFSET: u64 = 32 * (128 << 10);
 /// QEMU's chip: 256 MiB and 16 bytes of spare area for each 512.
 const FLASH: u64 = (256 << 20) + (8 << 20);
 
+/// Bytes of the data region, as in `board/programs/src/lib.rs`.
+const DATA: u32 = 48 << 10;
+
 /// A machine of QEMU.
 struct Machine {
     name: &'static str,
@@ -38,6 +41,8 @@ struct Run<'a> {
     policy: &'a str,
     handler: &'a str,
     frames: u32,
+    /// Erase blocks of the swap area; 0 for a program that has no data region.
+    swap_blocks: u32,
 }
 
 fn script() -> Command {
@@ -71,7 +76,7 @@ fn build() -> Option<PathBuf> {
     // .../target/debug/deps/this-test
     let out = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("board");
     text(script().arg(&out));
-    for program in ["fft", "deflate"] {
+    for program in ["fft", "deflate", "sort"] {
         let mut flash = File::create(out.join(program).with_extension("flash")).unwrap();
         flash.set_len(FLASH).unwrap();
         flash.seek(SeekFrom::Start(IMAGE_OFFSET)).unwrap();
@@ -99,7 +104,7 @@ fn built_for_n810() -> Option<&'static Path> {
 impl Run<'_> {
     /// Runs it in `folder`, which gets the journal, the output and the references; its counts.
     fn go(&self, built: &Path, folder: &Path) -> Value {
-        let Run { machine, program, policy, handler, frames } = self;
+        let Run { machine, program, policy, handler, frames, swap_blocks } = self;
         let path = |suffix: &str| built.join(format!("{program}.{suffix}")).display().to_string();
         let image = fs::metadata(path("bin")).unwrap().len();
         let at = folder.display();
@@ -116,8 +121,13 @@ impl Run<'_> {
         let range = format!("page={},from=0x20000000,to=0x20200000", machine.page);
         qemu.args(["-plugin", &format!("{plugin},out={at}/references.din,{range}")]);
         qemu.arg("-kernel").arg(built.join(machine.name).with_extension("elf"));
+        // A journal's head knows no swap area, so there is one without and the other with.
+        let extra = match swap_blocks {
+            0 => format!("journal={at}/journal"),
+            blocks => format!("data={DATA} blocks={blocks}"),
+        };
         let settings = format!("policy={policy} handler={handler} frames={frames} image={image}");
-        qemu.args(["-append", &format!("{settings} out={at}/out journal={at}/journal")]);
+        qemu.args(["-append", &format!("{settings} out={at}/out {extra}")]);
         let out = qemu.stdin(Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&out.stdout);
         assert!(out.status.success(), "{settings}: {said}{}", String::from_utf8_lossy(&out.stderr));
@@ -215,7 +225,7 @@ const POLICIES: [&str; 6] =
 fn the_mmu_and_aborts_page_programs_where_there_is_no_onenand() {
     let Some(built) = built() else { return };
     for program in ["fft", "deflate"] {
-        Run { machine: &VERSATILE, program, policy: "clock", handler: "parallel", frames: 5 }.agrees(built);
+        Run { machine: &VERSATILE, program, policy: "clock", handler: "parallel", frames: 5, swap_blocks: 0 }.agrees(built);
     }
 }
 
@@ -225,7 +235,7 @@ fn every_handler_pages_programs_from_onenand_on_tiny_pages_and_agrees_with_the_s
     for (program, frames) in [("fft", 5), ("deflate", 12)] {
         for handler in ["sequential", "parallel", "delayed-dual-buffering", "delayed-dual-buffering-search-first"] {
             for policy in ["clock", "pa-fifo-sc:valid=50%"] {
-                Run { machine: &ARM926, program, policy, handler, frames }.agrees(built);
+                Run { machine: &ARM926, program, policy, handler, frames, swap_blocks: 0 }.agrees(built);
             }
         }
     }
@@ -235,14 +245,14 @@ fn every_handler_pages_programs_from_onenand_on_tiny_pages_and_agrees_with_the_s
 fn every_kind_of_policy_decides_on_the_board_as_in_the_simulator() {
     let Some(built) = built_for_n810() else { return };
     for policy in POLICIES {
-        Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames: 8 }.agrees(built);
+        Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames: 8, swap_blocks: 0 }.agrees(built);
     }
 }
 
 #[test]
 fn delayed_dual_buffering_executes_from_the_data_ram_and_moves_pages_beside_loads() {
     let Some(built) = built_for_n810() else { return };
-    let run = |handler| Run { machine: &ARM926, program: "fft", policy: "fifo", handler, frames: 5 }.agrees(built);
+    let run = |handler| Run { machine: &ARM926, program: "fft", policy: "fifo", handler, frames: 5, swap_blocks: 0 }.agrees(built);
     let (parallel, delayed) = (run("parallel"), run("delayed-dual-buffering"));
     assert_eq!(parallel["page_moves_dual"], 0);
     // Each but the last page's move waits for the next fault, and is made beside its load.
@@ -255,7 +265,7 @@ fn small_pages_of_four_kibibytes_take_two_chip_pages_each() {
     let Some(built) = built_for_n810() else { return };
     for handler in ["sequential", "parallel"] {
         for policy in ["fifo-sc:valid=50%", "pa-clock:budget=2"] {
-            Run { machine: &ARM1136, program: "deflate", policy, handler, frames: 4 }.agrees(built);
+            Run { machine: &ARM1136, program: "deflate", policy, handler, frames: 4, swap_blocks: 0 }.agrees(built);
         }
     }
 }
@@ -264,8 +274,24 @@ fn small_pages_of_four_kibibytes_take_two_chip_pages_each() {
 fn the_search_hides_behind_the_load_in_the_parallel_handler() {
     let Some(built) = built_for_n810() else { return };
     let waited = |handler| {
-        let run = Run { machine: &ARM926, program: "deflate", policy: "clock", handler, frames: 12 };
+        let run = Run { machine: &ARM926, program: "deflate", policy: "clock", handler, frames: 12, swap_blocks: 0 };
         run.agrees(built)["waited_instructions"].as_u64().unwrap()
     };
     assert!(waited("parallel") < waited("sequential"));
+}
+
+#[test]
+fn dirty_pages_of_a_data_region_go_out_through_the_log_and_come_back_as_they_were() {
+    let Some(built) = built_for_n810() else { return };
+    for handler in ["sequential", "parallel", "delayed-dual-buffering"] {
+        for policy in ["clock", "pa-fifo-sc:valid=50%"] {
+            let folder = tempfile::tempdir().unwrap();
+            let run = Run { machine: &ARM926, program: "sort", policy, handler, frames: 16, swap_blocks: 4 };
+            let counts = run.go(built, folder.path());
+            let count = |name: &str| counts[name].as_u64().unwrap();
+            // More than the area has slots: without collections it would be full.
+            assert!(count("dirty_evictions") > 4 * 64, "{handler} {policy}");
+            assert!(count("blocks_erased") > 4 && count("slots_copied") > 0, "{handler} {policy}");
+        }
+    }
 }

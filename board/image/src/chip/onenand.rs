@@ -53,11 +53,11 @@ impl Chip {
         DATA_RAM[number as usize]
     }
 
-    /// Starts an operation on `sectors` (1 to 4) sectors from `sector` on, with the given DataRAM.
-    pub fn start(&mut self, operation: Operation, sector: u32, sectors: u32, data_ram: u32) {
+    /// Starts an operation on `sectors` (1 to 4) sectors from `sector` on, with a DataRAM from a sector of it on.
+    pub fn start(&mut self, operation: Operation, sector: u32, sectors: u32, (data_ram, first): (u32, u32)) {
         write16(BLOCK, (sector / BLOCK_SECTORS) as u16);
         write16(PAGE_SECTOR, (sector % BLOCK_SECTORS) as u16);
-        write16(BUFFER, ((8 | data_ram << 2) << 8 | sectors & 3) as u16);
+        write16(BUFFER, ((8 | data_ram << 2 | first) << 8 | sectors & 3) as u16);
         self.command(match operation {
             Operation::Load => 0x00,
             Operation::Program => 0x80,

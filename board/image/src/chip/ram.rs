@@ -33,10 +33,13 @@ impl Chip {
     ///
     /// # Panics
     /// If it is not a load.
-    pub fn start(&mut self, operation: Operation, sector: u32, sectors: u32, data_ram: u32) {
+    pub fn start(&mut self, operation: Operation, sector: u32, sectors: u32, (data_ram, first): (u32, u32)) {
         assert_eq!(operation, Operation::Load, "this board has nothing to write to");
-        io::copy(PROGRAM + (sector - IMAGE) * SECTOR, Chip::data_ram(data_ram), sectors * SECTOR);
+        io::copy(PROGRAM + (sector - IMAGE) * SECTOR, Chip::data_ram(data_ram) + first * SECTOR, sectors * SECTOR);
     }
+
+    /// Nothing is locked.
+    pub fn unlock(&mut self, _: u32) {}
 
     /// It has ended with `start`.
     pub fn ready(&self) -> bool {

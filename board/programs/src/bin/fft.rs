@@ -7,15 +7,13 @@ programs::program!(run);
 
 fn run() {
     let mut samples = [0f32; 4096];
-    for round in 0..4 {
-        fill(&mut samples, round);
-        spectra(&samples);
-    }
+    fill(&mut samples);
+    spectra(&samples);
 }
 
 /// A chirp: a square wave whose half period shrinks, with noise from a linear congruential generator (Numerical Recipes' constants).
-fn fill(samples: &mut [f32; 4096], round: u32) {
-    let mut random = round;
+fn fill(samples: &mut [f32; 4096]) {
+    let mut random = 1u32;
     for (i, sample) in samples.iter_mut().enumerate() {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let half = 64 - i as u32 / 80;
