@@ -48,6 +48,7 @@ fuzz:
 
 lint:
 	$(CARGO) fmt --all --check
+	cd board && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 clean:

@@ -1,12 +1,18 @@
 #!/bin/sh
-# Builds what the board runs into the folder OUT: n810.elf and versatilepb.elf (the images), PROGRAM.bin (programs for the chip),
-# PROGRAM.host (the same for this machine), libreftrace.so (QEMU's plugin that records references).
-#   sh scripts/board.sh OUT
+# Builds and runs the board.
+#   sh scripts/board.sh OUT              builds into the folder OUT: n810.elf and versatilepb.elf (the images), PROGRAM.bin and PROGRAM.flash
+#                                        (a program, and the chip that holds it), PROGRAM.host (the same for this machine), libreftrace.so
+#                                        (QEMU's plugin that records references)
+#   sh scripts/board.sh --missing        prints the Debian packages that are not there; nothing if all are
+#   sh scripts/board.sh run OUT MACHINE PROCESSOR PROGRAM SETTINGS [QEMU's arguments ...]
+#                                        runs a program: run out n810 arm926 fft 'policy=clock handler=parallel frames=5'
 # The processor's standard library is built from source. Debian: rustc-web, cargo-web, rust-web-src. Elsewhere: rustup's nightly with
-# rust-src. `sh scripts/board.sh --missing` prints the Debian packages that are not there, and nothing if it can build.
+# rust-src.
 set -eu
+from=$PWD
 cd "$(dirname "$0")/../board"
 target=armv5te-none-eabi
+programs="fft deflate sort"
 
 missing() {
     for tool in arm-none-eabi-ld:binutils-arm-none-eabi arm-none-eabi-objcopy:binutils-arm-none-eabi; do
@@ -15,6 +21,7 @@ missing() {
     if ! debian && ! nightly; then
         echo rustc-web; echo cargo-web; echo rust-web-src
     fi
+    command -v qemu-system-arm >/dev/null || echo qemu-system-arm
 }
 debian() { [ -x /usr/bin/cargo ] && [ -x /usr/bin/rustc ] && [ -e /usr/lib/rustlib/src/rust/library/core/Cargo.toml ] && newer /usr/bin/rustc; }
 # The project's minimum, 1.88.
@@ -24,12 +31,33 @@ nightly() {
         [ -e "$root/lib/rustlib/src/rust/library/core/Cargo.toml" ]
 }
 
-if [ "$1" = --missing ]; then
-    missing | sort -u
-    exit 0
-fi
-mkdir -p "$1"
-out=$(cd "$1" && pwd)
+# The chip: 256 MiB and 16 bytes of spare area for each 512; a program starts in block 32 (board/image/src/chip.rs).
+flash() {
+    truncate -s 0 "$out/$1.flash"
+    truncate -s 264M "$out/$1.flash"
+    dd if="$out/$1.bin" of="$out/$1.flash" bs=1M seek=4 conv=notrunc status=none
+}
+
+# An instruction lasts 1024 ns of the emulator's time (board/image/src/platform.rs).
+run() {
+    out=$1 machine=$2 processor=$3 program=$4 settings=$5
+    shift 5
+    case $machine in
+        n810) set -- -drive "if=mtd,format=raw,snapshot=on,file=$out/$program.flash" "$@" ;;
+        *) set -- -device "loader,addr=0x04000000,force-raw=on,file=$out/$program.bin" "$@" ;;
+    esac
+    image=$(wc -c <"$out/$program.bin")
+    exec timeout 60 qemu-system-arm -M "$machine" -cpu "$processor" -m 128 -icount shift=10,sleep=off \
+        -display none -monitor none -serial none -audiodev none,id=none \
+        -chardev stdio,id=debug -semihosting-config enable=on,target=native,chardev=debug \
+        -kernel "$out/$machine.elf" -append "$settings image=$image out=$out/$program.out" "$@" </dev/null
+}
+
+case $1 in
+    --missing) missing | sort -u; exit 0 ;;
+    run) shift; cd "$from"; run "$@" ;;
+esac
+out=$(cd "$from" && mkdir -p "$1" && cd "$1" && pwd)
 if debian; then
     cargo() { RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 /usr/bin/cargo "$@"; }
 else
@@ -47,9 +75,10 @@ bare() { # package, binary, the linker's script, features
         --target $target -Zbuild-std=core,alloc -Zbuild-std-features=compiler-builtins-mem $4 -- $linking
 }
 elf="$out/cargo/$target/release"
-for program in fft deflate sort; do
+for program in $programs; do
     bare programs $program "$PWD/programs/user.ld" ""
     arm-none-eabi-objcopy -O binary "$elf/$program" "$out/$program.bin"
+    flash $program
 done
 for board in versatilepb n810; do
     case $board in n810) features="" ;; *) features="--features $board" ;; esac
@@ -57,7 +86,7 @@ for board in versatilepb n810; do
     cp "$elf/coldframe-board" "$out/$board.elf"
 done
 cargo build --quiet --locked --release -p programs -p reftrace
-for program in fft deflate sort; do
+for program in $programs; do
     cp "$out/cargo/release/$program" "$out/$program.host"
 done
 cp "$out/cargo/release/libreftrace.so" "$out/"

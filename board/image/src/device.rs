@@ -128,7 +128,11 @@ impl Device {
     }
 
     fn swap_sector(&self, slot: SlotId) -> u32 {
-        assert!(slot.0 >= self.homes, "slot {} is a home slot, which cannot be programmed: the swap area is too small", slot.0);
+        assert!(
+            slot.0 >= self.homes,
+            "slot {} is a home slot, which cannot be programmed: the swap area is too small",
+            slot.0
+        );
         SWAP + (slot.0 - self.homes) * SLOT_SECTORS
     }
 

@@ -27,7 +27,8 @@ impl<'a> Settings<'a> {
     /// # Panics
     /// On a word that says nothing, or a missing one, with the word.
     pub fn parse(line: &'a str) -> Settings<'a> {
-        let value = |key: &str| line.split_ascii_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
+        let value =
+            |key: &str| line.split_ascii_whitespace().find_map(|word| word.strip_prefix(key)?.strip_prefix('='));
         let given = |key: &str| value(key).unwrap_or_else(|| panic!("the command line gives no {key}="));
         let number =
             |key: &str| given(key).parse::<u32>().unwrap_or_else(|_| panic!("{key}={} is no number", given(key)));
