@@ -22,6 +22,15 @@ struct Frames(UnsafeCell<[u8; FRAMES]>);
 unsafe impl Sync for Frames {}
 static FRAMES_MEMORY: Frames = Frames(UnsafeCell::new([0; FRAMES]));
 
+/// Stops the board if there is no RAM for so many frames.
+///
+/// # Panics
+/// That is how.
+pub fn check_frames(frames: u32, page: u32) {
+    let room = FRAMES as u32 / page;
+    assert!((1..=room).contains(&frames), "frames={frames}; give 1 to {room}");
+}
+
 /// The board.
 pub struct Board {
     pub clock: Clock,
@@ -34,13 +43,8 @@ pub struct Board {
 }
 
 impl Board {
-    /// A board with nothing mapped and `frames` frames.
-    ///
-    /// # Panics
-    /// If there is not so much RAM.
-    pub fn new(table: PageTable, space: Space, clock: Clock, frames: u32, journal: Option<(Journal, File)>) -> Board {
-        let room = FRAMES as u32 / table.page();
-        assert!((1..=room).contains(&frames), "frames={frames}; give 1 to {room}");
+    /// A board with nothing mapped.
+    pub fn new(table: PageTable, space: Space, clock: Clock, journal: Option<(Journal, File)>) -> Board {
         let device = Device::new(table.page(), space.pages());
         Board { clock, device, space, table, journal, resumed: false }
     }

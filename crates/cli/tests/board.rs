@@ -288,3 +288,24 @@ fn the_longest_fault_grows_with_the_ram_under_clock_and_not_under_pa_clock() {
     assert!(longest("pa-clock:budget=13", 48) <= longest("pa-clock:budget=13", 12) + tick);
     assert!(longest("clock", 48) > 2 * longest("clock", 12));
 }
+
+#[test]
+fn what_cannot_be_run_is_said_and_ends_with_a_status() {
+    let Some(built) = built_for_n810() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (program, settings, message) in [
+        ("fft", "policy=best handler=parallel frames=5", "there is no policy `best`"),
+        ("fft", "policy=clock handler=sideways frames=5", "there is no handler `sideways`"),
+        ("fft", "policy=clock handler=parallel", "gives no frames="),
+        ("fft", "policy=clock handler=parallel frames=100000", "frames=100000; give 1 to 512"),
+        ("sort", "policy=clock handler=parallel frames=16", "the program touched 0x20100000"),
+        ("sort", "policy=clock handler=parallel frames=4 data=49152 blocks=2", "`blocks` is 2"),
+    ] {
+        let mut run = script();
+        run.arg("run").arg(built).args(["n810", "arm926", program]);
+        let out = run.arg(format!("{settings} out={}/out", folder.path().display())).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(101), "{settings}: {said}");
+        assert!(said.contains(message), "{settings}: {said}");
+    }
+}
