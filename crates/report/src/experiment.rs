@@ -228,6 +228,7 @@ fn start_journal(plans: &[Plan], shares: &mut [Share], trace: &Provenance) -> Re
             evict_batch: config.evict_batch,
             caps: config.caps,
         },
+        slots: None,
     };
     let lane = shares[0].run.lanes_mut().next().expect("the plan is a lane");
     lane.keep_journal(Journal::new(&head));

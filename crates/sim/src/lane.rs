@@ -345,6 +345,7 @@ impl Machine for SimMachine<'_> {
                 table.map(state.number, page, writable, referenced);
             }
             Command::Resume { .. } => state.resumed = true,
+            Command::Kill { task } => unreachable!("task {} is ended, but a lane has one task", task.0),
             Command::Halt { page, .. } => {
                 unreachable!("the simulated device never fails, but page {} was lost", page.0)
             }

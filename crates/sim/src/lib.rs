@@ -16,6 +16,7 @@
 #![warn(missing_docs)]
 
 pub mod clock;
+pub mod foreground;
 pub mod front_end;
 pub mod lane;
 pub mod latency;
@@ -26,6 +27,7 @@ pub mod run;
 pub mod swap;
 pub mod xip;
 
+pub use foreground::{Foreground, ForegroundConfig, ForegroundPrices, ForegroundResult};
 pub use front_end::{FrontEnd, PageRef, Stream};
 pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, SwapDone};
 pub use latency::Latency;

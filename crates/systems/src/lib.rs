@@ -11,6 +11,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
 pub mod ddb;
+pub mod drswap;
 pub mod lobi;
 pub mod swl;
 

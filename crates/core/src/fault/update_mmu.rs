@@ -26,6 +26,10 @@ pub(super) fn settle(
 ) {
     engine.frames.settle(frame, page);
     engine.pages.set(page, PageState::Resident(frame));
+    if engine.backing.came(page) {
+        engine.counts.swap_ins += 1;
+        engine.frames.get_mut(frame).dirty = true;
+    }
     let bit = engine.policy.insert_bit() || !engine.config.caps.reference_bit;
     let (policy, mut residents) = engine.policy_and_residents(machine, work);
     residents.map(frame, bit, writing);
