@@ -3,12 +3,12 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all build demo test bench bench-live papers fuzz lint docs clean
+.PHONY: all build demo test board bench bench-live header papers fuzz lint docs clean
 
 all: build
 
 build:
-	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload
+	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
 # The main job on real recorded programs: how fault latency and miss ratio go with RAM.
 demo: build
@@ -18,6 +18,10 @@ demo: build
 test:
 	$(CARGO) build --locked -p coldframe-plugin -p coldframe-preload
 	$(CARGO) test --locked --workspace
+
+# The engine on a bare ARM9 under QEMU, with MMU and OneNAND: built, run, and held to the simulator. Says what is missing.
+board:
+	$(CARGO) test --locked -p coldframe-cli --test board -- --nocapture
 
 # Speed, as ratios within one run. Takes some minutes.
 bench: build
@@ -30,6 +34,10 @@ bench: build
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
 
+# include/coldframe.h anew, from crates/capi.
+header:
+	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test header
+
 # The papers' printed figures beside ours.
 papers: build
 	$(BIN) papers all
@@ -40,6 +48,7 @@ fuzz:
 
 lint:
 	$(CARGO) fmt --all --check
+	cd board && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 clean:

@@ -39,10 +39,11 @@ mod sys;
 mod table;
 mod task;
 
+pub use coldframe_trace::span;
 pub use error::LiveError;
 pub use inject::Inject;
-pub use options::{Faults, Options, Wait, FRAMES_MIN, PAGE};
+pub use options::{Faults, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 pub use pager::Pager;
 pub use region::{Advice, Pin, Region};
-pub use stats::{Histogram, Snapshot, Stats, Times};
+pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
 pub use stats_file::StatsFile;

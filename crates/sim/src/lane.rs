@@ -66,6 +66,8 @@ pub struct LaneResult {
     pub true_latency: Latency,
     /// Latency of false faults.
     pub false_latency: Latency,
+    /// Loads of pages that were never written, or not since they were released: there is nothing to load but zeros.
+    pub zero_loads: u64,
     /// Dirty pages were written and the device's sheet gives no program time: `paging` is a lower bound.
     pub writes_unpriced: bool,
     /// What the swap area did, if there is one.
@@ -112,6 +114,9 @@ struct State {
     kind: FaultKind,
     xip: XipMeter,
     quiet_faults: u64,
+    /// Pages whose bytes the device has.
+    stored: Vec<bool>,
+    zero_loads: u64,
     true_latency: Latency,
     false_latency: Latency,
     journal: Option<Journal>,
@@ -149,6 +154,8 @@ impl Lane {
             kind: FaultKind::True,
             xip: XipMeter::new(config.caps.buffers),
             quiet_faults: 0,
+            stored: vec![false; pages],
+            zero_loads: 0,
             true_latency: Latency::new(),
             false_latency: Latency::new(),
             journal: None,
@@ -216,12 +223,36 @@ impl Lane {
         }
     }
 
+    /// What a program says of its pages beside touching them: that one is released, wished for, pinned or unpinned. It takes no time.
+    pub fn tell(&mut self, table: &mut PageTable, event: Event) {
+        let state = &mut self.state;
+        while let Some(end) = state.device.ended(state.now) {
+            handle(&mut self.engine, table, state, end);
+        }
+        if !self.engine.accepts(&event) {
+            return;
+        }
+        handle(&mut self.engine, table, state, event);
+        if let Event::Released { page } = event {
+            state.stored[page.index()] = false;
+        }
+    }
+
+    /// Waits until the device has nothing more to do, as a program does that has wished for pages.
+    pub fn settle(&mut self, table: &mut PageTable) {
+        while let Some((end, event)) = self.state.device.next_end() {
+            self.state.wait_until(end);
+            handle(&mut self.engine, table, &mut self.state, event);
+        }
+    }
+
     /// What it has found out so far; `table` is the one it works on.
     pub fn result(&self, table: &PageTable) -> LaneResult {
         let state = &self.state;
         LaneResult {
             counts: *self.engine.counts(),
             quiet_faults: state.quiet_faults,
+            zero_loads: state.zero_loads,
             paging: state.paging,
             stages: state.stages,
             hidden: state.hidden,
@@ -287,8 +318,9 @@ impl Machine for SimMachine<'_> {
                 }
                 state.spend(stage, state.prices.of(stage, &work));
             }
-            Command::Load { ticket, .. } => {
+            Command::Load { ticket, page, .. } => {
                 state.kind = FaultKind::True;
+                state.zero_loads += u64::from(!state.stored[page.index()]);
                 let end = state.device.load(state.now, Event::Loaded { ticket });
                 state.loading = Some((state.now, end));
             }
@@ -299,6 +331,7 @@ impl Machine for SimMachine<'_> {
                 // The bytes cross the bus by the processor's hand, then the device programs them by itself.
                 state.spend(Stage::GetFreeframe, state.prices.trans_host_mem);
                 state.device.program(state.now, Event::Written { page });
+                state.stored[page.index()] = true;
             }
             Command::Unmap { page } | Command::Evict { page, .. } => {
                 state.xip.leaves(page, table);

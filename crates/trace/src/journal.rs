@@ -93,6 +93,17 @@ impl Journal {
         core::mem::take(&mut self.bytes)
     }
 
+    /// Makes room for so many bytes between two calls of [`Journal::drain_with`], so that nothing is allocated later.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.bytes.reserve_exact(bytes);
+    }
+
+    /// Shows what has been written since the last call, and keeps the memory for what comes.
+    pub fn drain_with(&mut self, write: impl FnOnce(&[u8])) {
+        write(&self.bytes);
+        self.bytes.clear();
+    }
+
     /// Appends an entry.
     pub fn write(&mut self, entry: &Entry) {
         let mut tag = |tag: u8, numbers: &[u64]| {

@@ -1,0 +1,187 @@
+//! Pages on the chip: the operations that a load, a write, a copy or an erase takes, and the time that the emulator does not let pass.
+//!
+//! ```text
+//! IMAGE  home slots, page after page    program, then data as it is before the first write: zeros
+//! SWAP   slots of the swap area         one to a chip page or more, so that each chip page is programmed once between erases
+//! ```
+//!
+//! A load runs beside the processor. Writes, copies and erases are carried out at once, after the load that is under way; a page on its way out
+//! stands in the half of a DataRAM that buffers of 1 KiB leave free.
+//!
+//! QEMU's chip is ready when the command has been written. The busy time of each operation is modelled from the sheet: `wait` returns when
+//! that time has passed since the operation was started, so what the processor did meanwhile is hidden, as on the board.
+
+use alloc::collections::VecDeque;
+
+use coldframe_core::{BlockId, BufferId, Event, PageId, Ps, SlotId, Ticket, Transfer};
+
+use crate::chip::{Chip, Operation, BLOCK_SECTORS, CHIP_PAGE, IMAGE, SECTOR};
+use crate::io;
+use crate::platform::{self, Clock};
+
+/// Array to DataRAM, one chip page; the sheet knows no shorter time for a part of it (SWL, LCTES 2007, section 2: 30 us).
+const LOAD: u64 = platform::ticks(Ps(30_000_000));
+
+/// One block (SWL footnote 2: 2 ms). The papers and the sheet give no program time, so a program takes what the emulator takes: nothing.
+const ERASE: u64 = platform::ticks(Ps(2_000_000_000));
+
+/// The first sector of the swap area, far behind any image.
+const SWAP: u32 = IMAGE + 64 * BLOCK_SECTORS;
+/// Sectors of a slot of the swap area.
+const SLOT_SECTORS: u32 = CHIP_PAGE / SECTOR;
+/// Slots of a block.
+pub const SLOTS_PER_BLOCK: u32 = BLOCK_SECTORS / SLOT_SECTORS;
+/// DataRAM and sector in it where pages on their way out stand.
+const STAGING: (u32, u32) = (1, 2);
+
+/// Buffers of one page: a DataRAM each, or both together for a page larger than one.
+pub const fn buffers(page: u32) -> u32 {
+    if page > CHIP_PAGE {
+        1
+    } else {
+        2
+    }
+}
+
+/// Where a buffer lies.
+pub fn buffer_address(buffer: BufferId) -> u32 {
+    Chip::data_ram(buffer.0)
+}
+
+/// A load under way: the part of it that the chip is at.
+#[derive(Clone, Copy)]
+struct Load {
+    ticket: Ticket,
+    slot: SlotId,
+    buffer: BufferId,
+    part: u32,
+    ready_at: u64,
+}
+
+/// The chip, with one page load at a time.
+pub struct Device {
+    chip: Chip,
+    page: u32,
+    /// Home slots; those of the swap area are numbered behind them.
+    homes: u32,
+    load: Option<Load>,
+    /// Ends that the engine has not been told, the oldest first; at most a load and the writes of one fault.
+    ended: VecDeque<Event>,
+    /// Ticks that the processor has waited.
+    pub waited: u64,
+}
+
+/// Ends of one fault: a load, and a write for each frame that it takes, which are two at most.
+const ENDS: usize = 4;
+
+impl Device {
+    /// For so many pages of so many bytes.
+    pub fn new(page: u32, pages: u32) -> Device {
+        Device { chip: Chip::new(), page, homes: pages, load: None, ended: VecDeque::with_capacity(ENDS), waited: 0 }
+    }
+
+    /// Starts a load.
+    ///
+    /// # Panics
+    /// If another is under way: the engine has one task and one fault.
+    pub fn load(&mut self, ticket: Ticket, slot: SlotId, buffer: BufferId, clock: &mut Clock) {
+        assert!(self.load.is_none(), "two loads at a time");
+        self.start(Load { ticket, slot, buffer, part: 0, ready_at: 0 }, clock);
+    }
+
+    /// Brings a page from its frame to a slot of the swap area.
+    pub fn write(&mut self, page: PageId, frame: u32, to: SlotId, clock: &mut Clock) {
+        self.finish_load(clock);
+        io::copy(frame, Chip::data_ram(STAGING.0) + STAGING.1 * SECTOR, self.page);
+        let to = self.swap_sector(to);
+        let failed = self.operate(Operation::Program, to);
+        self.ended.push_back(match failed {
+            true => Event::Failed { transfer: Transfer::Write(page) },
+            false => Event::Written { page },
+        });
+    }
+
+    /// Copies a slot of the swap area to another; false if the chip did not.
+    pub fn copy_slot(&mut self, from: SlotId, to: SlotId, clock: &mut Clock) -> bool {
+        self.finish_load(clock);
+        let (from, to) = (self.swap_sector(from), self.swap_sector(to));
+        let load_failed = self.operate(Operation::Load, from);
+        self.waited += until(clock.ticks() + LOAD, clock);
+        !load_failed && !self.operate(Operation::Program, to)
+    }
+
+    /// Erases a block of the swap area; false if the chip did not.
+    pub fn erase(&mut self, block: BlockId, clock: &mut Clock) -> bool {
+        self.finish_load(clock);
+        let sector = SWAP + block.0 * BLOCK_SECTORS;
+        self.chip.unlock(sector);
+        let failed = self.operate(Operation::Erase, sector);
+        self.waited += until(clock.ticks() + ERASE, clock);
+        !failed
+    }
+
+    /// An operation of the processor's own, on the page that stands in the staging half; whether it failed.
+    fn operate(&mut self, operation: Operation, sector: u32) -> bool {
+        self.chip.start(operation, sector, self.page / SECTOR, STAGING);
+        while !self.chip.ready() {}
+        self.chip.failed()
+    }
+
+    fn swap_sector(&self, slot: SlotId) -> u32 {
+        assert!(
+            slot.0 >= self.homes,
+            "slot {} is a home slot, which cannot be programmed: the swap area is too small",
+            slot.0
+        );
+        SWAP + (slot.0 - self.homes) * SLOT_SECTORS
+    }
+
+    fn sector(&self, slot: SlotId) -> u32 {
+        if slot.0 < self.homes {
+            IMAGE + slot.0 * self.page / SECTOR
+        } else {
+            self.swap_sector(slot)
+        }
+    }
+
+    fn start(&mut self, load: Load, clock: &mut Clock) {
+        let bytes = self.page.min(CHIP_PAGE);
+        let sector = self.sector(load.slot) + load.part * CHIP_PAGE / SECTOR;
+        self.chip.start(Operation::Load, sector, bytes / SECTOR, (load.buffer.0 + load.part, 0));
+        self.load = Some(Load { ready_at: clock.ticks() + LOAD, ..load });
+    }
+
+    /// The oldest end that the engine has not been told, if there is one already.
+    pub fn ended(&mut self) -> Option<Event> {
+        self.ended.pop_front()
+    }
+
+    /// The next end; waits for the load that is under way.
+    ///
+    /// # Panics
+    /// If nothing is.
+    pub fn wait(&mut self, clock: &mut Clock) -> Event {
+        self.finish_load(clock);
+        self.ended().expect("a task that stands still waits for the chip")
+    }
+
+    fn finish_load(&mut self, clock: &mut Clock) {
+        while let Some(load) = self.load.take() {
+            self.waited += until(load.ready_at, clock);
+            while !self.chip.ready() {}
+            if self.chip.failed() {
+                self.ended.push_back(Event::Failed { transfer: Transfer::Load(load.ticket) });
+            } else if (load.part + 1) * CHIP_PAGE < self.page {
+                self.start(Load { part: load.part + 1, ..load }, clock);
+            } else {
+                self.ended.push_back(Event::Loaded { ticket: load.ticket });
+            }
+        }
+    }
+}
+
+fn until(ticks: u64, clock: &mut Clock) -> u64 {
+    let began = clock.ticks();
+    while clock.ticks() < ticks {}
+    ticks.saturating_sub(began)
+}

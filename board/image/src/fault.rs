@@ -1,0 +1,119 @@
+//! From an abort to `Event::Fault` and back: the handlers' Rust half, and the engine they drive.
+
+use core::cell::UnsafeCell;
+
+use coldframe_core::{Access, Engine, Event, PageId, TaskId};
+
+use crate::machine::Board;
+use crate::{io, mmu, platform};
+
+/// The engine and what it drives.
+pub struct Pager {
+    /// The engine.
+    pub engine: Engine,
+    /// The machine.
+    pub board: Board,
+    /// Ticks spent in all faults.
+    pub spent: u64,
+    /// Ticks of the longest.
+    pub longest: u64,
+    /// Aborts on instruction fetches.
+    pub prefetch_aborts: u64,
+    /// Aborts on loads and stores.
+    pub data_aborts: u64,
+}
+
+struct Slot(UnsafeCell<Option<Pager>>);
+// SAFETY: one processor; an abort handler does not fault, so nobody enters `with` twice.
+unsafe impl Sync for Slot {}
+static PAGER: Slot = Slot(UnsafeCell::new(None));
+
+/// Puts the pager where the abort handlers find it.
+pub fn install(pager: Pager) {
+    // SAFETY: the MMU maps everything that runs before the program, so no handler is at work.
+    unsafe { *PAGER.0.get() = Some(pager) }
+}
+
+/// Does something with the pager.
+pub fn with<R>(act: impl FnOnce(&mut Pager) -> R) -> R {
+    // SAFETY: see `Sync` above: no other reference is alive.
+    act(unsafe { (*PAGER.0.get()).as_mut() }.expect("the pager is installed before the program runs"))
+}
+
+impl Pager {
+    /// A pager that has seen nothing.
+    pub fn new(engine: Engine, board: Board) -> Pager {
+        Pager { engine, board, spent: 0, longest: 0, prefetch_aborts: 0, data_aborts: 0 }
+    }
+
+    /// The whole fault: the program may repeat its access when this returns.
+    fn fault(&mut self, page: PageId, access: Access) {
+        let began = self.board.clock.ticks();
+        self.deliver(Event::Fault { task: TaskId(0), page, access });
+        while !self.board.take_resumed() {
+            let end = self.board.device.wait(&mut self.board.clock);
+            self.deliver(end);
+        }
+        while let Some(end) = self.board.device.ended() {
+            self.deliver(end);
+        }
+        let ticks = self.board.clock.ticks() - began;
+        self.spent += ticks;
+        self.longest = self.longest.max(ticks);
+        self.board.flush();
+    }
+
+    fn deliver(&mut self, event: Event) {
+        self.board.note(event);
+        self.engine.handle(event, &mut self.board);
+    }
+}
+
+#[no_mangle]
+extern "C" fn on_prefetch_abort(pc: u32) {
+    with(|pager| pager.prefetch_aborts += 1);
+    handle(pc, Access::Read, mmu::prefetch_fault(), pc);
+}
+
+/// The instruction's page is mapped, since the instruction was fetched.
+#[no_mangle]
+extern "C" fn on_data_abort(pc: u32) {
+    let (status, address) = mmu::data_fault();
+    let access = if is_store(io::read32(pc)) { Access::Write } else { Access::Read };
+    with(|pager| pager.data_aborts += 1);
+    handle(address, access, status, pc);
+}
+
+/// ARMv5's fault status does not say whether a load or a store was aborted, so the instruction is looked at (ARM Architecture Reference Manual,
+/// section A3: load and store encodings). Bit 20 is set for loads, but LDRD shares its clear bit with the stores.
+fn is_store(instruction: u32) -> bool {
+    let load = instruction & 1 << 20 != 0;
+    match instruction >> 25 & 0b111 {
+        0b000 => {
+            let kind = instruction >> 4 & 0xf;
+            !load && kind != 0b1101
+        }
+        _ => !load,
+    }
+}
+
+/// Code and read-only data are only read; a store to them is the program's fault.
+fn handle(address: u32, access: Access, status: u32, pc: u32) {
+    let space = with(|pager| pager.board.space);
+    match space.page_at(address) {
+        Some(page) if allowed(space.is_data(page), access, status) => with(|pager| pager.fault(page, access)),
+        _ => panic!("the program touched {address:#x} at {pc:#x}, fault status {status:#x} ({})", platform::NAME),
+    }
+}
+
+fn allowed(data: bool, access: Access, status: u32) -> bool {
+    match access {
+        Access::Read => status == mmu::TRANSLATION,
+        Access::Write => data && (status == mmu::TRANSLATION || status == mmu::PERMISSION),
+    }
+}
+
+#[no_mangle]
+extern "C" fn on_unexpected(pc: u32) -> ! {
+    panic!("an exception that nobody expects, before {pc:#x}")
+}

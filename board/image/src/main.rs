@@ -1,0 +1,147 @@
+//! coldframe on a bare ARM9: demand paging of a program's code and read-only data from OneNAND, in real prefetch and data aborts.
+//!
+//! ```text
+//! start   reset, vectors, user mode          fault    abort -> Event::Fault -> core's engine -> Resume
+//! mmu     page tables                        machine  the engine's commands on mmu and device
+//! chip    OneNAND's registers                device   page loads and their busy time
+//! quirks  what QEMU does otherwise           debug    the debug channel: console, files of the host, exit
+//! ```
+//!
+//! The engine, its policies and handlers are `coldframe-core`'s, unchanged. The run is said on the command line (`settings`), and told at its
+//! end as one line of JSON.
+#![no_std]
+#![no_main]
+
+extern crate alloc;
+
+mod chip;
+mod debug;
+mod device;
+mod fault;
+mod heap;
+mod io;
+mod machine;
+mod mmu;
+mod platform;
+mod quirks;
+mod settings;
+mod space;
+mod start;
+mod write;
+
+use alloc::string::ToString;
+use core::panic::PanicInfo;
+
+use coldframe_core::swap::collect::greedy;
+use coldframe_core::swap::{AreaConfig, Layout, Swap, WearLevelling};
+use coldframe_core::{BlockId, Caps, Config, Engine, Machine};
+use coldframe_trace::journal::{Head, Journal};
+
+use chip::CHIP_PAGE;
+use debug::File;
+use fault::Pager;
+use machine::Board;
+use mmu::{PageTable, PAGED};
+use platform::Clock;
+use settings::Settings;
+use space::Space;
+
+/// Journal entries of one fault, with room to spare: a policy may unmap every frame in one search, at four entries of some ten bytes.
+const JOURNAL_ROOM: usize = 128 << 10;
+
+#[no_mangle]
+extern "C" fn kernel_main() -> ! {
+    let mut space = [0; 1024];
+    let settings = Settings::parse(debug::command_line(&mut space));
+    let clock = Clock::start();
+    let out = File::create(settings.out).unwrap_or_else(|| panic!("{} cannot be written", settings.out));
+    fault::install(pager(&settings, PageTable::enable(), clock));
+    write::to(out);
+    heap::close();
+    // SAFETY: the paged space starts with the program's entry, and the abort handlers are in place.
+    let status = unsafe { start::run_user(PAGED) };
+    fault::with(report);
+    debug::exit(status)
+}
+
+fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
+    let (page, frames) = (table.page(), settings.frames);
+    machine::check_frames(frames, page);
+    let space = Space::new(page, settings.image, settings.swap.map_or(0, |(data, _)| data));
+    let caps = Caps { reference_bit: false, dirty_bit: false, buffers: device::buffers(page) };
+    let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
+    let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
+    let mut engine = Engine::new(config, policy, settings.handler).unwrap_or_else(|e| panic!("{e}"));
+    let journal = settings.journal.map(|path| journal(path, settings, config));
+    let mut board = Board::new(table, space, clock, journal);
+    if let Some((_, blocks)) = settings.swap {
+        engine.set_swap(swap(config.pages, blocks, &mut board));
+    }
+    Pager::new(engine, board)
+}
+
+/// A log with greedy collection on erased blocks.
+///
+/// # Panics
+/// Where pages are larger than half a DataRAM: there is no place for a page on its way out.
+fn swap(pages: usize, blocks: u32, board: &mut Board) -> Swap {
+    assert!(board.page() < CHIP_PAGE, "a swap area needs pages of 1 KiB; run it on the ARM926");
+    for block in 0..blocks {
+        board.erase_block(BlockId(block)).expect("the chip erases its blocks");
+    }
+    let area = AreaConfig {
+        blocks,
+        priority: 0,
+        layout: Layout::Log,
+        collector: &greedy::COLLECTOR,
+        victims: 1,
+        start: 2,
+        stop: 2,
+        wear: WearLevelling { dynamic: true, spread_max: None },
+    };
+    Swap::new(pages, device::SLOTS_PER_BLOCK, &[area]).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn journal(path: &str, settings: &Settings<'_>, config: Config) -> (Journal, File) {
+    let head = Head { policy: settings.policy.to_string(), handler: settings.handler.name.to_string(), config };
+    let mut journal = Journal::new(&head);
+    journal.reserve(JOURNAL_ROOM);
+    (journal, File::create(path).unwrap_or_else(|| panic!("{path} cannot be written")))
+}
+
+fn report(pager: &mut Pager) {
+    pager.board.flush();
+    pager.engine.check();
+    let counts = pager.engine.counts();
+    let instructions = platform::instructions;
+    let (erases, copies) = pager.engine.swap().map_or((0, 0), |s| (s.erases().sum::<u32>(), s.counts().copies));
+    println!(
+        "{{\"board\":\"{}\",\"processor\":\"{:#010x}\",\"page\":{},\"true_faults\":{},\"false_faults\":{},\"evictions\":{},\
+         \"page_moves\":{},\"page_moves_dual\":{},\"walk_max\":{},\"prefetch_aborts\":{},\"data_aborts\":{},\
+         \"fault_instructions\":{},\"fault_instructions_max\":{},\"waited_instructions\":{},\"dirty_evictions\":{},\
+         \"blocks_erased\":{erases},\"slots_copied\":{copies},\"heap_bytes\":{},\"stack_bytes\":{}}}",
+        platform::NAME,
+        mmu::processor(),
+        pager.board.page(),
+        counts.true_faults,
+        counts.false_faults,
+        counts.evictions,
+        counts.page_moves,
+        counts.page_moves_dual,
+        counts.walk_max.0,
+        pager.prefetch_aborts,
+        pager.data_aborts,
+        instructions(pager.spent),
+        instructions(pager.longest),
+        instructions(pager.board.device.waited),
+        counts.dirty_evictions,
+        heap::used(),
+        start::abort_stack_depth(),
+    );
+}
+
+#[panic_handler]
+fn panic(info: &PanicInfo<'_>) -> ! {
+    println!("coldframe-board: {info}");
+    debug::exit(101)
+}

@@ -1,0 +1,90 @@
+//! What differs between QEMU's boards beside the chip: device addresses and the clock.
+//!
+//! Time is counted in instructions: `-icount shift=10` makes each last 1024 ns of the emulator's time, which the board's timer shows.
+//! We take an instruction for one cycle of SWL's board, an ARM926EJ-S at 192 MHz (SWL, LCTES 2007, section 4.1.1), so the ratio below
+//! turns ticks of that timer into time of that board. Caches and the bus are not modelled, and so no time here is evidence of speed.
+
+use coldframe_core::Ps;
+
+/// Nanoseconds of the emulator's time that `-icount shift=10` gives an instruction.
+const INSTRUCTION_NS: u64 = 1 << 10;
+/// One cycle at the 192 MHz of SWL's board.
+const INSTRUCTION_PS: u64 = 1_000_000_000_000 / 192_000_000;
+
+#[cfg(not(feature = "versatilepb"))]
+mod board {
+    /// Its name in QEMU.
+    pub const NAME: &str = "n810";
+    /// The chip's window, the peripherals with the timer, and the memory controller, in megabytes that are mapped as they are.
+    pub const DEVICES: &[u32] = &[0x0400_0000, 0x4800_0000, 0x6800_0000];
+    /// QEMU models the system clock of the OMAP2420 as this (`omap_clk.c`) and never changes it.
+    pub const TIMER_HZ: u64 = 32_768;
+    /// GPTIMER1: control and counter (OMAP2420 manual, general-purpose timers; QEMU's `omap_gptimer.c`).
+    const TIMER: u32 = 0x4802_8000;
+
+    /// Starts the timer, with autoreload.
+    pub fn start_timer() {
+        crate::io::write32(TIMER + 0x28, 0);
+        crate::io::write32(TIMER + 0x24, 3);
+    }
+
+    pub fn ticks() -> u32 {
+        crate::io::read32(TIMER + 0x28)
+    }
+}
+
+#[cfg(feature = "versatilepb")]
+mod board {
+    /// Its name in QEMU.
+    pub const NAME: &str = "versatilepb";
+    /// The system registers with the timer.
+    pub const DEVICES: &[u32] = &[0x1000_0000];
+    /// The counter SYS_24MHZ (Versatile PB user guide, status and system control registers).
+    pub const TIMER_HZ: u64 = 24_000_000;
+
+    /// It runs from reset.
+    pub fn start_timer() {}
+
+    pub fn ticks() -> u32 {
+        crate::io::read32(0x1000_005c)
+    }
+}
+
+pub use board::{DEVICES, NAME};
+
+/// A clock that never runs back, from the timer's 32 bits.
+pub struct Clock {
+    last: u32,
+    ticks: u64,
+}
+
+impl Clock {
+    /// From now.
+    pub fn start() -> Clock {
+        board::start_timer();
+        Clock { last: board::ticks(), ticks: 0 }
+    }
+
+    /// Ticks since the start. To be asked at least once in 2^32 ticks.
+    pub fn ticks(&mut self) -> u64 {
+        let ticks = board::ticks();
+        self.ticks += u64::from(ticks.wrapping_sub(self.last));
+        self.last = ticks;
+        self.ticks
+    }
+}
+
+/// Instructions that the emulator runs in so many ticks, rounded down; exact up to 2^34 ticks.
+pub fn instructions(ticks: u64) -> u64 {
+    ticks * 1_000_000_000 / board::TIMER_HZ / INSTRUCTION_NS
+}
+
+/// Time of SWL's board for so many ticks.
+pub fn time(ticks: u64) -> Ps {
+    Ps(instructions(ticks) * INSTRUCTION_PS)
+}
+
+/// The ticks that stand for a time of SWL's board, rounded up.
+pub const fn ticks(time: Ps) -> u64 {
+    (time.0 / INSTRUCTION_PS * INSTRUCTION_NS * board::TIMER_HZ).div_ceil(1_000_000_000)
+}

@@ -1,0 +1,43 @@
+//! What a program needs to run on the board and on the host alike: a start, a heap, and [`write()`].
+//!
+//! `programs::program!(run)` makes `fn run()` the program. On the board it starts at the first byte of its image, copies its data to RAM as
+//! any C runtime does, and ends with a call to the kernel; on the host it is `main`.
+#![cfg_attr(target_os = "none", no_std)]
+
+#[cfg(target_os = "none")]
+mod board;
+
+#[cfg(target_os = "none")]
+pub use board::{data, write};
+
+/// Bytes of the data region.
+pub const DATA: usize = 48 << 10;
+
+/// The data region, all zeros at first: on the board it is paged, and what is written to it goes out to the chip. To be asked for once.
+#[cfg(not(target_os = "none"))]
+pub fn data() -> &'static mut [u8] {
+    Box::leak(Box::new([0; DATA]))
+}
+
+/// Writes bytes to the program's output.
+#[cfg(not(target_os = "none"))]
+pub fn write(bytes: &[u8]) {
+    use std::io::Write;
+    std::io::stdout().write_all(bytes).expect("standard output takes the bytes");
+}
+
+/// Makes a function the program.
+#[macro_export]
+macro_rules! program {
+    ($run:path) => {
+        #[cfg(target_os = "none")]
+        #[no_mangle]
+        extern "C" fn program_main() {
+            $run();
+        }
+        #[cfg(not(target_os = "none"))]
+        fn main() {
+            $run();
+        }
+    };
+}

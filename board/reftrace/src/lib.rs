@@ -1,0 +1,151 @@
+//! A TCG plugin for QEMU's system emulation: each change of the page that the emulated processor fetches, loads from or stores to, within a
+//! range of virtual addresses, as a line of a `din` trace (0 load, 1 store, 2 fetch; address in hexadecimal).
+//!
+//!   -plugin libreftrace.so,out=FILE,page=1024,from=0x20000000,to=0x20200000
+//!
+//! References to the page of the reference just before are left out: nothing happens between them that a machine without reference bits could
+//! tell. An access that faults is no reference until it is repeated. A block of instructions lies in one page (QEMU ends it there), whose
+//! fetch is noted when it is entered and after each access to another page, since the next instruction is fetched from it again.
+
+use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock};
+
+#[repr(C)]
+struct Block(u8);
+#[repr(C)]
+struct Instruction(u8);
+
+// From QEMU's `include/qemu/qemu-plugin.h`, version 1 of the interface; Debian packages no such file.
+extern "C" {
+    fn qemu_plugin_register_vcpu_tb_trans_cb(id: u64, call: extern "C" fn(u64, *const Block));
+    fn qemu_plugin_register_atexit_cb(id: u64, call: extern "C" fn(u64, *mut c_void), data: *mut c_void);
+    fn qemu_plugin_tb_n_insns(block: *const Block) -> usize;
+    fn qemu_plugin_tb_get_insn(block: *const Block, index: usize) -> *mut Instruction;
+    fn qemu_plugin_insn_vaddr(instruction: *const Instruction) -> u64;
+    fn qemu_plugin_register_vcpu_tb_exec_cb(
+        block: *const Block,
+        call: extern "C" fn(c_uint, *mut c_void),
+        flags: c_int,
+        data: *mut c_void,
+    );
+    fn qemu_plugin_register_vcpu_mem_cb(
+        instruction: *mut Instruction,
+        call: extern "C" fn(c_uint, u32, u64, *mut c_void),
+        flags: c_int,
+        read_write: c_int,
+        data: *mut c_void,
+    );
+    fn qemu_plugin_mem_is_store(info: u32) -> bool;
+}
+const NO_REGISTERS: c_int = 0;
+const READ_WRITE: c_int = 3;
+
+/// QEMU reads which version of the interface is meant.
+#[no_mangle]
+pub static qemu_plugin_version: c_int = 1;
+
+struct Recorder {
+    out: BufWriter<File>,
+    last: Option<u64>,
+}
+
+/// What is recorded.
+struct Range {
+    page: u64,
+    from: u64,
+    to: u64,
+}
+
+static RANGE: OnceLock<Range> = OnceLock::new();
+static RECORDER: Mutex<Option<Recorder>> = Mutex::new(None);
+/// Where the block that runs was entered.
+static FETCHED: AtomicU64 = AtomicU64::new(0);
+
+/// Whether the address is of interest.
+fn in_range(address: u64) -> bool {
+    RANGE.get().is_some_and(|range| (range.from..range.to).contains(&address))
+}
+
+fn note(kind: u8, address: u64) {
+    if !in_range(address) {
+        return;
+    }
+    let page = RANGE.get().map(|range| address / range.page);
+    if let Some(recorder) = RECORDER.lock().expect("no recorder has panicked").as_mut() {
+        if recorder.last != page {
+            recorder.last = page;
+            writeln!(recorder.out, "{kind} {address:x}").expect("the trace can be written");
+        }
+    }
+}
+
+extern "C" fn on_entered(_: c_uint, address: *mut c_void) {
+    FETCHED.store(address as u64, Ordering::Relaxed);
+    note(2, address as u64);
+}
+
+extern "C" fn on_access(_: c_uint, info: u32, address: u64, _: *mut c_void) {
+    if in_range(address) {
+        // SAFETY: a pure function of the word that QEMU has passed.
+        let store = unsafe { qemu_plugin_mem_is_store(info) };
+        note(u8::from(store), address);
+        note(2, FETCHED.load(Ordering::Relaxed));
+    }
+}
+
+extern "C" fn on_translated(_: u64, block: *const Block) {
+    // SAFETY: the block and its instructions live for the time of this call, which is when they may be asked and subscribed to.
+    unsafe {
+        for index in 0..qemu_plugin_tb_n_insns(block) {
+            let instruction = qemu_plugin_tb_get_insn(block, index);
+            qemu_plugin_register_vcpu_mem_cb(instruction, on_access, NO_REGISTERS, READ_WRITE, std::ptr::null_mut());
+        }
+        let first = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(block, 0)) as usize as *mut c_void;
+        qemu_plugin_register_vcpu_tb_exec_cb(block, on_entered, NO_REGISTERS, first);
+    }
+}
+
+extern "C" fn at_exit(_: u64, _: *mut c_void) {
+    let recorder = RECORDER.lock().expect("no recorder has panicked").take();
+    if let Some(mut recorder) = recorder {
+        recorder.out.flush().expect("the trace can be written");
+    }
+}
+
+fn recorder(arguments: &[String]) -> Option<(Recorder, Range)> {
+    let value = |key: &str| arguments.iter().find_map(|a| a.strip_prefix(key)?.strip_prefix('='));
+    let address = |key: &str| u64::from_str_radix(value(key)?.strip_prefix("0x")?, 16).ok();
+    let page = value("page")?.parse().ok().filter(|page| *page > 0)?;
+    let range = Range { page, from: address("from")?, to: address("to")? };
+    Some((Recorder { out: BufWriter::new(File::create(value("out")?).ok()?), last: None }, range))
+}
+
+/// QEMU calls this when it loads the plugin; anything but 0 makes it stop with an error.
+#[no_mangle]
+pub extern "C" fn qemu_plugin_install(
+    id: u64,
+    _: *const c_void,
+    count: c_int,
+    arguments: *const *const c_char,
+) -> c_int {
+    let text = |i| {
+        // SAFETY: QEMU passes `count` strings that end with a zero byte.
+        unsafe { CStr::from_ptr(*arguments.add(i)) }.to_string_lossy().into_owned()
+    };
+    let arguments: Vec<String> = (0..count as usize).map(text).collect();
+    let Some((recorder, range)) = recorder(&arguments) else {
+        eprintln!("reftrace: {arguments:?}; give out=FILE,page=BYTES,from=0xADDRESS,to=0xADDRESS");
+        return -1;
+    };
+    RANGE.get_or_init(|| range);
+    *RECORDER.lock().expect("no recorder has panicked") = Some(recorder);
+    // SAFETY: the calls have the types that the interface wants, and live as long as the library.
+    unsafe {
+        qemu_plugin_register_vcpu_tb_trans_cb(id, on_translated);
+        qemu_plugin_register_atexit_cb(id, at_exit, std::ptr::null_mut());
+    }
+    0
+}

@@ -1,0 +1,311 @@
+//! The bare board under QEMU: real programs paged from OneNAND, whose output must be the host's; and parity: the journal replays, and the
+//! simulator takes the same decisions on the references that the program made.
+//!
+//! The image and the programs are built by `scripts/board.sh`. What is missing is named with its Debian package and the test is skipped, or
+//! fails with `COLDFRAME_REQUIRE_TOOLS=1`.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+
+use coldframe_core::{Command as Order, Event, PageId, SlotId, Transfer};
+use coldframe_trace::journal::{self, Entry};
+use serde_json::Value;
+
+/// Bytes of the data region, as in `board/programs/src/lib.rs`.
+const DATA: u32 = 48 << 10;
+
+/// Erase blocks of its swap area, of 64 slots each: 48 pages and what a collection needs.
+const BLOCKS: u64 = 4;
+
+/// A machine of QEMU.
+struct Machine {
+    name: &'static str,
+    processor: &'static str,
+    page: u32,
+}
+
+const ARM926: Machine = Machine { name: "n810", processor: "arm926", page: 1024 };
+const ARM1136: Machine = Machine { name: "n810", processor: "arm1136-r2", page: 4096 };
+const VERSATILE: Machine = Machine { name: "versatilepb", processor: "arm926", page: 1024 };
+
+/// A run of a program on the board.
+struct Run<'a> {
+    machine: &'a Machine,
+    program: &'a str,
+    policy: &'a str,
+    handler: &'a str,
+    frames: u32,
+}
+
+fn script() -> Command {
+    let mut command = Command::new("sh");
+    command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/board.sh"));
+    command
+}
+
+fn text(command: &mut Command) -> String {
+    let out = command.stdin(Stdio::null()).output().unwrap_or_else(|e| panic!("{command:?}: {e}"));
+    assert!(out.status.success(), "{command:?}: {}", String::from_utf8_lossy(&out.stderr));
+    String::from_utf8(out.stdout).unwrap()
+}
+
+/// The folder with images and programs, built once; `None` if something is missing, which has been said.
+fn built() -> Option<&'static Path> {
+    static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
+    BUILT.get_or_init(build).as_deref()
+}
+
+fn build() -> Option<PathBuf> {
+    let missing = text(script().arg("--missing"));
+    if !missing.is_empty() {
+        let packages = missing.split_whitespace().collect::<Vec<_>>().join(" ");
+        skip(&format!("the board cannot be built and run; on Debian 12: apt-get install {packages}"));
+        return None;
+    }
+    // .../target/debug/deps/this-test
+    let out = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("board");
+    text(script().arg(&out));
+    Some(out)
+}
+
+fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
+    assert!(!required, "COLDFRAME_REQUIRE_TOOLS=1 and {why}");
+}
+
+/// The build, if QEMU still has the n810 (it was removed in 9.2).
+fn built_for_n810() -> Option<&'static Path> {
+    let built = built()?;
+    let has = text(Command::new("qemu-system-arm").args(["-M", "help"])).lines().any(|l| l.starts_with("n810 "));
+    if !has {
+        skip("THIS QEMU HAS NO n810, so nothing was paged from OneNAND; QEMU up to 9.1 has it, such as Debian 12's");
+    }
+    has.then_some(built)
+}
+
+impl Run<'_> {
+    /// Runs it with further words on its command line in `folder`, which gets the output and the references; its counts.
+    fn go(&self, built: &Path, folder: &Path, further: &str) -> Value {
+        let Run { machine, program, policy, handler, frames } = self;
+        let path = |suffix: &str| built.join(format!("{program}.{suffix}")).display().to_string();
+        let at = folder.display();
+        let plugin = built.join("libreftrace.so").display().to_string();
+        let range = format!("page={},from=0x20000000,to=0x20200000", machine.page);
+        let settings = format!("policy={policy} handler={handler} frames={frames}");
+        let mut qemu = script();
+        qemu.arg("run").arg(built).args([machine.name, machine.processor, program]);
+        qemu.arg(format!("{settings} out={at}/out {further}"));
+        qemu.args(["-plugin", &format!("{plugin},out={at}/references.din,{range}")]);
+        let out = qemu.stdin(Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout);
+        assert!(out.status.success(), "{settings}: {said}{}", String::from_utf8_lossy(&out.stderr));
+        let truth = Command::new(path("host")).output().unwrap().stdout;
+        assert!(
+            !truth.is_empty() && truth == fs::read(folder.join("out")).unwrap(),
+            "{settings}: not the host's output"
+        );
+        eprintln!("{program} {settings}: {}", said.trim());
+        serde_json::from_str(&said).unwrap()
+    }
+
+    /// What the simulator's engine does with the references that the run made: its journal.
+    fn simulated(&self, folder: &Path) -> Vec<u8> {
+        let path = |name: &str| folder.join(name).display().to_string();
+        let (trace, journal) = (path("references.parquet"), path("simulated.journal"));
+        let coldframe = || Command::new(env!("CARGO_BIN_EXE_coldframe"));
+        text(coldframe().args(["import", &format!("din:{}", path("references.din")), "-o", &trace]));
+        let buffers = if self.machine.page > 2048 { 1 } else { 2 };
+        let mut simulation = coldframe();
+        simulation.args(["sim", &trace, "--policy", self.policy, "--handler", self.handler, "--journal", &journal]);
+        simulation.args(["--frames", &self.frames.to_string(), "--page", &format!("{}B", self.machine.page)]);
+        simulation.args(["--set", "machine.reference_bit=false", "--set", "machine.dirty_bit=false"]);
+        text(simulation.args(["--set", &format!("machine.buffers={buffers}")]));
+        fs::read(journal).unwrap()
+    }
+
+    /// Pages the program, and holds the machine to the two others: a fresh engine, and the simulator.
+    fn agrees(&self, built: &Path) -> Value {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal");
+        let counts = self.go(built, folder.path(), &format!("journal={}", journal.display()));
+        assert_eq!(counts["page"], self.machine.page);
+        assert_eq!(
+            counts["true_faults"].as_u64().unwrap() + counts["false_faults"].as_u64().unwrap(),
+            counts["prefetch_aborts"].as_u64().unwrap() + counts["data_aborts"].as_u64().unwrap(),
+            "each abort is a fault of the engine, and nothing else is"
+        );
+        let on_board = fs::read(journal).unwrap();
+        journal::replay(&on_board).unwrap_or_else(|e| panic!("{} {}: {e}", self.policy, self.handler));
+        let (board, simulated) = (steps(&on_board), steps(&self.simulated(folder.path())));
+        for (number, (board, simulated)) in board.iter().zip(&simulated).enumerate() {
+            assert_eq!(board, simulated, "{} {}: step {number}", self.policy, self.handler);
+        }
+        assert_eq!(board.len(), simulated.len());
+        let evictions = board.iter().filter(|e| matches!(e, Entry::Command(Order::Evict { .. }))).count();
+        assert_eq!(counts["evictions"], evictions);
+        assert!(evictions > 2 * self.frames as usize, "too little RAM pressure to show anything");
+        counts
+    }
+}
+
+/// A journal's entries without time, and with pages and their home slots numbered in the order of their first faults: the board numbers pages
+/// by address, the simulator in the order in which they come.
+fn steps(journal: &[u8]) -> Vec<Entry> {
+    let (_, mut entries) = journal::open(journal).unwrap();
+    let mut numbers = HashMap::new();
+    let mut steps = Vec::new();
+    while let Some(entry) = entries.next_entry().unwrap() {
+        steps.push(renumbered(entry, |page| {
+            let next = numbers.len() as u32;
+            PageId(*numbers.entry(page).or_insert(next))
+        }));
+    }
+    steps
+}
+
+fn renumbered(entry: Entry, mut number: impl FnMut(PageId) -> PageId) -> Entry {
+    let mut event = |event| match event {
+        Event::Fault { task, page, access } => Event::Fault { task, page: number(page), access },
+        Event::Loaded { .. } | Event::Failed { transfer: Transfer::Load(_) } => event,
+        other => panic!("{other:?}: read-only pages of one task do not do this"),
+    };
+    let entry = match entry {
+        Entry::Event { event: e, .. } => return Entry::Event { now: 0, event: event(e) },
+        Entry::Command(order) => order,
+        other => panic!("{other:?}: there are no bits to ask for"),
+    };
+    Entry::Command(match entry {
+        Order::Load { ticket, page, from, into } => {
+            assert_eq!(from, page.home());
+            let page = number(page);
+            Order::Load { ticket, page, from: SlotId(page.0), into }
+        }
+        Order::Move { page, from, to } => Order::Move { page: number(page), from, to },
+        Order::Protect { page } => Order::Protect { page: number(page) },
+        Order::Unmap { page } => Order::Unmap { page: number(page) },
+        Order::Evict { page, from } => Order::Evict { page: number(page), from },
+        Order::Map { page, place, writable, referenced } => {
+            Order::Map { page: number(page), place, writable, referenced }
+        }
+        same @ (Order::Stage { .. } | Order::Resume { .. }) => same,
+        other => panic!("{other:?}: read-only pages are not written"),
+    })
+}
+
+const POLICIES: [&str; 6] =
+    ["fifo", "clock", "pa-clock:budget=3", "fifo-sc:valid=50%", "pa-fifo-sc:valid=50%", "sieve"];
+
+#[test]
+fn the_mmu_and_aborts_page_programs_where_there_is_no_onenand() {
+    let Some(built) = built() else { return };
+    for program in ["fft", "deflate"] {
+        Run { machine: &VERSATILE, program, policy: "clock", handler: "parallel", frames: 5 }.agrees(built);
+    }
+}
+
+#[test]
+fn every_handler_pages_programs_from_onenand_on_tiny_pages_and_agrees_with_the_simulator() {
+    let Some(built) = built_for_n810() else { return };
+    for (program, frames) in [("fft", 5), ("deflate", 12)] {
+        for handler in ["sequential", "parallel", "delayed-dual-buffering", "delayed-dual-buffering-search-first"] {
+            for policy in ["clock", "pa-fifo-sc:valid=50%"] {
+                Run { machine: &ARM926, program, policy, handler, frames }.agrees(built);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_policy_decides_on_the_board_as_in_the_simulator() {
+    let Some(built) = built_for_n810() else { return };
+    for policy in POLICIES {
+        Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames: 8 }.agrees(built);
+    }
+}
+
+#[test]
+fn delayed_dual_buffering_executes_from_the_data_ram_and_moves_pages_beside_loads() {
+    let Some(built) = built_for_n810() else { return };
+    let run = |handler| Run { machine: &ARM926, program: "fft", policy: "fifo", handler, frames: 5 }.agrees(built);
+    let (parallel, delayed) = (run("parallel"), run("delayed-dual-buffering"));
+    assert_eq!(parallel["page_moves_dual"], 0);
+    // Each but the last page's move waits for the next fault, and is made beside its load.
+    assert_eq!(delayed["page_moves_dual"], delayed["page_moves"]);
+    assert_eq!(delayed["page_moves"].as_u64().unwrap() + 1, delayed["true_faults"].as_u64().unwrap());
+}
+
+#[test]
+fn small_pages_of_four_kibibytes_take_two_chip_pages_each() {
+    let Some(built) = built_for_n810() else { return };
+    for handler in ["sequential", "parallel"] {
+        for policy in ["fifo-sc:valid=50%", "pa-clock:budget=2"] {
+            Run { machine: &ARM1136, program: "deflate", policy, handler, frames: 4 }.agrees(built);
+        }
+    }
+}
+
+#[test]
+fn the_search_hides_behind_the_load_in_the_parallel_handler() {
+    let Some(built) = built_for_n810() else { return };
+    let waited = |handler| {
+        let run = Run { machine: &ARM926, program: "deflate", policy: "clock", handler, frames: 12 };
+        run.agrees(built)["waited_instructions"].as_u64().unwrap()
+    };
+    assert!(waited("parallel") < waited("sequential"));
+}
+
+#[test]
+fn dirty_pages_of_a_data_region_go_out_through_the_log_and_come_back_as_they_were() {
+    let Some(built) = built_for_n810() else { return };
+    for handler in ["sequential", "parallel", "delayed-dual-buffering"] {
+        for policy in ["clock", "pa-fifo-sc:valid=50%"] {
+            let folder = tempfile::tempdir().unwrap();
+            let run = Run { machine: &ARM926, program: "sort", policy, handler, frames: 16 };
+            let counts = run.go(built, folder.path(), &format!("data={DATA} blocks={BLOCKS}"));
+            let count = |name: &str| counts[name].as_u64().unwrap();
+            // More than the area has slots: without collections it would be full.
+            assert!(count("dirty_evictions") > BLOCKS * 64, "{handler} {policy}");
+            assert!(count("blocks_erased") > BLOCKS && count("slots_copied") > 0, "{handler} {policy}");
+        }
+    }
+}
+
+/// What SWL's PA-Clock is for: the longest search of Clock grows with the RAM and sticks out from behind the load; a budget of 13 steps bounds
+/// it (SWL, LCTES 2007, section 4.1.2), so that four times the RAM does not make the worst fault longer.
+#[test]
+fn the_longest_fault_grows_with_the_ram_under_clock_and_not_under_pa_clock() {
+    let Some(built) = built_for_n810() else { return };
+    let longest = |policy, frames| {
+        let folder = tempfile::tempdir().unwrap();
+        let run = Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames };
+        run.go(built, folder.path(), "")["fault_instructions_max"].as_u64().unwrap()
+    };
+    let tick = 30;
+    assert!(longest("pa-clock:budget=13", 48) <= longest("pa-clock:budget=13", 12) + tick);
+    assert!(longest("clock", 48) > 2 * longest("clock", 12));
+}
+
+#[test]
+fn what_cannot_be_run_is_said_and_ends_with_a_status() {
+    let Some(built) = built_for_n810() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    for (program, settings, message) in [
+        ("fft", "policy=best handler=parallel frames=5", "there is no policy `best`"),
+        ("fft", "policy=clock handler=sideways frames=5", "there is no handler `sideways`"),
+        ("fft", "policy=clock handler=parallel", "gives no frames="),
+        ("fft", "policy=clock handler=parallel frames=100000", "frames=100000; give 1 to 512"),
+        ("sort", "policy=clock handler=parallel frames=16", "the program touched 0x20100000"),
+        ("sort", "policy=clock handler=parallel frames=4 data=49152 blocks=2", "`blocks` is 2"),
+    ] {
+        let mut run = script();
+        run.arg("run").arg(built).args(["n810", "arm926", program]);
+        let out = run.arg(format!("{settings} out={}/out", folder.path().display())).output().unwrap();
+        let said = String::from_utf8_lossy(&out.stdout);
+        assert_eq!(out.status.code(), Some(101), "{settings}: {said}");
+        assert!(said.contains(message), "{settings}: {said}");
+    }
+}

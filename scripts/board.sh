@@ -1,0 +1,92 @@
+#!/bin/sh
+# Builds and runs the board.
+#   sh scripts/board.sh OUT              builds into the folder OUT: n810.elf and versatilepb.elf (the images), PROGRAM.bin and PROGRAM.flash
+#                                        (a program, and the chip that holds it), PROGRAM.host (the same for this machine), libreftrace.so
+#                                        (QEMU's plugin that records references)
+#   sh scripts/board.sh --missing        prints the Debian packages that are not there; nothing if all are
+#   sh scripts/board.sh run OUT MACHINE PROCESSOR PROGRAM SETTINGS [QEMU's arguments ...]
+#                                        runs a program: run out n810 arm926 fft 'policy=clock handler=parallel frames=5'
+# The processor's standard library is built from source. Debian: rustc-web, cargo-web, rust-web-src. Elsewhere: rustup's nightly with
+# rust-src.
+set -eu
+from=$PWD
+cd "$(dirname "$0")/../board"
+target=armv5te-none-eabi
+programs="fft deflate sort"
+
+missing() {
+    for tool in arm-none-eabi-ld:binutils-arm-none-eabi arm-none-eabi-objcopy:binutils-arm-none-eabi; do
+        command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
+    done
+    if ! debian && ! nightly; then
+        echo rustc-web; echo cargo-web; echo rust-web-src
+    fi
+    command -v qemu-system-arm >/dev/null || echo qemu-system-arm
+}
+debian() { [ -x /usr/bin/cargo ] && [ -x /usr/bin/rustc ] && [ -e /usr/lib/rustlib/src/rust/library/core/Cargo.toml ] && newer /usr/bin/rustc; }
+# The project's minimum, 1.88.
+newer() { [ "$("$1" --version | sed 's/^rustc 1\.\([0-9]*\).*/\1/')" -ge 88 ]; }
+nightly() {
+    command -v rustup >/dev/null && root=$(rustc +nightly --print sysroot 2>/dev/null) &&
+        [ -e "$root/lib/rustlib/src/rust/library/core/Cargo.toml" ]
+}
+
+# The chip: 256 MiB and 16 bytes of spare area for each 512; a program starts in block 32 (board/image/src/chip.rs).
+flash() {
+    truncate -s 0 "$out/$1.flash"
+    truncate -s 264M "$out/$1.flash"
+    dd if="$out/$1.bin" of="$out/$1.flash" bs=1M seek=4 conv=notrunc status=none
+}
+
+# An instruction lasts 1024 ns of the emulator's time (board/image/src/platform.rs).
+run() {
+    out=$1 machine=$2 processor=$3 program=$4 settings=$5
+    shift 5
+    case $machine in
+        n810) set -- -drive "if=mtd,format=raw,snapshot=on,file=$out/$program.flash" "$@" ;;
+        *) set -- -device "loader,addr=0x04000000,force-raw=on,file=$out/$program.bin" "$@" ;;
+    esac
+    image=$(wc -c <"$out/$program.bin")
+    exec timeout 60 qemu-system-arm -M "$machine" -cpu "$processor" -m 128 -icount shift=10,sleep=off \
+        -display none -monitor none -serial none -audiodev none,id=none \
+        -chardev stdio,id=debug -semihosting-config enable=on,target=native,chardev=debug \
+        -kernel "$out/$machine.elf" -append "$settings image=$image out=$out/$program.out" "$@" </dev/null
+}
+
+case $1 in
+    --missing) missing | sort -u; exit 0 ;;
+    run) shift; cd "$from"; run "$@" ;;
+esac
+out=$(cd "$from" && mkdir -p "$1" && cd "$1" && pwd)
+if debian; then
+    cargo() { RUSTC=/usr/bin/rustc RUSTC_BOOTSTRAP=1 /usr/bin/cargo "$@"; }
+else
+    cargo() { command cargo +nightly "$@"; }
+fi
+export CARGO_TARGET_DIR="$out/cargo"
+unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_RUSTFLAGS
+
+# Builds a binary for the board. The linker's script is no RUSTFLAG: that would build the standard library anew for each. cargo does not
+# know that the binary depends on it, so its checksum is part of the command.
+bare() { # package, binary, the linker's script, features
+    linking="-Clink-arg=-L${3%/*} -Clink-arg=-T$3 -Cmetadata=$(cat "${3%/*}"/*.ld | cksum | cut -d' ' -f1)"
+    # shellcheck disable=SC2086 # lists of arguments
+    RUSTFLAGS="-Clinker=arm-none-eabi-ld -Clinker-flavor=ld" cargo rustc --quiet --locked --release -p "$1" --bin "$2" \
+        --target $target -Zbuild-std=core,alloc -Zbuild-std-features=compiler-builtins-mem $4 -- $linking
+}
+elf="$out/cargo/$target/release"
+for program in $programs; do
+    bare programs $program "$PWD/programs/user.ld" ""
+    arm-none-eabi-objcopy -O binary "$elf/$program" "$out/$program.bin"
+    flash $program
+done
+for board in versatilepb n810; do
+    case $board in n810) features="" ;; *) features="--features $board" ;; esac
+    bare coldframe-board coldframe-board "$PWD/image/$board.ld" "$features"
+    cp "$elf/coldframe-board" "$out/$board.elf"
+done
+cargo build --quiet --locked --release -p programs -p reftrace
+for program in $programs; do
+    cp "$out/cargo/release/$program" "$out/$program.host"
+done
+cp "$out/cargo/release/libreftrace.so" "$out/"
