@@ -225,11 +225,11 @@ fn fork(rig: &mut Rig, contents: &mut [u64], number: u32) {
 
 /// Their anonymous pages are empty when they begin anew; what they wrote to files stays.
 fn forget_the_killed(rig: &mut Rig, seen: &mut usize, contents: &mut [u64]) {
-    for task in rig.machine.killed[*seen..].to_vec() {
+    while let Some(task) = rig.machine.killed.get(*seen).copied() {
+        *seen += 1;
         for number in 0..FIRST_FILE {
             rig.machine.forget(page(task.0, number));
             contents[page(task.0, number).index()] = 0;
         }
     }
-    *seen = rig.machine.killed.len();
 }

@@ -18,6 +18,7 @@ use coldframe_core::{
     Access, After, Backed, Caps, Command, Config, Counts, Engine, Event, Machine, PageId, Place, Ps, SlotsConfig,
     Stage, TaskId,
 };
+use coldframe_trace::journal::{Entry, Head, Journal};
 use coldframe_trace::{Block, Kind, Reference};
 
 use crate::clock::{Device, DeviceTimes};
@@ -174,6 +175,7 @@ impl Foreground {
     }
 
     fn handle(&mut self, event: Event) {
+        self.machine.note(|now| Entry::Event { now, event });
         self.engine.handle(event, &mut self.machine);
         for task in self.machine.killed.drain(..) {
             self.ended[task.index()] = true;
@@ -196,6 +198,18 @@ impl Foreground {
         let took = self.machine.now - began;
         self.machine.paging += took;
         took
+    }
+
+    /// Keeps a journal from now on; to be called before the first row.
+    pub fn keep_journal(&mut self, policy: &PolicyChoice, slots: SlotsConfig) {
+        let (policy, handler) = (policy.to_string(), sequential::HANDLER.name.to_string());
+        let head = Head { policy, handler, config: *self.engine.config(), slots: Some(slots) };
+        self.machine.journal = Some(Journal::new(&head));
+    }
+
+    /// The journal kept so far; its bytes are taken out.
+    pub fn take_journal(&mut self) -> Option<Journal> {
+        self.machine.journal.take()
     }
 
     /// The engine, to look at.
@@ -235,6 +249,7 @@ struct Memory {
     card_writes: u64,
     reads_in_slots: u64,
     slot_writes: Vec<u32>,
+    journal: Option<Journal>,
 }
 
 const MAPPED: u8 = 1;
@@ -259,6 +274,13 @@ impl Memory {
             card_writes: 0,
             reads_in_slots: 0,
             slot_writes: vec![0; config.slots.slots],
+            journal: None,
+        }
+    }
+
+    fn note(&mut self, entry: impl FnOnce(u64) -> Entry) {
+        if let Some(journal) = &mut self.journal {
+            journal.write(&entry(self.now.0));
         }
     }
 
@@ -319,6 +341,7 @@ impl Memory {
 
 impl Machine for Memory {
     fn issue(&mut self, command: Command) {
+        self.note(|_| Entry::Command(command));
         match command {
             Command::Stage { stage: Stage::PreProcess, .. } => self.now += self.prices.fault,
             Command::Stage { .. } | Command::Move { .. } => {}
@@ -343,20 +366,25 @@ impl Machine for Memory {
         if after == After::Clear {
             *entry &= !REFERENCED;
         }
+        self.note(|_| Entry::Referenced { page, after, value: was });
         was
     }
 
     fn dirty(&mut self, page: PageId) -> bool {
-        self.table[page.index()] & DIRTY != 0
+        let value = self.table[page.index()] & DIRTY != 0;
+        self.note(|_| Entry::Dirty { page, value });
+        value
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coldframe_trace::journal::replay;
 
     const US: Ps = Ps(1_000_000);
 
+    /// The run, and its journal, which a fresh engine must repeat.
     fn run(frames: usize, slots: usize, direct_read: bool, rows: &[(u32, u64, Kind)]) -> ForegroundResult {
         let prices = ForegroundPrices {
             fault: US,
@@ -371,11 +399,14 @@ mod tests {
         let slots = SlotsConfig { slots, files_min: 0 };
         let config = ForegroundConfig { policy, frames, slots, direct_read, prices };
         let mut run = Foreground::new(&config, 16, Spaces::default(), 3).unwrap();
+        run.keep_journal(&config.policy, slots);
         let row =
             |(task, page, kind): &(u32, u64, Kind)| Reference { task: *task, ..Reference::new(page << 12, 4, *kind) };
         let block: Block = rows.iter().map(row).collect();
         run.feed(&block, &|address| if address >> 12 < 8 { Backed::Anonymous } else { Backed::File });
         run.engine().check();
+        let replayed = replay(&run.take_journal().unwrap().drain()).unwrap();
+        assert!(replayed.commands > 0 && replayed.events > rows.len() as u64);
         run.result()
     }
 
