@@ -64,6 +64,8 @@ pub struct Plan {
     pub frames: usize,
     /// Prices of accesses to memory, where they have some.
     pub memory: Option<MemoryPrices>,
+    /// Most pages of a sequential stream that are read ahead.
+    pub read_ahead: u32,
     /// The swap area that pages are written to, and what a collection takes the device.
     pub swap: Option<(SwapConfig, CollectTimes)>,
     /// Every setting in force, as `-c` takes it.
@@ -142,6 +144,10 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     let mut config =
         config(settings, &front, &front_name, &engine, policy_text, handler.name, frames, page, &sheet, caps);
     memory_config(&mut config, &engine, memory.as_ref());
+    let read_ahead = read_ahead(settings, handler)?;
+    if read_ahead > 0 {
+        config["machine"]["read_ahead"] = read_ahead.into();
+    }
     let swap = match &engine {
         Engine::Lane(_) => swap_area(settings, &sheet, device)?,
         Engine::Oracle(_) => None,
@@ -150,7 +156,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         config["swap"] = shown.clone();
     }
     let swap = swap.map(|(area, times, _)| (area, times));
-    Ok(Plan { front, engine, frames, memory, swap, config })
+    Ok(Plan { front, engine, frames, memory, read_ahead, swap, config })
 }
 
 /// A page that stays in its buffer must fit there.
@@ -169,6 +175,17 @@ fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -
         return Err(ReportError::setting("page", reason));
     }
     Ok(buffers)
+}
+
+/// Pages read ahead need a place that is not a buffer.
+fn read_ahead(settings: &Settings, handler: &Handler) -> Result<u32, ReportError> {
+    let pages = settings.machine.read_ahead.unwrap_or(0);
+    if pages > 0 && handler.needs_xip {
+        let reason =
+            format!("is not for {}, which keeps loaded pages in buffers; give 0 or another handler", handler.name);
+        return Err(ReportError::setting("machine.read_ahead", reason));
+    }
+    Ok(pages)
 }
 
 /// The name of main memory, where its accesses are counted and so can have a price.

@@ -12,7 +12,9 @@ use coldframe_trace::journal::{Entry, Journal};
 
 use crate::clock::{Device, DeviceTimes};
 use crate::latency::Latency;
+use crate::numbering::Numbering;
 use crate::page_table::PageTable;
+use crate::read_ahead::ReadAhead;
 use crate::xip::XipMeter;
 
 /// A configuration of the engine.
@@ -102,11 +104,12 @@ struct State {
     device: Device,
     unpriced: bool,
     collect: CollectTimes,
+    read_ahead: Option<ReadAhead>,
     now: Ps,
     paging: Ps,
     stages: [Ps; 6],
     hidden: Ps,
-    /// When the load in flight started and will end.
+    /// When the loads in flight started and the last of them will end.
     loading: Option<(Ps, Ps)>,
     resumed: bool,
     kind: FaultKind,
@@ -140,6 +143,7 @@ impl Lane {
             device: Device::new(config.device),
             unpriced: config.device.program.is_none(),
             collect: CollectTimes::default(),
+            read_ahead: None,
             now: Ps::ZERO,
             paging: Ps::ZERO,
             stages: [Ps::ZERO; 6],
@@ -170,6 +174,12 @@ impl Lane {
         self.state.collect = collect;
     }
 
+    /// Reads sequential streams ahead from now on, at most `window_max` pages at a time, as the live pager does.
+    pub fn set_read_ahead(&mut self, window_max: u32) {
+        let pages = self.engine.config().pages;
+        self.state.read_ahead = (window_max > 0).then(|| ReadAhead::new(window_max, pages));
+    }
+
     /// Keeps a journal from now on.
     pub fn keep_journal(&mut self, journal: Journal) {
         self.state.journal = Some(journal);
@@ -186,8 +196,16 @@ impl Lane {
     }
 
     /// A reference that did not hit: the whole fault, until the task has repeated its access. `idle` is the time that has passed
-    /// outside of fault handling.
-    pub fn fault(&mut self, table: &mut PageTable, page: PageId, writing: bool, quiet: bool, idle: Ps) {
+    /// outside of fault handling; `numbers` tells neighbours.
+    pub fn fault(
+        &mut self,
+        table: &mut PageTable,
+        page: PageId,
+        writing: bool,
+        quiet: bool,
+        idle: Ps,
+        numbers: &Numbering,
+    ) {
         let state = &mut self.state;
         state.quiet_faults += u64::from(quiet);
         state.now = idle + state.xip.time(table) + state.paging;
@@ -198,9 +216,18 @@ impl Lane {
         state.resumed = false;
         state.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
+        let in_ram = self.engine.frame_of(page).is_some();
         handle(&mut self.engine, table, state, Event::Fault { task: TaskId(0), page, access });
+        let together = !in_ram && self.read_ahead(table, page, numbers);
+        let state = &mut self.state;
         while !state.resumed {
             let (end, event) = state.device.next_end().expect("a task that stands still waits for the device");
+            state.wait_until(end);
+            handle(&mut self.engine, table, state, event);
+        }
+        // What is read ahead is one read with the page, as on Linux: the task goes on when all of it is there.
+        while together {
+            let Some((end, event)) = state.device.next_end() else { break };
             state.wait_until(end);
             handle(&mut self.engine, table, state, event);
         }
@@ -214,6 +241,16 @@ impl Lane {
             FaultKind::False => state.false_latency.record(latency),
             FaultKind::Write => {}
         }
+    }
+
+    /// Wishes for the pages behind a true fault; whether any load was started.
+    fn read_ahead(&mut self, table: &mut PageTable, page: PageId, numbers: &Numbering) -> bool {
+        let Some(ahead) = &mut self.state.read_ahead else { return false };
+        let before = self.engine.counts().prefetches;
+        for page in ahead.fault(page, numbers) {
+            handle(&mut self.engine, table, &mut self.state, Event::WillNeed { page });
+        }
+        self.engine.counts().prefetches > before
     }
 
     /// What it has found out so far; `table` is the one it works on.
@@ -240,7 +277,7 @@ fn handle(engine: &mut Engine, table: &mut PageTable, state: &mut State, event: 
         journal.write(&Entry::Event { now: state.now.0, event });
     }
     if let Event::Loaded { .. } = event {
-        state.loading = None;
+        state.loading = state.loading.filter(|(_, end)| *end > state.now);
     }
     engine.handle(event, &mut SimMachine { table, state });
 }
@@ -290,12 +327,16 @@ impl Machine for SimMachine<'_> {
             Command::Load { ticket, .. } => {
                 state.kind = FaultKind::True;
                 let end = state.device.load(state.now, Event::Loaded { ticket });
-                state.loading = Some((state.now, end));
+                let start = state.loading.map_or(state.now, |(start, _)| start);
+                state.loading = Some((start, end));
             }
             // Priced with the stage.
             Command::Move { .. } => {}
             Command::Protect { page } => table.protect(state.number, page),
             Command::Write { page, .. } => {
+                if let Some(ahead) = &mut state.read_ahead {
+                    ahead.written(page);
+                }
                 // The bytes cross the bus by the processor's hand, then the device programs them by itself.
                 state.spend(Stage::GetFreeframe, state.prices.trans_host_mem);
                 state.device.program(state.now, Event::Written { page });

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod bus;
 pub mod clock;
 pub mod front_end;
 pub mod lane;
@@ -22,7 +23,9 @@ pub mod latency;
 pub mod numbering;
 pub mod oracle;
 pub mod page_table;
+pub mod read_ahead;
 pub mod run;
+pub mod scheduler;
 pub mod swap;
 pub mod xip;
 
