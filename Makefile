@@ -3,12 +3,12 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all build demo test bench bench-live papers fuzz lint docs clean
+.PHONY: all build demo test bench bench-live header papers fuzz lint docs clean
 
 all: build
 
 build:
-	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload
+	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
 # The main job on real recorded programs: how fault latency and miss ratio go with RAM.
 demo: build
@@ -29,6 +29,10 @@ bench: build
 # What a fault of the live pager costs, as ratios to floors of the same run; BENCH_DIR: the folder of its swap file.
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
+
+# include/coldframe.h anew, from crates/capi.
+header:
+	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test header
 
 # The papers' printed figures beside ours.
 papers: build

@@ -79,7 +79,7 @@ pub struct Args {
     #[arg(long)]
     pub plot: bool,
     #[command(flatten)]
-    pub swap: sim_swap::Args,
+    pub swap: sim_swap::SwapArgs,
     /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,

@@ -14,7 +14,7 @@ use crate::{output, sim};
 /// What only swap areas have.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Swap areas")]
-pub struct Args {
+pub struct SwapArgs {
     /// Erase blocks of the swap area.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     blocks: Vec<String>,
@@ -29,7 +29,7 @@ pub struct Args {
     collector: Vec<String>,
 }
 
-impl Args {
+impl SwapArgs {
     /// For a run of the paging engine, which has one swap area: the settings' own words.
     pub fn apply(&self, settings: &mut Settings) -> Result<(), Failure> {
         let swap = &mut settings.swap;

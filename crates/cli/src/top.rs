@@ -1,5 +1,6 @@
 //! `coldframe top`: what a running pager does, as it does it.
 
+use std::collections::VecDeque;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -24,7 +25,7 @@ Examples:
   coldframe top 4711 --once --format prometheus > /var/lib/node_exporter/coldframe.prom
 
 PID is any process of the run; without it the only one that runs is shown. Counts are sums over all processes of the run.
-Ctrl-C ends it.")]
+The bars show the last 20 intervals, the highest one in full. Ctrl-C ends it.")]
 pub struct Args {
     /// Process.
     pid: Option<u32>,
@@ -39,13 +40,17 @@ pub struct Args {
     format: String,
 }
 
+/// Looks that are kept: 20 intervals.
+const LOOKS: usize = 21;
+
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let interval = quantity::time(&args.interval).map_err(|e| Failure::usage(format!("--interval: {e}")))?;
     let interval = Duration::from_nanos((interval.0 / 1000).max(10_000_000));
     let (pid, path) = find(args.pid)?;
     let stats = StatsFile::open(&path)?;
     if args.once || args.format == "prometheus" {
-        output::write(None, &show(&args.format, &stats.snapshot(), &Snapshot::default(), None))?;
+        let seen = VecDeque::from([Snapshot::default(), stats.snapshot()]);
+        output::write(None, &show(&args.format, &seen, None))?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -54,13 +59,15 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
             .map_err(|e| Failure::Other { message: format!("cannot catch signal {signal}: {e}"), code: 5 })?;
     }
     let redraw = args.format == "table" && std::io::stdout().is_terminal();
-    let mut before = stats.snapshot();
+    let mut seen = VecDeque::from([stats.snapshot()]);
     while !stop.load(Ordering::Relaxed) && PathBuf::from(format!("/proc/{pid}")).exists() {
         std::thread::sleep(interval);
-        let now = stats.snapshot();
+        seen.push_back(stats.snapshot());
+        if seen.len() > LOOKS {
+            seen.pop_front();
+        }
         let clear = if redraw { "\x1b[H\x1b[2J" } else { "" };
-        output::write(None, &format!("{clear}{}", show(&args.format, &now, &before, Some(interval))))?;
-        before = now;
+        output::write(None, &format!("{clear}{}", show(&args.format, &seen, Some(interval))))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -93,33 +100,53 @@ fn find(pid: Option<u32>) -> Result<(u32, PathBuf), Failure> {
     }
 }
 
-fn show(format: &str, now: &Snapshot, before: &Snapshot, interval: Option<Duration>) -> String {
+/// `seen`: two looks at least, the newest last.
+fn show(format: &str, seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
+    let now = &seen[seen.len() - 1];
     match format {
         "json" => format!("{}\n", json!({ "seconds": interval.map(|i| i.as_secs_f64()), "now": now })),
         "prometheus" => prometheus(now),
-        _ => table(now, before, interval),
+        _ => table(seen, interval),
     }
 }
 
-fn table(now: &Snapshot, before: &Snapshot, interval: Option<Duration>) -> String {
+/// A bar for each interval, as high as its share of the highest.
+fn bars(counts: &[u64]) -> String {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let steps: Vec<u64> = counts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
+    let most = steps.iter().max().copied().unwrap_or(0).max(1);
+    steps.iter().map(|step| BARS[(step * 8).div_ceil(most) as usize]).collect()
+}
+
+fn table(seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
+    let (now, before) = (&seen[seen.len() - 1], &seen[seen.len() - 2]);
     let seconds = interval.map_or(1.0, |i| i.as_secs_f64());
     let rate = |n: u64, b: u64| human_count(((n - b) as f64 / seconds) as u64);
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
-    let row = |name: &str, n: coldframe_live::Times, b: coldframe_live::Times| {
-        vec![name.to_string(), rate(n.count, b.count), us(n.p50_ns), us(n.p99_ns), us(n.p999_ns)]
+    let row = |name: &str, of: fn(&Snapshot) -> coldframe_live::Times| {
+        let (n, b) = (of(now), of(before));
+        let counts: Vec<u64> = seen.iter().map(|look| of(look).count).collect();
+        vec![name.to_string(), bars(&counts), rate(n.count, b.count), us(n.p50_ns), us(n.p99_ns), us(n.p999_ns)]
     };
-    let rows = vec![
-        row("page from the device", now.device_fault, before.device_fault),
-        row("page from RAM or zeros", now.memory_fault, before.memory_fault),
-        row("false fault", now.false_fault, before.false_fault),
-        row("first write", now.write_fault, before.write_fault),
+    let mut rows = vec![
+        row("page from the device", |look| look.device_fault),
+        row("page from RAM or zeros", |look| look.memory_fault),
+        row("false fault", |look| look.false_fault),
+        row("first write", |look| look.write_fault),
     ];
     let per = if interval.is_some() { "/s" } else { "in all" };
+    let mut headings = vec!["fault", "", per, "p50 us", "p99", "p99.9"];
+    if interval.is_none() {
+        // Totals have no course.
+        headings.remove(1);
+        rows.iter_mut().for_each(|row| drop(row.remove(1)));
+    }
+    let text = headings.len() - 4;
     let mib = |pages: u64| format!("{:.1} MiB", (pages * PAGE as u64) as f64 / (1 << 20) as f64);
     let bytes = |n: u64, b: u64| format!("{:.1} MiB", (n - b) as f64 / seconds / (1 << 20) as f64);
     format!(
         "{}\nRAM {} of {}, {} managed, {} processes; device {per}: {} read, {} written; evictions {per}: {}\n",
-        styled(&["fault", per, "p50 us", "p99", "p99.9"], rows, 1),
+        styled(&headings, rows, text),
         mib(now.resident),
         mib(now.frames),
         mib(now.managed),
@@ -158,4 +185,15 @@ fn prometheus(now: &Snapshot) -> String {
         text += &format!("coldframe_{name}_seconds_sum {sum}\ncoldframe_{name}_seconds_count {}\n", times.count);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bars;
+
+    #[test]
+    fn the_highest_interval_has_a_full_bar_and_the_least_fault_is_seen() {
+        assert_eq!(bars(&[0, 800, 800, 801, 1201]), "█ ▁▄");
+        assert_eq!(bars(&[5, 5]), " ");
+    }
 }

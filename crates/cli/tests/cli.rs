@@ -314,6 +314,7 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         (vec!["papers".into(), "ddb".into(), "-o".into(), "figures.png".into()], 2, "figures.png"),
         (ddb(&["--set", "machine.buffers=0"]), 2, "`machine.buffers`: is 0"),
         (ddb(&["--set", "machine.buffers=-1"]), 2, "buffers"),
+        (ddb(&["--set", "machine.buffers=4000000000"]), 2, "`machine.buffers`: is 4000000000"),
         (ddb(&["--page", "2KiB"]), 2, "does not divide the buffers of 1KiB"),
         (ddb(&["--page", "16"]), 2, "smaller than a cache line"),
         (ddb(&["--device", "KFG1G16Q2M"]), 2, "KFG1G16Q2M` has no `time.read`"),

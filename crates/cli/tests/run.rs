@@ -317,3 +317,45 @@ fn top_says_what_it_cannot_show() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stderr(&output).contains("process 1 is not paged by coldframe"));
 }
+
+#[test]
+fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
+    if !have(&[GCC]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source =
+        "#include <stdlib.h>\nint main(void) { volatile char *v = malloc(600 * 4096); for (int k = 0; k < 3; k++) \
+                  for (int i = 0; i < 600; i++) v[i * 4096] = k + i; return 0; }";
+    let program = compile(folder.path(), source, &[]);
+    let priced = |more: &[&str]| {
+        let stats = folder.path().join("stats.json");
+        let mut run = coldframe(&["--ram", "1MiB", "--stats", stats.to_str().unwrap()], folder.path());
+        run.args(more).arg("--").arg(&program);
+        let output = finish(run);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let value: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+        (value, stderr(&output))
+    };
+    let (stats, words) = priced(&["--device", "LOBI-NAND", "--backing-max", "128MiB"]);
+    let count = |name: &str| stats["counts"][name].as_u64().unwrap();
+    let (pages, blocks) =
+        (count("device_bytes_written").div_ceil(4096), count("device_bytes_written").div_ceil(128 << 10));
+    let price = &stats["priced"];
+    assert!(pages > 300 && price["page_programs"] == pages && price["block_erases"] == blocks, "{stats}");
+    // The sheet's 20 us + 37.92 us a load, 37.92 us + 180 us a program, 1500 us an erase.
+    let time = count("device_bytes_read") / 4096 * 57_920_000 + pages * 217_920_000 + blocks * 1_500_000_000;
+    assert_eq!(price["time_ps"], time);
+    let seconds = stats["program"]["seconds"].as_f64().unwrap();
+    let years = 100_000.0 * f64::from(128 << 20) / (count("device_bytes_written") as f64 / seconds) / 31_557_600.0;
+    assert!((price["life_years"].as_f64().unwrap() / years - 1.0).abs() < 1e-6, "{years}: {price}");
+    assert_eq!((&price["energy_pj"], &price["not_in_sheet"]), (&Value::Null, &serde_json::json!(["energy.load"])));
+    assert!(words.contains("energy not in the sheet") && words.contains("years of 128MiB of swap"), "{words}");
+    let (stats, _) = priced(&["--device", "LOBI-NAND"]);
+    assert!(stats["priced"]["not_in_sheet"].to_string().contains("geometry.capacity"), "{stats}");
+    let mut wrong = coldframe(&["--ram", "1MiB", "--device", "floppy", "--", "true"], folder.path());
+    wrong.stdin(Stdio::null());
+    let output = finish(wrong);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("there is no device `floppy`"));
+}

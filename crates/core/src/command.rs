@@ -65,7 +65,7 @@ pub enum Command {
         /// Where it shall go.
         into: BufferId,
     },
-    /// Copy the loaded page from the buffer into the frame.
+    /// Copy the loaded page from the buffer into the frame. It may be mapped in the buffer, read-only, and stays so until `Map`.
     Move {
         /// The page.
         page: PageId,
@@ -97,12 +97,13 @@ pub enum Command {
         /// Its frame.
         from: FrameId,
     },
-    /// Take the page out of the page table and the TLB, and keep it in its frame: the next touch faults.
+    /// Take the page out of the page table and the TLB, and keep it in its frame: the next touch faults. (A page that is released while
+    /// it is held in a buffer is unmapped, too, and the buffer is free.)
     Unmap {
         /// The page.
         page: PageId,
     },
-    /// Put the page into the page table.
+    /// Put the page into the page table; an entry that it has there is replaced.
     Map {
         /// The page.
         page: PageId,

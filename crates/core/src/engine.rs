@@ -171,7 +171,7 @@ impl Engine {
             in_flight: vec![None; loads].into_boxed_slice(),
             tickets: (0..loads).rev().map(Ticket::from).collect(),
             buffers: (0..buffers).rev().map(BufferId::from).collect(),
-            held: Vec::with_capacity(buffers),
+            held: Vec::with_capacity(if handler.needs_xip { buffers } else { 0 }),
             waiting: Vec::with_capacity(config.tasks),
             counts: Counts::default(),
             config,

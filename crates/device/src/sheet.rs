@@ -133,6 +133,10 @@ pub struct Energy {
     pub read: Option<Sourced<String>>,
     /// One cache block of 8 words, written in place.
     pub write: Option<Sourced<String>>,
+    /// Buffer to cell array, one page.
+    pub program: Option<Sourced<String>>,
+    /// One block.
+    pub erase: Option<Sourced<String>>,
 }
 
 /// What it lives through.
@@ -227,6 +231,8 @@ impl Sheet {
             ("energy.transfer", &e.transfer, energy),
             ("energy.read", &e.read, energy),
             ("energy.write", &e.write, energy),
+            ("energy.program", &e.program, energy),
+            ("energy.erase", &e.erase, energy),
         ] {
             let Some(Sourced { value, source }) = value else { continue };
             if read(value).map_err(|e| bad(field, e.to_string()))? == 0 {
@@ -278,6 +284,14 @@ impl Sheet {
     /// The sheet does not have it.
     pub fn block(&self) -> Result<Bytes, SheetError> {
         self.size(&self.geometry.block, "geometry.block")
+    }
+
+    /// Bytes of the whole device.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn capacity(&self) -> Result<Bytes, SheetError> {
+        self.size(&self.geometry.capacity, "geometry.capacity")
     }
 
     /// Stopover buffers.
@@ -358,6 +372,22 @@ impl Sheet {
     /// The sheet does not have it.
     pub fn transfer_energy(&self) -> Result<Pj, SheetError> {
         self.joules(&self.energy.transfer, "energy.transfer")
+    }
+
+    /// Buffer to cell array, one page: energy.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn program_energy(&self) -> Result<Pj, SheetError> {
+        self.joules(&self.energy.program, "energy.program")
+    }
+
+    /// One block: energy.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn erase_energy(&self) -> Result<Pj, SheetError> {
+        self.joules(&self.energy.erase, "energy.erase")
     }
 
     /// One cache block, read in place: energy.

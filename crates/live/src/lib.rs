@@ -39,6 +39,7 @@ mod sys;
 mod table;
 mod task;
 
+pub use coldframe_trace::span;
 pub use error::LiveError;
 pub use inject::Inject;
 pub use options::{Faults, Options, Wait, FRAMES_MIN, PAGE};

@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 
 use crate::image::{self, Image};
 use crate::stream::Streams;
-use crate::{api, shared, wire};
+use crate::{api, calls, shared, wire};
 
 /// What a process needs to become QEMU again; fixed at installation.
 struct Itself {
@@ -95,6 +95,7 @@ pub extern "C" fn on_syscall(
     _: u64,
 ) {
     let Some(itself) = ITSELF.get() else { return };
+    calls::begin(vcpu, number, a2);
     if number == itself.execve {
         follow(itself, vcpu, a1, a2, a3);
     } else if number == itself.execveat {
@@ -103,7 +104,8 @@ pub extern "C" fn on_syscall(
     }
 }
 
-pub extern "C" fn on_syscall_return(_: u64, _: c_uint, number: i64, _: i64) {
+pub extern "C" fn on_syscall_return(_: u64, vcpu: c_uint, number: i64, result: i64) {
+    calls::end(vcpu, result);
     if ITSELF.get().is_some_and(|itself| number == itself.execve || number == itself.execveat) {
         shared::send_event(wire::EVENT_FAILED, "", b"");
     }
@@ -157,7 +159,9 @@ fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u6
     send_maps();
     shared::send_event(wire::EVENT_EXEC, "", &path);
     let line = to_c(line);
-    let environment = to_c(environment);
+    // Ours for the program, by `-E`; QEMU itself must not load it.
+    let preloads = itself.front.iter().any(|argument| argument.starts_with(b"LD_PRELOAD="));
+    let environment = to_c(environment.into_iter().filter(|e| !(preloads && e.starts_with(b"LD_PRELOAD="))).collect());
     // SAFETY: null-terminated arrays of null-terminated strings that live until the call fails.
     unsafe { api::execve(c"/proc/self/exe".as_ptr(), pointers(&line).as_ptr(), pointers(&environment).as_ptr()) };
     shared::send_event(wire::EVENT_FAILED, "", b"");

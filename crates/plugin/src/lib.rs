@@ -1,6 +1,6 @@
 //! The QEMU plugin of `coldframe record`: writes what a guest program references into shared memory.
 //!
-//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID,level=exact|page,page=LOG2`. It registers one
+//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID[,page=LOG2[,system-calls=on]]`. It registers one
 //! callback a translation block and one a data access; there is none for each instruction. What they write is
 //! described in `wire.rs`, and read by `coldframe-record`.
 //!
@@ -14,6 +14,7 @@
 //! where the new program would run unrecorded; `exec::follow` starts QEMU with this plugin in its place.
 
 mod api;
+mod calls;
 mod exec;
 #[allow(dead_code)] // the recorder uses the rest
 mod image;
@@ -86,6 +87,9 @@ fn install(id: u64, info: &Info, arguments: &[String]) -> Result<(), String> {
     shared::map(&options.shm, options.recorder)?;
     exec::prepare(&target);
     instruction::set_machine(&target);
+    if options.system_calls && options.page_shift.is_some() {
+        calls::keep(&target);
+    }
     WIDE_IN_HALVES.store(target == "x86_64" || target == "i386", Relaxed);
     PAGE_SHIFT.store(options.page_shift.unwrap_or(0), Relaxed);
     let content = if options.page_shift.is_some() { wire::CONTENT_PAGES } else { wire::CONTENT_EXACT };
@@ -113,17 +117,19 @@ struct Options {
     shm: String,
     recorder: i32,
     page_shift: Option<u32>,
+    system_calls: bool,
 }
 
 impl Options {
     fn parse(arguments: &[String]) -> Result<Self, String> {
-        let mut options = Options { shm: String::new(), recorder: 0, page_shift: None };
+        let mut options = Options { shm: String::new(), recorder: 0, page_shift: None, system_calls: false };
         for argument in arguments {
             let bad = || format!("argument '{argument}' not understood");
             let (name, value) = argument.split_once('=').ok_or_else(bad)?;
             match name {
                 "shm" => options.shm = value.into(),
                 "recorder" => options.recorder = value.parse().map_err(|_| bad())?,
+                "system-calls" => options.system_calls = value == "on",
                 "page" => options.page_shift = Some(value.parse().map_err(|_| bad())?),
                 _ => return Err(bad()),
             }

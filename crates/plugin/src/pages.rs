@@ -187,6 +187,16 @@ pub fn finish(stream: &mut Stream) {
     }
 }
 
+/// The kernel has read or written a buffer of the program: one reference a page.
+pub fn moved(stream: &mut Stream, address: u64, bytes: u64, store: bool) {
+    finish(stream);
+    let shift = PAGE_SHIFT.load(Relaxed);
+    let address = address & wire::ADDRESS_MASK;
+    for page in address >> shift..=(address + bytes - 1) >> shift {
+        touch(stream, page, store);
+    }
+}
+
 #[inline]
 fn commit(stream: &mut Stream) {
     stream.runs.pending = false;

@@ -3,6 +3,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::calls::Buffer;
 use crate::pages::Runs;
 use crate::shared::{self, Chunk};
 use crate::wire;
@@ -19,6 +20,8 @@ pub struct Stream {
     chunk: *const Chunk,
     task: u32,
     pub runs: Runs,
+    /// The system call under way.
+    pub call: Option<Buffer>,
 }
 
 #[repr(transparent)]
@@ -56,7 +59,7 @@ const fn own(used: u64) -> Chunk {
 
 impl Stream {
     const fn new() -> Self {
-        Stream { chunk: SEALED.0.get(), task: NO_TASK, runs: Runs::new() }
+        Stream { chunk: SEALED.0.get(), task: NO_TASK, runs: Runs::new(), call: None }
     }
 
     #[inline(always)]

@@ -12,7 +12,7 @@ use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_long, c_void};
 use std::ptr::null_mut;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
 use coldframe_live::PAGE;
@@ -34,6 +34,9 @@ const DIRECT: usize = 4 << 20;
 const LEAST: usize = 16;
 /// From here on an alignment is the mapping's.
 const ALIGN_MAX: usize = 1 << 20;
+
+/// Milliseconds until free memory is given back. mimalloc's own default.
+pub static PURGE_DELAY: AtomicI64 = AtomicI64::new(10);
 
 /// Whether each unit is an arena's.
 static UNITS: OnceLock<Box<[AtomicBool]>> = OnceLock::new();
@@ -68,6 +71,7 @@ pub fn start() {
     UNITS.get_or_init(|| units);
     const PURGE_DECOMMITS: c_int = 5;
     const ALLOW_LARGE_OS_PAGES: c_int = 6;
+    const DELAY: c_int = 15;
     const USE_NUMA_NODES: c_int = 16;
     const DISALLOW_OS_ALLOC: c_int = 17;
     const DESTROY_ON_EXIT: c_int = 22;
@@ -81,6 +85,7 @@ pub fn start() {
     set(mi::mi_option_reserve_os_memory, 0);
     set(ALLOW_LARGE_OS_PAGES, 0);
     set(PURGE_DECOMMITS, 0); // madvise alone, no mprotect
+    set(DELAY, PURGE_DELAY.load(Relaxed));
     set(USE_NUMA_NODES, 1);
     set(DISALLOW_OS_ALLOC, 1);
     set(ARENA_RESERVE, 0);

@@ -5,21 +5,19 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
+use coldframe_live::span::{self, Note};
 use coldframe_live::{LiveError, Options, Pager, PAGE};
 
 use crate::extents::Extents;
 use crate::gate;
 use crate::sys::{self, Lock};
 
-/// Where managed memory lies unless the options say otherwise: far from what the kernel, the C library and mimalloc choose, and
-/// within 47 bits.
-pub const BASE: u64 = 0x2000_0000_0000;
-
 /// Who provides the memory.
 pub enum Backing {
     /// The pager.
     Pager(Pager),
-    /// Nobody: the same addresses with plain memory behind them, so that the program can be recorded.
+    /// Nobody: the same addresses with plain memory behind them, so that the program can be recorded. What a pager would be told
+    /// besides is noted in the recording (`coldframe_live::span`).
     Layout(Layout),
 }
 
@@ -48,12 +46,11 @@ static KEPT: [AtomicI32; KEPT_MAX] = [const { AtomicI32::new(-1) }; KEPT_MAX];
 
 /// Makes the memory.
 pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
-    options.base.get_or_insert(BASE);
+    options.base.get_or_insert(span::BASE);
     let backing = if layout_only {
-        let start = options.base.unwrap_or(BASE) as usize;
+        let start = options.base.unwrap_or(span::BASE) as usize;
         let span = start..start + (options.max_memory as usize).next_multiple_of(PAGE);
-        let free = UnsafeCell::new(Extents::new(span.start, span.end));
-        Backing::Layout(Layout { span, lock: Lock::new(), free, stats_fd: options.stats_fd })
+        Backing::Layout(Layout::new(span, options.stats_fd)?)
     } else {
         Backing::Pager(Pager::start(options)?)
     };
@@ -147,34 +144,40 @@ impl Backing {
     pub fn discard(&self, address: usize, len: usize) {
         inside(|| match self {
             Backing::Pager(pager) => pager.discard(address, len),
-            Backing::Layout(_) => {
+            Backing::Layout(layout) => {
                 let dont_need = libc::MADV_DONTNEED as usize;
                 // SAFETY: the program asked for zeros there.
                 unsafe { sys::call(libc::SYS_madvise, [address, len, dont_need, 0, 0, 0]) };
+                layout.note(Note::Released, address, len);
             }
         })
     }
 
     /// Memory will be wanted.
     pub fn will_need(&self, address: usize, len: usize) {
-        if let Backing::Pager(pager) = self {
-            inside(|| pager.will_need(address, len));
-        }
+        inside(|| match self {
+            Backing::Pager(pager) => pager.will_need(address, len),
+            Backing::Layout(layout) => layout.note(Note::WillNeed, address, len),
+        })
     }
 
     /// Memory stays in RAM.
     pub fn pin(&self, address: usize, len: usize) -> Result<(), LiveError> {
         match self {
             Backing::Pager(pager) => inside(|| pager.pin(address, len)),
-            Backing::Layout(_) => Ok(()),
+            Backing::Layout(layout) => {
+                layout.note(Note::Pinned, address, len);
+                Ok(())
+            }
         }
     }
 
     /// Undoes `pin`.
     pub fn unpin(&self, address: usize, len: usize) {
-        if let Backing::Pager(pager) = self {
-            inside(|| pager.unpin(address, len));
-        }
+        inside(|| match self {
+            Backing::Pager(pager) => pager.unpin(address, len),
+            Backing::Layout(layout) => layout.note(Note::Unpinned, address, len),
+        })
     }
 }
 
@@ -185,7 +188,49 @@ fn inside<T>(work: impl FnOnce() -> T) -> T {
     sys::undisturbed(work)
 }
 
+/// Maps memory at an address that must be free.
+fn place(at: usize, len: usize, protection: i32) -> Result<(), LiveError> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let no_file = -1isize as usize;
+    // SAFETY: replaces nothing.
+    let result = unsafe { sys::call(libc::SYS_mmap, [at, len, protection as usize, flags as usize, no_file, 0]) };
+    if result != at as isize {
+        let error = -result;
+        return Err(LiveError::Setting {
+            field: "base",
+            reason: format!("the kernel does not give {len:#x} bytes at {at:#x} (error {error}); choose another"),
+        });
+    }
+    // The pager has no huge pages either.
+    let small = libc::MADV_NOHUGEPAGE as usize;
+    // SAFETY: advice only.
+    unsafe { sys::call(libc::SYS_madvise, [at, len, small, 0, 0, 0]) };
+    Ok(())
+}
+
 impl Layout {
+    fn new(span: Range<usize>, stats_fd: Option<i32>) -> Result<Layout, LiveError> {
+        let free = UnsafeCell::new(Extents::new(span.start, span.end));
+        let layout = Layout { span, lock: Lock::new(), free, stats_fd };
+        let notes = layout.span().notes();
+        place(notes.start as usize, (notes.end - notes.start) as usize, libc::PROT_READ)?;
+        Ok(layout)
+    }
+
+    fn span(&self) -> span::Span {
+        span::Span { start: self.span.start as u64, len: self.span.len() as u64 }
+    }
+
+    /// Reads the bytes that note it. Nobody ever writes there, so the kernel's one page of zeros stands behind all of them.
+    fn note(&self, note: Note, address: usize, len: usize) {
+        if len > 0 {
+            for at in self.span().note(note, address as u64..(address + len) as u64) {
+                // SAFETY: `new` has mapped all addresses of notes.
+                unsafe { (at as *const u8).read_volatile() };
+            }
+        }
+    }
+
     fn with<T>(&self, work: impl FnOnce(&mut Extents) -> T) -> T {
         // SAFETY: the lock is held, and `work` does not come back here.
         self.lock.with(|| work(unsafe { &mut *self.free.get() }))
@@ -194,32 +239,14 @@ impl Layout {
     fn map(&self, len: usize, align: usize) -> Result<usize, LiveError> {
         let full = || LiveError::Full { asked: len, free: 0, max: self.span.len() };
         let at = self.with(|free| free.take(len, align)).ok_or_else(full)?;
-        let (protection, flags) = (
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE,
-        );
-        let no_file = -1isize as usize;
-        // SAFETY: replaces nothing.
-        let result = unsafe { sys::call(libc::SYS_mmap, [at, len, protection as usize, flags as usize, no_file, 0]) };
-        if result != at as isize {
-            return Err(LiveError::Setting {
-                field: "base",
-                reason: format!(
-                    "the kernel does not give {len:#x} bytes at {at:#x} (error {}); choose another",
-                    -result
-                ),
-            });
-        }
-        // The pager has no huge pages either.
-        let small = libc::MADV_NOHUGEPAGE as usize;
-        // SAFETY: advice only.
-        unsafe { sys::call(libc::SYS_madvise, [at, len, small, 0, 0, 0]) };
+        place(at, len, libc::PROT_READ | libc::PROT_WRITE)?;
         Ok(at)
     }
 
     fn unmap(&self, address: usize, len: usize) {
         // SAFETY: the program gives it back.
         unsafe { sys::call(libc::SYS_munmap, [address, len, 0, 0, 0, 0]) };
+        self.note(Note::Released, address, len);
         self.with(|free| free.give(address, address + len));
     }
 }

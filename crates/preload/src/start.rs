@@ -16,6 +16,8 @@ const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
 const LAYOUT_ONLY: &[u8] = b"COLDFRAME_LAYOUT_ONLY";
 /// The least length of a managed mapping, in bytes.
 const MMAP_THRESHOLD: &[u8] = b"COLDFRAME_MMAP_THRESHOLD";
+/// After how many milliseconds free memory of the heap is given back; 0: at once, -1: never, both of which are the same in every run.
+const PURGE_DELAY: &[u8] = b"COLDFRAME_PURGE_DELAY";
 
 /// Exit codes: wrong setting, and what this machine cannot do.
 const SETTING: u8 = 2;
@@ -45,6 +47,12 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         match text.parse() {
             Ok(bytes) => mapping::THRESHOLD.store(bytes, Relaxed),
             Err(_) => fail(SETTING, format_args!("COLDFRAME_MMAP_THRESHOLD: `{text}` is not a number of bytes")),
+        }
+    }
+    if let Some(text) = read(PURGE_DELAY) {
+        match text.parse() {
+            Ok(delay) => heap::PURGE_DELAY.store(delay, Relaxed),
+            Err(_) => fail(SETTING, format_args!("COLDFRAME_PURGE_DELAY: `{text}` is not a number of milliseconds")),
         }
     }
     if !layout_only && options.faults == Faults::InThread {

@@ -3,6 +3,7 @@
 //! ```text
 //! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows--> Parquet    (x86-64, ARM, AArch64)
 //! program under valgrind's lackey -------> text by a pipe ---------------> rows --> Parquet    (the host's machine)
+//! program under perf, or attached to -----> its page faults only -------> import --> Parquet    (`faults.rs`)
 //! ```
 //!
 //! [`record`] does all: it finds the program and the tools, starts it, drains, obeys the limits and finishes the file,
@@ -27,6 +28,7 @@
 
 mod error;
 mod expand;
+mod faults;
 #[allow(dead_code)] // the plugin uses the rest
 #[path = "../../plugin/src/image.rs"]
 mod image;
@@ -50,6 +52,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use error::RecordError;
+pub use faults::{record_faults, Faults, Subject};
 pub use image::Image;
 pub use program::{find_library, find_plugin, interpreter, library_places, plugin_places, resolve, Target, PLUGIN};
 pub use reduce::Runs;
@@ -119,6 +122,14 @@ pub struct Recording {
     pub sysroot: Option<PathBuf>,
     /// Further arguments for QEMU or valgrind, for instance `-cpu` and a model.
     pub tool_args: Vec<OsString>,
+    /// Variables of the program's environment besides this process's own; QEMU has them too, but for `LD_PRELOAD`.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The program's standard input; `None`: this process's.
+    pub input: Option<PathBuf>,
+    /// What the program writes to its standard output and error is thrown away.
+    pub silent: bool,
+    /// The page level also keeps what system calls read and write of the program's buffers (`read`, `write` and their kin).
+    pub system_calls: bool,
     /// Runs the program once more, natively and before, with no input and its output thrown away, and reports how much
     /// slower recording is. The program's other effects happen twice.
     pub overhead: bool,
@@ -140,6 +151,10 @@ impl Recording {
             plugin: None,
             sysroot: None,
             tool_args: Vec::new(),
+            environment: Vec::new(),
+            input: None,
+            silent: false,
+            system_calls: false,
             overhead: false,
         }
     }

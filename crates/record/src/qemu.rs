@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use coldframe_trace::{Fidelity, Provenance, Task};
@@ -45,8 +45,9 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     if let Some(sysroot) = &order.sysroot {
         command.arg("-L").arg(sysroot);
     }
+    surroundings(order, &mut command)?;
     // The plugin relies on this order: it becomes QEMU again by what stands before `-0`.
-    command.arg("-plugin").arg(plugin_option(&plugin, &ring, order.level));
+    command.arg("-plugin").arg(plugin_option(&plugin, &ring, order));
     let (name, rest) = target.arguments.split_first().map_or((None, &[][..]), |(name, rest)| (Some(name), rest));
     command.arg("-0").arg(name.unwrap_or(&OsString::new()));
     command.arg(if target.binary.as_os_str().as_bytes().starts_with(b"-") {
@@ -79,6 +80,34 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     session.finish(order, target)
 }
 
+/// The program's environment and streams. QEMU hands its own on, but a library that is to be loaded into the program must not be
+/// loaded into QEMU.
+fn surroundings(order: &Recording, command: &mut Command) -> Result<(), RecordError> {
+    for (name, value) in &order.environment {
+        if name != "LD_PRELOAD" {
+            command.env(name, value);
+        } else if value.as_bytes().contains(&b',') {
+            return Err(RecordError::Usage {
+                what: "LD_PRELOAD".into(),
+                found: format!("`{}`", value.to_string_lossy()),
+                remedy: "QEMU's -E takes a comma for the next variable; use a path without".into(),
+            });
+        } else {
+            let mut setting = OsString::from("LD_PRELOAD=");
+            setting.push(value);
+            command.env_remove(name).arg("-E").arg(setting);
+        }
+    }
+    if let Some(path) = &order.input {
+        let file = std::fs::File::open(path);
+        command.stdin(file.map_err(RecordError::io(format!("read {}", path.display())))?);
+    }
+    if order.silent {
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+    }
+    Ok(())
+}
+
 fn plugin(order: &Recording) -> Result<PathBuf, RecordError> {
     let missing = |places: String| RecordError::MissingPlugin { places };
     match &order.plugin {
@@ -91,9 +120,10 @@ fn plugin(order: &Recording) -> Result<PathBuf, RecordError> {
 }
 
 /// QEMU separates options by commas; a comma in the path is doubled.
-fn plugin_option(plugin: &Path, ring: &Ring, level: Level) -> OsString {
+fn plugin_option(plugin: &Path, ring: &Ring, order: &Recording) -> OsString {
     let path = plugin.to_string_lossy().replace(',', ",,");
-    let page = match level {
+    let page = match order.level {
+        Level::Pages(bytes) if order.system_calls => format!(",page={},system-calls=on", bytes.trailing_zeros()),
         Level::Pages(bytes) => format!(",page={}", bytes.trailing_zeros()),
         Level::Exact => String::new(),
     };
@@ -313,9 +343,10 @@ impl Session {
 fn notes(order: &Recording, instructions: u64, limit: Option<&str>, version: &str) -> Vec<String> {
     let mut notes = vec![
         format!("recorded by {version}; {instructions} instructions executed while recording"),
-        "not seen: accesses of the kernel for system calls. The guest's processor is QEMU's, so libraries may choose \
-         other routines than natively (memcpy, for instance)"
-            .into(),
+        match order.system_calls {
+            false => "not seen: accesses of the kernel for system calls.".to_owned(),
+            true => "of the kernel's accesses for system calls only those to the buffers of read, write and their kin are seen.".into(),
+        } + " The guest's processor is QEMU's, so libraries may choose other routines than natively (memcpy, for instance)",
         "an instruction that loads and stores one place is one write; x86 vector accesses that QEMU splits in 8 bytes \
          are joined"
             .into(),

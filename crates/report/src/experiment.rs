@@ -154,9 +154,14 @@ fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(),
             "the front ends swl and l1 need every reference, but the trace is reduced; record it with --level exact",
         );
     }
+    if trace.fidelity == Fidelity::Sampled {
+        return unfit(
+            "the trace is sampled: it shows working sets and heat, but no policy's misses; record every reference or fault",
+        );
+    }
     let oracle = plans.iter().any(|plan| matches!(plan.engine, Engine::Oracle(_)));
-    if oracle && matches!(trace.fidelity, Fidelity::Sampled | Fidelity::Faults) {
-        return unfit("an oracle needs every reference, but the trace holds samples or faults only; record it anew");
+    if oracle && trace.fidelity == Fidelity::Faults {
+        return unfit("an oracle needs every reference, but the trace holds faults only; record it anew");
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! # coldframe-report: from names to results
 //!
 //! [`settings`] are what a user writes (`-c config.toml`, `--set`, flags); [`experiment`] turns them and a trace into simulator runs and
-//! results; [`mod@swap`] does so for swap traces; [`table`] and [`plot`] show results to a person; [`papers`] puts a paper's printed figures beside ours.
+//! results, [`mod@swap`] does so for swap traces; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person;
+//! [`papers`] puts a paper's printed figures beside ours.
 //!
 //! The command line and the Python package both call this and decide nothing themselves.
 #![forbid(unsafe_code)]
@@ -9,10 +10,13 @@
 
 pub mod error;
 pub mod experiment;
+pub mod interleave;
 pub mod memory;
 pub mod papers;
 pub mod plan;
 pub mod plot;
+pub mod png;
+pub mod predict;
 pub mod result;
 pub mod settings;
 pub mod swap;

@@ -2,6 +2,7 @@
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::energy::{self, AccessCounts, Ledger, Price};
+use coldframe_device::quantity::show_time;
 use coldframe_device::{sheet, Sheet};
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::LaneResult;
@@ -61,6 +62,33 @@ pub fn prices(
     let energies = energy::energies(device, &memory, page).map_err(|error| error.to_string());
     let ram = if ram.ends_with(".toml") { ram.into() } else { memory.name };
     Ok(MemoryPrices { ram, times, energies })
+}
+
+/// The name of main memory, where its accesses are counted and so can have a price.
+///
+/// # Errors
+/// It is given, but the front end counts no accesses.
+pub fn main_memory(settings: &Settings, of_system: Option<&str>, caches: bool) -> Result<Option<String>, ReportError> {
+    match (&settings.main_memory, caches) {
+        (Some(_), false) => {
+            let reason = "needs the front end l1, which counts accesses to memory; give front_end.name=l1";
+            Err(ReportError::setting("main_memory", reason))
+        }
+        (own, true) => Ok(own.clone().or(of_system.map(Into::into))),
+        (None, false) => Ok(None),
+    }
+}
+
+impl MemoryPrices {
+    /// Adds what is in force to a configuration; times only where an engine runs.
+    pub fn put_config(&self, config: &mut Value, is_lane: bool) {
+        config["main_memory"] = self.ram.clone().into();
+        let t = &self.times;
+        let times = [("main_read", t.main_read), ("xip_read", t.xip_read), ("main_write", t.main_write)];
+        for (key, time) in times.into_iter().filter(|_| is_lane) {
+            config["time"][key] = show_time(time).into();
+        }
+    }
 }
 
 /// How often each thing happened in a lane behind this front end.

@@ -117,7 +117,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         buffers: buffers(settings, &sheet, page, handler)?,
     };
     let pages = PageTimes { load: device.load, page_move: prices.trans_host_mem };
-    let memory = match main_memory(settings, defaults.and_then(|d| d.main_memory), front.caches)? {
+    let memory = match memory::main_memory(settings, defaults.and_then(|d| d.main_memory), front.caches)? {
         Some(ram) => Some(memory::prices(settings, &ram, &sheet, page, pages, handler.needs_xip)?),
         None => None,
     };
@@ -143,7 +143,9 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     };
     let mut config =
         config(settings, &front, &front_name, &engine, policy_text, handler.name, frames, page, &sheet, caps);
-    memory_config(&mut config, &engine, memory.as_ref());
+    if let Some(memory) = &memory {
+        memory.put_config(&mut config, matches!(engine, Engine::Lane(_)));
+    }
     let read_ahead = read_ahead(settings, handler)?;
     if read_ahead > 0 {
         config["machine"]["read_ahead"] = read_ahead.into();
@@ -159,11 +161,15 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     Ok(Plan { front, engine, frames, memory, read_ahead, swap, config })
 }
 
+/// More buffers than any device has; a bound on what a slip of the pen can allocate.
+const BUFFERS_MAX: u32 = 1 << 16;
+
 /// A page that stays in its buffer must fit there.
 fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -> Result<u32, ReportError> {
     let buffers = settings.machine.buffers.map_or_else(|| sheet.buffers(), Ok)?;
-    if buffers == 0 {
-        return Err(ReportError::setting("machine.buffers", "is 0; a load needs at least 1"));
+    if !(1..=BUFFERS_MAX).contains(&buffers) {
+        let reason = format!("is {buffers}; a load needs at least 1, and no device has more than {BUFFERS_MAX}");
+        return Err(ReportError::setting("machine.buffers", reason));
     }
     let buffer = sheet.page();
     if handler.needs_xip && !buffer.clone()?.0.is_multiple_of(page.0) {
@@ -186,31 +192,6 @@ fn read_ahead(settings: &Settings, handler: &Handler) -> Result<u32, ReportError
         return Err(ReportError::setting("machine.read_ahead", reason));
     }
     Ok(pages)
-}
-
-/// The name of main memory, where its accesses are counted and so can have a price.
-fn main_memory(settings: &Settings, of_system: Option<&str>, caches: bool) -> Result<Option<String>, ReportError> {
-    match (&settings.main_memory, caches) {
-        (Some(_), false) => {
-            let reason = "needs the front end l1, which counts accesses to memory; give front_end.name=l1";
-            Err(ReportError::setting("main_memory", reason))
-        }
-        (own, true) => Ok(own.clone().or(of_system.map(Into::into))),
-        (None, false) => Ok(None),
-    }
-}
-
-fn memory_config(config: &mut Value, engine: &Engine, memory: Option<&MemoryPrices>) {
-    let Some(memory) = memory else { return };
-    config["main_memory"] = memory.ram.clone().into();
-    if let Engine::Lane(_) = engine {
-        let times = &memory.times;
-        for (key, time) in
-            [("main_read", times.main_read), ("xip_read", times.xip_read), ("main_write", times.main_write)]
-        {
-            config["time"][key] = show_time(time).into();
-        }
-    }
 }
 
 /// The swap area of LOBI, or of any `swap` setting; what a collection takes; the settings in force.

@@ -2,6 +2,7 @@
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{PolicyChoice, PolicyError};
+use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::{self, Refused, Swap};
 use coldframe_core::{
     Access, After, BlockId, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Place, Ps,
@@ -14,7 +15,7 @@ use crate::clock::{Device, DeviceTimes};
 use crate::latency::Latency;
 use crate::numbering::Numbering;
 use crate::page_table::PageTable;
-use crate::read_ahead::ReadAhead;
+use crate::read_ahead::behind;
 use crate::xip::XipMeter;
 
 /// A configuration of the engine.
@@ -68,6 +69,8 @@ pub struct LaneResult {
     pub true_latency: Latency,
     /// Latency of false faults.
     pub false_latency: Latency,
+    /// Loads of pages that were never written, or not since they were released: there is nothing to load but zeros.
+    pub zero_loads: u64,
     /// Dirty pages were written and the device's sheet gives no program time: `paging` is a lower bound.
     pub writes_unpriced: bool,
     /// What the swap area did, if there is one.
@@ -104,7 +107,7 @@ struct State {
     device: Device,
     unpriced: bool,
     collect: CollectTimes,
-    read_ahead: Option<ReadAhead>,
+    streams: Option<Streams>,
     now: Ps,
     paging: Ps,
     stages: [Ps; 6],
@@ -115,6 +118,9 @@ struct State {
     kind: FaultKind,
     xip: XipMeter,
     quiet_faults: u64,
+    /// Pages whose bytes the device has.
+    stored: Vec<bool>,
+    zero_loads: u64,
     true_latency: Latency,
     false_latency: Latency,
     journal: Option<Journal>,
@@ -143,7 +149,7 @@ impl Lane {
             device: Device::new(config.device),
             unpriced: config.device.program.is_none(),
             collect: CollectTimes::default(),
-            read_ahead: None,
+            streams: None,
             now: Ps::ZERO,
             paging: Ps::ZERO,
             stages: [Ps::ZERO; 6],
@@ -153,6 +159,8 @@ impl Lane {
             kind: FaultKind::True,
             xip: XipMeter::new(config.caps.buffers),
             quiet_faults: 0,
+            stored: vec![false; pages],
+            zero_loads: 0,
             true_latency: Latency::new(),
             false_latency: Latency::new(),
             journal: None,
@@ -176,8 +184,7 @@ impl Lane {
 
     /// Reads sequential streams ahead from now on, at most `window_max` pages at a time, as the live pager does.
     pub fn set_read_ahead(&mut self, window_max: u32) {
-        let pages = self.engine.config().pages;
-        self.state.read_ahead = (window_max > 0).then(|| ReadAhead::new(window_max, pages));
+        self.state.streams = (window_max > 0).then(|| Streams::new(window_max));
     }
 
     /// Keeps a journal from now on.
@@ -196,7 +203,7 @@ impl Lane {
     }
 
     /// A reference that did not hit: the whole fault, until the task has repeated its access. `idle` is the time that has passed
-    /// outside of fault handling; `numbers` tells neighbours.
+    /// outside of fault handling; `numbers` are those of the trace, `None` if pages are numbered in the order of their addresses.
     pub fn fault(
         &mut self,
         table: &mut PageTable,
@@ -204,7 +211,7 @@ impl Lane {
         writing: bool,
         quiet: bool,
         idle: Ps,
-        numbers: &Numbering,
+        numbers: Option<&Numbering>,
     ) {
         let state = &mut self.state;
         state.quiet_faults += u64::from(quiet);
@@ -244,13 +251,39 @@ impl Lane {
     }
 
     /// Wishes for the pages behind a true fault; whether any load was started.
-    fn read_ahead(&mut self, table: &mut PageTable, page: PageId, numbers: &Numbering) -> bool {
-        let Some(ahead) = &mut self.state.read_ahead else { return false };
+    fn read_ahead(&mut self, table: &mut PageTable, page: PageId, numbers: Option<&Numbering>) -> bool {
+        let Some(streams) = &mut self.state.streams else { return false };
         let before = self.engine.counts().prefetches;
-        for page in ahead.fault(page, numbers) {
-            handle(&mut self.engine, table, &mut self.state, Event::WillNeed { page });
+        for page in behind(streams, page, numbers) {
+            // What was never written out is zeros and needs no device.
+            if self.state.stored.get(page.index()).copied().unwrap_or(false) {
+                handle(&mut self.engine, table, &mut self.state, Event::WillNeed { page });
+            }
         }
         self.engine.counts().prefetches > before
+    }
+
+    /// What a program says of its pages beside touching them: that one is released, wished for, pinned or unpinned. It takes no time.
+    pub fn tell(&mut self, table: &mut PageTable, event: Event) {
+        let state = &mut self.state;
+        while let Some(end) = state.device.ended(state.now) {
+            handle(&mut self.engine, table, state, end);
+        }
+        if !self.engine.accepts(&event) {
+            return;
+        }
+        handle(&mut self.engine, table, state, event);
+        if let Event::Released { page } = event {
+            state.stored[page.index()] = false;
+        }
+    }
+
+    /// Waits until the device has nothing more to do, as a program does that has wished for pages.
+    pub fn settle(&mut self, table: &mut PageTable) {
+        while let Some((end, event)) = self.state.device.next_end() {
+            self.state.wait_until(end);
+            handle(&mut self.engine, table, &mut self.state, event);
+        }
     }
 
     /// What it has found out so far; `table` is the one it works on.
@@ -259,6 +292,7 @@ impl Lane {
         LaneResult {
             counts: *self.engine.counts(),
             quiet_faults: state.quiet_faults,
+            zero_loads: state.zero_loads,
             paging: state.paging,
             stages: state.stages,
             hidden: state.hidden,
@@ -324,8 +358,9 @@ impl Machine for SimMachine<'_> {
                 }
                 state.spend(stage, state.prices.of(stage, &work));
             }
-            Command::Load { ticket, .. } => {
+            Command::Load { ticket, page, .. } => {
                 state.kind = FaultKind::True;
+                state.zero_loads += u64::from(!state.stored[page.index()]);
                 let end = state.device.load(state.now, Event::Loaded { ticket });
                 let start = state.loading.map_or(state.now, |(start, _)| start);
                 state.loading = Some((start, end));
@@ -334,12 +369,10 @@ impl Machine for SimMachine<'_> {
             Command::Move { .. } => {}
             Command::Protect { page } => table.protect(state.number, page),
             Command::Write { page, .. } => {
-                if let Some(ahead) = &mut state.read_ahead {
-                    ahead.written(page);
-                }
                 // The bytes cross the bus by the processor's hand, then the device programs them by itself.
                 state.spend(Stage::GetFreeframe, state.prices.trans_host_mem);
                 state.device.program(state.now, Event::Written { page });
+                state.stored[page.index()] = true;
             }
             Command::Unmap { page } | Command::Evict { page, .. } => {
                 state.xip.leaves(page, table);

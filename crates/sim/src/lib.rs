@@ -23,7 +23,7 @@ pub mod latency;
 pub mod numbering;
 pub mod oracle;
 pub mod page_table;
-pub mod read_ahead;
+mod read_ahead;
 pub mod run;
 pub mod scheduler;
 pub mod swap;

@@ -208,7 +208,7 @@ impl Group {
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as usize;
             lanes &= lanes - 1;
-            self.lanes[lane].fault(&mut self.table, page, reference.writing(), reference.quiet(), idle, numbers);
+            self.lanes[lane].fault(&mut self.table, page, reference.writing(), reference.quiet(), idle, Some(numbers));
         }
     }
 }

@@ -36,8 +36,7 @@ fn policies() -> Vec<(&'static PolicySpec, String)> {
         let colon = if parts.is_empty() { "" } else { ":" };
         (*spec, format!("{}{colon}{}", spec.name, parts.join(",")))
     };
-    // The spread of the two hands must be less than the frames, which are few here.
-    ALL.iter().filter(|spec| spec.name != "two-handed-clock").map(text).collect()
+    ALL.iter().map(text).collect()
 }
 
 fn searching(policy: &str) -> Time {

@@ -1,0 +1,204 @@
+//! Regions: managed memory with a base and a length. Ranges are bytes from the base on; what they meet of a page is all of it.
+
+use std::ffi::{c_char, c_void};
+use std::ops::Range;
+use std::path::Path;
+use std::ptr::null_mut;
+
+use coldframe_live::{Advice, LiveError, Region, PAGE};
+
+use crate::pager::{pager, ColdframePager};
+use crate::status::{call, give, text, Failure, Status};
+
+/// A region: memory, aligned to a page, that may be larger than RAM. Any thread may touch it.
+///
+/// A system call that is given a page which is not in RAM fails with EFAULT: pin the range first.
+pub struct ColdframeRegion(Region);
+
+/// Bytes of a region.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct ColdframeRange {
+    /// First byte, from the region's base on.
+    pub offset: usize,
+    /// How many.
+    pub len: usize,
+}
+
+/// A region of the caller's.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed.
+unsafe fn region<'a>(region: *const ColdframeRegion) -> Result<&'a Region, Failure> {
+    // SAFETY: the caller answers for it.
+    let handle = unsafe { region.as_ref() };
+    handle.map(|handle| &handle.0).ok_or_else(|| Failure::usage("region: a null pointer"))
+}
+
+fn range(offset: usize, len: usize) -> Range<usize> {
+    offset..offset.saturating_add(len)
+}
+
+/// Private memory, zero at first, backed by the pager's swap file. `*out` is null if that fails.
+///
+/// # Safety
+/// `pager` is null or a handle that has not been closed; `out` is null or can be written to.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_region_anonymous(
+    pager: *const ColdframePager,
+    len: usize,
+    out: *mut *mut ColdframeRegion,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller answers for both.
+        unsafe { give("out", out, || Ok(ColdframeRegion(self::pager(pager)?.anonymous(len)?))) }
+    })
+}
+
+/// A file, as a shared mapping of it would be: what is written to the memory comes to the file when its page leaves RAM, when it is
+/// flushed, and when the region is closed. The region is as long as the file. `*out` is null if that fails.
+///
+/// # Safety
+/// `pager` is null or a handle that has not been closed; `path` is null or a C string; `out` is null or can be written to.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_region_file(
+    pager: *const ColdframePager,
+    path: *const c_char,
+    out: *mut *mut ColdframeRegion,
+) -> Status {
+    call(|| {
+        let open = || {
+            // SAFETY: the caller answers for it.
+            let path = unsafe { text("path", path) }?.ok_or_else(|| Failure::usage("path: a null pointer"))?;
+            // SAFETY: as above.
+            Ok(ColdframeRegion(unsafe { self::pager(pager) }?.file(Path::new(path))?))
+        };
+        // SAFETY: as above.
+        unsafe { give("out", out, open) }
+    })
+}
+
+/// The region's first byte; null for a null handle.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_region_base(region: *const ColdframeRegion) -> *mut c_void {
+    // SAFETY: the caller answers for it.
+    unsafe { self::region(region) }.map_or(null_mut(), |region| region.as_ptr().cast())
+}
+
+/// The region's bytes; 0 for a null handle.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_region_len(region: *const ColdframeRegion) -> usize {
+    // SAFETY: the caller answers for it.
+    unsafe { self::region(region) }.map_or(0, Region::len)
+}
+
+/// Brings every page of a file's region that was written to before the call to the file, durably. Of private memory there is nothing
+/// to flush.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_flush(region: *const ColdframeRegion) -> Status {
+    // SAFETY: the caller answers for it.
+    call(|| Ok(unsafe { self::region(region) }?.flush()?))
+}
+
+/// Loads a range and keeps it in RAM until `coldframe_unpin` of the same range. Nests.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_pin(region: *const ColdframeRegion, offset: usize, len: usize) -> Status {
+    call(|| {
+        // SAFETY: the caller answers for it.
+        let pin = unsafe { self::region(region) }?.pin(range(offset, len))?;
+        // Undone by `coldframe_unpin`, not when it is dropped.
+        std::mem::forget(pin);
+        Ok(())
+    })
+}
+
+/// Undoes `coldframe_pin`.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_unpin(region: *const ColdframeRegion, offset: usize, len: usize) -> Status {
+    call(|| {
+        // SAFETY: the caller answers for it.
+        let region = unsafe { self::region(region) }?;
+        let Range { start, end } = range(offset, len);
+        if end > region.len() {
+            return Err(LiveError::Range { start, end, len: region.len() }.into());
+        }
+        let start = start / PAGE * PAGE;
+        region.pager().unpin(region.as_ptr() as usize + start, end - start);
+        Ok(())
+    })
+}
+
+/// Loads a range, many pages at a time, and waits for it. Of a range larger than RAM the end is there.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_prefault(region: *const ColdframeRegion, offset: usize, len: usize) -> Status {
+    // SAFETY: the caller answers for it.
+    call(|| Ok(unsafe { self::region(region) }?.prefault(range(offset, len))?))
+}
+
+/// Loads scattered ranges with as few submissions as possible.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed; `ranges` is null or points to `count` ranges.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_will_need(
+    region: *const ColdframeRegion,
+    ranges: *const ColdframeRange,
+    count: usize,
+) -> Status {
+    call(|| {
+        // SAFETY: the caller answers for it.
+        let region = unsafe { self::region(region) }?;
+        if ranges.is_null() && count > 0 {
+            return Err(Failure::usage("ranges: a null pointer"));
+        }
+        // SAFETY: as above, and without ranges none is read.
+        let wanted = (0..count).map(|i| unsafe { *ranges.add(i) }).map(|wanted| range(wanted.offset, wanted.len));
+        Ok(region.will_need(&wanted.collect::<Vec<_>>())?)
+    })
+}
+
+/// Forgets the content of a range: it reads as zeros from now on, or as its file has it (what was written to a file's pages and not
+/// flushed is lost).
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed, and nobody holds the range's content for dear.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_discard(region: *const ColdframeRegion, offset: usize, len: usize) -> Status {
+    // SAFETY: the caller answers for it.
+    call(|| Ok(unsafe { self::region(region) }?.advise(range(offset, len), Advice::DontNeed)?))
+}
+
+/// Closes the region; null is fine. Its memory must not be touched any more. A file's dirty pages are written before; if that fails, the
+/// answer says so, and the region is closed all the same.
+///
+/// # Safety
+/// `region` is null or a handle that has not been closed, and nobody uses it or its memory any more.
+#[no_mangle]
+pub unsafe extern "C" fn coldframe_region_close(region: *mut ColdframeRegion) -> Status {
+    call(|| {
+        if region.is_null() {
+            return Ok(());
+        }
+        // SAFETY: made by `Box::into_raw` in `give`; the caller has given it up.
+        let region = unsafe { Box::from_raw(region) };
+        Ok(region.0.flush()?)
+    })
+}

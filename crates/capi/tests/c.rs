@@ -1,0 +1,180 @@
+//! C programs that use the library: the example, and one that does everything right and everything wrong.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Whether there is a C compiler. If not, the test is skipped, aloud; or it fails, where `COLDFRAME_REQUIRE_TOOLS=1` says that a
+/// skipped test would go unnoticed.
+fn have_compiler() -> bool {
+    let found = Command::new("gcc").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: gcc is missing; on Debian: apt-get install gcc");
+    }
+    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
+    assert!(found || !required, "COLDFRAME_REQUIRE_TOOLS=1 and gcc is missing");
+    found
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// The folder of the libraries, built here once: cargo does not promise to build them for tests.
+fn libraries() -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER
+        .get_or_init(|| {
+            // .../target/debug/deps/this-test
+            let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
+            let status = Command::new(env!("CARGO"))
+                .args(["build", "--quiet", "-p", "coldframe-capi", "--target-dir"])
+                .arg(&target)
+                .current_dir(env!("CARGO_MANIFEST_DIR"))
+                .status();
+            assert!(status.unwrap().success(), "the library does not build");
+            target.join("debug")
+        })
+        .clone()
+}
+
+/// Compiles a C program against the header and a library, `shared` or not, and runs it.
+fn run(folder: &Path, source: &Path, shared: bool, arguments: &[&Path]) -> Output {
+    let (program, libraries) = (folder.join("program"), libraries());
+    let mut gcc = Command::new("gcc");
+    gcc.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-I"])
+        .arg(root().join("include"))
+        .arg("-o")
+        .arg(&program);
+    gcc.arg(source);
+    if shared {
+        gcc.arg("-L").arg(&libraries).arg("-lcoldframe").arg(format!("-Wl,-rpath,{}", libraries.display()));
+    } else {
+        gcc.arg(libraries.join("libcoldframe.a")).args(["-lpthread", "-ldl", "-lm", "-lgcc_s"]);
+    }
+    let built = gcc.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    Command::new(&program).args(arguments).output().unwrap()
+}
+
+#[test]
+fn the_example_sums_and_sorts_eight_times_its_ram() {
+    if !have_compiler() {
+        return;
+    }
+    let numbers = (0..2u32 << 20).map(|i| i.wrapping_mul(2_654_435_761));
+    let (sum, largest) = (numbers.clone().map(u64::from).sum::<u64>(), numbers.clone().max().unwrap());
+    let expected =
+        format!("{} numbers, sum {sum}, smallest {}, largest {largest}\n", numbers.len(), numbers.min().unwrap());
+    for shared in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let output = run(folder.path(), &root().join("examples/c/sum.c"), shared, &[]);
+        let stats = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{stats}");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+        let stats: serde_json::Value = serde_json::from_str(&stats).unwrap();
+        let count = |name: &str| stats[name].as_u64().unwrap();
+        // 2048 pages came in at least for filling, summing and sorting, and never more than 256 were there.
+        assert!(count("true_faults") + count("prefetches") > 3 * 2048 - 256 && count("resident_max") <= 256, "{stats}");
+        assert!(count("pages_written") >= 2048 - 256, "{stats}");
+    }
+}
+
+const ALL: &str = r##"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "coldframe.h"
+
+#define MUST(what) do { if (!(what)) { fprintf(stderr, "line %d: %s (%s)\n", __LINE__, #what, coldframe_last_error()); exit(1); } } while (0)
+#define FAILS(call, status, word) do { MUST((call) == (status)); MUST(strstr(coldframe_last_error(), word)); } while (0)
+enum { PAGE = 4096, LEN = 1000 * PAGE };
+
+static void wrong(coldframe_pager *pager, coldframe_region *region) {
+    coldframe_options options = coldframe_options_default(1000);
+    coldframe_pager *none = (coldframe_pager *)8;
+    coldframe_region *nothing = (coldframe_region *)8;
+    FAILS(coldframe_start(&options, &none), COLDFRAME_STATUS_USAGE, "256KiB");
+    MUST(none == NULL);
+    FAILS(coldframe_start(NULL, &none), COLDFRAME_STATUS_USAGE, "options");
+    FAILS(coldframe_start(&options, NULL), COLDFRAME_STATUS_USAGE, "out");
+    options = coldframe_options_default(1 << 20);
+    options.policy = "fifos";
+    FAILS(coldframe_start(&options, &none), COLDFRAME_STATUS_USAGE, "fifos");
+    options.policy = "\xff";
+    FAILS(coldframe_start(&options, &none), COLDFRAME_STATUS_USAGE, "policy: not UTF-8");
+    options.policy = NULL;
+    options.backing = "/no/such/folder";
+    FAILS(coldframe_start(&options, &none), COLDFRAME_STATUS_BACKING, "/no/such/folder");
+    FAILS(coldframe_region_anonymous(NULL, LEN, &nothing), COLDFRAME_STATUS_USAGE, "pager");
+    MUST(nothing == NULL);
+    FAILS(coldframe_region_anonymous(pager, 0, &nothing), COLDFRAME_STATUS_USAGE, "0 bytes");
+    FAILS(coldframe_region_anonymous(pager, (size_t)1 << 40, &nothing), COLDFRAME_STATUS_BACKING, "do not fit");
+    FAILS(coldframe_region_file(pager, NULL, &nothing), COLDFRAME_STATUS_USAGE, "path");
+    FAILS(coldframe_region_file(pager, "/no/such/file", &nothing), COLDFRAME_STATUS_BACKING, "/no/such/file");
+    FAILS(coldframe_pin(region, 0, LEN), COLDFRAME_STATUS_USAGE, "cannot be pinned");
+    FAILS(coldframe_pin(region, LEN, 1), COLDFRAME_STATUS_USAGE, "do not lie within");
+    FAILS(coldframe_unpin(region, 1, (size_t)-1), COLDFRAME_STATUS_USAGE, "do not lie within");
+    FAILS(coldframe_prefault(region, 0, LEN + 1), COLDFRAME_STATUS_USAGE, "do not lie within");
+    FAILS(coldframe_discard(NULL, 0, 1), COLDFRAME_STATUS_USAGE, "region");
+    FAILS(coldframe_will_need(region, NULL, 1), COLDFRAME_STATUS_USAGE, "ranges");
+    FAILS(coldframe_flush(NULL), COLDFRAME_STATUS_USAGE, "region");
+    MUST(coldframe_region_base(NULL) == NULL && coldframe_region_len(NULL) == 0 && coldframe_stats(NULL) == NULL);
+    MUST(coldframe_close(NULL) == COLDFRAME_STATUS_OK && coldframe_region_close(NULL) == COLDFRAME_STATUS_OK);
+    coldframe_string_free(NULL);
+}
+
+static void right(coldframe_region *region) {
+    unsigned char *bytes = coldframe_region_base(region);
+    for (size_t i = 0; i < LEN; i += PAGE) bytes[i] = i / PAGE % 251 + 1;
+    MUST(coldframe_pin(region, 10, 3 * PAGE) == COLDFRAME_STATUS_OK);
+    for (size_t i = 0; i < LEN; i += PAGE) MUST(bytes[i] == i / PAGE % 251 + 1);
+    FILE *null = fopen("/dev/null", "w");
+    MUST(null && fwrite(bytes + 10, 1, 3 * PAGE, null) == 3 * PAGE && fclose(null) == 0);
+    MUST(coldframe_unpin(region, 10, 3 * PAGE) == COLDFRAME_STATUS_OK);
+    coldframe_range wanted[] = {{0, PAGE}, {500 * PAGE, 10}};
+    MUST(coldframe_will_need(region, wanted, 2) == COLDFRAME_STATUS_OK);
+    MUST(coldframe_prefault(region, 0, 20 * PAGE) == COLDFRAME_STATUS_OK);
+    MUST(coldframe_discard(region, 7 * PAGE, PAGE) == COLDFRAME_STATUS_OK);
+    MUST(bytes[6 * PAGE] == 7 && bytes[7 * PAGE] == 0 && bytes[8 * PAGE] == 9);
+}
+
+int main(int argc, char **argv) {
+    MUST(argc == 4 && *coldframe_last_error() == 0);
+    coldframe_options options = coldframe_options_default(1 << 20);
+    options.backing = argv[1];
+    options.policy = "fifo-sc:valid=70%";
+    options.journal = argv[3];
+    coldframe_pager *pager;
+    coldframe_region *region, *file;
+    MUST(coldframe_start(&options, &pager) == COLDFRAME_STATUS_OK);
+    MUST(coldframe_region_anonymous(pager, LEN, &region) == COLDFRAME_STATUS_OK && coldframe_region_len(region) == LEN);
+    right(region);
+    wrong(pager, region);
+    MUST(coldframe_region_file(pager, argv[2], &file) == COLDFRAME_STATUS_OK);
+    MUST(coldframe_close(pager) == COLDFRAME_STATUS_OK); /* the regions go on */
+    char *text = coldframe_region_base(file);
+    MUST(memcmp(text, "from the file", 13) == 0);
+    memcpy(text, "from the page", 13);
+    MUST(coldframe_flush(file) == COLDFRAME_STATUS_OK);
+    text[0] = 'F';
+    MUST(coldframe_region_close(file) == COLDFRAME_STATUS_OK);
+    return coldframe_region_close(region);
+}
+"##;
+
+#[test]
+fn every_function_works_and_every_mistake_is_named() {
+    if !have_compiler() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, file, journal) =
+        (folder.path().join("all.c"), folder.path().join("file"), folder.path().join("journal"));
+    std::fs::write(&source, ALL).unwrap();
+    std::fs::write(&file, "from the file, 20 bytes").unwrap();
+    let output = run(folder.path(), &source, true, &[folder.path(), &file, &journal]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "From the page, 20 bytes");
+    assert!(std::fs::metadata(&journal).unwrap().len() > 10_000);
+}

@@ -1,0 +1,288 @@
+//! `coldframe run --predict`: what the simulator says of the run that has just been measured. The program runs a second time, under the
+//! recorder, with its heap at the same addresses and nobody paging it; the recording goes through an engine of the live run's
+//! configuration.
+//!
+//! Both runs get an environment that takes out of the C library and the allocator what would differ by processor or clock.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+use std::sync::Arc;
+
+use coldframe_live::span::{Span, PAGE};
+use coldframe_live::{Options, Snapshot};
+use coldframe_record::{find_plugin, record, Level, Outcome, Recording, Via};
+use coldframe_report::predict::{predict, Prediction};
+use coldframe_report::table::{human_count, styled};
+use coldframe_report::ReportError;
+use coldframe_trace::journal::{self, Head};
+use serde_json::{json, Value};
+
+use crate::failure::Failure;
+use crate::progress::Line;
+
+/// glibc chooses its copying routines by the processor, and how they go through large blocks by its caches. The recorded program's
+/// processor is QEMU's, so both runs use the routines that every x86-64 processor has (names: glibc manual, "Hardware Capability
+/// Tunables"), without the one that copies four pages at a time.
+#[cfg(target_arch = "x86_64")]
+const TUNABLES: &str =
+    "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-AVX_Fast_Unaligned_Load,-SSSE3,-SSE4_1,-SSE4_2,-ERMS,\
+-FSRM,-BMI1,-BMI2,-LZCNT,-MOVBE,-POPCNT,-RTM,-Fast_Rep_String,-Fast_Unaligned_Load,-Fast_Unaligned_Copy,-Prefer_PMINUB_for_stringop:glibc.cpu.x86_non_temporal_threshold=0x0fffffffffffffff";
+#[cfg(not(target_arch = "x86_64"))]
+const TUNABLES: &str = "glibc.cpu.name=generic";
+
+/// The heap gives free memory back 10 ms after it became free, and time runs otherwise under a recorder: here it keeps it. At once would
+/// be the same in every run too, but is farther from a run as it usually is.
+const PURGE_DELAY: (&str, &str) = ("COLDFRAME_PURGE_DELAY", "-1");
+
+/// Two runs of one program.
+pub struct Twice {
+    /// Journal, standard input, recording; gone at the end.
+    folder: tempfile::TempDir,
+    /// Standard input, if it is not a terminal.
+    input: Option<PathBuf>,
+    journal: PathBuf,
+}
+
+impl Twice {
+    /// Before the first run: keeps a copy of the standard input, and has the live run say its configuration in a journal.
+    ///
+    /// # Errors
+    /// The folder of the swap file takes no files.
+    pub fn prepare(options: &mut Options) -> Result<Twice, Failure> {
+        let place = if options.backing.is_dir() { options.backing.clone() } else { crate::run::default_backing() };
+        let io = |e: std::io::Error| {
+            Failure::from(ReportError::Io { path: place.display().to_string(), reason: e.to_string() })
+        };
+        let folder = tempfile::Builder::new().prefix(".coldframe-predict").tempdir_in(&place).map_err(io)?;
+        let input = (!std::io::stdin().is_terminal()).then(|| folder.path().join("stdin"));
+        if let Some(path) = &input {
+            std::io::copy(&mut std::io::stdin().lock(), &mut File::create(path).map_err(io)?).map_err(io)?;
+        }
+        // What is read ahead hangs on which of two threads is first.
+        options.read_ahead = 0;
+        let journal = options.journal.get_or_insert_with(|| folder.path().join("journal")).clone();
+        Ok(Twice { folder, input, journal })
+    }
+
+    /// Gives the live run its input and environment.
+    ///
+    /// # Errors
+    /// The copy of the input is gone.
+    pub fn surround(&self, command: &mut Command) -> Result<(), Failure> {
+        command.envs(environment("0"));
+        if let Some(path) = &self.input {
+            let io = |e: std::io::Error| ReportError::Io { path: path.display().to_string(), reason: e.to_string() };
+            command.stdin(File::open(path).map_err(io)?);
+        }
+        Ok(())
+    }
+
+    /// After the live run: records the program and simulates the recording.
+    ///
+    /// # Errors
+    /// No recorder here, a recording that was stopped, a configuration that cannot be read.
+    pub fn predict(
+        &self,
+        command: &[OsString],
+        options: &Options,
+        preload: &OsStr,
+        quiet: bool,
+    ) -> Result<Predicted, Failure> {
+        let head = self.head()?;
+        let trace = self.folder.path().join("recording.parquet");
+        let outcome = self.record(command, options, preload, &trace, quiet)?;
+        let start = options.base.unwrap_or(coldframe_live::span::BASE);
+        let span = Span { start, len: options.max_memory.next_multiple_of(PAGE) };
+        let prediction = predict(&trace, &head, span)?;
+        Ok(Predicted { prediction, outcome, head })
+    }
+
+    fn head(&self) -> Result<Head, Failure> {
+        let bad = |reason: String| ReportError::Unfit { path: self.journal.display().to_string(), reason };
+        let mut text = Vec::new();
+        let file = File::open(&self.journal).map_err(|e| bad(e.to_string()))?;
+        file.take(4096).read_to_end(&mut text).map_err(|e| bad(e.to_string()))?;
+        Ok(journal::open(&text).map_err(|e| bad(e.to_string()))?.0)
+    }
+
+    fn record(
+        &self,
+        command: &[OsString],
+        options: &Options,
+        preload: &OsStr,
+        trace: &Path,
+        quiet: bool,
+    ) -> Result<Outcome, Failure> {
+        let mut order = Recording::new(command[0].clone(), command[1..].to_vec(), trace);
+        let exe = std::env::current_exe().ok();
+        order.plugin = exe.as_deref().and_then(Path::parent).and_then(find_plugin);
+        (order.via, order.level, order.system_calls) = (Via::Qemu, Level::Pages(PAGE), true);
+        (order.input, order.silent) = (self.input.clone(), true);
+        order.environment = environment("1").into_iter().map(|(name, value)| (name.into(), value)).collect();
+        order.environment.push(("LD_PRELOAD".into(), preload.to_owned()));
+        order.environment.push(("COLDFRAME_OPTIONS".into(), options.encode().into()));
+        for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+            signal_hook::flag::register(signal, Arc::clone(&order.stop))
+                .map_err(|e| Failure::Other { message: format!("cannot catch signal {signal}: {e}"), code: 5 })?;
+        }
+        let mut line = Line::new(quiet);
+        let outcome = record(&order, &mut |p| {
+            line.show(p.references, None, &format!("recording: {} references", human_count(p.references)));
+        })?;
+        match outcome.limit {
+            None => Ok(outcome),
+            Some(limit) => {
+                let message = format!("the recording was ended ({limit}), so there is no prediction");
+                Err(Failure::Other { message, code: 1 })
+            }
+        }
+    }
+}
+
+/// What both runs have; `layout_only` is the one difference, and as long in both.
+fn environment(layout_only: &str) -> Vec<(&'static str, OsString)> {
+    let mut tunables = std::env::var_os("GLIBC_TUNABLES").unwrap_or_default();
+    if !tunables.is_empty() {
+        tunables.push(":");
+    }
+    tunables.push(TUNABLES);
+    vec![
+        ("GLIBC_TUNABLES", tunables),
+        (PURGE_DELAY.0, PURGE_DELAY.1.into()),
+        ("COLDFRAME_LAYOUT_ONLY", layout_only.into()),
+    ]
+}
+
+/// A prediction and where it comes from.
+pub struct Predicted {
+    prediction: Prediction,
+    outcome: Outcome,
+    head: Head,
+}
+
+/// A count: name, measured, predicted.
+type Row = (&'static str, u64, u64);
+
+impl Predicted {
+    fn rows(&self, measured: &Snapshot) -> [Row; 5] {
+        let (m, p) = (measured, &self.prediction);
+        [
+            ("true_faults", m.true_faults, p.true_faults),
+            ("swap_loads", m.device_reads + m.log_hits, p.swap_loads),
+            ("zero_fills", m.cold_faults, p.zero_fills),
+            ("false_faults", m.false_faults, p.false_faults),
+            ("pages_written", m.pages_written, p.pages_written),
+        ]
+    }
+
+    /// What keeps the prediction from being exact, as far as it can be seen.
+    fn notes(&self, measured: &Snapshot, status: ExitStatus) -> Vec<String> {
+        let p = &self.prediction;
+        let mut notes = Vec::new();
+        if self.outcome.status != status {
+            notes.push(format!(
+                "the program ended otherwise in the second run ({}, then {}): it does not do the same twice",
+                status, self.outcome.status
+            ));
+        }
+        if p.threads > p.processes {
+            notes.push(format!("{} threads: their order differs from run to run", p.threads));
+        }
+        if p.processes > 1 {
+            notes.push(format!("{} processes: what one inherits from another is not simulated", p.processes));
+        }
+        if measured.writes_saved > 0 {
+            let saved = human_count(measured.writes_saved);
+            notes.push(format!(
+                "{saved} pages were not written, their bytes being the old ones or zeros; the recording has no bytes, so pages \
+                 written and swap loads are predicted too high"
+            ));
+        }
+        notes.extend(self.outcome.not_recorded.iter().cloned());
+        notes
+    }
+
+    /// For `--stats` and `--format json`.
+    pub fn json(&self, measured: &Snapshot, status: ExitStatus) -> Value {
+        let p = &self.prediction;
+        let counts = self.rows(measured).map(|(name, measured, predicted)| {
+            let deviation = deviation(measured, predicted);
+            (name.to_string(), json!({ "measured": measured, "predicted": predicted, "deviation_percent": deviation }))
+        });
+        json!({
+            "counts": serde_json::Map::from_iter(counts),
+            "recording": {
+                "references": self.outcome.references,
+                "instructions": self.outcome.instructions,
+                "managed_references": p.references,
+                "managed_runs": p.runs,
+                "managed_pages": p.pages,
+                "threads": p.threads,
+                "processes": p.processes,
+                "seconds": self.outcome.seconds,
+            },
+            "config": {
+                "policy": self.head.policy,
+                "handler": self.head.handler,
+                "frames": self.head.config.frames,
+                "evict_batch": self.head.config.evict_batch,
+                "reference_bit": self.head.config.caps.reference_bit,
+            },
+            "notes": self.notes(measured, status),
+        })
+    }
+
+    /// For people.
+    pub fn table(&self, measured: &Snapshot, status: ExitStatus) -> String {
+        let p = &self.prediction;
+        let rows = self.rows(measured).map(|(name, measured, predicted)| {
+            let deviation = deviation(measured, predicted).map_or("-".into(), |d| format!("{d:+.2} %"));
+            vec![name.replace('_', " "), human_count(measured), human_count(predicted), deviation]
+        });
+        let mut text = format!(
+            "{}\n{} with {}, {} frames; recorded: {} references, {} of them to {} managed pages\n",
+            styled(&["count", "measured", "predicted", "deviation"], rows.to_vec(), 1),
+            self.head.policy,
+            self.head.handler,
+            self.head.config.frames,
+            human_count(self.outcome.references),
+            human_count(p.references),
+            human_count(p.pages),
+        );
+        for note in self.notes(measured, status) {
+            text += &format!("note: {note}\n");
+        }
+        text
+    }
+}
+
+/// By how much the prediction is too high, in percent of what was measured; `None` if that was nothing and the prediction is not.
+fn deviation(measured: u64, predicted: u64) -> Option<f64> {
+    match (measured, predicted) {
+        (0, 0) => Some(0.0),
+        (0, _) => None,
+        _ => Some(100.0 * (predicted as f64 - measured as f64) / measured as f64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deviation_is_a_share_of_what_was_measured() {
+        assert_eq!([deviation(0, 0), deviation(0, 3), deviation(200, 201)], [Some(0.0), None, Some(0.5)]);
+        assert_eq!(deviation(4, 3), Some(-25.0));
+    }
+
+    #[test]
+    fn both_runs_have_the_same_surroundings_but_for_who_pages() {
+        let (live, recorded) = (environment("0"), environment("1"));
+        assert_eq!(live[..2], recorded[..2]);
+        let length = |all: &[(&str, OsString)]| all.iter().map(|(n, v)| n.len() + v.len()).sum::<usize>();
+        assert_eq!(length(&live), length(&recorded));
+    }
+}

@@ -1,0 +1,103 @@
+//! A live run's bytes priced by a device's sheet, as a simulation's are: what this run would have cost that flash.
+
+use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_device::used::{self, Moved};
+use coldframe_device::{quantity, Sheet, SheetError};
+use coldframe_live::Snapshot;
+use coldframe_report::table::{human_count, human_time};
+use serde_json::{json, Value};
+
+/// The price of a run on a device.
+pub struct Priced {
+    device: String,
+    loads: u64,
+    programs: u64,
+    erases: u64,
+    time: Option<Ps>,
+    energy: Option<Pj>,
+    /// Years; the inner `None`: nothing was written.
+    life: Option<Option<f64>>,
+    area: Option<Bytes>,
+    /// What the sheet would need for the rest.
+    missing: Vec<&'static str>,
+}
+
+impl Priced {
+    /// `area`: the most that the swap file may take; without it, the whole device.
+    ///
+    /// # Errors
+    /// A sheet without page or block size prices nothing.
+    pub fn new(sheet: &Sheet, stats: &Snapshot, area: Option<u64>, seconds: f64) -> Result<Priced, SheetError> {
+        let moved = Moved { read: Bytes(stats.device_bytes_read), written: Bytes(stats.device_bytes_written) };
+        let done = used::operations(sheet, moved)?;
+        let mut missing = Vec::new();
+        let area = known(area.map_or_else(|| sheet.capacity(), |bytes| Ok(Bytes(bytes))), &mut missing);
+        let life = area.and_then(|area| known(used::life_years(sheet, moved, area, seconds), &mut missing));
+        Ok(Priced {
+            device: sheet.name.clone(),
+            loads: done.reads,
+            programs: done.programs,
+            erases: done.erases,
+            time: known(used::time(sheet, moved), &mut missing),
+            energy: known(used::energy(sheet, moved), &mut missing),
+            life,
+            area,
+            missing,
+        })
+    }
+
+    /// For `--stats` and `--format json`; what the sheet does not give is null.
+    pub fn json(&self) -> Value {
+        json!({
+            "device": self.device,
+            "page_loads": self.loads,
+            "page_programs": self.programs,
+            "block_erases": self.erases,
+            "time_ps": self.time.map(|time| time.0),
+            "energy_pj": self.energy.map(|energy| energy.0),
+            "swap_area_bytes": self.area.map(|area| area.0),
+            "life_years": self.life.flatten(),
+            "not_in_sheet": self.missing,
+        })
+    }
+
+    /// For people.
+    pub fn words(&self) -> String {
+        let absent = || "not in the sheet".to_string();
+        let life = match (self.life, self.area) {
+            (Some(Some(years)), Some(area)) => {
+                let area = quantity::show_bytes(area);
+                format!("at most {years:.3} years of {area} of swap if it goes on like this without a pause")
+            }
+            (Some(None), _) => "nothing was written".into(),
+            _ => absent(),
+        };
+        let mut text = format!(
+            "on {}: {} page loads, {} programs, {} erases at least; time {}, energy {}; life: {life}\n",
+            self.device,
+            human_count(self.loads),
+            human_count(self.programs),
+            human_count(self.erases),
+            self.time.map_or_else(absent, human_time),
+            self.energy.map_or_else(absent, |e| format!("{:.3} mJ", e.0 as f64 / 1e9)),
+        );
+        if !self.missing.is_empty() {
+            text += &format!("not in the sheet of {}: {}\n", self.device, self.missing.join(", "));
+        }
+        text
+    }
+}
+
+/// The value, or the name of what it would need.
+fn known<T>(value: Result<T, SheetError>, missing: &mut Vec<&'static str>) -> Option<T> {
+    match value {
+        Ok(value) => Some(value),
+        Err(SheetError::Missing { field, .. }) => {
+            if !missing.contains(&field) {
+                missing.push(field);
+            }
+            None
+        }
+        Err(_) => None,
+    }
+}

@@ -1,0 +1,124 @@
+//! What a measured run would have cost a flash: its time, its energy and its life. Pure functions of the run's bytes and a sheet.
+//!
+//! ```text
+//! loads    = bytes read / page       programs = bytes written / page       erases = bytes written / block
+//! time     = loads (t_load + t_transfer) + programs (t_transfer + t_program) + erases t_erase
+//! energy   = loads (e_load + e_transfer) + programs (e_transfer + e_program) + erases e_erase
+//! life     = cycles * area / (bytes written / duration)
+//! ```
+//!
+//! Loads, programs and erases are rounded up to whole ones. A log is written block by block and round its whole area, so all blocks wear
+//! alike and an erase comes for each block of bytes; what a collection would copy comes on top, so erases are the least there can be
+//! and life is the most.
+
+use coldframe_core::{Bytes, Pj, Ps};
+
+use crate::flash::{flash_time, Operations};
+use crate::sheet::{Sheet, SheetError};
+
+/// Seconds of a year of 365.25 days.
+const YEAR: f64 = 365.25 * 24.0 * 3600.0;
+
+/// What a run moved.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Moved {
+    /// Bytes read from the device.
+    pub read: Bytes,
+    /// Bytes written to it.
+    pub written: Bytes,
+}
+
+/// The operations that move so many bytes, in pages and blocks of the flash.
+///
+/// # Errors
+/// The sheet lacks its page or block size.
+pub fn operations(sheet: &Sheet, moved: Moved) -> Result<Operations, SheetError> {
+    let (page, block) = (sheet.page()?.0, sheet.block()?.0);
+    Ok(Operations {
+        reads: moved.read.0.div_ceil(page),
+        programs: moved.written.0.div_ceil(page),
+        copies: 0,
+        erases: moved.written.0.div_ceil(block),
+    })
+}
+
+/// The device's time for them, one after the other.
+///
+/// # Errors
+/// The sheet lacks a time or a size.
+pub fn time(sheet: &Sheet, moved: Moved) -> Result<Ps, SheetError> {
+    let done = operations(sheet, moved)?;
+    Ok(flash_time(sheet, sheet.page()?, done)?.total())
+}
+
+/// The device's energy for them. What did not happen needs no number.
+///
+/// # Errors
+/// The sheet lacks an energy or a size.
+pub fn energy(sheet: &Sheet, moved: Moved) -> Result<Pj, SheetError> {
+    let done = operations(sheet, moved)?;
+    let mut sum = Pj(0);
+    if done.reads > 0 {
+        sum += (sheet.load_energy()? + sheet.transfer_energy()?) * done.reads;
+    }
+    if done.programs > 0 {
+        let each = sheet.transfer_energy()? + sheet.program_energy()?;
+        sum += each * done.programs + sheet.erase_energy()? * done.erases;
+    }
+    Ok(sum)
+}
+
+/// Years until every block of the swap `area` has been erased as often as it is rated for, if the run goes on as it did for `seconds`.
+/// `None`: nothing was written.
+///
+/// # Errors
+/// The sheet lacks its endurance.
+pub fn life_years(sheet: &Sheet, moved: Moved, area: Bytes, seconds: f64) -> Result<Option<f64>, SheetError> {
+    let cycles = sheet.cycles()? as f64;
+    let rate = moved.written.0 as f64 / seconds;
+    Ok((moved.written.0 > 0 && seconds > 0.0).then(|| cycles * area.0 as f64 / rate / YEAR))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sheet;
+
+    const MOVED: Moved = Moved { read: Bytes(10 * 4096 + 1), written: Bytes(128 << 10) };
+
+    #[test]
+    fn time_by_hand() {
+        let sheet = sheet::find("LOBI-NAND").unwrap();
+        let done = operations(&sheet, MOVED).unwrap();
+        assert_eq!((done.reads, done.programs, done.erases), (11, 32, 1));
+        // 11 (20 + 37.92) + 32 (37.92 + 180) + 1500 us.
+        assert_eq!(time(&sheet, MOVED), Ok(Ps(9_110_560_000)));
+    }
+
+    #[test]
+    fn energy_by_hand_and_what_a_sheet_lacks_is_named() {
+        let energies = "[energy]\nload = { value = \"10nJ\", source = \"a test\" }\ntransfer = { value = \"4nJ\", source = \"a test\" }\n";
+        let writes =
+            "program = { value = \"50nJ\", source = \"a test\" }\nerase = { value = \"2uJ\", source = \"a test\" }\n";
+        let text = sheet::SHIPPED.iter().find(|(file, _)| *file == "lobi-nand.toml").unwrap().1;
+        let with = |more: &str| sheet::parse("t.toml", &format!("{text}\n{more}")).unwrap();
+        // 11 (10 + 4) + 32 (4 + 50) + 2000 nJ.
+        assert_eq!(energy(&with(&format!("{energies}{writes}")), MOVED), Ok(Pj(3_882_000)));
+        let lacking = energy(&with(energies), MOVED).unwrap_err();
+        assert!(lacking.to_string().contains("energy.program"), "{lacking}");
+        let read_only = Moved { written: Bytes(0), ..MOVED };
+        assert_eq!(energy(&with(energies), read_only), Ok(Pj(154_000)));
+    }
+
+    #[test]
+    fn life_by_hand() {
+        let sheet = sheet::find("LOBI-NAND").unwrap();
+        // 1 MiB/s round 1 GiB wears all of it once in 1024 s; 100,000 times that are 3.245 years.
+        let moved = Moved { written: Bytes(10 << 20), ..MOVED };
+        let years = life_years(&sheet, moved, Bytes(1 << 30), 10.0).unwrap().unwrap();
+        assert!((years - 1024.0 * 100_000.0 / 31_557_600.0).abs() < 1e-9, "{years}");
+        assert_eq!(life_years(&sheet, Moved::default(), Bytes(1 << 30), 10.0), Ok(None));
+        let onenand = sheet::find("KFG5616").unwrap();
+        assert!(life_years(&onenand, moved, Bytes(1), 1.0).unwrap_err().to_string().contains("endurance.cycles"));
+    }
+}

@@ -1,0 +1,158 @@
+//! Managed memory as a recording shows it. Where the preload library only lays memory out, it notes what a pager would have been told
+//! by reading bytes behind the span whose addresses say it, so that any recorder of references keeps the note in its place:
+//!
+//! ```text
+//!   start ... start + len | 4 pages: which | 6 fields of 1024 pages: a digit each |
+//!   | the program's pages | Released ...   | first page: 3 digits | last page: 3  |
+//! ```
+//!
+//! A note is seven reads: one that says which, and the digits of its first and last page, the highest first. The fields are small
+//! since an emulator may keep a word for each page that is mapped; a page a digit, since a recording may keep pages only.
+
+use core::ops::Range;
+
+/// Bytes of a page.
+pub const PAGE: u64 = 4096;
+/// Where managed memory lies unless the options say otherwise: far from what the kernel, the C library and mimalloc choose, and
+/// within 47 bits.
+pub const BASE: u64 = 0x2000_0000_0000;
+/// Values of a digit; three of them name more pages than an engine can (2^29).
+const DIGIT: u64 = 1024;
+const DIGITS: usize = 6;
+
+/// What a pager would have been told of a range of pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// Its content is not wanted any more.
+    Released,
+    /// It will be wanted soon.
+    WillNeed,
+    /// It is to stay in RAM.
+    Pinned,
+    /// It need not stay any more.
+    Unpinned,
+}
+
+impl Note {
+    const ALL: [Note; 4] = [Note::Released, Note::WillNeed, Note::Pinned, Note::Unpinned];
+}
+
+/// Managed address space; both numbers are multiples of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Span {
+    /// First byte.
+    pub start: u64,
+    /// Bytes.
+    pub len: u64,
+}
+
+/// What a reference means.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Seen {
+    /// Managed memory: the page, counted from the span's start.
+    Page(u64),
+    /// A part of a note, for [`Noted::read`].
+    Note(Part),
+    /// Memory that nobody manages.
+    Elsewhere,
+}
+
+/// A part of a note.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Part(u64);
+
+impl Span {
+    /// The addresses of notes.
+    pub const fn notes(&self) -> Range<u64> {
+        let start = self.start + self.len;
+        start..start + (Note::ALL.len() as u64 + DIGITS as u64 * DIGIT) * PAGE
+    }
+
+    /// The addresses whose reads, in this order, note something of the bytes `range`, at least one.
+    pub fn note(&self, note: Note, range: Range<u64>) -> [u64; 1 + DIGITS] {
+        let (first, last) = ((range.start - self.start) / PAGE, (range.end - 1 - self.start) / PAGE);
+        let page = |i: usize| match i {
+            0 => note as u64,
+            i => {
+                let number = if i <= DIGITS / 2 { first } else { last };
+                let digit = number / DIGIT.pow(((DIGITS - i) % (DIGITS / 2)) as u32) % DIGIT;
+                Note::ALL.len() as u64 + (i as u64 - 1) * DIGIT + digit
+            }
+        };
+        core::array::from_fn(|i| self.notes().start + page(i) * PAGE)
+    }
+
+    /// What a reference to this address means.
+    pub fn seen(&self, address: u64) -> Seen {
+        match address.checked_sub(self.start) {
+            Some(offset) if offset < self.len => Seen::Page(offset / PAGE),
+            Some(offset) if self.notes().contains(&address) => Seen::Note(Part((offset - self.len) / PAGE)),
+            _ => Seen::Elsewhere,
+        }
+    }
+}
+
+/// A note being read, one for each task.
+#[derive(Clone, Debug, Default)]
+pub struct Noted {
+    note: Option<Note>,
+    digits: [u64; DIGITS],
+    read: usize,
+}
+
+impl Noted {
+    /// Takes the next part; the last one completes a note of a range of pages. Parts that do not belong together are no note.
+    pub fn read(&mut self, Part(page): Part) -> Option<(Note, Range<u64>)> {
+        let Some(place) = page.checked_sub(Note::ALL.len() as u64) else {
+            (self.note, self.read) = (Some(Note::ALL[page as usize]), 0);
+            return None;
+        };
+        if (place / DIGIT) as usize != self.read {
+            self.note = None;
+            return None;
+        }
+        self.digits[self.read] = place % DIGIT;
+        self.read += 1;
+        if self.read < DIGITS {
+            return None;
+        }
+        let number = |digits: &[u64]| digits.iter().fold(0, |n, digit| n * DIGIT + digit);
+        let (first, last) = self.digits.split_at(DIGITS / 2);
+        Some((self.note.take()?, number(first)..number(last) + 1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SPAN: Span = Span { start: 0x2000_0000_0000, len: (1 << 29) * PAGE };
+
+    #[test]
+    fn a_note_is_read_back_from_its_addresses() {
+        let mut noted = Noted::default();
+        for (i, note) in Note::ALL.into_iter().enumerate() {
+            let (first, last) = (7 << (8 * i.min(2)), (1 << 29) - 1 - i as u64);
+            let range = SPAN.start + first * PAGE..SPAN.start + last * PAGE + 1;
+            let all = SPAN.note(note, range).map(|at| match SPAN.seen(at) {
+                Seen::Note(part) => noted.read(part),
+                other => panic!("{at:#x} is {other:?}"),
+            });
+            assert!(all[..6].iter().all(Option::is_none));
+            assert_eq!(all[6], Some((note, first..last + 1)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_note_is_told_from_one() {
+        assert_eq!(SPAN.seen(SPAN.start - 1), Seen::Elsewhere);
+        assert_eq!(SPAN.seen(SPAN.start + 99 * PAGE + 4095), Seen::Page(99));
+        assert_eq!(SPAN.seen(SPAN.notes().end), Seen::Elsewhere);
+        let parts = SPAN.note(Note::Pinned, SPAN.start..SPAN.start + 1);
+        let mut noted = Noted::default();
+        for at in [1, 2, 3, 4, 5, 6, 0, 1, 3, 4, 5, 6, 2] {
+            let Seen::Note(part) = SPAN.seen(parts[at]) else { panic!("{at}") };
+            assert_eq!(noted.read(part), None);
+        }
+    }
+}
