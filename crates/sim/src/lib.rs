@@ -27,6 +27,7 @@ mod read_ahead;
 pub mod run;
 pub mod scheduler;
 pub mod swap;
+pub mod tasks;
 pub mod xip;
 
 pub use front_end::{FrontEnd, PageRef, Stream};

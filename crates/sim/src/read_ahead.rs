@@ -25,7 +25,9 @@ mod tests {
     #[test]
     fn a_stream_goes_by_true_pages_in_whatever_order_they_were_touched_first() {
         let mut numbers = Numbering::new(12);
-        [13u64, 11, 12, 10, 14].map(|page| numbers.number(0, page));
+        for touched in [13u64, 11, 12, 10, 14] {
+            numbers.number(0, touched);
+        }
         let page = |true_number: u64| PageId(numbers.find(0, true_number).unwrap());
         let mut streams = Streams::new(4);
         assert_eq!(behind(&mut streams, page(10), Some(&numbers)), []);
