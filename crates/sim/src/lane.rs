@@ -223,9 +223,9 @@ impl Lane {
         state.resumed = false;
         state.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
-        let in_ram = self.engine.frame_of(page).is_some();
-        handle(&mut self.engine, table, state, Event::Fault { task: TaskId(0), page, access });
-        let together = !in_ram && self.read_ahead(table, page, numbers);
+        let ahead = self.behind(page, numbers);
+        handle(&mut self.engine, table, &mut self.state, Event::Fault { task: TaskId(0), page, access });
+        let together = self.read_ahead(table, &ahead);
         let state = &mut self.state;
         while !state.resumed {
             let (end, event) = state.device.next_end().expect("a task that stands still waits for the device");
@@ -250,15 +250,25 @@ impl Lane {
         }
     }
 
-    /// Wishes for the pages behind a true fault; whether any load was started.
-    fn read_ahead(&mut self, table: &mut PageTable, page: PageId, numbers: Option<&Numbering>) -> bool {
-        let Some(streams) = &mut self.state.streams else { return false };
-        let before = self.engine.counts().prefetches;
-        for page in behind(streams, page, numbers) {
-            // What was never written out is zeros and needs no device.
-            if self.state.stored.get(page.index()).copied().unwrap_or(false) {
-                handle(&mut self.engine, table, &mut self.state, Event::WillNeed { page });
+    /// The pages worth reading ahead with a true fault: they are absent before it (a victim of the fault itself is on its way out), and the
+    /// device has them (what was never written out is zeros).
+    fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
+        let (engine, stored) = (&self.engine, &self.state.stored);
+        match &mut self.state.streams {
+            Some(streams) if engine.frame_of(page).is_none() => {
+                let mut ahead = behind(streams, page, numbers);
+                ahead.retain(|p| stored.get(p.index()) == Some(&true) && engine.frame_of(*p).is_none());
+                ahead
             }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Wishes for pages; whether any load was started.
+    fn read_ahead(&mut self, table: &mut PageTable, ahead: &[PageId]) -> bool {
+        let before = self.engine.counts().prefetches;
+        for page in ahead {
+            handle(&mut self.engine, table, &mut self.state, Event::WillNeed { page: *page });
         }
         self.engine.counts().prefetches > before
     }

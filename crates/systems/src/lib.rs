@@ -12,6 +12,7 @@ use coldframe_device::StagePrices;
 
 pub mod ddb;
 pub mod lobi;
+pub mod sap;
 pub mod swl;
 
 /// Every system.

@@ -18,8 +18,9 @@ struct Task {
     spec: TaskSpec,
     step: usize,
     rounds: u32,
-    /// Processor time since its list was renewed last.
-    since_renewal: Ps,
+    /// How much of its time unit it has used, in however many pieces: the schedulers' own counters begin anew when it has slept, and a
+    /// task that sleeps on faults would never come to any fraction of its slice.
+    unit_used: Ps,
     woken: Ps,
     /// The fault that it sleeps on wrote.
     writing: Option<PageId>,
@@ -108,6 +109,14 @@ impl Cpu {
         self.result()
     }
 
+    /// Checks the engine's invariants; for tests, since it looks at everything.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        self.paging.engine.check();
+    }
+
     fn now(&self) -> Ps {
         self.paging.world.now
     }
@@ -157,7 +166,7 @@ impl Cpu {
         self.charged = self.now();
         if let Some(task) = self.running {
             self.scheduler.charge(ran);
-            self.tasks[task].since_renewal += ran;
+            self.tasks[task].unit_used += ran;
         }
     }
 
@@ -169,15 +178,19 @@ impl Cpu {
         if self.scheduler.used() >= self.scheduler.slice() {
             return self.switch();
         }
-        let (used, slice) = (self.scheduler.used(), self.scheduler.slice());
         let due = match self.prefetching.activation {
-            Activation::Tick(xi) => xi < 1.0 && used.0 as f64 > xi * slice.0 as f64,
-            Activation::Adaptive => slice.saturating_sub(used) <= self.time_needed(),
+            Activation::Tick(xi) => xi < 1.0 && self.used().0 as f64 > xi * self.scheduler.slice().0 as f64,
+            Activation::Adaptive => self.scheduler.slice().saturating_sub(self.used()) <= self.time_needed(),
             Activation::Never | Activation::Timer(_) => false,
         };
         if due {
             self.activate();
         }
+    }
+
+    /// How much of its time unit the running task has used.
+    fn used(&self) -> Ps {
+        self.running.map_or(Ps::ZERO, |task| self.tasks[task].unit_used)
     }
 
     /// The task that would run when this slice is over.
@@ -264,18 +277,18 @@ impl Cpu {
         }
         self.timer = match self.prefetching.activation {
             Activation::Timer(xi) if xi < 1.0 => {
-                let rest = self.scheduler.slice().0 as f64 * xi - self.scheduler.used().0 as f64;
+                let rest = self.scheduler.slice().0 as f64 * xi - self.used().0 as f64;
                 Some(now + Ps(rest.max(0.0) as u64))
             }
             _ => None,
         };
     }
 
-    /// The task stops running. Its list is renewed once it has had a slice's worth of time, in however many pieces.
+    /// The task stops running. When it has used up a time unit its list is renewed, and it may be prefetched for again.
     fn leave(&mut self, task: usize) {
-        (self.tasks[task].prefetched, self.timer) = (false, None);
-        if self.tasks[task].since_renewal >= self.scheduler.slice() {
-            self.tasks[task].since_renewal = Ps::ZERO;
+        self.timer = None;
+        if self.tasks[task].unit_used >= self.scheduler.slice() {
+            (self.tasks[task].unit_used, self.tasks[task].prefetched) = (Ps::ZERO, false);
             let paging = &mut self.paging;
             self.lists.end_slice(TaskId::from(task), |page| paging.is_used(page));
         }
@@ -399,7 +412,7 @@ impl Task {
             spec: spec.clone(),
             step: 0,
             rounds: 0,
-            since_renewal: Ps::ZERO,
+            unit_used: Ps::ZERO,
             woken: Ps::ZERO,
             writing: None,
             prefetched: false,
