@@ -193,6 +193,7 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
         let pages = share.front.pages_max(trace).max(1);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
             give_swap(lane, &plans[*plan], pages)?;
+            lane.set_read_ahead(plans[*plan].read_ahead);
         }
         for (spec, members) in &share.oracles {
             let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
