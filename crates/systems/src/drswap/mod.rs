@@ -1,7 +1,7 @@
 //! DR.Swap: a swap area in byte-addressable NVM beside DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and Sha: *Energy-Efficient
 //! In-Memory Paging for Smartphones*, TCAD 2016).
 //!
-//! Its parts live elsewhere: direct read and the low memory killer in the core (`area`, `fault/in_slot`), its energy equations in the device
+//! Its parts live elsewhere: direct read and the low memory killer in the core (`slots`, `fault/in_slot`), its energy equations in the device
 //! crate (`swap_energy`). Here are its numbers: the backings that it compares ([`Backing`]), their prices, the sizes of its experiment, and
 //! its printed figures ([`golden`]).
 

@@ -309,9 +309,9 @@ mod tests {
     fn bad_parameters_name_file_and_field() {
         let good = SHIPPED.1;
         for (from, to, said) in [
-            ("working = 0.30", "working = 1.30", "`app.working` is 1.3"),
-            ("heap_mb = 40", "heap_mb = -40", "`app.heap_mb` is -40"),
-            ("heap_mb = 40", "porosity = 40", "unknown field `porosity`"),
+            ("working = 0.10", "working = 1.10", "`app.working` is 1.1"),
+            ("heap_mb = 52", "heap_mb = -52", "`app.heap_mb` is -52"),
+            ("heap_mb = 52", "porosity = 52", "unknown field `porosity`"),
             ("rounds = 3", "rounds = 0", "`rounds` is 0"),
             ("13.28,", "0.0,", "`categories` is 0"),
             ("seed = 2016", "seed = ", "line"),
