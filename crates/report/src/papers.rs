@@ -9,6 +9,7 @@ use crate::plot::Plot;
 
 pub mod ddb;
 pub mod lobi;
+pub mod sap;
 pub mod swl;
 
 /// Whether a printed figure is reached.
@@ -92,17 +93,20 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
         "swl" => swl::rows(traces, progress),
         "ddb" => ddb::rows(traces, progress),
         "lobi" => lobi::rows(traces, progress),
+        "sap" => sap::rows(traces, progress),
         "all" => {
             let mut rows = swl::rows(traces, progress)?;
             rows.extend(ddb::rows(traces, progress)?);
             rows.extend(lobi::rows(traces, progress)?);
+            rows.extend(sap::rows(traces, progress)?);
             Ok(rows)
         }
-        "sap" | "drswap" => {
-            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there are swl, ddb, lobi")))
+        "drswap" => {
+            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there are swl, ddb, lobi, sap")))
         }
-        other => {
-            Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, ddb, lobi, all")))
-        }
+        other => Err(ReportError::setting(
+            "paper",
+            format!("there is no paper `{other}`; there are swl, ddb, lobi, sap, all"),
+        )),
     }
 }
