@@ -72,6 +72,8 @@ pub(super) fn variants() -> Vec<Kernel> {
         with("also with 2 ready tasks", |p| p.ready_min = 2),
         with("prediction followed", |p| p.follow = true),
         at("processor ten times as fast", Ps(sap::REFERENCE.0 / 10)),
+        at("processor 100 times as fast", Ps(sap::REFERENCE.0 / 100)),
+        at("processor 1000 times as fast", Ps(sap::REFERENCE.0 / 1000)),
         at("processor twice as fast", Ps(sap::REFERENCE.0 / 2)),
         at("processor half as fast", Ps(sap::REFERENCE.0 * 2)),
         under("round robin", "round-robin"),
