@@ -233,11 +233,10 @@ impl Lane {
             handle(&mut self.engine, table, state, event);
         }
         // What is read ahead is one read with the page, as on Linux: the task goes on when all of it is there.
-        while together {
-            let Some((end, event)) = state.device.next_end() else { break };
-            state.wait_until(end);
-            handle(&mut self.engine, table, state, event);
+        if together {
+            self.settle(table);
         }
+        let state = &mut self.state;
         if writing {
             table.set_dirty(state.number, page);
         }

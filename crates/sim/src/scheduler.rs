@@ -13,15 +13,18 @@ mod round_robin;
 /// What a scheduler needs to know of a task: its priority, -20 to 19.
 pub type Nice = i8;
 
-/// Names and makers, for tasks with these priorities.
-pub const ALL: &[(&str, fn(&[Nice]) -> Box<dyn Scheduler>)] = &[
+/// Makes a scheduler for tasks with these priorities.
+pub type Make = fn(&[Nice]) -> Box<dyn Scheduler>;
+
+/// Names and makers.
+pub const ALL: &[(&str, Make)] = &[
     ("round-robin", |nices| Box::new(round_robin::RoundRobin::new(nices.len(), round_robin::SLICE))),
     ("cfs", |nices| Box::new(cfs::Cfs::new(nices))),
     ("eevdf", |nices| Box::new(eevdf::Eevdf::new(nices))),
 ];
 
 /// The scheduler of this name.
-pub fn find(name: &str) -> Option<fn(&[Nice]) -> Box<dyn Scheduler>> {
+pub fn find(name: &str) -> Option<Make> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
 }
 

@@ -21,7 +21,7 @@ use coldframe_device::StagePrices;
 
 use crate::clock::DeviceTimes;
 use crate::latency::Latency;
-use crate::scheduler::{Nice, Scheduler};
+use crate::scheduler::{Make, Nice};
 
 mod cpu;
 mod paging;
@@ -95,7 +95,7 @@ pub struct TasksConfig {
     /// Period of the scheduler tick.
     pub tick: Ps,
     /// Makes the scheduler.
-    pub scheduler: fn(&[Nice]) -> Box<dyn Scheduler>,
+    pub scheduler: Make,
     /// The prefetcher.
     pub prefetching: Prefetching,
 }

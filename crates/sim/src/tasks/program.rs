@@ -36,7 +36,9 @@ impl Program {
         Program { steps: steps.into(), pages }
     }
 
-    /// From the blocks of a trace, which `next` fills until it says false; pages of `1 << shift` bytes, all tasks of the trace as one.
+    /// From the blocks of a trace, which `next` fills until it says false; pages of `1 << shift` bytes, all tasks of the trace as one. A
+    /// reduced trace does not say when the later references of a run were made (a loop's fetches are one run, whatever data it goes
+    /// through meanwhile), so that all references are spread evenly over the steps.
     ///
     /// # Errors
     /// What `next` fails with.
@@ -53,6 +55,29 @@ impl Program {
                 steps.push(Step { reference, times });
             }
         }
+        spread(&mut steps);
         Ok(Program::new(steps))
+    }
+}
+
+/// Gives each step the same number of references, within one, of the same sum.
+fn spread(steps: &mut [Step]) {
+    let (total, count) = (steps.iter().map(|step| u64::from(step.times)).sum::<u64>(), steps.len() as u64);
+    for (i, step) in (0u64..).zip(steps) {
+        let upto = |i: u64| (u128::from(total) * u128::from(i) / u128::from(count)) as u64;
+        step.times = (upto(i + 1) - upto(i)) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_spread_evenly_and_none_is_lost() {
+        let step = |page, times| Step { reference: PageRef::new(page, false, false), times };
+        let mut steps = [step(0, 8), step(1, 1), step(2, 1), step(0, 1)];
+        spread(&mut steps);
+        assert_eq!(steps.map(|step| step.times), [2, 3, 3, 3]);
     }
 }

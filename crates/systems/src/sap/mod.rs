@@ -25,8 +25,10 @@ pub const PROGRAM: Ps = Ps::from_us(180);
 /// within it.
 pub const TICK: Ps = Ps::from_us(1_000);
 
-/// A reference. The paper names no processor; 10 ns is the instruction of SWL's board, the only one of the papers that is measured.
-pub const REFERENCE: Ps = swl::FRONT_END.instruction;
+/// A reference. The paper names no processor, only that the machine is emulated. Ours: ten times the instruction of SWL's board (10 ns, the
+/// only one of the papers that is measured), an assumption; `coldframe papers sap` shows other speeds, since with a processor so fast
+/// that the device never rests nothing can be prefetched.
+pub const REFERENCE: Ps = Ps(10 * swl::FRONT_END.instruction.0);
 
 /// Loads of a prefetcher under way at the same time. The paper queues all of a list at once; the engine needs a bound.
 pub const DEPTH: u32 = 16;
