@@ -24,6 +24,8 @@ mod machine;
 mod mmu;
 mod platform;
 mod quirks;
+#[cfg(not(feature = "versatilepb"))]
+mod self_test;
 mod settings;
 mod space;
 mod start;
@@ -52,7 +54,13 @@ const JOURNAL_ROOM: usize = 128 << 10;
 #[no_mangle]
 extern "C" fn kernel_main() -> ! {
     let mut space = [0; 1024];
-    let settings = Settings::parse(debug::command_line(&mut space));
+    let line = debug::command_line(&mut space);
+    #[cfg(not(feature = "versatilepb"))]
+    if line.split_ascii_whitespace().any(|word| word == "self-test") {
+        self_test::run(&PageTable::enable());
+        debug::exit(0);
+    }
+    let settings = Settings::parse(line);
     let clock = Clock::start();
     let out = File::create(settings.out).unwrap_or_else(|| panic!("{} cannot be written", settings.out));
     fault::install(pager(&settings, PageTable::enable(), clock));
