@@ -204,14 +204,14 @@ const POLICIES: [&str; 6] =
 fn the_mmu_and_aborts_page_programs_where_there_is_no_onenand() {
     let Some(built) = built() else { return };
     for program in ["fft", "deflate"] {
-        Run { machine: &VERSATILE, program, policy: "clock", handler: "parallel", frames: 5 }.agrees(built);
+        Run { machine: &VERSATILE, program, policy: "clock", handler: "parallel", frames: 6 }.agrees(built);
     }
 }
 
 #[test]
 fn every_handler_pages_programs_from_onenand_on_tiny_pages_and_agrees_with_the_simulator() {
     let Some(built) = built_for_n810() else { return };
-    for (program, frames) in [("fft", 5), ("deflate", 12)] {
+    for (program, frames) in [("fft", 6), ("deflate", 12)] {
         for handler in ["sequential", "parallel", "delayed-dual-buffering", "delayed-dual-buffering-search-first"] {
             for policy in ["clock", "pa-fifo-sc:valid=50%"] {
                 Run { machine: &ARM926, program, policy, handler, frames }.agrees(built);
@@ -231,7 +231,7 @@ fn every_kind_of_policy_decides_on_the_board_as_in_the_simulator() {
 #[test]
 fn delayed_dual_buffering_executes_from_the_data_ram_and_moves_pages_beside_loads() {
     let Some(built) = built_for_n810() else { return };
-    let run = |handler| Run { machine: &ARM926, program: "fft", policy: "fifo", handler, frames: 5 }.agrees(built);
+    let run = |handler| Run { machine: &ARM926, program: "fft", policy: "fifo", handler, frames: 6 }.agrees(built);
     let (parallel, delayed) = (run("parallel"), run("delayed-dual-buffering"));
     assert_eq!(parallel["page_moves_dual"], 0);
     // Each but the last page's move waits for the next fault, and is made beside its load.
