@@ -19,8 +19,10 @@ for program in chess bzip2; do
     "$coldframe" sim $traces/$program.parquet --system swl --ram 32KiB,48KiB,64KiB,128KiB --policy clock,pa-clock:budget=13
 done
 
-say "4. Is it the paper's? SWL's printed latencies beside ours (all of it: coldframe papers swl)."
+say "4. Is it the papers'? Printed figures of SWL, DDB and LOBI beside ours (all of it, with reasons: coldframe papers all)."
 "$coldframe" papers swl | grep -E 'item|figure [6789]|reached, '
+"$coldframe" papers ddb | grep -E 'item|table 7|reached, '
+"$coldframe" papers lobi | grep -E 'item|about 200|reached, '
 
 say "5. For real: bzip2 -9 wants 8 MB of heap. Here it runs unmodified in 4 MiB; the rest lies in a swap file."
 if "$coldframe" doctor >/dev/null 2>&1 && command -v bzip2 >/dev/null; then

@@ -46,7 +46,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 fn one(sheet: &Sheet) -> String {
     let value = serde_json::to_value(sheet).expect("a sheet is plain data");
     let mut rows = Vec::new();
-    for part in ["geometry", "time", "energy"] {
+    for part in ["geometry", "time", "energy", "endurance", "power", "bus", "supply", "port"] {
         for (key, number) in value[part].as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
             let shown = number["value"].as_str().map_or_else(|| number["value"].to_string(), Into::into);
             rows.push(vec![format!("{part}.{key}"), shown, number["source"].as_str().unwrap_or_default().into()]);

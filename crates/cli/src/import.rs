@@ -1,10 +1,10 @@
 //! `coldframe import`: another tool's trace to Parquet.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_report::table::human_count;
-use coldframe_trace::{import, parse_spec, FORMATS};
+use coldframe_trace::{import, parse_spec, Options, Summary, FORMATS};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -15,11 +15,26 @@ use crate::progress::Line;
 #[derive(clap::Args)]
 #[command(after_help = after())]
 pub struct Args {
-    /// FORMAT:PATH; PATH `-` is standard input; plain, gz, xz or zst.
+    /// FORMAT:PATH; PATH `-` is standard input; plain, gz, xz, zst, bz2 or lz4. A bare PATH is guessed where that is safe.
     spec: String,
     /// The trace to write [default: PATH with the suffix .parquet].
     #[arg(short)]
     output: Option<PathBuf>,
+    /// Which column holds what (csv, tsv), by name or number: address, size, kind, task, time.
+    #[arg(long, value_name = "ROLE=COLUMN,...")]
+    columns: Vec<String>,
+    /// Units that the format leaves open: address=512B, size=1B, time=us; address=hex:1B for hexadecimal without 0x.
+    #[arg(long, value_name = "WHAT=UNIT,...")]
+    unit: Vec<String>,
+    /// What numbers in the kind column mean.
+    #[arg(long, value_name = "WORD=KIND,...")]
+    kinds: Vec<String>,
+    /// Number object ids in the order of their first request (libCacheSim's formats).
+    #[arg(long)]
+    number_objects: bool,
+    /// Leave out lines that break the format, and count them, instead of stopping at the first.
+    #[arg(long)]
+    skip_bad: bool,
     /// How to print the counts.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
@@ -28,14 +43,20 @@ pub struct Args {
 fn after() -> String {
     let mut text = String::from("Formats:\n");
     for format in FORMATS {
-        text += &format!("  {:<8} {}\n", format.name, format.summary);
+        text += &format!("  {:<19} {}\n", format.name, format.summary);
     }
     text + "\nExamples:\n  valgrind --tool=lackey --trace-mem=yes --log-fd=9 ls 9>ls.txt\n  \
-            coldframe import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe import din:- -o trace.parquet"
+            coldframe import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe import din:- -o trace.parquet\n  \
+            coldframe import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B\n  \
+            coldframe import oracleGeneral:w1.bin.zst --unit address=4KiB --number-objects"
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    let spec = parse_spec(&args.spec)?;
+    let mut spec = parse_spec(&args.spec)?;
+    spec.options = declarations(&args)?;
+    if spec.guessed && !quiet {
+        eprintln!("{0}: format {1} guessed from the contents; {1}:{0} says it", args.spec, spec.format.name);
+    }
     let out = match (&args.output, &spec.path) {
         (Some(out), _) => out.clone(),
         (None, Some(path)) => path.with_extension("parquet"),
@@ -53,25 +74,39 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     })?;
     drop(line);
     if args.format == "json" {
-        let value = json!({
-            "path": out, "references": summary.references, "instructions": summary.instructions, "reads": summary.reads,
-            "writes": summary.writes, "lines": summary.lines, "skipped": summary.skipped, "bytes_written": summary.bytes_written,
-            "pages_1KiB": summary.pages_1KiB,
-        });
+        let mut value = serde_json::to_value(&summary).expect("counts are plain data");
+        value["path"] = json!(out);
+        value["format"] = json!(spec.format.name);
+        value["guessed"] = json!(spec.guessed);
         output::write(None, &output::json(&value))?;
     } else {
-        let text = format!(
-            "{}: {} references read ({} fetches, {} reads, {} writes), {} of {} lines skipped (blank lines, tool chatter, escapes), {} bytes\n",
-            out.display(),
-            human_count(summary.references),
-            human_count(summary.instructions),
-            human_count(summary.reads),
-            human_count(summary.writes),
-            human_count(summary.skipped),
-            human_count(summary.lines),
-            human_count(summary.bytes_written),
-        );
-        output::write(None, &text)?;
+        output::write(None, &words(&out, spec.format.skips, &summary))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn declarations(args: &Args) -> Result<Options, Failure> {
+    let mut options = Options { number_objects: args.number_objects, skip_bad: args.skip_bad, ..Options::default() };
+    args.columns.iter().try_for_each(|text| options.declare_columns(text))?;
+    args.unit.iter().try_for_each(|text| options.declare_units(text))?;
+    args.kinds.iter().try_for_each(|text| options.declare_kinds(text))?;
+    Ok(options)
+}
+
+fn words(out: &Path, skips: &str, summary: &Summary) -> String {
+    let mut text = format!(
+        "{}: {} references read ({} fetches, {} reads, {} writes), {} of {} lines or records skipped ({skips}), {} bytes\n",
+        out.display(),
+        human_count(summary.references),
+        human_count(summary.instructions),
+        human_count(summary.reads),
+        human_count(summary.writes),
+        human_count(summary.skipped),
+        human_count(summary.lines),
+        human_count(summary.bytes_written),
+    );
+    if let Some(first) = &summary.first_bad {
+        text += &format!("{} bad lines left out, the first: {first}\n", human_count(summary.bad));
+    }
+    text
 }

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use coldframe_report::experiment::sha256;
 use coldframe_report::swap_analysis::analyse;
 use coldframe_report::table::human_count;
-use coldframe_trace::Reader;
+use coldframe_trace::heat::{heat, Heat};
+use coldframe_trace::{Mapping, Reader};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -46,6 +47,12 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     value["rows"] = reader.rows().into();
     value["bytes"] = bytes.into();
     value["sha256"] = sha256(&args.trace)?.into();
+    let heat = heat(&args.trace, STRETCHES, COLUMNS)?;
+    let hottest = hottest(&heat, &trace.mappings);
+    value["working_set_pages_4KiB"] = json!(heat.working_set);
+    value["phases"] = json!(heat.phases);
+    value["hottest"] =
+        hottest.iter().map(|h| json!({ "address": h.address, "name": h.name, "references": h.references })).collect();
     if args.format == "json" {
         output::write(None, &output::json(&value))?;
         return Ok(ExitCode::SUCCESS);
@@ -63,6 +70,17 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let split = [("  fetches", trace.instructions), ("  reads", trace.reads), ("  writes", trace.writes)];
     split.iter().for_each(|(key, count)| line(key, &human_count(*count)));
     line("footprint", &format!("{} KiB in pages of 1 KiB", human_count(trace.pages_1KiB)));
+    let most = heat.working_set.iter().max().copied().unwrap_or(0);
+    let drawn = spark(&heat.working_set);
+    line(
+        "working set",
+        &format!("{drawn} up to {} pages of 4 KiB in 1/{} of the trace", human_count(most), heat.columns),
+    );
+    line("phases", &format!("{} begin where the pages change", heat.phases.len()));
+    for h in &hottest {
+        let share = 100.0 * h.references as f64 / trace.references.max(1) as f64;
+        line("hottest", &format!("{share:>5.1} % from {:#x} {}", h.address, h.name));
+    }
     line("rows", &human_count(reader.rows()));
     let each = bytes as f64 / trace.references.max(1) as f64;
     line("size", &format!("{} bytes, {each:.2} a reference", human_count(bytes)));
@@ -93,4 +111,43 @@ fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
     };
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Stretches of touched memory that are compared, and of the trace.
+const STRETCHES: usize = 64;
+const COLUMNS: usize = 40;
+/// Stretches that are named.
+const NAMED: usize = 4;
+
+/// A stretch of memory that much is touched.
+struct Hot {
+    address: u64,
+    name: String,
+    references: u64,
+}
+
+/// The stretches with the most references, by the mapping in which they begin.
+fn hottest(heat: &Heat, mappings: &[Mapping]) -> Vec<Hot> {
+    let references = |row: usize| {
+        let cells = row * heat.columns..(row + 1) * heat.columns;
+        heat.reads[cells.clone()].iter().sum::<u64>() + heat.writes[cells].iter().sum::<u64>()
+    };
+    let name = |address: u64| {
+        let mapping = mappings.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
+        mapping.map_or_else(String::new, |mapping| mapping.name.clone())
+    };
+    let mut all: Vec<Hot> = (0..heat.rows)
+        .map(|row| (heat.addresses[row], references(row)))
+        .map(|(address, references)| Hot { address, name: name(address), references })
+        .collect();
+    all.sort_by_key(|hot| std::cmp::Reverse(hot.references));
+    all.truncate(NAMED);
+    all
+}
+
+/// Counts as bars of eight heights.
+fn spark(counts: &[u64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let most = counts.iter().max().copied().unwrap_or(0).max(1);
+    counts.iter().map(|count| BARS[(count * 7).div_ceil(most) as usize]).collect()
 }

@@ -8,13 +8,16 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod completions;
+mod convert;
 mod cut;
 mod devices;
 mod doctor;
 mod failure;
+mod heatmap;
 mod import;
 mod info;
 mod man;
+mod merge;
 mod output;
 mod papers;
 mod policies;
@@ -26,6 +29,7 @@ mod replay;
 mod run;
 mod sim;
 mod sim_swap;
+mod summary;
 mod top;
 
 const AFTER: &str = "\
@@ -53,7 +57,11 @@ struct Cli {
 enum Verb {
     Import(import::Args),
     Info(info::Args),
+    Heatmap(heatmap::Args),
     Cut(cut::Args),
+    Merge(merge::Args),
+    Mix(merge::MixArgs),
+    Convert(convert::Args),
     Record(record::Args),
     Sim(Box<sim::Args>),
     Replay(replay::Args),
@@ -73,7 +81,11 @@ fn main() -> ExitCode {
     let done = match cli.verb {
         Verb::Import(args) => import::run(args, quiet),
         Verb::Info(args) => info::run(args),
+        Verb::Heatmap(args) => heatmap::run(args),
         Verb::Cut(args) => cut::run(args),
+        Verb::Merge(args) => merge::run(args),
+        Verb::Mix(args) => merge::mix(args),
+        Verb::Convert(args) => convert::run(args),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Replay(args) => replay::run(args),

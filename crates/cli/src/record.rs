@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use coldframe_device::quantity;
-use coldframe_record::{find_plugin, record, Level, Limits, Outcome, Recording, Via};
+use coldframe_record::{find_plugin, record, record_faults, Level, Limits, Outcome, Recording, Subject, Via};
 use coldframe_report::table::human_count;
 use serde_json::json;
 
@@ -21,17 +21,19 @@ use crate::progress::Line;
 Examples:
   coldframe record -o bzip2.parquet -- bzip2 -9 -k file
   coldframe record --level page --page 4KiB --max-size 100MiB -- python3 script.py
+  coldframe record --via perf -o faults.parquet -- python3 script.py
+  coldframe record --via perf --attach 4711 --max-time 10s -o faults.parquet
   coldframe record --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
 The program runs under QEMU user mode with coldframe's plugin (Debian package qemu-user), or under valgrind's lackey
-where only that is installed. Accesses that the kernel makes for system calls are not seen. The trace is complete and
+where only that is installed. With --via perf it runs natively and only its page faults are recorded (package linux-perf). Accesses that the kernel makes for system calls are not seen. The trace is complete and
 valid when a limit or Ctrl-C ends the recording.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
     /// Which tool runs the program.
-    #[arg(long, value_parser = ["auto", "qemu", "valgrind"], default_value = "auto")]
+    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf"], default_value = "auto")]
     via: String,
     /// Every reference with its address and size, or runs of references to a page.
     #[arg(long, value_parser = ["exact", "page"], default_value = "exact")]
@@ -63,12 +65,21 @@ pub struct Args {
     /// Write counts and times as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
+    /// Record the page faults of this running process instead, for --max-time [10s]; with --via perf.
+    #[arg(long, value_name = "PID", conflicts_with = "command")]
+    attach: Option<u32>,
     /// The program and its arguments.
-    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(required_unless_present = "attach", trailing_var_arg = true, allow_hyphen_values = true)]
     command: Vec<OsString>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    if args.via == "perf" {
+        return faults(&args, quiet);
+    }
+    if args.attach.is_some() {
+        return Err(Failure::usage("--attach needs --via perf: an emulator cannot take over a running program"));
+    }
     let order = order(&args)?;
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(&order.stop))
@@ -99,6 +110,54 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         output::write(Some(path), &output::json(&stats(&order, &outcome)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How long a process is attached to unless `--max-time` says otherwise.
+const ATTACHED: Duration = Duration::from_secs(10);
+
+fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+    refuse_limits(args)?;
+    let time = args.max_time.as_deref().map(quantity::time).transpose();
+    let time = time.map_err(|e| Failure::usage(format!("--max-time: {e}")))?;
+    let subject = match (args.attach, args.command.split_first()) {
+        (Some(pid), _) => Subject::Process(pid, time.map_or(ATTACHED, |t| Duration::from_nanos(t.0 / 1000))),
+        (None, Some((program, arguments))) => Subject::Program(program.clone(), arguments.to_vec()),
+        (None, None) => return Err(Failure::usage("give a program, or --attach PID")),
+    };
+    let name = args.command.first().map(PathBuf::from).and_then(|p| p.file_name().map(PathBuf::from));
+    let out = args.output.clone().unwrap_or_else(|| name.unwrap_or("faults".into()).with_extension("parquet"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let faults = record_faults(&subject, &out, &path, args.overhead)?;
+    let (count, seconds) = (faults.summary.references, faults.seconds);
+    if !quiet {
+        eprintln!("coldframe: {}: {} page faults in {seconds:.2} s through perf", out.display(), human_count(count));
+        if let Some(native) = faults.native_seconds {
+            eprintln!("coldframe: {:.2} times the time of the program alone", seconds / native.max(1e-6));
+        }
+    }
+    if let Some(path) = &args.stats {
+        let value = json!({ "trace": out, "via": "perf", "faults": count, "seconds": seconds,
+            "native_seconds": faults.native_seconds, "status": faults.status.code() });
+        output::write(Some(path), &output::json(&value))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What perf cannot do is refused rather than passed over.
+fn refuse_limits(args: &Args) -> Result<(), Failure> {
+    let given = [
+        ("--level", args.level != "exact"),
+        ("--skip-refs", args.skip_refs > 0),
+        ("--max-refs", args.max_refs.is_some()),
+        ("--max-size", args.max_size.is_some()),
+        ("--max-time", args.max_time.is_some() && args.attach.is_none()),
+        ("--keep-running", args.keep_running),
+        ("--sysroot", args.sysroot.is_some()),
+    ];
+    match given.iter().find(|(_, given)| *given) {
+        Some((option, _)) => Err(Failure::usage(format!("{option} does not go with --via perf; leave it out"))),
+        None => Ok(()),
+    }
 }
 
 fn order(args: &Args) -> Result<Recording, Failure> {

@@ -1,10 +1,13 @@
 //! `coldframe replay`: the proof that a journal holds.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_report::table::human_count;
 use coldframe_trace::journal::{replay, JournalError};
+use coldframe_trace::timeline;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -16,11 +19,15 @@ use crate::output;
 Examples:
   coldframe sim bzip2.parquet --policy clock --ram 64KiB --journal run.journal
   coldframe replay run.journal
+  coldframe replay run.journal --timeline run.json      (open it in ui.perfetto.dev)
 
 Exit code 1: the engine did something else than the journal says.")]
 pub struct Args {
     /// The journal.
     journal: PathBuf,
+    /// Write faults, stages and loads as a timeline for Perfetto and chrome://tracing.
+    #[arg(long, value_name = "FILE.json")]
+    timeline: Option<PathBuf>,
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
@@ -34,6 +41,9 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         let code = if matches!(error, JournalError::Differs { .. }) { 1 } else { 3 };
         Failure::Other { message: format!("{path}: {error}"), code }
     })?;
+    if let Some(to) = &args.timeline {
+        write_timeline(&bytes, to)?;
+    }
     let text = if args.format == "json" {
         output::json(&json!({
             "journal": args.journal, "same": true, "events": replayed.events, "bits": replayed.bits, "commands": replayed.commands,
@@ -48,4 +58,11 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     };
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn write_timeline(bytes: &[u8], to: &Path) -> Result<(), Failure> {
+    let refused = |e: String| Failure::Other { message: format!("{}: {e}", to.display()), code: 5 };
+    let mut out = BufWriter::new(File::create(to).map_err(|e| refused(e.to_string()))?);
+    timeline(bytes, &mut out).map_err(|e| refused(e.to_string()))?;
+    out.flush().map_err(|e| refused(e.to_string()))
 }

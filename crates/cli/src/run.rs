@@ -9,16 +9,14 @@ use std::time::{Duration, Instant};
 
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_live::doctor::{examine, is_ram, Health};
-use coldframe_live::{Faults, Inject, Options, Snapshot, StatsFile, Times, Wait, FRAMES_MIN, PAGE};
+use coldframe_live::{Chosen, Faults, Inject, Options, Snapshot, StatsFile, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 use coldframe_record::{find_library, interpreter, library_places, resolve, RecordError};
-use coldframe_report::table::{human_count, styled};
 use coldframe_report::ReportError;
-use serde_json::{json, Value};
 
 use crate::failure::Failure;
-use crate::output;
 use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
+use crate::{output, summary};
 
 /// The library that holds the program's heap.
 const PRELOAD: &str = "libcoldframe_preload.so";
@@ -73,6 +71,12 @@ pub struct Args {
     /// Threads that handle faults.
     #[arg(long, default_value_t = 2)]
     handlers: usize,
+    /// The most pages read ahead of a sequential stream, 0 to 31.
+    #[arg(long, default_value_t = 16)]
+    read_ahead: u32,
+    /// Pages that leave RAM together, 1 to 32 [default: as many as a read of the device hides].
+    #[arg(long)]
+    evict_batch: Option<u32>,
     /// Keep pages encrypted and authenticated in the swap file, with a key that lives only in memory.
     #[arg(long)]
     encrypt: bool,
@@ -127,7 +131,8 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let started = Instant::now();
     let status = start(&args.command, &preload, &options, twice.as_ref())?.wait_with_signals()?;
     let took = started.elapsed();
-    let stats = Some(stats).filter(StatsFile::started).map(|stats| stats.snapshot());
+    let stats = Some(stats).filter(StatsFile::started);
+    let (chosen, stats) = (stats.as_ref().and_then(StatsFile::chosen), stats.map(|stats| stats.snapshot()));
     let predicted = match (&twice, &stats) {
         (Some(twice), Some(_)) => Some(twice.predict(&args.command, &options, &preload, quiet)?),
         _ => None,
@@ -136,7 +141,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         Priced::new(sheet, stats.as_ref().unwrap_or(&Snapshot::default()), options.backing_max, took.as_secs_f64())
     };
     let priced = sheet.as_ref().map(price).transpose().map_err(ReportError::from)?;
-    show(&args, &options, &Ended { stats, predicted, priced, status, took }, quiet)?;
+    show(&args, &options, &Ended { stats, chosen, predicted, priced, status, took }, quiet)?;
     Ok(ExitCode::from(code(status)))
 }
 
@@ -144,6 +149,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 struct Ended {
     /// `None`: no pager has started.
     stats: Option<Snapshot>,
+    chosen: Option<Chosen>,
     predicted: Option<Predicted>,
     priced: Option<Priced>,
     status: ExitStatus,
@@ -152,7 +158,7 @@ struct Ended {
 
 fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<(), Failure> {
     let stats = ended.stats.clone().unwrap_or_default();
-    let mut report = json(options, &stats, ended.status, ended.took);
+    let mut report = summary::json(options, &stats, ended.chosen.as_ref(), code(ended.status), ended.took);
     if let Some(predicted) = &ended.predicted {
         report["prediction"] = predicted.json(&stats, ended.status);
     }
@@ -169,7 +175,7 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
         eprint!("{}", output::json(&report));
         return Ok(());
     }
-    eprint!("{}", table(options, &stats, ended.took));
+    eprint!("{}", summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
     if let Some(priced) = &ended.priced {
         eprint!("{}", priced.words());
     }
@@ -187,6 +193,13 @@ fn options(args: &Args) -> Result<Options, Failure> {
     if ram < (FRAMES_MIN * PAGE) as u64 {
         let least = FRAMES_MIN * PAGE / 1024;
         return Err(Failure::usage(format!("--ram: {} is too little; give at least {least}KiB", args.ram)));
+    }
+    if args.read_ahead > READ_AHEAD_MAX {
+        return Err(Failure::usage(format!("--read-ahead: give 0 to {READ_AHEAD_MAX} pages")));
+    }
+    let batches = 1..=32.min((ram / PAGE as u64 / 2) as u32);
+    if args.evict_batch.is_some_and(|batch| !batches.contains(&batch)) {
+        return Err(Failure::usage(format!("--evict-batch: give {} to {} pages", batches.start(), batches.end())));
     }
     if args.handlers == 0 || args.handlers > 16 {
         return Err(Failure::usage("--handlers: give 1 to 16 threads"));
@@ -208,6 +221,8 @@ fn options(args: &Args) -> Result<Options, Failure> {
         },
         faults: Faults::Handlers(args.handlers),
         encrypt: args.encrypt,
+        read_ahead: args.read_ahead,
+        evict_batch: args.evict_batch,
         journal: args.journal.clone().map(|path| std::path::absolute(&path).unwrap_or(path)),
         inject: inject.map_err(|e| Failure::usage(format!("--inject: {e}")))?,
         ..Options::new(ram)
@@ -323,72 +338,4 @@ impl Running {
 
 fn code(status: ExitStatus) -> u8 {
     status.code().map_or_else(|| 128 + status.signal().unwrap_or(0) as u8, |code| code as u8)
-}
-
-/// Bytes of an erase block, to say how many the written bytes amount to. LOBI's flash (slide 4): 128 KiB.
-const ERASE_BLOCK: u64 = 128 << 10;
-
-fn json(options: &Options, stats: &Snapshot, status: ExitStatus, took: Duration) -> Value {
-    let counts: serde_json::Map<String, Value> =
-        stats.counters().into_iter().map(|(name, n)| (name.to_string(), n.into())).collect();
-    let latency: serde_json::Map<String, Value> =
-        stats.histograms().into_iter().map(|(name, times)| (name.to_string(), json!(times))).collect();
-    json!({
-        "schema_version": 1,
-        "version": env!("CARGO_PKG_VERSION"),
-        "config": options,
-        "counts": counts,
-        "latency_ns": latency,
-        "device": {
-            "bytes_written": stats.device_bytes_written,
-            "bytes_read": stats.device_bytes_read,
-            "erase_block_bytes": ERASE_BLOCK,
-            "erase_estimate": stats.device_bytes_written.div_ceil(ERASE_BLOCK),
-        },
-        "program": { "status": code(status), "seconds": took.as_secs_f64() },
-    })
-}
-
-fn table(options: &Options, stats: &Snapshot, took: Duration) -> String {
-    let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
-    let row = |name: &str, t: Times| {
-        vec![
-            name.to_string(),
-            human_count(t.count),
-            us(t.mean_ns),
-            us(t.p50_ns),
-            us(t.p99_ns),
-            us(t.p999_ns),
-            us(t.max_ns),
-        ]
-    };
-    let rows = vec![
-        row("page from the device", stats.device_fault),
-        row("page from RAM or zeros", stats.memory_fault),
-        row("false fault", stats.false_fault),
-        row("first write", stats.write_fault),
-        row("wait for the device", stats.device_wait),
-    ];
-    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / (1 << 20) as f64);
-    let hidden = match stats.evict_ns {
-        0 => "not observable".to_string(),
-        all => format!("{:.1} %", 100.0 * (all - stats.evict_exposed_ns.min(all)) as f64 / all as f64),
-    };
-    format!(
-        "{}\nRAM {} of at most {}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
-         device: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
-         {:.2} s, {} forks\n",
-        styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
-        mib(stats.resident_max * PAGE as u64),
-        mib(options.ram),
-        mib(stats.managed * PAGE as u64),
-        human_count(stats.evictions),
-        human_count(stats.dirty_evictions),
-        human_count(stats.writes_saved),
-        mib(stats.device_bytes_read),
-        mib(stats.device_bytes_written),
-        human_count(stats.device_writes),
-        took.as_secs_f64(),
-        stats.forks,
-    )
 }

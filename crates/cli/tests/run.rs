@@ -241,6 +241,9 @@ fn what_cannot_be_run_is_explained() {
     fails(&["--ram", "100", "--", "true"], 2, "256KiB");
     fails(&["--ram", "1MB2", "--", "true"], 2, "--ram");
     fails(&["--ram", "1MiB", "--handlers", "0", "--", "true"], 2, "1 to 16");
+    fails(&["--ram", "1MiB", "--read-ahead", "99", "--", "true"], 2, "0 to 31");
+    fails(&["--ram", "1MiB", "--evict-batch", "0", "--", "true"], 2, "1 to 32");
+    fails(&["--ram", "1MiB", "--device", "no-such-sheet", "--", "true"], 2, "no-such-sheet");
     fails(&["--ram", "1MiB", "--backing", "/no/such", "--", "true"], 5, "make the folder");
     fails(&["--ram", "1MiB", "--backing", text, "--", "true"], 5, "neither a folder nor a block device");
     fails(&["--ram", "1MiB", "--policy", "fifos", "--", "true"], 2, "fifos");

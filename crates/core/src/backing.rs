@@ -3,30 +3,38 @@
 //! Slots of a swap area are numbered behind the home slots, which are as many as there are pages. A page that was written out lies in the
 //! area until it is written again or released; when it is loaded its copy stays valid, so that it can be evicted clean. A page
 //! for which the area has no room is written to its home slot.
+//!
+//! Instead of an area of flash there can be one whose slots are rewritten in place ([`crate::slots`]).
 
 use crate::ids::{BlockId, PageId, SlotId};
 use crate::machine::Machine;
+use crate::slots::Slots;
 use crate::swap::{Flash, Refused, Swap};
 
 pub(crate) struct Backing {
     homes: u32,
     pub(crate) swap: Option<Swap>,
+    pub(crate) slots: Option<Slots>,
 }
 
 impl Backing {
     /// Home slots only.
     pub(crate) fn new(pages: usize) -> Backing {
-        Backing { homes: pages as u32, swap: None }
+        Backing { homes: pages as u32, swap: None, slots: None }
     }
 
     /// Where the page's newest copy lies.
     pub(crate) fn slot_of(&self, page: PageId) -> SlotId {
-        let swapped = self.swap.as_ref().and_then(|swap| swap.slot_of(page));
+        let in_slots = self.slots.as_ref().and_then(|slots| slots.slot_of(page));
+        let swapped = in_slots.or_else(|| self.swap.as_ref().and_then(|swap| swap.slot_of(page)));
         swapped.map_or(page.home(), |slot| SlotId(self.homes + slot.0))
     }
 
     /// Where the page's next copy shall go. What a collection copies and erases for it is ordered first.
     pub(crate) fn slot_for(&mut self, page: PageId, machine: &mut dyn Machine) -> SlotId {
+        if let Some(slots) = &mut self.slots {
+            return slots.take(page).map_or(page.home(), |slot| SlotId(self.homes + slot.0));
+        }
         let Some(swap) = &mut self.swap else { return page.home() };
         match swap.swap_out(page, &mut Orders { homes: self.homes, machine }) {
             Ok(slot) => SlotId(self.homes + slot.0),
@@ -44,8 +52,40 @@ impl Backing {
         }
     }
 
+    /// The page's slot of an area that is rewritten in place.
+    pub(crate) fn in_slots(&self, page: PageId) -> Option<SlotId> {
+        self.slots.as_ref().and_then(|slots| slots.slot_of(page))
+    }
+
+    /// Whether the page has somewhere to go. Always, where the home slots take what an area refuses.
+    pub(crate) fn has_room_for(&self, page: PageId) -> bool {
+        self.slots.as_ref().is_none_or(|slots| slots.has_room_for(page))
+    }
+
+    /// Whether the page belongs in the area.
+    pub(crate) fn wants_slot(&self, page: PageId) -> bool {
+        self.slots.as_ref().is_some_and(|slots| !slots.is_file(page))
+    }
+
+    /// The page came to a frame. True: it gave a slot back, so that its only bytes are those in the frame.
+    pub(crate) fn came(&mut self, page: PageId) -> bool {
+        let Some(slots) = &mut self.slots else { return false };
+        slots.came(page);
+        slots.give_back(page)
+    }
+
+    /// The page left its frame.
+    pub(crate) fn left(&mut self, page: PageId) {
+        if let Some(slots) = &mut self.slots {
+            slots.left(page);
+        }
+    }
+
     /// Nobody wants the page's copy any more.
     pub(crate) fn release(&mut self, page: PageId) {
+        if let Some(slots) = &mut self.slots {
+            slots.give_back(page);
+        }
         if let Some(swap) = &mut self.swap {
             swap.release(page);
         }

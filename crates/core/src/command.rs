@@ -119,6 +119,12 @@ pub enum Command {
         /// The task.
         task: TaskId,
     },
+    /// Memory is short: end the task. Its anonymous pages are taken out by the commands that follow; if it is begun anew the
+    /// machine loads zeros for them.
+    Kill {
+        /// The task.
+        task: TaskId,
+    },
     /// The page cannot be had: stop the task with a message. It must never read garbage.
     Halt {
         /// The task.

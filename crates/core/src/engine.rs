@@ -14,12 +14,15 @@ use crate::command::{Command, Stage, Work};
 use crate::event::{Access, Event, Transfer};
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched, Held};
-use crate::fault::{resident, Fault, InFlight};
+use crate::fault::in_slot::{leave_slot, read_in_slot};
+use crate::fault::{frame_behind_slice, resident, Fault, InFlight};
 use crate::frames::{Frame, Frames, Residents, Use};
 use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 use crate::machine::{Caps, Machine};
 use crate::page_state::{PageState, PageStates, NUMBERS};
 use crate::policy::Policy;
+use crate::prefetch::Arrival;
+use crate::slots::{Slots, SlotsConfig};
 use crate::swap::Swap;
 use crate::units::Walk;
 
@@ -93,7 +96,7 @@ pub struct Counts {
     pub walk_max: Walk,
     /// Loads of pages that nobody stood still for.
     pub prefetches: u64,
-    /// Wishes for pages that came when every ticket but one was taken.
+    /// Wishes for pages that came when every ticket but one was taken, or when only pages of the running slice could have left.
     pub prefetches_dropped: u64,
     /// Faults on pages that a prefetch was loading.
     pub prefetch_waits: u64,
@@ -105,6 +108,17 @@ pub struct Counts {
     pub page_moves_dual: u64,
     /// Transfers that the device refused.
     pub failures: u64,
+    /// Swapped pages mapped where they lie, without a copy.
+    pub direct_reads: u64,
+    /// Pages copied from slots that are rewritten in place (`SlotsConfig`).
+    pub swap_ins: u64,
+    /// Pages copied to them.
+    pub swap_outs: u64,
+    /// Anonymous pages that were written to their home slots, since all slots were taken and nobody could be ended. Where there is no
+    /// such place the machine was given too little memory.
+    pub homeless: u64,
+    /// Tasks ended because memory was short.
+    pub kills: u64,
     /// Tasks stopped because their page was lost.
     pub halts: u64,
 }
@@ -124,6 +138,7 @@ pub struct Engine {
     pub(crate) policy: Box<dyn Policy>,
     pub(crate) backing: Backing,
     handler: &'static Handler,
+    arrival: Arrival,
     pub(crate) in_flight: Box<[Option<InFlight>]>,
     pub(crate) tickets: Vec<Ticket>,
     pub(crate) buffers: Vec<BufferId>,
@@ -165,6 +180,7 @@ impl Engine {
             policy,
             backing: Backing::new(config.pages),
             handler,
+            arrival: Arrival::default(),
             in_flight: vec![None; loads].into_boxed_slice(),
             tickets: (0..loads).rev().map(Ticket::from).collect(),
             buffers: (0..buffers).rev().map(BufferId::from).collect(),
@@ -184,9 +200,38 @@ impl Engine {
         self.backing.swap = Some(swap);
     }
 
+    /// Gives it a swap area whose slots are rewritten in place, before the first event; they too are numbered behind the home slots.
+    ///
+    /// # Panics
+    /// If it has a swap area, or slots do not fit into 29 bits.
+    pub fn set_slots(&mut self, config: SlotsConfig) {
+        assert!(self.backing.swap.is_none() && config.slots < NUMBERS, "one swap area of fewer than 2^29 slots");
+        self.backing.slots = Some(Slots::new(config, self.config.pages, self.config.tasks));
+    }
+
+    /// Slots that nobody holds, if it was given some.
+    pub fn free_slots(&self) -> Option<usize> {
+        self.backing.slots.as_ref().map(Slots::free)
+    }
+
     /// The swap area, if it was given one.
     pub fn swap(&self) -> Option<&Swap> {
         self.backing.swap.as_ref()
+    }
+
+    /// How pages enter RAM from now on for which nobody stands still.
+    ///
+    /// # Panics
+    /// If they shall come unmapped and the handler maps pages in their buffers: it has no place for such a page.
+    pub fn set_arrival(&mut self, arrival: Arrival) {
+        let xip = self.handler.needs_xip && arrival == Arrival::BehindSlice;
+        assert!(!xip, "handler {} maps what it loads", self.handler.name);
+        self.arrival = arrival;
+    }
+
+    /// Another task runs from now on: a slice begins, in the policy's recency order.
+    pub fn begin_slice(&mut self) {
+        self.policy.begin_slice();
     }
 
     /// The bounds it was made with.
@@ -236,6 +281,19 @@ impl Engine {
                 self.resident_frame(page).is_some_and(|frame| frame.mapped)
                     || (matches!(page_state(page), Some(PageState::Held(_))) && self.has_frame_to_give())
             }
+            Event::Owned { task, page, .. } => {
+                task.index() < self.config.tasks
+                    && page_state(page) == Some(PageState::Untouched)
+                    && self.backing.slots.as_ref().is_some_and(|slots| slots.owner(page).is_none())
+            }
+            Event::Foreground { task } => task.index() < self.config.tasks && self.backing.slots.is_some(),
+            Event::Forked { page, child } => {
+                let owned = |slots: &Slots| slots.owner(child).is_some() && !slots.is_file(child);
+                matches!(page_state(page), Some(PageState::Absent | PageState::InSlot(_)))
+                    && self.backing.in_slots(page).is_some()
+                    && page_state(child) == Some(PageState::Untouched)
+                    && self.backing.slots.as_ref().is_some_and(owned)
+            }
             Event::Unpinned { page } => self.resident_frame(page).is_some_and(|frame| frame.pins > 0),
         }
     }
@@ -261,6 +319,7 @@ impl Engine {
             Event::Failed { transfer: Transfer::Write(page) } => self.write_failed(page, machine),
             Event::Released { page } => self.release(page, machine),
             Event::WillNeed { page } => return self.prefetch(page, machine),
+            Event::Owned { .. } | Event::Foreground { .. } | Event::Forked { .. } => return self.told(event),
             Event::Pinned { page } | Event::Unpinned { page } => {
                 self.move_before_pin(page, machine);
                 let frame = self.frame_of(page).expect("accepted");
@@ -290,21 +349,61 @@ impl Engine {
         match state {
             PageState::Resident(frame) => resident(self, machine, task, frame, writing),
             PageState::Held(buffer) => return touched(self, machine, task, (page, buffer), writing),
+            PageState::InSlot(slot) if !writing => read_in_slot(self, machine, task, page, slot),
+            PageState::InSlot(_) => {
+                let Some(ticket) = self.tickets.pop() else { return false };
+                leave_slot(self, machine, page);
+                let flight = InFlight { task: Some(task), page, writing, buffer: None, frame: None, tries: 1 };
+                self.load(ticket, flight, machine);
+            }
             PageState::Loading(_) | PageState::Writing { .. } => return false,
             PageState::Lost => self.halt(task, page, machine),
             PageState::Absent | PageState::Untouched => {
+                if let Some(slot) = self.direct(page).filter(|_| !writing) {
+                    read_in_slot(self, machine, task, page, slot);
+                    return true;
+                }
                 let Some(ticket) = self.tickets.pop() else { return false };
                 self.counts.true_faults += 1;
                 self.counts.cold_faults += u64::from(state == PageState::Untouched);
-                self.load(ticket, Some(task), page, writing, machine);
+                let flight = InFlight { task: Some(task), page, writing, buffer: None, frame: None, tries: 1 };
+                self.load(ticket, flight, machine);
             }
         }
         true
     }
 
-    fn load(&mut self, ticket: Ticket, task: Option<TaskId>, page: PageId, writing: bool, machine: &mut dyn Machine) {
-        self.pages.set(page, PageState::Loading(ticket));
-        self.in_flight[ticket.index()] = Some(InFlight { task, page, writing, buffer: None, frame: None, tries: 1 });
+    /// The slot in which the page can be read as it lies.
+    fn direct(&self, page: PageId) -> Option<SlotId> {
+        self.backing.in_slots(page).filter(|_| self.config.caps.direct_read)
+    }
+
+    /// What an engine with slots is told of tasks and their pages.
+    fn told(&mut self, event: Event) {
+        let slots = self.backing.slots.as_mut().expect("accepted");
+        match event {
+            Event::Owned { task, page, backed } => slots.own(task, page, backed),
+            Event::Foreground { task } => slots.foreground(task),
+            Event::Forked { page, child } => {
+                slots.share(page, child);
+                self.pages.set(child, PageState::Absent);
+            }
+            other => unreachable!("{other:?} is no news of tasks"),
+        }
+    }
+
+    /// Whether the task stands in nobody's way if it is ended now: it waits for nothing, and none of its pages is between two places.
+    pub(crate) fn may_end(&self, task: TaskId) -> bool {
+        let owns = |page: PageId| self.backing.slots.as_ref().and_then(|slots| slots.owner(page)) == Some(task);
+        let flies = |flight: &InFlight| flight.task == Some(task) || owns(flight.page);
+        !self.in_flight.iter().flatten().any(flies)
+            && self.waiting.iter().all(|waiting| waiting.task != task && !owns(waiting.page))
+            && !self.held.iter().any(|(page, _)| owns(*page))
+    }
+
+    fn load(&mut self, ticket: Ticket, flight: InFlight, machine: &mut dyn Machine) {
+        self.pages.set(flight.page, PageState::Loading(ticket));
+        self.in_flight[ticket.index()] = Some(flight);
         (self.handler.fault)(&mut self.fault(ticket, machine));
     }
 
@@ -373,8 +472,24 @@ impl Engine {
             self.counts.prefetches_dropped += 1;
             return;
         };
+        let frame = match self.arrival {
+            Arrival::Mapped => None,
+            Arrival::BehindSlice => match frame_behind_slice(self, machine) {
+                Some(frame) => Some(frame),
+                None => {
+                    self.tickets.push(ticket);
+                    self.counts.prefetches_dropped += 1;
+                    return;
+                }
+            },
+        };
         self.counts.prefetches += 1;
-        self.load(ticket, None, page, false, machine);
+        self.load(ticket, InFlight { task: None, page, writing: false, buffer: None, frame, tries: 1 }, machine);
+    }
+
+    /// Whether the page loaded with this ticket waits unmapped for its first touch.
+    pub(crate) fn enters_behind_slice(&self, flight: &InFlight) -> bool {
+        flight.task.is_none() && self.arrival == Arrival::BehindSlice
     }
 
     /// Lets waiting faults go on, the oldest first.
@@ -439,7 +554,7 @@ impl Engine {
         machine.issue(Command::Halt { task, page });
     }
 
-    fn release(&mut self, page: PageId, machine: &mut dyn Machine) {
+    pub(crate) fn release(&mut self, page: PageId, machine: &mut dyn Machine) {
         let state = match self.pages.get(page) {
             PageState::Loading(_) => unreachable!("not accepted"),
             PageState::Writing { tries, .. } => PageState::Writing { tries, released: true },
@@ -449,6 +564,11 @@ impl Engine {
                     self.policy.remove(frame);
                 }
                 self.frames.release(frame);
+                self.backing.left(page);
+                PageState::Untouched
+            }
+            PageState::InSlot(_) => {
+                machine.issue(Command::Unmap { page });
                 PageState::Untouched
             }
             PageState::Held(_) => {
@@ -488,6 +608,7 @@ impl Engine {
         let buffers = self.buffers.len() + loading_into + self.held.len();
         assert_eq!(buffers, self.config.caps.buffers as usize, "a buffer has leaked");
         self.check_held();
+        self.check_slots();
         for (i, flight) in self.in_flight.iter().enumerate() {
             if let Some(flight) = flight {
                 assert_eq!(self.pages.get(flight.page), PageState::Loading(i.into()), "a load nobody waits for");
@@ -514,5 +635,22 @@ impl Engine {
         }
         let pages = self.pages.iter().filter(|s| matches!(s, PageState::Held(_))).count();
         assert_eq!(pages, self.held.len(), "a page claims a buffer that is not its own");
+    }
+
+    /// A page mapped in its slot has that slot, and a machine that can; a page in a frame or never touched has none.
+    fn check_slots(&self) {
+        let Some(slots) = &self.backing.slots else { return };
+        let files = |(_, frame): (FrameId, &Frame)| matches!(frame.used, Use::Resident(p) if slots.is_file(p));
+        slots.check(self.frames.iter().filter(|f| files(*f)).count());
+        for (i, state) in self.pages.iter().enumerate() {
+            let slot = slots.slot_of(PageId::from(i));
+            match state {
+                PageState::InSlot(at) => {
+                    assert!(slot == Some(at) && self.config.caps.direct_read, "page {i} is in no slot")
+                }
+                PageState::Resident(_) | PageState::Untouched => assert_eq!(slot, None, "page {i} has kept its slot"),
+                _ => {}
+            }
+        }
     }
 }

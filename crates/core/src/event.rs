@@ -1,6 +1,7 @@
 //! What the machine tells the engine.
 
 use crate::ids::{PageId, TaskId, Ticket};
+use crate::slots::Backed;
 
 /// How a task touched a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +63,28 @@ pub enum Event {
     Unpinned {
         /// The page.
         page: PageId,
+    },
+    /// The page is this task's. Once, before its first fault, and only if the engine was given slots.
+    Owned {
+        /// The task.
+        task: TaskId,
+        /// The page.
+        page: PageId,
+        /// What it is a copy of.
+        backed: Backed,
+    },
+    /// The task is the one that its user looks at from now on. Only if the engine was given slots.
+    Foreground {
+        /// The task.
+        task: TaskId,
+    },
+    /// A fork: `child` has the bytes of `page`, which lies in a slot, and shares the slot until either is written. What lies in a frame
+    /// the machine copies or shares by itself.
+    Forked {
+        /// The parent's page.
+        page: PageId,
+        /// The child's, owned and never touched.
+        child: PageId,
     },
     /// Nobody wants the page's bytes any more (unmapped, or its last task ended). The page must not be in flight.
     Released {

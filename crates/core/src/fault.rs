@@ -12,12 +12,15 @@ use crate::machine::Machine;
 mod get_freeframe;
 pub mod handler;
 pub(crate) mod held;
+pub(crate) mod in_slot;
 mod load_stopover;
+mod low_memory;
 mod post_process;
 mod pre_process;
 mod trans_host_mem;
 mod update_mmu;
 
+pub(crate) use get_freeframe::frame_behind_slice;
 use get_freeframe::get_freeframe;
 use load_stopover::load_stopover;
 use post_process::post_process;

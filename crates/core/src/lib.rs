@@ -36,6 +36,9 @@
 //! | forced eviction | an eviction of the page under the hand whatever its bit, because the walk's budget is used up |
 //! | held page | a page that stays in its buffer and is read there (XIP), without a frame, until the next load |
 //! | dual | of a page move: while the device loads another page into another buffer |
+//! | direct read | a swapped page mapped read-only in its slot of a byte-addressable area, without a frame or a copy |
+//! | anonymous page | a page that is no file's: it goes to the swap area, a file's page to its file |
+//! | kill | a task ended by rule when the swap area is full and a frame is needed |
 //! | ticket | the number of a load in flight |
 //! | erase block | the slots that flash erases together |
 //! | valid, invalid slot | it holds the newest copy of a page; it was programmed and holds none |
@@ -62,6 +65,7 @@ mod page_state;
 pub mod place;
 pub mod policy;
 pub mod prefetch;
+pub mod slots;
 pub mod swap;
 pub mod units;
 
@@ -71,4 +75,5 @@ pub use event::{Access, Event, Transfer};
 pub use ids::{BlockId, BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 pub use machine::{After, Caps, Machine};
 pub use place::Place;
+pub use slots::{Backed, SlotsConfig};
 pub use units::{Bytes, MicroWatt, Pj, Ps, Walk};

@@ -14,6 +14,8 @@ pub struct Caps {
     pub dirty_bit: bool,
     /// Stopover buffers; so many loads can be in flight. At least 1.
     pub buffers: u32,
+    /// The processor reads slots of the swap area as memory, so that a page can be mapped in its slot, read-only (`Place::Slot`).
+    pub direct_read: bool,
 }
 
 /// What happens to a reference bit when it has been read.

@@ -62,6 +62,8 @@ pub struct Immediate {
     pub resumed: Vec<TaskId>,
     /// Tasks stopped for good.
     pub halted: Vec<TaskId>,
+    /// Tasks ended for want of memory, oldest first.
+    pub killed: Vec<TaskId>,
     /// Everything that was issued.
     pub log: Vec<Command>,
     /// Blocks of the swap area that were erased, oldest first.
@@ -85,6 +87,7 @@ impl Immediate {
             place: vec![None; pages],
             resumed: Vec::new(),
             halted: Vec::new(),
+            killed: Vec::new(),
             log: Vec::new(),
             erased: Vec::new(),
             failures: 0,
@@ -106,6 +109,7 @@ impl Immediate {
         match self.place[page.index()] {
             Some(Place::Frame(frame)) => Some(self.frames[&frame.0]),
             Some(Place::Buffer(buffer)) => Some(self.buffers[&buffer.0]),
+            Some(Place::Slot(slot)) => Some(self.slots[&slot.0]),
             other => panic!("mapped at {other:?}"),
         }
     }
@@ -125,6 +129,11 @@ impl Immediate {
     /// Whether the page is mapped; leaves the bits alone.
     pub fn mapped(&self, page: PageId) -> bool {
         self.table[page.index()].mapped
+    }
+
+    /// The page's bytes are of no use any more: it begins empty, as the pages of a task that was ended do.
+    pub fn forget(&mut self, page: PageId) {
+        self.slots.remove(&page.home().0);
     }
 
     fn end(&mut self, good: Event, bad: Event) {
@@ -172,6 +181,7 @@ impl Machine for Immediate {
                 let transfer = crate::Transfer::Write(page);
                 let fails = self.failures > 0;
                 self.end(Event::Written { page }, Event::Failed { transfer });
+                assert!(!self.place.contains(&Some(Place::Slot(to))), "written over a page that is read there");
                 if !fails {
                     self.slots.insert(to.0, value);
                 }
@@ -191,12 +201,14 @@ impl Machine for Immediate {
                 let entry = &mut self.table[page.index()];
                 let moves = matches!(self.place[page.index()], Some(Place::Buffer(_)));
                 assert!(!entry.mapped || moves || (writable && !entry.writable), "mapped twice");
-                assert!(!(writable && matches!(place, Place::Buffer(_))), "a page in a buffer cannot be written");
+                let in_place = matches!(place, Place::Buffer(_) | Place::Slot(_));
+                assert!(!(writable && in_place), "a page in a buffer or slot cannot be written");
                 *entry = Entry { mapped: true, writable, referenced, dirty: false };
                 self.place[page.index()] = Some(place);
                 self.protected[page.index()] = false;
             }
             Command::Resume { task } => self.resumed.push(task),
+            Command::Kill { task } => self.killed.push(task),
             Command::Halt { task, .. } => self.halted.push(task),
         }
     }

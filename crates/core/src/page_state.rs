@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use crate::ids::{BufferId, FrameId, PageId, Ticket};
+use crate::ids::{BufferId, FrameId, PageId, SlotId, Ticket};
 
 /// Where a page is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +22,8 @@ pub(crate) enum PageState {
     Lost,
     /// In a buffer of the device, mapped and read there.
     Held(BufferId),
+    /// In its slot of the swap area, mapped and read there.
+    InSlot(SlotId),
 }
 
 /// Three bits say which state, the others carry its number.
@@ -40,6 +42,7 @@ impl PageState {
             PageState::Writing { tries, released } => (4, u32::from(tries) << 1 | u32::from(released)),
             PageState::Lost => (5, 0),
             PageState::Held(buffer) => (6, buffer.0),
+            PageState::InSlot(slot) => (7, slot.0),
         };
         number << TAG_BITS | tag
     }
@@ -53,6 +56,7 @@ impl PageState {
             3 => PageState::Resident(FrameId(number)),
             4 => PageState::Writing { tries: (number >> 1) as u8, released: number & 1 != 0 },
             6 => PageState::Held(BufferId(number)),
+            7 => PageState::InSlot(SlotId(number)),
             _ => PageState::Lost,
         }
     }
@@ -103,6 +107,7 @@ mod tests {
             PageState::Writing { tries: 1, released: false },
             PageState::Lost,
             PageState::Held(BufferId(last)),
+            PageState::InSlot(SlotId(last)),
         ] {
             assert_eq!(PageState::unpack(state.pack()), state);
         }

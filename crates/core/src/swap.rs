@@ -16,7 +16,7 @@
 //! Time is a count: one tick for each slot programmed, each copy that becomes invalid and each block that is full. An age is a difference of ticks, so that a device
 //! that sleeps does not age, and no clock is needed.
 //!
-//! After J. Ryu's slides *LOBI: A swap scheme for flash memory storages* (NVRAMOS 2008). Do not use the log where erased room costs nothing
+//! After Ryu's slides *LOBI: A swap scheme for flash memory storages* (NVRAMOS 2008). Do not use the log where erased room costs nothing
 //! (NVM, RAM): it copies what could stay.
 
 use alloc::boxed::Box;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_core::{Bytes, MicroWatt, Pj, Ps};
 
 /// A quantity that cannot be read.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -40,6 +40,14 @@ const TIMES: &[(&str, u64)] =
 const ENERGIES: &[(&str, u64)] =
     &[("pJ", 1), ("nJ", 1_000), ("uJ", 1_000_000), ("mJ", 1_000_000_000), ("J", 1_000_000_000_000)];
 
+const POWERS: &[(&str, u64)] = &[("uW", 1), ("mW", 1_000), ("W", 1_000_000)];
+
+const VOLTAGES: &[(&str, u64)] = &[("mV", 1), ("V", 1_000)];
+
+const CURRENTS: &[(&str, u64)] = &[("uA", 1), ("mA", 1_000), ("A", 1_000_000)];
+
+const FREQUENCIES: &[(&str, u64)] = &[("Hz", 1), ("kHz", 1_000), ("MHz", 1_000_000), ("GHz", 1_000_000_000)];
+
 /// Reads a size. A bare number is bytes; `K`, `M` and `G` are binary.
 ///
 /// # Errors
@@ -65,6 +73,42 @@ pub fn time(text: &str) -> Result<Ps, QuantityError> {
 pub fn energy(text: &str) -> Result<Pj, QuantityError> {
     let expected = "an energy with its unit such as 1295.48nJ or 2uJ";
     scaled(text, ENERGIES).map(Pj).ok_or_else(|| QuantityError { text: text.into(), expected })
+}
+
+/// Reads a power. The unit must be there.
+///
+/// # Errors
+/// Not a number and a unit, negative, or finer than a microwatt.
+pub fn power(text: &str) -> Result<MicroWatt, QuantityError> {
+    let expected = "a power with its unit such as 12.4mW or 350uW";
+    scaled(text, POWERS).map(MicroWatt).ok_or_else(|| QuantityError { text: text.into(), expected })
+}
+
+/// Reads a voltage in millivolts. The unit must be there.
+///
+/// # Errors
+/// Not a number and a unit, negative, or finer than a millivolt.
+pub fn millivolts(text: &str) -> Result<u64, QuantityError> {
+    let expected = "a voltage with its unit such as 3.3V";
+    scaled(text, VOLTAGES).ok_or_else(|| QuantityError { text: text.into(), expected })
+}
+
+/// Reads a current in microamperes. The unit must be there.
+///
+/// # Errors
+/// Not a number and a unit, negative, or finer than a microampere.
+pub fn microamperes(text: &str) -> Result<u64, QuantityError> {
+    let expected = "a current with its unit such as 100mA or 350uA";
+    scaled(text, CURRENTS).ok_or_else(|| QuantityError { text: text.into(), expected })
+}
+
+/// Reads a frequency in hertz. The unit must be there.
+///
+/// # Errors
+/// Not a number and a unit, negative, or finer than a hertz.
+pub fn hertz(text: &str) -> Result<u64, QuantityError> {
+    let expected = "a frequency with its unit such as 26MHz";
+    scaled(text, FREQUENCIES).ok_or_else(|| QuantityError { text: text.into(), expected })
 }
 
 /// Exact decimal arithmetic: `18.96us` is 18,960,000 ps and not a neighbour of it.

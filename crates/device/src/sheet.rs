@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::quantity::{self, QuantityError};
 
+pub mod electric;
+
+use electric::{Bus, Port, Power, Supply};
+
 /// The sheets that come with coldframe: file name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
     ("kfg1g16q2m.toml", include_str!("../../../data/sheets/kfg1g16q2m.toml")),
@@ -16,6 +20,9 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("sram64k.toml", include_str!("../../../data/sheets/sram64k.toml")),
     ("strataflash.toml", include_str!("../../../data/sheets/strataflash.toml")),
     ("lobi-nand.toml", include_str!("../../../data/sheets/lobi-nand.toml")),
+    ("lpddr2-dram.toml", include_str!("../../../data/sheets/lpddr2-dram.toml")),
+    ("lpddr2-pcm.toml", include_str!("../../../data/sheets/lpddr2-pcm.toml")),
+    ("inand-emmc.toml", include_str!("../../../data/sheets/inand-emmc.toml")),
 ];
 
 /// Why a sheet cannot be had or used.
@@ -87,6 +94,10 @@ pub enum Kind {
     Ram,
     /// NAND behind a plain bus.
     Nand,
+    /// Byte-addressable memory that keeps its contents.
+    Nvm,
+    /// NAND behind a controller and a block port.
+    Emmc,
 }
 
 /// Sizes.
@@ -143,7 +154,7 @@ pub struct Energy {
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endurance {
-    /// Erases that a block is rated for.
+    /// Erases that a block is rated for, or writes of a line of byte-addressable memory.
     pub cycles: Option<Sourced<u64>>,
 }
 
@@ -169,10 +180,22 @@ pub struct Sheet {
     /// What it lives through.
     #[serde(default, skip_serializing_if = "unknown")]
     pub endurance: Endurance,
+    /// Powers of a memory on the bus.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub power: Power,
+    /// Bus cycles of a memory.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub bus: Bus,
+    /// Voltage and currents of a card.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub supply: Supply,
+    /// Cycles of a card's port.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub port: Port,
 }
 
-fn unknown(endurance: &Endurance) -> bool {
-    *endurance == Endurance::default()
+fn unknown<T: Default + PartialEq>(part: &T) -> bool {
+    *part == T::default()
 }
 
 /// The shipped sheet of this name (case does not matter), or the sheet in a file of this path.
@@ -245,6 +268,7 @@ impl Sheet {
         if self.endurance.cycles.as_ref().is_some_and(|cycles| cycles.value == 0) {
             return Err(bad("endurance.cycles", "is 0; leave the field out if it is not known".into()));
         }
+        self.check_electric(file)?;
         match &g.buffers {
             Some(b) if b.value == 0 => Err(bad("geometry.buffers", "is 0; a load needs at least 1".into())),
             _ => Ok(()),

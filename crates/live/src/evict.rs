@@ -145,7 +145,7 @@ impl Inner {
             match ring.next() {
                 Some((WRITE, result)) => self.log_written(todo, result),
                 Some((number, result)) => todo.loads[number].good = Some(result == PAGE as i32),
-                None => ring.sleep(),
+                None => ring.sleep(1),
             }
         }
     }

@@ -113,7 +113,7 @@ impl Inner {
                     if self.wait == Wait::Poll || (self.wait == Wait::Brief && polled - todo.asked_at < self.poll_ns) {
                         std::hint::spin_loop();
                     } else {
-                        ring.sleep();
+                        ring.sleep(left);
                     }
                 }
             }

@@ -8,7 +8,7 @@
 //! to twice what is in use, the holes of a segment are filled instead. A slot that a forked child can still see is freed only
 //! when no such child is left, so it is never overwritten under a child.
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 
 use xxhash_rust::xxh3::xxh3_128_with_seed;
 
@@ -19,71 +19,18 @@ use crate::pages::Pages;
 use crate::seal::Sealer;
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
-use crate::table::Table;
 use crate::{LiveError, PAGE};
+
+mod area;
+
+use area::{Child, Inside, BUFFERS};
 
 /// Slots of a segment.
 pub const SEGMENT: usize = 32;
-/// Buffers: for each task one that its ring is writing and one that it has just filled, one being filled, and some that are kept.
-const BUFFERS: usize = 2 * crate::task::TASKS + 4;
-/// Written buffers that are kept to serve reads, before a new one is touched.
-const KEPT: usize = 4;
 /// Segments for which room is made at a time: 16 MiB.
 const RESERVE: usize = 128;
-/// Children that can see this process's slots at one time.
-const CHILDREN: usize = 64;
 /// Bits of a slot's number below the number of its file.
 const FILE_SHIFT: u32 = 40;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
-    Idle,
-    Filling,
-    Writing,
-    Kept,
-}
-
-#[derive(Debug)]
-struct Buffer {
-    state: State,
-    address: usize,
-    segment: usize,
-    /// The slots of the segment that it fills, in order; and whose page lies in each.
-    slots: [u8; SEGMENT],
-    pages: [u32; SEGMENT],
-    room: usize,
-    used: usize,
-    /// When it was last filled, to find the oldest kept one.
-    turn: u64,
-}
-
-#[derive(Debug)]
-struct Child {
-    epoch: u32,
-    alive: OwnedFd,
-}
-
-#[derive(Debug)]
-struct Inside {
-    used: Table<u32>,
-    birth: Table<u32>,
-    free: Table<u32>,
-    free_len: usize,
-    segments: usize,
-    reserved: usize,
-    segments_max: usize,
-    live: usize,
-    cursor: usize,
-    buffers: Vec<Buffer>,
-    current: Option<usize>,
-    turn: u64,
-    epoch: u32,
-    children: [Option<Child>; CHILDREN],
-    /// Slots that are free once no child can see them, each with the epoch in which its page left it.
-    deferred: Table<u32>,
-    death: Table<u32>,
-    deferred_len: usize,
-}
 
 /// What `Log::append` has done.
 #[derive(Clone, Copy, Debug, Default)]
@@ -310,21 +257,34 @@ impl Log {
 
     /// The bytes of a full buffer that are to be written (its own, or sealed copies of them), and the place of its segment.
     pub fn sealed(&self, b: usize, pages: &Pages) -> (usize, u64) {
-        let (address, segment, owners, used) = {
+        let (address, segment, used) = {
             let state = self.state.lock();
             let x = &state.buffers[b];
-            (x.address, x.segment, x.pages, x.used)
+            (x.address, x.segment, x.used)
         };
         let offset = (segment * SEGMENT * PAGE) as u64;
         let Some(sealer) = self.sealers.last() else { return (address, offset) };
         let sealed = address + SEGMENT * PAGE;
-        for (i, owner) in owners.iter().enumerate().take(used) {
-            let page = *owner as usize;
-            // SAFETY: both halves of the buffer are ours while it is being written.
-            let (nonce, tag) = unsafe { sealer.seal(address + i * PAGE, sealed + i * PAGE, page) };
-            pages.set_seal(page, nonce, tag);
+        for i in 0..used {
+            self.seal(sealer, b, i, sealed + i * PAGE, pages);
         }
         (sealed, offset)
+    }
+
+    /// Seals one page of a buffer. Its page knows nonce and tag only if its bytes are still these: it may have been loaded from the
+    /// buffer, written to, and appended again.
+    fn seal(&self, sealer: &Sealer, b: usize, i: usize, into: usize, pages: &Pages) {
+        let (from, page, slot) = {
+            let x = &self.state.lock().buffers[b];
+            (x.address + i * PAGE, x.pages[i] as usize, x.segment * SEGMENT + usize::from(x.slots[i]))
+        };
+        // SAFETY: both halves of the buffer are ours while it is being written.
+        let (nonce, tag) = unsafe { sealer.seal(from, into, page) };
+        let own = (self.files.len() as u64 - 1) << FILE_SHIFT;
+        let _state = self.state.lock();
+        if pages.slot(page) == Some(own | slot as u64) {
+            pages.set_seal(page, nonce, tag);
+        }
     }
 
     /// Writes a full buffer. It waits where the device is full and ends the program where it fails: the bytes are nowhere else.
@@ -413,163 +373,6 @@ impl Log {
         self.files.push(device);
         Ok(())
     }
-}
-
-impl Inside {
-    fn new(segments: usize, sealed: bool) -> Result<Inside, LiveError> {
-        let slots = segments * SEGMENT;
-        let size = SEGMENT * PAGE * if sealed { 2 } else { 1 };
-        let base = sys::map_memory(BUFFERS * size, None).map_err(|e| LiveError::os("memory for the log", e))?;
-        let buffer = |i: usize| Buffer {
-            state: State::Idle,
-            address: base + i * size,
-            segment: 0,
-            slots: [0; SEGMENT],
-            pages: [0; SEGMENT],
-            room: 0,
-            used: 0,
-            turn: 0,
-        };
-        Ok(Inside {
-            used: Table::new(segments)?,
-            birth: Table::new(slots)?,
-            free: Table::new(segments)?,
-            free_len: 0,
-            segments: 0,
-            reserved: 0,
-            segments_max: segments,
-            live: 0,
-            cursor: 0,
-            buffers: (0..BUFFERS).map(buffer).collect(),
-            current: None,
-            turn: 0,
-            epoch: 0,
-            children: [const { None }; CHILDREN],
-            deferred: Table::new(slots)?,
-            death: Table::new(slots)?,
-            deferred_len: 0,
-        })
-    }
-
-    fn buffered(&self, segment: usize, slot: u8) -> Option<usize> {
-        let mut held = self.buffers.iter().filter(|b| b.state != State::Idle && b.segment == segment);
-        held.find_map(|b| Some(b.address + b.slots[..b.used].iter().position(|s| *s == slot)? * PAGE))
-    }
-
-    /// An idle buffer, or the one that has been kept longest, for a segment of which no other buffer then speaks.
-    fn take_buffer(&mut self, segment: usize) -> usize {
-        for buffer in &mut self.buffers {
-            if buffer.state == State::Kept && buffer.segment == segment {
-                buffer.state = State::Idle;
-            }
-        }
-        let kept = || self.buffers.iter().enumerate().filter(|(_, b)| b.state == State::Kept);
-        let idle = self.buffers.iter().position(|b| b.state == State::Idle);
-        let oldest = kept().min_by_key(|(_, b)| b.turn).map(|(i, _)| i);
-        let b = if kept().count() >= KEPT { oldest.or(idle) } else { idle.or(oldest) };
-        let b = b.expect("a task has at most two buffers, and there are more than that");
-        self.turn += 1;
-        let buffer = &mut self.buffers[b];
-        (buffer.state, buffer.segment, buffer.turn) = (State::Filling, segment, self.turn);
-        b
-    }
-
-    fn retire(&mut self, b: usize) {
-        self.buffers[b].state = State::Writing;
-        self.current = None;
-    }
-
-    fn written(&mut self, b: usize) {
-        self.buffers[b].state = State::Kept;
-        let segment = self.buffers[b].segment;
-        if self.used[segment] == 0 {
-            self.push_free(segment);
-        }
-    }
-
-    fn push_free(&mut self, segment: usize) {
-        self.free.as_mut_slice()[self.free_len] = segment as u32;
-        self.free_len += 1;
-    }
-
-    fn segment_with_holes(&mut self) -> Option<(usize, u32)> {
-        let busy = |segment: usize| {
-            let active = |b: &&Buffer| matches!(b.state, State::Filling | State::Writing);
-            self.buffers.iter().filter(active).any(|b| b.segment == segment)
-        };
-        let mut best: Option<(usize, u32)> = None;
-        for i in 0..self.segments {
-            let segment = (self.cursor + i) % self.segments;
-            let free = !self.used[segment];
-            if free.count_ones() > best.map_or(0, |(_, f)| f.count_ones()) && !busy(segment) {
-                best = Some((segment, free));
-                if free.count_ones() >= SEGMENT as u32 / 2 {
-                    break;
-                }
-            }
-        }
-        self.cursor = best.map_or(0, |(segment, _)| segment + 1);
-        best
-    }
-
-    /// A slot is not its page's any more: it is free now, or when the last child that sees it is gone.
-    fn release(&mut self, slot: usize) {
-        if self.visible(self.birth[slot], self.epoch) {
-            self.deferred.as_mut_slice()[self.deferred_len] = slot as u32;
-            self.death.as_mut_slice()[self.deferred_len] = self.epoch;
-            self.deferred_len += 1;
-        } else {
-            self.free_now(slot);
-        }
-    }
-
-    /// Whether a child was forked while the slot was in use, from `birth` to before `death`.
-    fn visible(&self, birth: u32, death: u32) -> bool {
-        self.children.iter().flatten().any(|c| c.epoch == u32::MAX || (birth <= c.epoch && c.epoch < death))
-    }
-
-    fn free_now(&mut self, slot: usize) {
-        let segment = slot / SEGMENT;
-        self.used.as_mut_slice()[segment] &= !(1 << (slot % SEGMENT));
-        self.live -= 1;
-        let active = |b: &Buffer| b.segment == segment && matches!(b.state, State::Filling | State::Writing);
-        if self.used[segment] == 0 && !self.buffers.iter().any(active) {
-            self.push_free(segment);
-        }
-    }
-
-    /// Looks which children are gone and frees what only they could see.
-    fn bury_children(&mut self) {
-        let before = self.children.iter().flatten().count();
-        for place in &mut self.children {
-            if place.as_ref().is_some_and(|c| hung_up(c.alive.as_raw_fd())) {
-                *place = None;
-            }
-        }
-        if before == self.children.iter().flatten().count() {
-            return;
-        }
-        let mut kept = 0;
-        for i in 0..self.deferred_len {
-            let (slot, death) = (self.deferred[i] as usize, self.death[i]);
-            if self.visible(self.birth[slot], death) {
-                self.deferred.as_mut_slice()[kept] = slot as u32;
-                self.death.as_mut_slice()[kept] = death;
-                kept += 1;
-            } else {
-                self.free_now(slot);
-            }
-        }
-        self.deferred_len = kept;
-    }
-}
-
-fn hung_up(fd: i32) -> bool {
-    let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
-    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let a = [&mut poll as *mut _ as usize, 1, &none as *const _ as usize, 0, 8, 0];
-    // SAFETY: one pollfd and a timespec that live through the call.
-    unsafe { sys::call(libc::SYS_ppoll, a) }.is_ok() && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0
 }
 
 /// Nothing is lost while the program stands still, and it goes on when there is space.

@@ -198,6 +198,10 @@ impl Machine for Linux<'_> {
             Command::Map { page, place, .. } => {
                 fatal::stop(format_args!("internal error: page {} is mapped at {place:?}", page.0))
             }
+            Command::Kill { task } => fatal::stop(format_args!(
+                "internal error: task {} is ended, but there are no slots to run out of",
+                task.0
+            )),
             Command::Resume { task } => self.pager.resume(task.index()),
             Command::Halt { page, .. } => self.pager.lost(page.index()),
         }

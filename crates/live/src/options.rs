@@ -10,6 +10,9 @@ pub const PAGE: usize = 4096;
 /// The least RAM, in frames: a batch of victims, the pages of some instructions in flight, and some that stay.
 pub const FRAMES_MIN: usize = 64;
 
+/// The most pages of read-ahead: with the page of the fault they are half the loads that can be in flight.
+pub const READ_AHEAD_MAX: u32 = crate::task::LOADS as u32 / 2 - 1;
+
 /// Who handles a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

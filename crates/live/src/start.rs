@@ -18,10 +18,10 @@ use crate::pager::{Decider, Inner, Own, FILES};
 use crate::pages::Pages;
 use crate::seal::Sealer;
 use crate::space::Space;
-use crate::stats::Stats;
+use crate::stats::{Chosen, Stats};
 use crate::sys::{self, Notify, Uffd};
 use crate::task::{Tasks, LOADS, TASKS};
-use crate::{Faults, LiveError, Options, Pager, Wait, FRAMES_MIN, PAGE};
+use crate::{Faults, LiveError, Options, Pager, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
 impl Pager {
     /// Starts a pager. With `Faults::Handlers` it lives as long as the process.
@@ -65,14 +65,16 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         return Err(LiveError::Setting { field: "evict_batch", reason });
     }
     options.evict_batch = Some(batch as u32);
-    if options.read_ahead as usize > LOADS / 2 - 1 {
-        let reason = format!("`{}` is more than {} pages", options.read_ahead, LOADS / 2 - 1);
+    if options.read_ahead > READ_AHEAD_MAX {
+        let reason = format!("`{}` is more than {READ_AHEAD_MAX} pages", options.read_ahead);
         return Err(LiveError::Setting { field: "read_ahead", reason });
     }
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
     let (engine, head) = engine(&options, frames, pages, batch, buffers)?;
     let (stats, stats_fd) = crate::stats_file::of(options.stats_fd)?;
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
+    let policy = options.policy.clone().unwrap_or_default();
+    stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
     stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
     Stats::add(&stats.processes, 1);
     Stats::add(&stats.frames, frames as u64);
@@ -145,9 +147,9 @@ fn engine(
         )
     })?;
     // Reference bits are emulated by unmapping; dirty bits by write-protection, which is the machine's business.
-    let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32 };
+    let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32, direct_read: false };
     let config = Config { frames, pages, tasks: TASKS, evict_batch, caps };
-    let head = Head { policy: choice.to_string(), handler: handler.name.to_string(), config };
+    let head = Head { policy: choice.to_string(), handler: handler.name.to_string(), config, slots: None };
     let engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
     Ok((engine, head))
 }

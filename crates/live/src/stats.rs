@@ -1,10 +1,12 @@
 //! The statistics: a page of atomic counters in a memfd, so that another process (`coldframe run`, `coldframe top`) can read them
 //! while the program runs and after it has ended. A program's children add to the same counters.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
 
 use coldframe_core::Stage;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
+
+use crate::Wait;
 
 /// Buckets of a histogram: 8 for each power of two of nanoseconds, up to about 16 s.
 const BUCKETS: usize = 256;
@@ -96,6 +98,8 @@ macro_rules! statistics {
             pub magic: AtomicU64,
             $($(#[$cdoc])* pub $counter: AtomicU64,)*
             $($(#[$hdoc])* pub $histogram: Histogram,)*
+            /// What was measured and decided at the start: a [`Chosen`] as JSON, with zeros behind it.
+            pub chosen: [AtomicU8; 512],
         }
 
         /// The statistics at one moment.
@@ -218,7 +222,31 @@ statistics! {
     }
 }
 
+/// What a pager has decided at its start, by what it measured.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Chosen {
+    /// The policy with all its parameters.
+    pub policy: String,
+    /// How it waits for the device.
+    pub wait: Wait,
+    /// Victims that leave together.
+    pub evict_batch: u32,
+}
+
 impl Stats {
+    pub(crate) fn set_chosen(&self, chosen: &Chosen) {
+        let text = serde_json::to_string(chosen).expect("plain data has a JSON form");
+        for (place, byte) in self.chosen.iter().zip(text.bytes().chain([0])) {
+            place.store(byte, Relaxed);
+        }
+    }
+
+    /// What was decided at the start; `None` before that.
+    pub fn chosen(&self) -> Option<Chosen> {
+        let bytes: Vec<u8> = self.chosen.iter().map(|b| b.load(Relaxed)).take_while(|b| *b != 0).collect();
+        serde_json::from_slice(&bytes).ok()
+    }
+
     /// What stands in `magic`.
     pub const MAGIC: u64 = 0x636f_6c64_6672_6d31;
     /// Bytes of the page.

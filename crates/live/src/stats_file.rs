@@ -4,7 +4,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use crate::stats::{Snapshot, Stats};
+use crate::stats::{Chosen, Snapshot, Stats};
 use crate::{sys, LiveError};
 
 /// Statistics that another process keeps, or will keep.
@@ -55,6 +55,11 @@ impl StatsFile {
     /// Their values now.
     pub fn snapshot(&self) -> Snapshot {
         self.stats.snapshot()
+    }
+
+    /// What the pager has decided at its start.
+    pub fn chosen(&self) -> Option<Chosen> {
+        self.stats.chosen()
     }
 
     /// Whether a pager has begun to keep them.

@@ -342,9 +342,9 @@ impl Ring {
         Some((entry.user_data() as usize, entry.result()))
     }
 
-    /// Sleeps until there is a completion.
-    pub fn sleep(&mut self) {
-        while let Err(error) = self.0.submit_and_wait(1) {
+    /// Sleeps until there are so many completions: one wake-up for all costs less than one for each.
+    pub fn sleep(&mut self, completions: usize) {
+        while let Err(error) = self.0.submit_and_wait(completions) {
             if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) {
                 crate::fatal::stop(format_args!("io_uring_enter: {error}"));
             }

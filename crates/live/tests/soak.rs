@@ -55,14 +55,15 @@ fn check(region: &Region, shadows: &[Vec<u64>]) {
 
 #[test]
 fn four_threads_find_what_they_wrote() {
-    for (policy, wait) in [
-        ("multi-queue", Wait::Read),
-        ("fifo", Wait::Brief),
-        ("fifo-sc:valid=60%", Wait::Read),
-        ("clock", Wait::Sleep),
-        ("pa-fifo-sc:valid=50%", Wait::Poll),
+    for (policy, wait, encrypt) in [
+        ("multi-queue", Wait::Read, false),
+        ("multi-queue", Wait::Brief, true),
+        ("fifo", Wait::Brief, false),
+        ("fifo-sc:valid=60%", Wait::Read, true),
+        ("clock", Wait::Sleep, false),
+        ("pa-fifo-sc:valid=50%", Wait::Poll, false),
     ] {
-        let pager = pager(|o| (o.policy, o.wait) = (Some(policy.to_string()), wait));
+        let pager = pager(|o| (o.policy, o.wait, o.encrypt) = (Some(policy.to_string()), wait, encrypt));
         let region = pager.anonymous(PAGES * PAGE).unwrap();
         let seed = fastrand::u64(..1 << 40);
         let shadows = writers(&region, 4, 20_000, seed);

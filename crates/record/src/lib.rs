@@ -3,6 +3,7 @@
 //! ```text
 //! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows--> Parquet    (x86-64, ARM, AArch64)
 //! program under valgrind's lackey -------> text by a pipe ---------------> rows --> Parquet    (the host's machine)
+//! program under perf, or attached to -----> its page faults only -------> import --> Parquet    (`faults.rs`)
 //! ```
 //!
 //! [`record`] does all: it finds the program and the tools, starts it, drains, obeys the limits and finishes the file,
@@ -27,6 +28,7 @@
 
 mod error;
 mod expand;
+mod faults;
 #[allow(dead_code)] // the plugin uses the rest
 #[path = "../../plugin/src/image.rs"]
 mod image;
@@ -50,6 +52,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub use error::RecordError;
+pub use faults::{record_faults, Faults, Subject};
 pub use image::Image;
 pub use program::{find_library, find_plugin, interpreter, library_places, plugin_places, resolve, Target, PLUGIN};
 pub use reduce::Runs;

@@ -154,9 +154,14 @@ fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(),
             "the front ends swl and l1 need every reference, but the trace is reduced; record it with --level exact",
         );
     }
+    if trace.fidelity == Fidelity::Sampled {
+        return unfit(
+            "the trace is sampled: it shows working sets and heat, but no policy's misses; record every reference or fault",
+        );
+    }
     let oracle = plans.iter().any(|plan| matches!(plan.engine, Engine::Oracle(_)));
-    if oracle && matches!(trace.fidelity, Fidelity::Sampled | Fidelity::Faults) {
-        return unfit("an oracle needs every reference, but the trace holds samples or faults only; record it anew");
+    if oracle && trace.fidelity == Fidelity::Faults {
+        return unfit("an oracle needs every reference, but the trace holds faults only; record it anew");
     }
     Ok(())
 }
@@ -188,6 +193,7 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
         let pages = share.front.pages_max(trace).max(1);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
             give_swap(lane, &plans[*plan], pages)?;
+            lane.set_read_ahead(plans[*plan].read_ahead);
         }
         for (spec, members) in &share.oracles {
             let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
@@ -223,6 +229,7 @@ fn start_journal(plans: &[Plan], shares: &mut [Share], trace: &Provenance) -> Re
             evict_batch: config.evict_batch,
             caps: config.caps,
         },
+        slots: None,
     };
     let lane = shares[0].run.lanes_mut().next().expect("the plan is a lane");
     lane.keep_journal(Journal::new(&head));

@@ -15,6 +15,7 @@ pub mod memory;
 pub mod papers;
 pub mod plan;
 pub mod plot;
+pub mod png;
 pub mod predict;
 pub mod result;
 pub mod settings;

@@ -8,6 +8,7 @@ use crate::error::ReportError;
 use crate::plot::Plot;
 
 pub mod ddb;
+pub mod drswap;
 pub mod lobi;
 pub mod swl;
 
@@ -92,17 +93,18 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
         "swl" => swl::rows(traces, progress),
         "ddb" => ddb::rows(traces, progress),
         "lobi" => lobi::rows(traces, progress),
+        "drswap" => drswap::rows(progress),
         "all" => {
             let mut rows = swl::rows(traces, progress)?;
             rows.extend(ddb::rows(traces, progress)?);
             rows.extend(lobi::rows(traces, progress)?);
+            rows.extend(drswap::rows(progress)?);
             Ok(rows)
         }
-        "sap" | "drswap" => {
-            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there are swl, ddb, lobi")))
-        }
+        "sap" => Err(ReportError::setting("paper", "`sap` is not built yet; there are swl, ddb, lobi, drswap")),
         other => {
-            Err(ReportError::setting("paper", format!("there is no paper `{other}`; there are swl, ddb, lobi, all")))
+            let reason = format!("there is no paper `{other}`; there are swl, ddb, lobi, drswap, all");
+            Err(ReportError::setting("paper", reason))
         }
     }
 }

@@ -92,6 +92,9 @@ pub struct Machine {
     /// Victims that leave together (default 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evict_batch: Option<usize>,
+    /// Most pages of a sequential stream that are read ahead with a page (default 0: none), as by the live pager.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<u32>,
 }
 
 /// `time.*`: the stages' prices, each a time with its unit.

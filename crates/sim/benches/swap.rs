@@ -25,11 +25,13 @@ fn trace() -> SwapTrace {
     };
     for _ in 0..EVENTS / 16 {
         // Few regions are hot.
-        let first = next(next(PAGES - 4) + 1);
+        let end = next(PAGES - 4) + 1;
+        let first = next(end);
         for i in 0..4 {
             push(SwapOp::Out, first + i);
         }
-        let back = next(next(PAGES - 4) + 1);
+        let end = next(PAGES - 4) + 1;
+        let back = next(end);
         for i in 0..4 {
             push(SwapOp::Fault, back + i);
             push(SwapOp::Free, back + i);

@@ -2,6 +2,7 @@
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{PolicyChoice, PolicyError};
+use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::{self, Refused, Swap};
 use coldframe_core::{
     Access, After, BlockId, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Place, Ps,
@@ -12,7 +13,9 @@ use coldframe_trace::journal::{Entry, Journal};
 
 use crate::clock::{Device, DeviceTimes};
 use crate::latency::Latency;
+use crate::numbering::Numbering;
 use crate::page_table::PageTable;
+use crate::read_ahead::behind;
 use crate::xip::XipMeter;
 
 /// A configuration of the engine.
@@ -104,11 +107,12 @@ struct State {
     device: Device,
     unpriced: bool,
     collect: CollectTimes,
+    streams: Option<Streams>,
     now: Ps,
     paging: Ps,
     stages: [Ps; 6],
     hidden: Ps,
-    /// When the load in flight started and will end.
+    /// When the loads in flight started and the last of them will end.
     loading: Option<(Ps, Ps)>,
     resumed: bool,
     kind: FaultKind,
@@ -145,6 +149,7 @@ impl Lane {
             device: Device::new(config.device),
             unpriced: config.device.program.is_none(),
             collect: CollectTimes::default(),
+            streams: None,
             now: Ps::ZERO,
             paging: Ps::ZERO,
             stages: [Ps::ZERO; 6],
@@ -177,6 +182,11 @@ impl Lane {
         self.state.collect = collect;
     }
 
+    /// Reads sequential streams ahead from now on, at most `window_max` pages at a time, as the live pager does.
+    pub fn set_read_ahead(&mut self, window_max: u32) {
+        self.state.streams = (window_max > 0).then(|| Streams::new(window_max));
+    }
+
     /// Keeps a journal from now on.
     pub fn keep_journal(&mut self, journal: Journal) {
         self.state.journal = Some(journal);
@@ -193,8 +203,16 @@ impl Lane {
     }
 
     /// A reference that did not hit: the whole fault, until the task has repeated its access. `idle` is the time that has passed
-    /// outside of fault handling.
-    pub fn fault(&mut self, table: &mut PageTable, page: PageId, writing: bool, quiet: bool, idle: Ps) {
+    /// outside of fault handling; `numbers` are those of the trace, `None` if pages are numbered in the order of their addresses.
+    pub fn fault(
+        &mut self,
+        table: &mut PageTable,
+        page: PageId,
+        writing: bool,
+        quiet: bool,
+        idle: Ps,
+        numbers: Option<&Numbering>,
+    ) {
         let state = &mut self.state;
         state.quiet_faults += u64::from(quiet);
         state.now = idle + state.xip.time(table) + state.paging;
@@ -205,9 +223,18 @@ impl Lane {
         state.resumed = false;
         state.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
-        handle(&mut self.engine, table, state, Event::Fault { task: TaskId(0), page, access });
+        let ahead = self.behind(page, numbers);
+        handle(&mut self.engine, table, &mut self.state, Event::Fault { task: TaskId(0), page, access });
+        let together = self.read_ahead(table, &ahead);
+        let state = &mut self.state;
         while !state.resumed {
             let (end, event) = state.device.next_end().expect("a task that stands still waits for the device");
+            state.wait_until(end);
+            handle(&mut self.engine, table, state, event);
+        }
+        // What is read ahead is one read with the page, as on Linux: the task goes on when all of it is there.
+        while together {
+            let Some((end, event)) = state.device.next_end() else { break };
             state.wait_until(end);
             handle(&mut self.engine, table, state, event);
         }
@@ -221,6 +248,29 @@ impl Lane {
             FaultKind::False => state.false_latency.record(latency),
             FaultKind::Write => {}
         }
+    }
+
+    /// The pages worth reading ahead with a true fault: they are absent before it (a victim of the fault itself is on its way out), and the
+    /// device has them (what was never written out is zeros).
+    fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
+        let (engine, stored) = (&self.engine, &self.state.stored);
+        match &mut self.state.streams {
+            Some(streams) if engine.frame_of(page).is_none() => {
+                let mut ahead = behind(streams, page, numbers);
+                ahead.retain(|p| stored.get(p.index()) == Some(&true) && engine.frame_of(*p).is_none());
+                ahead
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Wishes for pages; whether any load was started.
+    fn read_ahead(&mut self, table: &mut PageTable, ahead: &[PageId]) -> bool {
+        let before = self.engine.counts().prefetches;
+        for page in ahead {
+            handle(&mut self.engine, table, &mut self.state, Event::WillNeed { page: *page });
+        }
+        self.engine.counts().prefetches > before
     }
 
     /// What a program says of its pages beside touching them: that one is released, wished for, pinned or unpinned. It takes no time.
@@ -271,7 +321,7 @@ fn handle(engine: &mut Engine, table: &mut PageTable, state: &mut State, event: 
         journal.write(&Entry::Event { now: state.now.0, event });
     }
     if let Event::Loaded { .. } = event {
-        state.loading = None;
+        state.loading = state.loading.filter(|(_, end)| *end > state.now);
     }
     engine.handle(event, &mut SimMachine { table, state });
 }
@@ -322,7 +372,8 @@ impl Machine for SimMachine<'_> {
                 state.kind = FaultKind::True;
                 state.zero_loads += u64::from(!state.stored[page.index()]);
                 let end = state.device.load(state.now, Event::Loaded { ticket });
-                state.loading = Some((state.now, end));
+                let start = state.loading.map_or(state.now, |(start, _)| start);
+                state.loading = Some((start, end));
             }
             // Priced with the stage.
             Command::Move { .. } => {}
@@ -345,6 +396,7 @@ impl Machine for SimMachine<'_> {
                 table.map(state.number, page, writable, referenced);
             }
             Command::Resume { .. } => state.resumed = true,
+            Command::Kill { task } => unreachable!("task {} is ended, but a lane has one task", task.0),
             Command::Halt { page, .. } => {
                 unreachable!("the simulated device never fails, but page {} was lost", page.0)
             }

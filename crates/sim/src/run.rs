@@ -7,6 +7,7 @@ use coldframe_trace::Block;
 
 use crate::front_end::{FrontEnd, FrontEndCounts, PageRef};
 use crate::lane::{Lane, LaneConfig, LaneError, LaneResult};
+use crate::numbering::Numbering;
 use crate::oracle::{Oracle, OracleCounts, OracleSpec};
 use crate::page_table::{Masks, PageTable, LANES};
 
@@ -120,8 +121,9 @@ impl Run {
 
     /// Takes page references that have been through a front end before; `idle` is the time outside of faults until now.
     pub fn references(&mut self, references: &[PageRef], idle: Ps) {
+        let numbers = self.front_end.numbering();
         for group in &mut self.groups {
-            group.references(references, idle, self.prices.reference);
+            group.references(references, Idle { until: idle, each: self.prices.reference }, numbers);
         }
         for oracle in &mut self.oracles {
             oracle.feed(references);
@@ -170,20 +172,27 @@ impl Run {
     }
 }
 
+/// Time outside of faults: until the first reference, and of each.
+#[derive(Clone, Copy)]
+struct Idle {
+    until: Ps,
+    each: Ps,
+}
+
 impl Group {
     /// The hot loop: a hit in all lanes is one compare and one store.
-    fn references(&mut self, references: &[PageRef], idle: Ps, each: Ps) {
+    fn references(&mut self, references: &[PageRef], idle: Idle, numbers: &Numbering) {
         match self.table.counts_reads() {
-            false => self.go_through::<false>(references, idle, each),
-            true => self.go_through::<true>(references, idle, each),
+            false => self.go_through::<false>(references, idle, numbers),
+            true => self.go_through::<true>(references, idle, numbers),
         }
     }
 
     /// `READS`: reads are counted by page, for lanes that read in place.
-    fn go_through<const READS: bool>(&mut self, references: &[PageRef], idle: Ps, each: Ps) {
+    fn go_through<const READS: bool>(&mut self, references: &[PageRef], idle: Idle, numbers: &Numbering) {
         for (i, reference) in references.iter().enumerate() {
             if !self.table.hit(&self.masks, reference.page(), reference.kind()) {
-                self.miss(*reference, idle + each * i as u64);
+                self.miss(*reference, idle.until + idle.each * i as u64, numbers);
             }
             if READS {
                 self.table.count(*reference);
@@ -193,13 +202,13 @@ impl Group {
 
     #[cold]
     #[inline(never)]
-    fn miss(&mut self, reference: PageRef, idle: Ps) {
+    fn miss(&mut self, reference: PageRef, idle: Ps, numbers: &Numbering) {
         let mut lanes = self.table.miss(&self.masks, reference.page(), reference.kind());
         let page = PageId::from(reference.page());
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as usize;
             lanes &= lanes - 1;
-            self.lanes[lane].fault(&mut self.table, page, reference.writing(), reference.quiet(), idle);
+            self.lanes[lane].fault(&mut self.table, page, reference.writing(), reference.quiet(), idle, Some(numbers));
         }
     }
 }

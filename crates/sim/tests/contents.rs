@@ -89,7 +89,7 @@ fn journal(string: &[PageRef], policy: &str, handler: &'static Handler, frames: 
     let mut run = Run::new(Box::new(front_end), IdlePrices::default(), PAGES as usize);
     run.add_lanes(&[config]).unwrap();
     let bounds = Config { frames, pages: PAGES as usize, tasks: 1, evict_batch: 1, caps };
-    let head = Head { policy: policy.into(), handler: handler.name.into(), config: bounds };
+    let head = Head { policy: policy.into(), handler: handler.name.into(), config: bounds, slots: None };
     run.lanes_mut().next().unwrap().keep_journal(Journal::new(&head));
     run.references(string, Ps::ZERO);
     let journal = run.lanes_mut().next().unwrap().take_journal();
@@ -108,7 +108,7 @@ proptest! {
         handler in prop::sample::select(handler::ALL.to_vec()),
         accesses in prop::collection::vec((0..PAGES, any::<bool>()), 1..300),
     ) {
-        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers };
+        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers, direct_read: false };
         let string: Vec<_> = accesses.iter().map(|(page, writing)| PageRef::new(*page, *writing, false)).collect();
         let bytes = journal(&string, policy, handler, frames, caps);
         let (_, mut entries) = open(&bytes).unwrap();

@@ -11,7 +11,9 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
 pub mod ddb;
+pub mod drswap;
 pub mod lobi;
+pub mod sap;
 pub mod swl;
 
 /// Every system.

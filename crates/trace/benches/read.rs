@@ -184,5 +184,34 @@ fn text(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, store, text);
+/// libCacheSim's records, read as columns: 24 bytes each.
+fn records(criterion: &mut Criterion) {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("oracleGeneral");
+    let mut bytes = Vec::with_capacity(ROWS * 24);
+    for (at, row) in exact().iter().flat_map(|block| block.iter()).enumerate() {
+        bytes.extend((at as u32).to_le_bytes());
+        bytes.extend((row.address >> 12).to_le_bytes());
+        bytes.extend(row.size.to_le_bytes());
+        bytes.extend((-1i64).to_le_bytes());
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let mut spec = parse_spec(&format!("oracleGeneral:{}", path.display())).unwrap();
+    spec.options.declare_units("address=4KiB").unwrap();
+    let mut block = Block::new();
+    let mut group = criterion.benchmark_group("record_read");
+    group.throughput(Throughput::Elements(ROWS as u64)).sample_size(10);
+    group.bench_function("oracleGeneral", |bench| {
+        bench.iter(|| {
+            let mut reader: Box<dyn RowReader> = open(&spec).unwrap();
+            while reader.read(&mut block).unwrap() > 0 {
+                black_box(&block);
+            }
+            assert_eq!(reader.lines(), ROWS as u64);
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, store, text, records);
 criterion_main!(benches);

@@ -4,6 +4,7 @@
 //! the same memory. A column that nobody asked for is empty, and [`Block::get`] then gives its default.
 
 use crate::reference::{Kind, Reference};
+use crate::store::Columns;
 
 /// Rows per block unless told otherwise: address, size and kind of 64 Ki rows are 16 bytes x 65,536 = 1 MiB, which stays in a
 /// level-2 cache between the reader that fills it and the simulator that walks it.
@@ -54,6 +55,12 @@ impl<T: Copy + PartialEq> Column<T> {
     fn push(&mut self, value: T) {
         self.constant = None;
         self.values.push(value);
+    }
+
+    /// The vector to append to.
+    fn varying(&mut self) -> &mut Vec<T> {
+        self.constant = None;
+        &mut self.values
     }
 
     fn pad(&mut self, value: T, rows: usize) {
@@ -188,7 +195,9 @@ impl Block {
         self.address.restart();
         self.size.restart();
         self.kind.restart();
+        self.task.empty();
         self.time.empty();
+        self.count.empty();
     }
 
     /// Appends a row of a source that knows neither task nor time.
@@ -199,11 +208,56 @@ impl Block {
         self.kind.values.push(kind as i32);
     }
 
-    /// Last step: gives the remaining columns their defaults. Returns the rows held.
-    pub(crate) fn end_accesses(&mut self) -> usize {
+    /// Appends a row of a source that knows the optional columns in `columns`.
+    #[inline]
+    pub(crate) fn push_request(&mut self, row: Reference, columns: Columns) {
+        self.push_access(row.address, row.size, row.kind);
+        if columns.task {
+            self.task.push(row.task as i32);
+        }
+        if columns.time {
+            self.time.push(row.time as i64);
+        }
+        if columns.count {
+            self.count.push(row.count as i32);
+        }
+    }
+
+    /// Appends a row of a source that knows the time and no task.
+    #[inline]
+    pub(crate) fn push_timed(&mut self, address: u64, size: u32, kind: Kind, time: u64) {
+        self.push_access(address, size, kind);
+        self.time.push(time as i64);
+    }
+
+    /// Appends reads column by column; the iterators are equally long.
+    #[inline]
+    pub(crate) fn extend_reads(
+        &mut self,
+        address: impl Iterator<Item = u64>,
+        size: impl Iterator<Item = u32>,
+        time: impl Iterator<Item = u64>,
+    ) {
+        self.address.values.extend(address.map(|value| value as i64));
+        self.size.values.extend(size.map(|value| value as i32));
+        self.kind.values.resize(self.address.values.len(), Kind::Read as i32);
+        self.time.varying().extend(time.map(|value| value as i64));
+    }
+
+    /// Rows gathered since [`Block::begin_accesses`].
+    pub(crate) fn gathered(&self) -> usize {
+        self.address.values.len()
+    }
+
+    /// Last step after [`Block::push_request`]: gives the columns that are not in `columns` their defaults. Returns the rows held.
+    pub(crate) fn end_requests(&mut self, columns: Columns) -> usize {
         self.rows = self.address.values.len();
-        self.task.fill(0, self.rows);
-        self.count.fill(1, self.rows);
+        if !columns.task {
+            self.task.fill(0, self.rows);
+        }
+        if !columns.count {
+            self.count.fill(1, self.rows);
+        }
         self.rows
     }
 
@@ -324,7 +378,7 @@ mod tests {
         let mut block = Block::with_capacity(4);
         block.begin_accesses();
         block.push_access(16, 4, Kind::Read);
-        assert_eq!(block.end_accesses(), 1);
+        assert_eq!(block.end_requests(Columns::default()), 1);
         assert_eq!((block.task(), block.count(), block.time().len()), (&[0][..], &[1][..], 0));
         block.push(Reference { time: 9, ..Reference::new(1, 1, Kind::Write) });
         assert_eq!(block.time(), &[0, 9]);

@@ -35,7 +35,7 @@ pub enum TraceError {
     Compressed {
         /// The file concerned.
         path: PathBuf,
-        /// `gzip`, `xz` or `zstd`.
+        /// `gzip`, `xz`, `zstd`, `bzip2`, `lz4`, `zip` or `zlib`.
         format: &'static str,
         /// How many decompressed bytes were delivered before.
         byte: u64,
@@ -78,6 +78,22 @@ pub enum TraceError {
         /// The column.
         field: &'static str,
         /// Its value, in words.
+        found: String,
+        /// What to do.
+        remedy: Remedy,
+    },
+    /// A record of a binary trace breaks its format.
+    #[error("{}: record {record}, byte {byte}: {field}: {found}; {remedy}", path.display())]
+    Record {
+        /// The file concerned.
+        path: PathBuf,
+        /// The record, counted from 0.
+        record: u64,
+        /// Where it begins, in bytes of the decompressed data.
+        byte: u64,
+        /// The part of the record.
+        field: &'static str,
+        /// What was found there.
         found: String,
         /// What to do.
         remedy: Remedy,
@@ -165,6 +181,7 @@ impl TraceError {
             | TraceError::Damaged { path, .. }
             | TraceError::Column { path, .. }
             | TraceError::Row { path, .. }
+            | TraceError::Record { path, .. }
             | TraceError::Provenance { path, .. }
             | TraceError::Empty { path, .. } => Some(path),
             TraceError::Line(bad) => Some(&bad.path),
@@ -208,7 +225,7 @@ impl TraceError {
     pub fn field(&self) -> Option<&str> {
         match self {
             TraceError::Line(bad) => Some(bad.field),
-            TraceError::Row { field, .. } => Some(field),
+            TraceError::Row { field, .. } | TraceError::Record { field, .. } => Some(field),
             TraceError::Column { column, .. } => Some(column),
             TraceError::Provenance { .. } => Some("provenance"),
             _ => None,
@@ -223,6 +240,7 @@ impl TraceError {
             | TraceError::Damaged { remedy, .. }
             | TraceError::Column { remedy, .. }
             | TraceError::Row { remedy, .. }
+            | TraceError::Record { remedy, .. }
             | TraceError::Provenance { remedy, .. }
             | TraceError::Empty { remedy, .. }
             | TraceError::Usage { remedy, .. } => remedy,

@@ -12,17 +12,26 @@ pub enum Fidelity {
     PageReferences,
     /// Only the accesses that faulted on the recording machine: no hits, so no policy but the recorded one is exact.
     Faults,
+    /// Only what reached a block device, after a page cache of unknown size: policies over those requests, as over a swap
+    /// device's; no energy and no time of the program, whose hits are unknown.
+    BlockOnly,
     /// A sample: working sets and heat, no miss counts.
     Sampled,
 }
 
 impl Fidelity {
-    /// The name in files and reports: `exact-references`, `page-references`, `faults` or `sampled`.
+    /// All classes, best first.
+    pub const ALL: [Fidelity; 5] =
+        [Fidelity::ExactReferences, Fidelity::PageReferences, Fidelity::Faults, Fidelity::BlockOnly, Fidelity::Sampled];
+
+    /// The name in files and reports: `exact-references`, `page-references`, `faults`, `block-only` or
+    /// `sampled`.
     pub const fn name(self) -> &'static str {
         match self {
             Fidelity::ExactReferences => "exact-references",
             Fidelity::PageReferences => "page-references",
             Fidelity::Faults => "faults",
+            Fidelity::BlockOnly => "block-only",
             Fidelity::Sampled => "sampled",
         }
     }
@@ -40,7 +49,7 @@ mod tests {
 
     #[test]
     fn json_uses_the_printed_name() {
-        for fidelity in [Fidelity::ExactReferences, Fidelity::PageReferences, Fidelity::Faults, Fidelity::Sampled] {
+        for fidelity in Fidelity::ALL {
             assert_eq!(serde_json::to_string(&fidelity).unwrap(), format!("{:?}", fidelity.name()));
         }
     }

@@ -1,37 +1,87 @@
 //! Traces of other tools: which formats there are, and how one is opened.
 //!
-//! A trace is named `FORMAT:PATH`, with `-` for standard input; the format is never guessed from the contents, since a
-//! wrong guess would be a wrong result. Compression is recognised by content (see `input.rs`).
+//! A trace is named `FORMAT:PATH`, with `-` for standard input. A bare path is guessed from its contents, only by formats that
+//! have a mark of their own, and only if one of them fits; columns of numbers are never guessed, since a wrong guess would be
+//! a wrong result. Compression is recognised by content (see `input.rs`).
 //!
 //! **To add a format**: one file in `format/` with a `pub const FORMAT: Format` and its reader, and one line in
 //! [`FORMATS`]. For a text format that reader is a `Parse` (see `text.rs`) of one line. Every byte of the input must end up as a
 //! row, as a counted skip that the format's own rules call for, or as an error; nothing is passed over silently.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 
 use crate::block::Block;
-use crate::error::TraceError;
+use crate::error::{BadLine, TraceError};
 use crate::fidelity::Fidelity;
+use crate::provenance::Task;
 use crate::store::Columns;
 
+mod blkparse;
+mod blktrace;
+mod bzip2;
+mod cachesim;
+mod champsim;
+mod csv;
+mod damon;
+mod damon_json;
 mod din;
+mod drmemtrace;
+mod fields;
+mod fio;
 mod input;
 mod lackey;
+mod lcs;
 mod lines;
+mod lz4;
+mod merge;
+mod mqsim;
+mod options;
 mod parquet;
+mod perf;
+mod records;
 pub mod swap;
+mod tasks;
 mod text;
+mod time;
+mod volume;
+mod volumes;
+mod xdin;
+mod zip;
 
 pub use input::Input;
+pub use options::{Column, Options, Role};
 
 /// All formats, in the order in which help lists them.
 pub const FORMATS: &[Format] = &[
     lackey::FORMAT, //
     din::FORMAT,
+    xdin::FORMAT,
+    drmemtrace::FORMAT,
+    champsim::FORMAT,
+    champsim::CLOUDSUITE,
+    perf::FORMAT,
+    damon::FORMAT,
+    damon_json::FORMAT,
+    blkparse::FORMAT,
+    blktrace::FORMAT,
+    cachesim::ORACLE,
+    cachesim::OPNS,
+    lcs::FORMAT,
+    volume::MSR,
+    volume::SPC,
+    volume::ALIBABA,
+    volume::TENCENT,
+    mqsim::FORMAT,
+    fio::FORMAT,
+    csv::FORMAT,
+    csv::TSV,
     parquet::FORMAT,
 ];
+
+/// Opens an input as a format, with what the user declares about it.
+pub type Open = fn(Input, &Options) -> Result<Box<dyn RowReader>, TraceError>;
 
 /// One trace format.
 #[derive(Clone, Copy, Debug)]
@@ -44,8 +94,14 @@ pub struct Format {
     pub example: &'static str,
     /// What its rows can be trusted for.
     pub fidelity: Fidelity,
+    /// The lines or records that its rules say to skip.
+    pub skips: &'static str,
+    /// The declarations of [`Options`] that it takes, by their names on the command line.
+    pub takes: &'static [&'static str],
+    /// Whether the first decompressed bytes can be nothing else; `None` if they cannot tell.
+    pub guess: Option<fn(&[u8]) -> bool>,
     /// Opens it.
-    pub open: fn(Input) -> Result<Box<dyn RowReader>, TraceError>,
+    pub open: Open,
 }
 
 /// Reads rows from another tool's trace, in order, once.
@@ -80,9 +136,29 @@ pub trait RowReader: Send {
         None
     }
 
+    /// Lines so far that break the format and were left out because [`Options::skip_bad`] said so, and the first of them.
+    fn bad(&self) -> (u64, Option<&BadLine>) {
+        (0, None)
+    }
+
+    /// What the source's own clock showed at time 0, in nanoseconds, once the first row is read.
+    fn started(&self) -> Option<u64> {
+        None
+    }
+
+    /// Bytes of the page that the source reduced its references to.
+    fn page_size(&self) -> Option<u64> {
+        None
+    }
+
+    /// The tasks met so far, where they have names or address spaces of their own.
+    fn tasks(&self) -> Vec<Task> {
+        Vec::new()
+    }
+
     /// What a reader of results should know about the reading of this format.
-    fn notes(&self) -> &[&'static str] {
-        &[]
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -93,6 +169,10 @@ pub struct Spec {
     pub format: &'static Format,
     /// Its file; `None` is standard input.
     pub path: Option<PathBuf>,
+    /// What the user declares about it.
+    pub options: Options,
+    /// Whether its format was guessed.
+    pub guessed: bool,
 }
 
 /// Reads `FORMAT:PATH` or `FORMAT:-`.
@@ -105,8 +185,8 @@ pub fn parse_spec(text: &str) -> Result<Spec, TraceError> {
         found,
         remedy: remedy.into(),
     };
-    let Some((name, path)) = text.split_once(':') else {
-        return Err(error("no format".into(), format!("write FORMAT:PATH with FORMAT one of {}", names())));
+    let Some((name, path)) = text.split_once(':').filter(|_| !Path::new(text).exists()) else {
+        return guess(Path::new(text), error);
     };
     let Some(format) = FORMATS.iter().find(|format| format.name == name) else {
         let remedy = match nearest(name) {
@@ -117,8 +197,38 @@ pub fn parse_spec(text: &str) -> Result<Spec, TraceError> {
     };
     match path {
         "" => Err(error("no path".into(), format!("write {name}:PATH, or {name}:- for standard input"))),
-        "-" => Ok(Spec { format, path: None }),
-        path => Ok(Spec { format, path: Some(path.into()) }),
+        "-" => Ok(Spec::new(format, None)),
+        path => Ok(Spec::new(format, Some(path.into()))),
+    }
+}
+
+impl Spec {
+    fn new(format: &'static Format, path: Option<PathBuf>) -> Spec {
+        Spec { format, path, options: Options::default(), guessed: false }
+    }
+}
+
+/// Bytes that a guess looks at.
+const GUESS_BYTES: usize = 16 * 1024;
+
+/// The format of a bare path, if its contents leave no choice.
+fn guess(path: &Path, error: impl Fn(String, String) -> TraceError) -> Result<Spec, TraceError> {
+    if !path.is_file() {
+        return Err(error("no format".into(), format!("write FORMAT:PATH with FORMAT one of {}", names())));
+    }
+    let head = Input::head(path, GUESS_BYTES)?;
+    let fits: Vec<&Format> = FORMATS.iter().filter(|format| format.guess.is_some_and(|fits| fits(&head))).collect();
+    match fits[..] {
+        [format] => Ok(Spec { guessed: true, ..Spec::new(format, Some(path.to_owned())) }),
+        [] => Err(error(
+            "no format, and the contents do not tell one".into(),
+            format!("write FORMAT:PATH with FORMAT one of {}", names()),
+        )),
+        _ => {
+            let names: Vec<_> = fits.iter().map(|format| format.name).collect();
+            let names = names.join(" or ");
+            Err(error("no format, and more than one fits".into(), format!("write FORMAT:PATH with FORMAT {names}")))
+        }
     }
 }
 
@@ -138,10 +248,12 @@ fn nearest(name: &str) -> Option<&'static str> {
 /// # Errors
 /// [`TraceError::Io`] if it cannot be opened, and whatever the format finds wrong with its beginning.
 pub fn open(spec: &Spec) -> Result<Box<dyn RowReader>, TraceError> {
-    (spec.format.open)(match &spec.path {
+    spec.options.admit(spec.format)?;
+    let input = match &spec.path {
         Some(path) => Input::Path(path.clone()),
         None => Input::Stdin,
-    })
+    };
+    (spec.format.open)(input, &spec.options)
 }
 
 /// Reads `data` as format `name` to its end, for fuzzing: any answer will do, a panic will not.
@@ -150,7 +262,7 @@ pub fn fuzz_read(name: &str, data: &[u8]) -> Result<u64, TraceError> {
     /// A few compressed bytes may stand for terabytes of text, which is valid and takes for ever.
     const ROWS_MAX: u64 = 4 << 20;
     let spec = parse_spec(&format!("{name}:fuzz"))?;
-    let mut reader = (spec.format.open)(Input::Bytes(Bytes::copy_from_slice(data)))?;
+    let mut reader = (spec.format.open)(Input::Bytes(Bytes::copy_from_slice(data)), &fuzz_options(spec.format))?;
     let mut block = Block::with_capacity(1000);
     let mut rows = 0;
     while rows < ROWS_MAX {
@@ -160,6 +272,29 @@ pub fn fuzz_read(name: &str, data: &[u8]) -> Result<u64, TraceError> {
         }
     }
     Ok(rows)
+}
+
+/// Declarations of all that the format takes.
+fn fuzz_options(format: &Format) -> Options {
+    let mut options = Options::default();
+    let declare = |options: &mut Options| -> Result<(), TraceError> {
+        if format.takes.contains(&options::COLUMNS) {
+            options.declare_columns("address=1,size=2,kind=3,task=4,time=5")?;
+        }
+        if format.takes.contains(&options::UNIT_ADDRESS) {
+            options.declare_units("address=512B")?;
+        }
+        if format.takes.contains(&options::UNIT_SIZE) {
+            options.declare_units("size=1B")?;
+        }
+        if format.takes.contains(&options::UNIT_TIME) {
+            options.declare_units("time=ns")?;
+        }
+        Ok(())
+    };
+    // These declarations are whole; a failure would only make the reader refuse.
+    let _ = declare(&mut options);
+    options
 }
 
 #[cfg(test)]

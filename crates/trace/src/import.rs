@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::block::Block;
 use crate::error::TraceError;
+use crate::fidelity::Fidelity;
 use crate::format::{self, RowReader, Spec};
 use crate::provenance::Provenance;
 use crate::store::{Summary, Writer};
@@ -18,6 +19,8 @@ pub struct Progress {
     pub lines: u64,
     /// Of these, skipped as the format asks.
     pub skipped: u64,
+    /// Of these, left out because they break the format, as the user allowed.
+    pub bad: u64,
     /// Bytes of the (compressed) input read.
     pub bytes: u64,
     /// Bytes of the (compressed) input; `None` for a pipe.
@@ -34,12 +37,15 @@ pub fn import(spec: &Spec, out: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     let mut reader = format::open(spec)?;
     let mut writer = Writer::create(out, reader.columns())?;
     let mut block = Block::new();
+    let mut spans = 0;
     while reader.read(&mut block)? > 0 {
         writer.write(&block)?;
+        spans += crossings(&block);
         progress(Progress {
             references: writer.references(),
             lines: reader.lines(),
             skipped: reader.skipped(),
+            bad: reader.bad().0,
             bytes: reader.position(),
             bytes_total: reader.length(),
         });
@@ -53,14 +59,40 @@ pub fn import(spec: &Spec, out: &Path, progress: &mut dyn FnMut(Progress)) -> Re
                 .into(),
         });
     }
-    let summary = writer.finish(provenance(spec, &*reader))?;
-    Ok(Summary { skipped: reader.skipped(), lines: reader.lines(), ..summary })
+    let summary = writer.finish(provenance(spec, &*reader, spans))?;
+    let (bad, first_bad) = reader.bad();
+    let first_bad = first_bad.map(ToString::to_string);
+    Ok(Summary { skipped: reader.skipped(), lines: reader.lines(), bad, first_bad, ..summary })
 }
 
-fn provenance(spec: &Spec, reader: &dyn RowReader) -> Provenance {
+/// Bytes of the page over whose border requests are counted, the usual one.
+const PAGE: u64 = 4096;
+
+/// Rows that touch more than one page.
+fn crossings(block: &Block) -> u64 {
+    let spans = |(address, size): (&u64, &u32)| address / PAGE != (address + (u64::from(*size) - 1)) / PAGE;
+    block.address().iter().zip(block.size()).filter(|row| spans(*row)).count() as u64
+}
+
+fn provenance(spec: &Spec, reader: &dyn RowReader, spans: u64) -> Provenance {
     let mut provenance = Provenance::new(format!("import {}", spec.format.name), spec.format.fidelity);
     provenance.command = reader.command().map(str::to_owned);
-    provenance.notes = reader.notes().iter().map(|note| note.to_string()).collect();
+    provenance.page_size = reader.page_size();
+    provenance.started = reader.started();
+    provenance.clock = provenance.started.map(|_| format!("{} times", spec.format.name));
+    provenance.tasks = reader.tasks();
+    provenance.notes = reader.notes();
+    if spec.guessed {
+        provenance.notes.push(format!("format {} guessed from the contents", spec.format.name));
+    }
+    if let (bad @ 1.., Some(first)) = reader.bad() {
+        provenance.notes.push(format!("{bad} lines that break the format were left out; the first: {first}"));
+    }
+    if provenance.fidelity == Fidelity::BlockOnly && spans > 0 {
+        provenance
+            .notes
+            .push(format!("{spans} requests span pages of 4 KiB; the simulator splits them at its page size"));
+    }
     provenance
 }
 

@@ -4,7 +4,7 @@
 //! and bits of a journal must issue the same commands: [`replay`] checks that, for a journal of any machine.
 //!
 //! ```text
-//! "coldframe journal 2\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 3\n"   key=value\n ...   "\n"   entries
 //! entry: tag byte, then its numbers as LEB128; an event carries the time since the event before it
 //! ```
 
@@ -17,11 +17,11 @@ use core::fmt;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{
-    Access, After, BufferId, Caps, Command, Config, Engine, Event, FrameId, Machine, PageId, Place, SlotId, Stage,
-    TaskId, Ticket, Transfer, Walk, Work,
+    Access, After, Backed, BufferId, Caps, Command, Config, Engine, Event, FrameId, Machine, PageId, Place, SlotId,
+    SlotsConfig, Stage, TaskId, Ticket, Transfer, Walk, Work,
 };
 
-const MAGIC: &str = "coldframe journal 2";
+const MAGIC: &str = "coldframe journal 3";
 
 /// One entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +62,8 @@ pub struct Head {
     pub handler: String,
     /// Bounds and abilities.
     pub config: Config,
+    /// Slots that are rewritten in place, if it was given some.
+    pub slots: Option<SlotsConfig>,
 }
 
 /// A journal being written, in memory. Machines that cannot hold it take [`Journal::drain`] from time to time.
@@ -75,10 +77,12 @@ impl Journal {
     /// A journal with this head.
     pub fn new(head: &Head) -> Journal {
         let Config { frames, pages, tasks, evict_batch, caps } = head.config;
-        let Caps { reference_bit, dirty_bit, buffers } = caps;
+        let Caps { reference_bit, dirty_bit, buffers, direct_read } = caps;
+        // One more than there are, so that 0 says that there is no such area.
+        let (slots, files_min) = head.slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
         let text = format!(
             "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
-             dirty_bit={dirty_bit}\nbuffers={buffers}\n\n",
+             dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nslots={slots}\nfiles_min={files_min}\n\n",
             head.policy, head.handler
         );
         Journal { bytes: text.into_bytes(), now: 0 }
@@ -122,6 +126,14 @@ impl Journal {
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
                     Event::Unpinned { page } => tag(12, &[since, page.0.into()]),
+                    Event::Owned { task, page, backed: Backed::Anonymous } => {
+                        tag(13, &[since, task.0.into(), page.0.into()])
+                    }
+                    Event::Owned { task, page, backed: Backed::File } => {
+                        tag(14, &[since, task.0.into(), page.0.into()])
+                    }
+                    Event::Foreground { task } => tag(15, &[since, task.0.into()]),
+                    Event::Forked { page, child } => tag(22, &[since, page.0.into(), child.0.into()]),
                 }
                 self.now = now;
             }
@@ -151,6 +163,7 @@ impl Journal {
                     )
                 }
                 Command::Resume { task } => tag(38, &[task.0.into()]),
+                Command::Kill { task } => tag(41, &[task.0.into()]),
                 Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
             },
             Entry::Referenced { page, after, value } => {
@@ -252,8 +265,19 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     };
     line(MAGIC)?;
     let (policy, handler) = (line("policy")?, line("handler")?);
-    let fields = ["frames", "pages", "tasks", "evict_batch", "reference_bit", "dirty_bit", "buffers"];
-    let mut numbers = [0usize; 7];
+    let fields = [
+        "frames",
+        "pages",
+        "tasks",
+        "evict_batch",
+        "reference_bit",
+        "dirty_bit",
+        "buffers",
+        "direct_read",
+        "slots",
+        "files_min",
+    ];
+    let mut numbers = [0usize; 10];
     for (i, field) in fields.into_iter().enumerate() {
         let text = line(field)?;
         let number = match text.as_str() {
@@ -265,10 +289,16 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         numbers[i] = number.ok_or_else(|| JournalError::Head { line: 4 + i, field, reason: reason() })?;
     }
     line("")?;
-    let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers] = numbers;
-    let caps = Caps { reference_bit: reference_bit != 0, dirty_bit: dirty_bit != 0, buffers: buffers as u32 };
+    let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers, direct_read, slots, files_min] = numbers;
+    let caps = Caps {
+        reference_bit: reference_bit != 0,
+        dirty_bit: dirty_bit != 0,
+        buffers: buffers as u32,
+        direct_read: direct_read != 0,
+    };
+    let slots = slots.checked_sub(1).map(|slots| SlotsConfig { slots, files_min });
     let config = Config { frames, pages, tasks, evict_batch, caps };
-    Ok((Head { policy, handler, config }, Entries { bytes, at, now: 0 }))
+    Ok((Head { policy, handler, config, slots }, Entries { bytes, at, now: 0 }))
 }
 
 impl Entries<'_> {
@@ -313,7 +343,7 @@ impl Entries<'_> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 | 10..=12 = tag {
+        if let 1..=7 | 10..=15 | 22 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -329,6 +359,12 @@ impl Entries<'_> {
             10 => Some(Event::WillNeed { page: PageId(self.index()?) }),
             11 => Some(Event::Pinned { page: PageId(self.index()?) }),
             12 => Some(Event::Unpinned { page: PageId(self.index()?) }),
+            13 | 14 => {
+                let backed = if tag == 13 { Backed::Anonymous } else { Backed::File };
+                Some(Event::Owned { task: TaskId(self.index()?), page: PageId(self.index()?), backed })
+            }
+            15 => Some(Event::Foreground { task: TaskId(self.index()?) }),
+            22 => Some(Event::Forked { page: PageId(self.index()?), child: PageId(self.index()?) }),
             _ => None,
         };
         if let Some(event) = event {
@@ -377,6 +413,7 @@ impl Entries<'_> {
                 Command::Map { page, place, writable: bits & 4 != 0, referenced: bits & 8 != 0 }
             }
             38 => Command::Resume { task: TaskId(self.index()?) },
+            41 => Command::Kill { task: TaskId(self.index()?) },
             39 => Command::Halt { task: TaskId(self.index()?), page: page(self)? },
             _ => return Err(bad("there is no such kind of entry")),
         };
@@ -411,6 +448,12 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let handler = handler::find(&head.handler)
         .ok_or_else(|| bad(3, "handler", format!("there is no handler `{}`", head.handler)))?;
     let mut engine = Engine::new(head.config, policy, handler).map_err(|e| bad(4, "frames", e.to_string()))?;
+    if let Some(slots) = head.slots {
+        if slots.slots > 1 << 28 {
+            return Err(bad(12, "slots", format!("{} slots cannot be; there are fewer than 2^28", slots.slots)));
+        }
+        engine.set_slots(slots);
+    }
     let mut entry = entries.next_entry()?;
     let mut replayed = Replayed::default();
     while let Some(found) = entry {

@@ -8,8 +8,9 @@
 //! - [`Reference`] is one access; [`Block`] holds consecutive ones column by column, and is what every reader fills.
 //! - [`Writer`] and [`Reader`] keep blocks in a Parquet file that DuckDB, pandas and polars open too. Its
 //!   [`Provenance`] says where the rows come from and, as a [`Fidelity`], what may be concluded from them.
-//! - [`mod@format`] reads other tools' traces; [`import()`] turns one into a store.
 //! - [`swap`] reads swap traces, which hold no references.
+//! - [`mod@format`] reads other tools' traces; [`import()`] turns one into a store, [`export()`] a store into another tool's
+//!   trace, [`merge()`] several stores into one.
 //!
 //! The order of calls is always the same: open, read blocks until one comes back with 0 rows, drop. Every fallible call
 //! returns a [`TraceError`], which names the file, the place in it and the remedy; nothing here prints, exits, reads
@@ -34,15 +35,23 @@ mod cut;
 #[cfg(feature = "std")]
 pub mod error;
 #[cfg(feature = "std")]
+mod export;
+#[cfg(feature = "std")]
 pub mod fidelity;
 #[cfg(feature = "std")]
 pub mod format;
 #[cfg(feature = "std")]
+pub mod heat;
+#[cfg(feature = "std")]
 mod import;
+#[cfg(feature = "std")]
+mod merge;
 #[cfg(feature = "std")]
 pub mod provenance;
 #[cfg(feature = "std")]
 pub mod store;
+#[cfg(feature = "std")]
+mod timeline;
 
 pub use reference::{Kind, Reference};
 
@@ -51,14 +60,20 @@ pub use block::Block;
 #[cfg(feature = "std")]
 pub use cut::{cut, Part};
 #[cfg(feature = "std")]
-pub use error::TraceError;
+pub use error::{BadLine, TraceError};
+#[cfg(feature = "std")]
+pub use export::{export, Export, EXPORTS};
 #[cfg(feature = "std")]
 pub use fidelity::Fidelity;
 #[cfg(feature = "std")]
-pub use format::{open, parse_spec, swap, Format, RowReader, Spec, FORMATS};
+pub use format::{open, parse_spec, swap, Format, Options, RowReader, Spec, FORMATS};
 #[cfg(feature = "std")]
 pub use import::{import, Progress};
+#[cfg(feature = "std")]
+pub use merge::{merge, Order};
 #[cfg(feature = "std")]
 pub use provenance::{Mapping, Provenance, Task};
 #[cfg(feature = "std")]
 pub use store::{Columns, Reader, Summary, Wanted, Writer};
+#[cfg(feature = "std")]
+pub use timeline::{timeline, TimelineError};

@@ -24,6 +24,9 @@ pub struct Provenance {
     /// What `time` counts (`CLOCK_MONOTONIC`, `instructions`, ...); `None` without such a column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
+    /// What that clock showed at time 0, in nanoseconds, where it can be compared with another trace's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<u64>,
     /// The program's address ranges, where known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<Mapping>,
@@ -63,6 +66,7 @@ impl Provenance {
             fidelity,
             page_size: None,
             clock: None,
+            started: None,
             mappings: Vec::new(),
             tasks: Vec::new(),
             notes: Vec::new(),

@@ -3,9 +3,10 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cell::Cell;
 
 use super::blocks::{Blocks, Use};
-use super::collect::Candidates;
+use super::collect::{Candidates, Floor};
 use super::linux::SlotMap;
 use super::log::{Log, Stream};
 use super::{AreaConfig, Flash, Layout, RESERVE, VICTIMS_MAX};
@@ -32,6 +33,7 @@ pub(super) struct Area {
     allocator: Allocator,
     /// Closed blocks by the number of their valid slots, those first that have changed longest ago.
     buckets: Box<[List]>,
+    floors: Box<[Cell<Floor>]>,
     /// Erased slots that can still be taken.
     room: u32,
     /// Swap-outs since the last collection: the load expected until the next.
@@ -62,6 +64,7 @@ impl Area {
             slots_per_block,
             allocator,
             buckets: vec![List::new(); slots_per_block as usize + 1].into_boxed_slice(),
+            floors: vec![Cell::new(Floor::default()); slots_per_block as usize + 1].into_boxed_slice(),
             room: 0,
             load: 0,
             wear: Wear { min: 0, max: 0, at_min: config.blocks },
@@ -189,7 +192,7 @@ impl Area {
         blocks.touch(block);
         let b = blocks.get_mut(block);
         b.used = Use::Closed;
-        self.buckets[b.valid as usize].push_tail(&mut blocks.links, block.index());
+        self.enlist(block, blocks);
         if let Allocator::Log(log) = &mut self.allocator {
             log.closed(block);
         }
@@ -233,12 +236,21 @@ impl Area {
         let (used, valid) = (blocks.get(block).used, blocks.get(block).valid as usize);
         if used == Use::Closed {
             self.buckets[valid + 1].unlink(&mut blocks.links, block.index());
-            self.buckets[valid].push_tail(&mut blocks.links, block.index());
+            self.enlist(block, blocks);
         }
     }
 
+    #[inline]
+    fn enlist(&mut self, block: BlockId, blocks: &mut Blocks) {
+        let b = blocks.get(block);
+        let (bucket, floor) = (&mut self.buckets[b.valid as usize], &self.floors[b.valid as usize]);
+        let mine = Floor { born_sum: b.born_sum, erases: b.erases };
+        floor.set(if bucket.is_empty() { mine } else { floor.get().least(mine) });
+        bucket.push_tail(&mut blocks.links, block.index());
+    }
+
     pub(super) fn candidates<'a>(&'a self, blocks: &'a Blocks) -> Candidates<'a> {
-        Candidates { blocks, buckets: &self.buckets, erases_min: self.wear.min }
+        Candidates { blocks, buckets: &self.buckets, floors: &self.floors }
     }
 
     /// Copies the valid pages of some victims away and erases them. False: nothing was gained.
@@ -374,6 +386,7 @@ impl Area {
                 let b = blocks.get(BlockId::from(i));
                 assert_eq!(b.valid as usize, valid, "block {i} is on the wrong list");
                 assert!(b.touched >= before, "block {i} is out of order");
+                assert!(self.floors[valid].get().born_sum <= b.born_sum, "block {i} is older than its bucket's floor");
                 before = b.touched;
             }
         }

@@ -6,6 +6,7 @@
 //!
 //! To add one: copy `collect/greedy.rs`, add it to [`ALL`]; the tests compare it with a scan of all blocks.
 
+use core::cell::Cell;
 use core::cmp::Ordering;
 
 use super::blocks::Blocks;
@@ -83,11 +84,24 @@ impl Ratio {
     }
 }
 
+/// No more than the least of any block in a bucket: its sum of birth ticks, and its erases.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Floor {
+    pub(super) born_sum: u64,
+    pub(super) erases: u32,
+}
+
+impl Floor {
+    pub(super) fn least(self, other: Floor) -> Floor {
+        Floor { born_sum: self.born_sum.min(other.born_sum), erases: self.erases.min(other.erases) }
+    }
+}
+
 /// The closed blocks of an area.
 pub struct Candidates<'a> {
     pub(super) blocks: &'a Blocks,
     pub(super) buckets: &'a [List],
-    pub(super) erases_min: u32,
+    pub(super) floors: &'a [Cell<Floor>],
 }
 
 impl Candidates<'_> {
@@ -150,16 +164,24 @@ impl Candidates<'_> {
             if best.is_some_and(|(least, ..)| self.bound(valid, score).compare(&least) == Ordering::Greater) {
                 continue;
             }
-            self.with_valid(valid).for_each(|block| self.better(&mut best, block, score));
+            let mut floor = Floor { born_sum: u64::MAX, erases: u32::MAX };
+            for block in self.with_valid(valid) {
+                let b = self.blocks.get(block);
+                floor = floor.least(Floor { born_sum: b.born_sum, erases: b.erases });
+                self.better(&mut best, block, score);
+            }
+            self.floors[valid as usize].set(floor);
         }
         best.map(|(_, _, block)| block)
     }
 
-    /// A block that is as old as anything and as little erased as any.
+    /// A block with the oldest pages of its bucket, as little erased as any of it. Both are known from the last scan of the bucket and from
+    /// what came in since; what has left
+    /// can only have raised them.
     fn bound(&self, valid: u32, score: fn(&Facts) -> Ratio) -> Ratio {
-        let age = self.blocks.now + 1;
-        let age_sum = u64::from(valid) * age;
-        score(&Facts { slots: self.slots(), valid, erases: self.erases_min, idle: age, age_sum })
+        let (age, floor) = (self.blocks.now + 1, self.floors[valid as usize].get());
+        let age_sum = u64::from(valid) * age - floor.born_sum;
+        score(&Facts { slots: self.slots(), valid, erases: floor.erases, idle: age, age_sum })
     }
 
     #[inline]

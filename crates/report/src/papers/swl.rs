@@ -64,7 +64,7 @@ impl Bench {
             policy,
             handler: handler::find(handler).expect("our own text"),
             frames: FRAMES as usize,
-            caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2 },
+            caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
             device: DeviceTimes { load: swl::LOAD_STOPOVER, program: None },
         };
         let front_end = Box::new(Plain::new(Stream::Both, 10, Spaces::default(), None));

@@ -22,7 +22,7 @@ pub struct Translation {
 }
 
 pub(super) enum Store {
-    Direct(Swap),
+    Direct(Box<Swap>),
     Translated(Box<Translated>),
 }
 
@@ -38,7 +38,7 @@ pub(super) struct Translated {
 impl Store {
     pub(super) fn new(config: &SwapConfig, pages: usize) -> Result<Store, SwapError> {
         let Some(translation) = config.translation else {
-            return Ok(Store::Direct(Swap::new(pages, config.slots_per_block, &config.areas)?));
+            return Ok(Store::Direct(Box::new(Swap::new(pages, config.slots_per_block, &config.areas)?)));
         };
         // What is kept back must at least hold the blocks that a collection needs.
         let usable = |a: &coldframe_core::swap::AreaConfig| {

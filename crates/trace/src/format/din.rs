@@ -7,8 +7,10 @@
 //! There is no size: as in Dinero IV, an access is the aligned 4 bytes around its address.
 
 use super::lines::Fault;
+use super::options::Options;
 use super::text::{self, shown, Parse, Parsed};
 use super::Format;
+use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::reference::Kind;
 
@@ -17,6 +19,9 @@ pub(super) const FORMAT: Format = Format {
     summary: "Dinero III/IV din text: label (0 read, 1 write, 2 fetch), hexadecimal address; size 4, aligned",
     example: "din:trace.din",
     fidelity: Fidelity::ExactReferences,
+    skips: "escapes, blank lines",
+    takes: &[],
+    guess: None,
     open: text::open::<Din>,
 };
 
@@ -30,10 +35,13 @@ const ADDRESS_REMEDY: &str =
     "after the label comes an address of 1 to 16 hexadecimal digits, with or without 0x, and then \
                               a blank or the end of the line";
 
-#[derive(Default)]
 struct Din;
 
 impl Parse for Din {
+    fn new(_: &Options) -> Result<Din, TraceError> {
+        Ok(Din)
+    }
+
     #[inline]
     fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>> {
         let label = blanks(line, 0);

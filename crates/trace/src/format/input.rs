@@ -1,7 +1,7 @@
 //! Bytes of a trace: from a file, standard input or memory, decompressed if their first bytes say so.
 //!
-//! gzip with several members, zstd with several frames and xz with several streams are read to their ends. Data that
-//! stop in the middle are an error: half a trace would give results, only wrong ones.
+//! gzip with several members, zstd, lz4 with several frames, xz and bzip2 with several streams are read to their ends. Data
+//! that stop in the middle are an error: half a trace would give results, only wrong ones.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -11,6 +11,9 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 
+use super::bzip2::Bzip2;
+use super::lz4::Lz4;
+use super::zip::Members;
 use crate::error::TraceError;
 
 /// Where a trace comes from.
@@ -34,11 +37,8 @@ const MAGICS: &[(&[u8], Magic)] = &[
     (&[0x1f, 0x8b], Magic::Gzip),
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], Magic::Xz),
     (&[0x28, 0xb5, 0x2f, 0xfd], Magic::Zstd),
-    (b"BZh", Magic::Refused("bzip2 data", "decompress it first, for instance with `bzip2 -dc FILE |` and FORMAT:-")),
-    (
-        &[4, 0x22, 0x4d, 0x18],
-        Magic::Refused("lz4 data", "decompress it first, for instance with `lz4 -dc FILE |` and FORMAT:-"),
-    ),
+    (b"BZh", Magic::Bzip2),
+    (&[4, 0x22, 0x4d, 0x18], Magic::Lz4),
     (b"PK\x03\x04", Magic::Refused("a zip archive", "unpack it first")),
     (
         b"PAR1",
@@ -51,6 +51,8 @@ enum Magic {
     Gzip,
     Xz,
     Zstd,
+    Bzip2,
+    Lz4,
     Refused(&'static str, &'static str),
 }
 
@@ -91,6 +93,8 @@ impl Input {
                 let decoder = zstd::stream::read::Decoder::with_buffer(whole);
                 (Some("zstd"), Box::new(decoder.map_err(|error| TraceError::io(&name, "read", error))?))
             }
+            Some(Magic::Bzip2) => (Some("bzip2"), Box::new(Bzip2::new(whole))),
+            Some(Magic::Lz4) => (Some("lz4"), Box::new(Lz4::new(whole))),
             Some(Magic::Refused(what, remedy)) => {
                 return Err(TraceError::Compressed {
                     path: name,
@@ -102,6 +106,44 @@ impl Input {
             }
         };
         Ok(Stream { name, inner, format, delivered: 0, consumed, length })
+    }
+
+    /// As [`Input::stream`]; of a zip archive, the contents of its members one after the other.
+    pub(super) fn stream_or_members(self) -> Result<Stream, TraceError> {
+        let Input::Path(path) = &self else { return self.stream() };
+        let refused = |error| TraceError::io(path, "open", error);
+        let mut first = [0; 4];
+        let is_zip = match File::open(path).map_err(refused)?.read_exact(&mut first) {
+            Ok(()) => first == *b"PK\x03\x04",
+            Err(_) => false,
+        };
+        if !is_zip {
+            return self.stream();
+        }
+        let (name, length) = (path.clone(), std::fs::metadata(path).ok().map(|file| file.len()));
+        let consumed = Arc::new(AtomicU64::new(0));
+        let mut stream =
+            Stream { name, inner: Box::new(io::empty()), format: Some("zip"), delivered: 0, consumed, length };
+        match Members::open(path, stream.consumed.clone()) {
+            Ok(members) => stream.inner = Box::new(members),
+            Err(error) => return Err(stream.explain(error)),
+        }
+        Ok(stream)
+    }
+
+    /// The first decompressed bytes of a file, at most `most` of them, for guessing what it is.
+    pub(super) fn head(path: &Path, most: usize) -> Result<Vec<u8>, TraceError> {
+        let mut stream = Input::Path(path.to_owned()).stream_or_members()?;
+        let mut head = vec![0; most];
+        let mut filled = 0;
+        while filled < most {
+            match stream.read(&mut head[filled..])? {
+                0 => break,
+                read => filled += read,
+            }
+        }
+        head.truncate(filled);
+        Ok(head)
     }
 
     fn raw(self) -> io::Result<(Box<dyn Read + Send>, Option<u64>)> {
@@ -136,6 +178,27 @@ impl Stream {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(self.explain(error)),
+            }
+        }
+    }
+
+    /// All that is left, if it is at most `most` bytes.
+    pub(super) fn read_all(&mut self, most: u64, remedy: &'static str) -> Result<Vec<u8>, TraceError> {
+        let mut bytes = Vec::new();
+        let mut piece = vec![0; READ_BYTES];
+        loop {
+            match self.read(&mut piece)? {
+                0 => return Ok(bytes),
+                read => bytes.extend_from_slice(&piece[..read]),
+            }
+            if bytes.len() as u64 > most {
+                return Err(TraceError::Compressed {
+                    path: self.name.clone(),
+                    format: self.format.unwrap_or("plain"),
+                    byte: self.delivered,
+                    found: format!("more than {most} bytes, which this format would have to hold in memory"),
+                    remedy: remedy.into(),
+                });
             }
         }
     }

@@ -18,7 +18,10 @@ pub(super) const FORMAT: Format = Format {
         "Parquet of other tools: integer columns address, size, kind (0 fetch, 1 read, 2 write), [task, time in ns]",
     example: "parquet:trace.parquet",
     fidelity: Fidelity::ExactReferences,
-    open,
+    skips: "nothing",
+    takes: &[],
+    guess: None,
+    open: |input, _| open(input),
 };
 
 struct Foreign {
@@ -80,7 +83,8 @@ impl RowReader for Foreign {
         Some(self.reader.bytes())
     }
 
-    fn notes(&self) -> &[&'static str] {
-        &["rows of a foreign Parquet file, declared to be exact references by its import; time taken as nanoseconds"]
+    fn notes(&self) -> Vec<String> {
+        vec!["rows of a foreign Parquet file, declared to be exact references by its import; time taken as nanoseconds"
+            .into()]
     }
 }

@@ -1,32 +1,56 @@
 //! The part that text formats share: one line in, at most one access out.
 
-use super::input::Input;
+use super::input::{Input, Stream};
 use super::lines::{Fault, Lines};
+use super::options::Options;
+use super::time::Clock;
 use super::RowReader;
 use crate::block::Block;
-use crate::error::{printable, TraceError};
-use crate::reference::Kind;
+use crate::error::{printable, BadLine, TraceError};
+use crate::provenance::Task;
+use crate::reference::{Kind, Reference};
+use crate::store::{Columns, SIZE_MAX};
 
 /// What a line says.
 pub(super) enum Parsed {
-    Access {
-        address: u64,
-        size: u32,
-        kind: Kind,
-    },
+    /// An access, and nothing is known of its task and time.
+    Access { address: u64, size: u32, kind: Kind },
+    /// An access with what else the format knows; the time is by the format's own clock and need not begin at 0.
+    Request(Reference),
+    /// The same over so many bytes, stored in rows of at most 1 GiB.
+    Stretch(Reference, u64),
     /// A line that the format tells readers to skip.
     Skip,
 }
 
 /// A text format: how to read one of its lines.
-pub(super) trait Parse: Default + Send + 'static {
+pub(super) trait Parse: Send + Sized + 'static {
+    /// # Errors
+    /// A declaration that the format needs is missing.
+    fn new(options: &Options) -> Result<Self, TraceError>;
+
     /// # Errors
     /// A fault, if the line is not as the format says.
     fn parse(&mut self, line: &[u8]) -> Result<Parsed, Box<Fault>>;
 
+    /// Which optional columns [`Parsed::Request`] fills.
+    fn columns(&self) -> Columns {
+        Columns::default()
+    }
+
     /// The recorded command line, once a line has told it.
     fn command(&self) -> Option<&str> {
         None
+    }
+
+    /// The tasks met so far, where they have names or address spaces of their own.
+    fn tasks(&self) -> Vec<Task> {
+        Vec::new()
+    }
+
+    /// What a reader of results should know.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
     }
 }
 
@@ -35,38 +59,174 @@ struct Text<P> {
     lines: Lines,
     parser: P,
     skipped: u64,
+    clock: Clock,
+    skip_bad: bool,
+    bad: u64,
+    first_bad: Option<Box<BadLine>>,
+    /// What is left of a stretch.
+    rest: Option<(Reference, u64)>,
 }
 
 /// Opens a text format.
-pub(super) fn open<P: Parse>(input: Input) -> Result<Box<dyn RowReader>, TraceError> {
-    let lines = Lines::new(input.stream()?);
-    Ok(Box::new(Text { lines, parser: P::default(), skipped: 0 }))
+pub(super) fn open<P: Parse>(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
+    open_stream::<P>(input.stream()?, options)
+}
+
+/// Opens a text format whose input is open already.
+pub(super) fn open_stream<P: Parse>(stream: Stream, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
+    Ok(Box::new(Text {
+        lines: Lines::new(stream),
+        parser: P::new(options)?,
+        skipped: 0,
+        clock: Clock::default(),
+        skip_bad: options.skip_bad,
+        bad: 0,
+        first_bad: None,
+        rest: None,
+    }))
+}
+
+/// Most bytes of a stretch, so that no line becomes more than a thousand rows.
+const STRETCH_MAX: u64 = 1 << 40;
+
+/// Lines that [`looks_like`] reads.
+const GUESS_LINES: usize = 20;
+
+/// Whether the first lines of a text are all lines of this format, and one of them is an access.
+pub(super) fn looks_like<P: Parse>(head: &[u8]) -> bool {
+    let Ok(mut parser) = P::new(&Options::default()) else { return false };
+    let whole = memchr::memrchr(b'\n', head).map_or(0, |end| end + 1);
+    let mut accesses = 0;
+    for line in head[..whole].split(|byte| *byte == b'\n').take(GUESS_LINES) {
+        match parser.parse(line.strip_suffix(b"\r").unwrap_or(line)) {
+            Ok(Parsed::Skip) => {}
+            Ok(_) => accesses += 1,
+            Err(_) if line.is_empty() => {}
+            Err(_) => return false,
+        }
+    }
+    accesses > 0
+}
+
+impl<P: Parse> Text<P> {
+    /// The next access, or why the line is none; `None` after the last line.
+    fn request(&mut self, request: Reference) -> Result<Reference, Box<Fault>> {
+        admit(&request)?;
+        let time = if self.parser.columns().time { self.clock.since_start(request.time) } else { 0 };
+        Ok(Reference { time, ..request })
+    }
+
+    /// Notes a stretch, to be handed out piece by piece.
+    fn stretch(&mut self, reference: Reference, bytes: u64) -> Result<(), Box<Fault>> {
+        let remedy = "a region is 1 byte to 1 TiB and ends within 64 bits; check the file";
+        if !(1..=STRETCH_MAX).contains(&bytes) || reference.address.checked_add(bytes - 1).is_none() {
+            let found = format!("{bytes} bytes from {:#x}", reference.address);
+            return Err(Box::new(Fault { field: "region", span: 0..usize::MAX, found, remedy }));
+        }
+        let time = self.clock.since_start(reference.time);
+        self.rest = Some((Reference { time, ..reference }, bytes));
+        Ok(())
+    }
+
+    /// The next piece of a stretch.
+    #[inline]
+    fn piece(&mut self) -> Option<Reference> {
+        let (reference, bytes) = self.rest.take()?;
+        let size = bytes.min(u64::from(SIZE_MAX));
+        if size < bytes {
+            self.rest = Some((Reference { address: reference.address + size, ..reference }, bytes - size));
+        }
+        Some(Reference { size: size as u32, ..reference })
+    }
+
+    /// Counts a bad line, or ends the reading.
+    #[cold]
+    fn refuse(&mut self, error: TraceError) -> Result<(), TraceError> {
+        match error {
+            TraceError::Line(bad) if self.skip_bad => {
+                self.bad += 1;
+                self.first_bad.get_or_insert(bad);
+                Ok(())
+            }
+            error => Err(error),
+        }
+    }
+}
+
+/// What no store can hold is a fault of the line, whatever the format.
+#[inline]
+fn admit(request: &Reference) -> Result<(), Box<Fault>> {
+    let fault = |field, found: String, remedy| Err(Box::new(Fault { field, span: 0..usize::MAX, found, remedy }));
+    if !(1..=SIZE_MAX).contains(&request.size) {
+        let found = format!("{} bytes", request.size);
+        return fault(
+            "size",
+            found,
+            "a size is 1 byte to 1 GiB; check the units, or leave the line out with --skip-bad",
+        );
+    }
+    if request.address.checked_add(u64::from(request.size) - 1).is_none() {
+        let found = format!("{:#x} and {} bytes run past 2^64", request.address, request.size);
+        return fault("address", found, "the access must end within 64 bits of address; check the units");
+    }
+    Ok(())
 }
 
 impl<P: Parse> RowReader for Text<P> {
     fn read(&mut self, block: &mut Block) -> Result<usize, TraceError> {
         block.begin_accesses();
+        let columns = self.parser.columns();
         let mut room = block.capacity();
         while room > 0 {
+            if let Some(piece) = self.piece() {
+                block.push_request(piece, columns);
+                room -= 1;
+                continue;
+            }
             let Some(line) = self.lines.next()? else { break };
-            match self.parser.parse(self.lines.line(line.clone())) {
+            let fault = match self.parser.parse(self.lines.line(line.clone())) {
                 Ok(Parsed::Access { address, size, kind }) => {
                     block.push_access(address, size, kind);
                     room -= 1;
+                    continue;
                 }
-                Ok(Parsed::Skip) => self.skipped += 1,
-                Err(fault) => return Err(self.lines.bad(&line, *fault)),
-            }
+                Ok(Parsed::Request(request)) => match self.request(request) {
+                    Ok(request) => {
+                        block.push_request(request, columns);
+                        room -= 1;
+                        continue;
+                    }
+                    Err(fault) => fault,
+                },
+                Ok(Parsed::Stretch(reference, bytes)) => match self.stretch(reference, bytes) {
+                    Ok(()) => continue,
+                    Err(fault) => fault,
+                },
+                Ok(Parsed::Skip) => {
+                    self.skipped += 1;
+                    continue;
+                }
+                Err(fault) => fault,
+            };
+            self.refuse(self.lines.bad(&line, *fault))?;
         }
-        Ok(block.end_accesses())
+        Ok(block.end_requests(columns))
     }
 
     fn skipped(&self) -> u64 {
         self.skipped
     }
 
+    fn bad(&self) -> (u64, Option<&BadLine>) {
+        (self.bad, self.first_bad.as_deref())
+    }
+
     fn lines(&self) -> u64 {
         self.lines.number()
+    }
+
+    fn columns(&self) -> Columns {
+        self.parser.columns()
     }
 
     fn position(&self) -> u64 {
@@ -79,6 +239,20 @@ impl<P: Parse> RowReader for Text<P> {
 
     fn command(&self) -> Option<&str> {
         self.parser.command()
+    }
+
+    fn started(&self) -> Option<u64> {
+        self.clock.start()
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        self.parser.tasks()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = self.parser.notes();
+        notes.extend(self.clock.note());
+        notes
     }
 }
 

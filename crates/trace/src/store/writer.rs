@@ -59,6 +59,12 @@ pub struct Summary {
     pub rows: u64,
     /// Lines of the source that its format says to skip; 0 without a source.
     pub skipped: u64,
+    /// Lines of the source that break its format and were left out because the user said so.
+    #[serde(default)]
+    pub bad: u64,
+    /// The first of these, as a message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_bad: Option<String>,
     /// Lines (or rows) of the source; 0 without one.
     pub lines: u64,
     /// Bytes of the file.
@@ -213,6 +219,8 @@ impl Writer {
             writes: provenance.writes,
             rows: self.totals.rows,
             skipped: 0,
+            bad: 0,
+            first_bad: None,
             lines: 0,
             bytes_written,
             pages_1KiB: provenance.pages_1KiB,

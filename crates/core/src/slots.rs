@@ -1,0 +1,212 @@
+//! A swap area whose slots are written again in place (NVM, DRAM, a card behind a controller), for pages that tasks own, and the low memory
+//! killer's choice when it is full. For bare flash, which must be erased, there is [`crate::swap`].
+//!
+//! Say first what there is ([`crate::Engine::set_slots`]), then whose each page is (`Event::Owned`), before its first fault, and who is in
+//! the foreground (`Event::Foreground`).
+//!
+//! ```text
+//!  an anonymous page    RAM ── evicted dirty ──► slot ── read, direct read ──► mapped in its slot, read-only
+//!                        ▲                        │                              │
+//!                        └── read or written ─────┘                              │
+//!                        └──────────────── written: copied, slot given back ─────┘
+//!  a file's page        RAM ── evicted dirty ──► its file (home slot);  clean: dropped
+//! ```
+//!
+//! A page that comes to RAM gives its slot back and is dirty from then on. Linux 3.4 does so when the area is more than half full
+//! (`vm_swap_full`), and an area that makes the killer work is. Slots are handed out as they became free, the longest free first, so that
+//! writes go round.
+//!
+//! The killer's rule is Android's: never the foreground; of the others the one longest in the background. It comes when no slot is free, a
+//! frame is needed, and no more than `files_min` frames hold pages of files, which could be dropped instead.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use crate::ids::{PageId, SlotId, TaskId};
+use crate::lists::{Links, List};
+
+/// The bounds of such an area, known at the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotsConfig {
+    /// Slots; 0: there is no swap area, and only the killer makes room for anonymous pages.
+    pub slots: usize,
+    /// Frames with pages of files that are left to them when the area is full; at so many or fewer a task is ended.
+    pub files_min: usize,
+}
+
+/// What a page is a copy of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Backed {
+    /// Nothing: heap, stack. It goes to the swap area.
+    Anonymous,
+    /// A file, in its home slot: it is written back there, or dropped if it is clean.
+    File,
+}
+
+const NOBODY: u32 = u32::MAX;
+const FILE: u32 = 1 << 31;
+
+/// The slots and who holds them.
+pub(crate) struct Slots {
+    config: SlotsConfig,
+    /// By page: its slot and one; 0: none.
+    of: Box<[u32]>,
+    /// By slot: pages that hold it; more than one after a fork.
+    holders: Box<[u32]>,
+    free: List,
+    free_links: Links,
+    /// By page: its task, and `FILE`; or `NOBODY`.
+    owner: Box<[u32]>,
+    pages_of: Box<[List]>,
+    page_links: Links,
+    /// By task: when it was last in the foreground; 0: it has nothing, since it was ended or never begun.
+    last: Box<[u64]>,
+    turn: u64,
+    files: usize,
+}
+
+impl Slots {
+    pub(crate) fn new(config: SlotsConfig, pages: usize, tasks: usize) -> Slots {
+        let (mut free, mut free_links) = (List::new(), Links::new(config.slots));
+        (0..config.slots).for_each(|i| free.push_tail(&mut free_links, i));
+        Slots {
+            config,
+            of: vec![0; pages].into_boxed_slice(),
+            holders: vec![0; config.slots].into_boxed_slice(),
+            free,
+            free_links,
+            owner: vec![NOBODY; pages].into_boxed_slice(),
+            pages_of: vec![List::new(); tasks].into_boxed_slice(),
+            page_links: Links::new(pages),
+            last: vec![0; tasks].into_boxed_slice(),
+            turn: 0,
+            files: 0,
+        }
+    }
+
+    /// Slots that nobody holds.
+    pub(crate) fn free(&self) -> usize {
+        self.free.len()
+    }
+
+    pub(crate) fn slot_of(&self, page: PageId) -> Option<SlotId> {
+        self.of[page.index()].checked_sub(1).map(SlotId)
+    }
+
+    /// Where an anonymous page's bytes shall go; the slot it has if a write is repeated. `None`: its file, or nowhere since all are taken.
+    pub(crate) fn take(&mut self, page: PageId) -> Option<SlotId> {
+        if self.is_file(page) || self.slot_of(page).is_some() {
+            return self.slot_of(page);
+        }
+        let slot = self.free.pop_head(&mut self.free_links)?;
+        self.hold(page, slot);
+        Some(SlotId::from(slot))
+    }
+
+    fn hold(&mut self, page: PageId, slot: usize) {
+        self.holders[slot] += 1;
+        self.of[page.index()] = slot as u32 + 1;
+    }
+
+    /// `child` is a copy of `page`, and shares its slot until either is written.
+    pub(crate) fn share(&mut self, page: PageId, child: PageId) {
+        let slot = self.slot_of(page).expect("accepted");
+        self.hold(child, slot.index());
+    }
+
+    /// The page needs its slot no more. True: it had one.
+    pub(crate) fn give_back(&mut self, page: PageId) -> bool {
+        let Some(slot) = self.slot_of(page) else { return false };
+        self.of[page.index()] = 0;
+        self.holders[slot.index()] -= 1;
+        if self.holders[slot.index()] == 0 {
+            self.free.push_tail(&mut self.free_links, slot.index());
+        }
+        true
+    }
+
+    /// Whether the page could leave RAM now, dirty or not.
+    pub(crate) fn has_room_for(&self, page: PageId) -> bool {
+        self.is_file(page) || !self.free.is_empty()
+    }
+
+    pub(crate) fn own(&mut self, task: TaskId, page: PageId, backed: Backed) {
+        self.owner[page.index()] = task.0 | if backed == Backed::File { FILE } else { 0 };
+        self.pages_of[task.index()].push_tail(&mut self.page_links, page.index());
+    }
+
+    pub(crate) fn owner(&self, page: PageId) -> Option<TaskId> {
+        let owner = self.owner[page.index()];
+        (owner != NOBODY).then_some(TaskId(owner & !FILE))
+    }
+
+    /// Whether it is a page of a file.
+    pub(crate) fn is_file(&self, page: PageId) -> bool {
+        let owner = self.owner[page.index()];
+        owner != NOBODY && owner & FILE != 0
+    }
+
+    pub(crate) fn foreground(&mut self, task: TaskId) {
+        self.turn += 1;
+        self.last[task.index()] = self.turn;
+    }
+
+    /// The page came to a frame: its owner has something to lose.
+    pub(crate) fn came(&mut self, page: PageId) {
+        self.files += usize::from(self.is_file(page));
+        if let Some(task) = self.owner(page) {
+            let last = &mut self.last[task.index()];
+            *last = (*last).max(1);
+        }
+    }
+
+    /// The page left its frame.
+    pub(crate) fn left(&mut self, page: PageId) {
+        self.files -= usize::from(self.is_file(page));
+    }
+
+    /// Whether a frame that is needed now must cost a task.
+    pub(crate) fn is_tight(&self) -> bool {
+        self.free.is_empty() && self.files <= self.config.files_min
+    }
+
+    /// Who is ended: the one longest in the background of those that may be; the lower number if two never were in the foreground.
+    pub(crate) fn victim(&self, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
+        let ended = |task: usize| self.last[task] == 0;
+        let tasks = (0..self.last.len()).filter(|t| !ended(*t) && !self.is_foreground(*t) && may(TaskId::from(*t)));
+        tasks.min_by_key(|t| (self.last[*t], *t)).map(TaskId::from)
+    }
+
+    fn is_foreground(&self, task: usize) -> bool {
+        self.turn > 0 && self.last[task] == self.turn
+    }
+
+    /// The task has nothing any more.
+    pub(crate) fn ended(&mut self, task: TaskId) {
+        self.last[task.index()] = 0;
+    }
+
+    /// The pages of a task, after `before`, one by one, so that the caller can change what it likes meanwhile.
+    pub(crate) fn next_page(&self, task: TaskId, before: Option<PageId>) -> Option<PageId> {
+        let next = match before {
+            None => self.pages_of[task.index()].head(),
+            Some(page) => self.page_links.next(page.index()),
+        };
+        next.map(PageId::from)
+    }
+
+    /// Each slot is free or held by as many pages as say so, and no file's page holds one; `files` are the frames with pages of files.
+    pub(crate) fn check(&self, files: usize) {
+        let mut holders = vec![0; self.config.slots];
+        for page in (0..self.of.len()).map(PageId::from) {
+            if let Some(slot) = self.slot_of(page) {
+                holders[slot.index()] += 1;
+                assert!(!self.is_file(page), "page {} of a file holds a slot", page.0);
+            }
+        }
+        assert_eq!(*holders, *self.holders, "a slot has lost count of its pages");
+        let held = holders.iter().filter(|n| **n > 0).count();
+        assert_eq!(self.free.len() + held, self.config.slots, "a slot has leaked");
+        assert_eq!(self.files, files, "frames with pages of files are miscounted");
+    }
+}

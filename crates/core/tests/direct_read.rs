@@ -1,0 +1,235 @@
+//! Direct read and the low memory killer: pages read in their slots, written in frames, contents never wrong.
+
+mod support;
+
+use coldframe_core::{Access, Backed, Caps, Command, Event, PageId, Place, SlotsConfig, TaskId};
+use proptest::prelude::*;
+use support::{Rig, HARDWARE};
+
+const TASKS: u32 = 3;
+const PAGES_OF_A_TASK: u32 = 6;
+const PAGES: u32 = TASKS * PAGES_OF_A_TASK;
+/// The last of a task's pages are a file's.
+const FIRST_FILE: u32 = 4;
+
+const IN_PLACE: Caps = Caps { direct_read: true, ..HARDWARE };
+
+fn page(task: u32, number: u32) -> PageId {
+    PageId(task * PAGES_OF_A_TASK + number)
+}
+
+/// An engine whose tasks 0 to 2 own six pages each, four anonymous and two of a file; task 0 is in the foreground.
+fn rig(policy: &str, frames: usize, caps: Caps, slots: usize) -> Rig {
+    let mut rig = Rig::new(policy, "parallel", frames, PAGES as usize, caps);
+    rig.engine.set_slots(SlotsConfig { slots, files_min: 0 });
+    for (task, number) in (0..TASKS).flat_map(|t| (0..PAGES_OF_A_TASK).map(move |n| (t, n))) {
+        let backed = if number < FIRST_FILE { Backed::Anonymous } else { Backed::File };
+        tell(&mut rig, Event::Owned { task: TaskId(task), page: page(task, number), backed });
+    }
+    tell(&mut rig, Event::Foreground { task: TaskId(0) });
+    rig
+}
+
+fn tell(rig: &mut Rig, event: Event) {
+    rig.engine.handle(event, &mut rig.machine);
+    rig.engine.check();
+}
+
+/// Reads through faults until the access goes through.
+fn read(rig: &mut Rig, task: u32, page: PageId) -> u64 {
+    for _ in 0..4 {
+        if let Some(value) = rig.machine.read(page) {
+            return value;
+        }
+        rig.fault(task, page.0, Access::Read);
+        rig.settle();
+    }
+    panic!("the access never goes through");
+}
+
+fn write(rig: &mut Rig, task: u32, page: PageId, value: u64) {
+    for _ in 0..4 {
+        if rig.machine.write(page, value) {
+            return;
+        }
+        rig.fault(task, page.0, Access::Write);
+        rig.settle();
+    }
+    panic!("the access never goes through");
+}
+
+fn maps(rig: &Rig) -> Vec<(Place, bool)> {
+    let map = |c: &Command| if let Command::Map { place, writable, .. } = c { Some((*place, *writable)) } else { None };
+    rig.machine.log.iter().filter_map(map).collect()
+}
+
+#[test]
+fn a_read_maps_the_page_in_its_slot_and_copies_nothing() {
+    let mut rig = rig("fifo", 1, IN_PLACE, 4);
+    write(&mut rig, 0, page(0, 0), 7);
+    write(&mut rig, 0, page(0, 1), 8);
+    rig.machine.log.clear();
+    assert_eq!(read(&mut rig, 0, page(0, 0)), 7);
+    let copies = |c: &Command| matches!(c, Command::Load { .. } | Command::Move { .. } | Command::Write { .. });
+    assert!(!rig.machine.log.iter().any(copies), "{:?}", rig.machine.log);
+    assert!(matches!(maps(&rig)[..], [(Place::Slot(slot), false)] if slot.0 >= PAGES));
+    let counts = rig.engine.counts();
+    assert_eq!((counts.direct_reads, counts.swap_ins, counts.swap_outs), (1, 0, 1));
+}
+
+#[test]
+fn a_write_after_a_direct_read_copies_to_a_frame_and_gives_the_slot_back() {
+    let mut rig = rig("fifo", 2, IN_PLACE, 4);
+    (0..3).for_each(|n| write(&mut rig, 0, page(0, n), 10 + u64::from(n)));
+    assert_eq!((read(&mut rig, 0, page(0, 0)), rig.engine.free_slots()), (10, Some(3)));
+    rig.machine.log.clear();
+    rig.fault(0, page(0, 0).0, Access::Write);
+    rig.settle();
+    assert_eq!(rig.machine.read(page(0, 0)), Some(10), "the old contents come first");
+    assert!(rig.machine.write(page(0, 0), 20));
+    assert!(matches!(maps(&rig)[..], [(Place::Frame(_), true)]));
+    // Its slot is free; the page that made room for it has another.
+    assert_eq!((rig.engine.free_slots(), rig.engine.counts().swap_ins), (Some(3), 1));
+}
+
+#[test]
+fn without_direct_read_each_touch_copies() {
+    let mut rig = rig("fifo", 1, HARDWARE, 4);
+    write(&mut rig, 0, page(0, 0), 7);
+    write(&mut rig, 0, page(0, 1), 8);
+    assert_eq!((read(&mut rig, 0, page(0, 0)), read(&mut rig, 0, page(0, 1))), (7, 8));
+    let counts = rig.engine.counts();
+    // Page 0 out, in; page 1 out, in; page 0, which gave its slot back, out again.
+    assert_eq!((counts.direct_reads, counts.swap_ins, counts.swap_outs), (0, 2, 3));
+}
+
+#[test]
+fn pages_of_files_go_to_their_file_or_nowhere() {
+    let mut rig = rig("fifo", 1, IN_PLACE, 4);
+    write(&mut rig, 0, page(0, 4), 7);
+    rig.reference(page(0, 5).0);
+    read(&mut rig, 0, page(0, 4));
+    let written = |c: &Command| if let Command::Write { to, .. } = c { Some(to.0) } else { None };
+    let written: Vec<_> = rig.machine.log.iter().filter_map(written).collect();
+    assert_eq!((written, rig.engine.free_slots()), (vec![page(0, 4).home().0], Some(4)));
+    assert_eq!(rig.machine.read(page(0, 4)), Some(7));
+}
+
+#[test]
+fn a_full_area_costs_the_task_that_is_longest_in_the_background() {
+    let mut rig = rig("fifo", 2, IN_PLACE, 2);
+    for task in [0, 2, 1] {
+        tell(&mut rig, Event::Foreground { task: TaskId(task) });
+        write(&mut rig, task, page(task, 0), 10 + u64::from(task));
+    }
+    write(&mut rig, 1, page(1, 1), 21);
+    assert_eq!((rig.engine.free_slots(), rig.machine.killed.len()), (Some(0), 0));
+    write(&mut rig, 1, page(1, 2), 22);
+    assert_eq!(rig.machine.killed, [TaskId(0)]);
+    write(&mut rig, 1, page(1, 3), 23);
+    assert_eq!(rig.machine.killed, [TaskId(0), TaskId(2)]);
+    assert_eq!((0..4).map(|n| read(&mut rig, 1, page(1, n))).collect::<Vec<_>>(), [11, 21, 22, 23]);
+    assert_eq!(rig.engine.counts().homeless, 0);
+}
+
+#[test]
+fn pages_of_files_are_dropped_before_a_task_is_ended() {
+    let mut rig = rig("fifo", 2, IN_PLACE, 0);
+    read(&mut rig, 0, page(0, 4));
+    tell(&mut rig, Event::Foreground { task: TaskId(1) });
+    write(&mut rig, 1, page(1, 0), 1);
+    write(&mut rig, 1, page(1, 1), 2);
+    assert_eq!((rig.machine.killed.len(), rig.engine.counts().evictions), (0, 1));
+    assert_eq!(read(&mut rig, 1, page(1, 0)), 1);
+}
+
+#[test]
+fn a_killed_tasks_bytes_are_nobodys() {
+    let mut rig = rig("fifo", 1, IN_PLACE, 1);
+    write(&mut rig, 0, page(0, 0), 66);
+    tell(&mut rig, Event::Foreground { task: TaskId(1) });
+    write(&mut rig, 1, page(1, 0), 1);
+    write(&mut rig, 1, page(1, 1), 2);
+    assert_eq!(rig.machine.killed, [TaskId(0)]);
+    // The slot holds task 1's page now, and task 0 begins anew.
+    assert_eq!((read(&mut rig, 1, page(1, 0)), rig.machine.mapped(page(0, 0))), (1, false));
+    assert_eq!(read(&mut rig, 0, page(0, 0)), 0);
+}
+
+#[test]
+fn after_a_fork_parent_and_child_read_one_slot_and_write_each_their_own() {
+    let mut rig = rig("fifo", 1, IN_PLACE, 4);
+    write(&mut rig, 0, page(0, 0), 5);
+    read(&mut rig, 0, page(0, 1));
+    tell(&mut rig, Event::Forked { page: page(0, 0), child: page(1, 0) });
+    assert_eq!((read(&mut rig, 0, page(0, 0)), read(&mut rig, 1, page(1, 0))), (5, 5));
+    assert_eq!(rig.engine.counts().swap_ins, 0);
+    write(&mut rig, 1, page(1, 0), 6);
+    assert_eq!(read(&mut rig, 0, page(0, 0)), 5);
+    write(&mut rig, 0, page(0, 0), 7);
+    assert_eq!((read(&mut rig, 1, page(1, 0)), read(&mut rig, 0, page(0, 0))), (6, 7));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    /// Every read sees the last write of its task, whatever is swapped, read in place, forked or ended; a task that was ended finds
+    /// its anonymous pages empty.
+    #[test]
+    fn every_read_sees_the_last_write(
+        frames in 1usize..6,
+        slots in 0usize..9,
+        direct_read in any::<bool>(),
+        bare in any::<bool>(),
+        policy in prop::sample::select(vec!["fifo", "clock", "sieve", "fifo-sc:valid=1", "multi-queue", "s3-fifo"]),
+        steps in prop::collection::vec((0..TASKS, 0..PAGES_OF_A_TASK, 0u32..12, 0u32..20), 1..250),
+    ) {
+        let caps = Caps { direct_read, reference_bit: !bare, dirty_bit: !bare, buffers: 2 };
+        let mut rig = rig(policy, frames, caps, slots);
+        let (mut contents, mut killed) = ([0u64; PAGES as usize], 0);
+        for (i, (task, number, kind, fails)) in steps.into_iter().enumerate() {
+            let id = page(task, number);
+            rig.machine.failures = u32::from(fails == 0);
+            match kind {
+                0..5 => {
+                    write(&mut rig, task, id, i as u64 + 1);
+                    forget_the_killed(&mut rig, &mut killed, &mut contents);
+                    contents[id.index()] = i as u64 + 1;
+                }
+                5 => tell(&mut rig, Event::Foreground { task: TaskId(task) }),
+                6 => fork(&mut rig, &mut contents, number),
+                7 => {
+                    tell(&mut rig, Event::Released { page: id });
+                    rig.machine.forget(id);
+                    contents[id.index()] = 0;
+                }
+                _ => {
+                    let seen = read(&mut rig, task, id);
+                    forget_the_killed(&mut rig, &mut killed, &mut contents);
+                    prop_assert_eq!(seen, contents[id.index()], "page {}", id.0);
+                }
+            }
+        }
+        prop_assert!(direct_read || rig.engine.counts().direct_reads == 0);
+    }
+}
+
+/// Task 2's page becomes a copy of task 0's, if the engine takes it now.
+fn fork(rig: &mut Rig, contents: &mut [u64], number: u32) {
+    let event = Event::Forked { page: page(0, number), child: page(2, number) };
+    if rig.engine.accepts(&event) {
+        tell(rig, event);
+        contents[page(2, number).index()] = contents[page(0, number).index()];
+    }
+}
+
+/// Their anonymous pages are empty when they begin anew; what they wrote to files stays.
+fn forget_the_killed(rig: &mut Rig, seen: &mut usize, contents: &mut [u64]) {
+    for task in rig.machine.killed[*seen..].to_vec() {
+        for number in 0..FIRST_FILE {
+            rig.machine.forget(page(task.0, number));
+            contents[page(task.0, number).index()] = 0;
+        }
+    }
+    *seen = rig.machine.killed.len();
+}

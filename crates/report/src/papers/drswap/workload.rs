@@ -1,0 +1,325 @@
+//! Applications on a phone as a multi-task trace, from a seed and a file of parameters (`data/workloads/phone.toml` says what each is and
+//! where it comes from).
+//!
+//! ```text
+//!  a visit, one minute:  the working part of heap and files, at once      what the user waits for
+//!                        then each second: touches, nine of ten there; new pages, from a pool that goes round
+//!  the first visit:      the whole heap is made, that is written
+//! ```
+//!
+//! A heap page is either read-mostly, and then written only when it is made, or written by every third touch. The trace does not know of
+//! tasks that a killer ends: they come back with the touches of any visit, not with those of a first one.
+
+use std::collections::BTreeMap;
+
+use coldframe_trace::provenance::{Mapping, Task};
+use coldframe_trace::{Block, Fidelity, Kind, Provenance, Reference};
+use serde::Deserialize;
+
+use crate::error::ReportError;
+
+/// The shipped parameters: file name and text.
+pub const SHIPPED: (&str, &str) = ("phone.toml", include_str!("../../../../../data/workloads/phone.toml"));
+
+/// What runs the applications.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)] // The file says what they are.
+pub struct MachineParameters {
+    pub ram_mb: u64,
+    pub files_min_mb: u64,
+    pub fault_us: f64,
+    pub block_layer_us: f64,
+    pub nand_read_us: f64,
+    pub nand_program_us: f64,
+    pub answer_s: u64,
+    pub start_ms: f64,
+}
+
+/// What an application does.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct AppParameters {
+    pub heap_mb: f64,
+    pub heap_per_mb: f64,
+    pub working: f64,
+    pub read_mostly: f64,
+    pub file_working: f64,
+    pub touches_per_s: u64,
+    pub file_touches_per_s: u64,
+    pub new_pages_per_s: u64,
+    pub pool_mb: f64,
+}
+
+/// All parameters.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct Parameters {
+    pub seed: u64,
+    pub rounds: u32,
+    pub foreground_s: u64,
+    pub machine: MachineParameters,
+    pub app: AppParameters,
+    pub categories: BTreeMap<String, Vec<f64>>,
+}
+
+/// Reads parameters.
+///
+/// # Errors
+/// Not TOML, an unknown or missing field, a number that cannot be; the message names file, line or field.
+pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
+    let bad = |reason: String| ReportError::Config { origin: file.into(), reason };
+    let p: Parameters = toml::from_str(text).map_err(|e| bad(e.to_string()))?;
+    let parts = [
+        ("app.working", p.app.working),
+        ("app.read_mostly", p.app.read_mostly),
+        ("app.file_working", p.app.file_working),
+    ];
+    if let Some((field, value)) = parts.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
+        return Err(bad(format!("`{field}` is {value}; give a part from 0 to 1")));
+    }
+    let m = &p.machine;
+    let sizes = p.categories.values().flatten().copied();
+    let numbers = [
+        ("app.heap_mb", p.app.heap_mb),
+        ("app.pool_mb", p.app.pool_mb),
+        ("rounds", p.rounds.into()),
+        ("foreground_s", p.foreground_s as f64),
+        ("machine.ram_mb", m.ram_mb as f64),
+        ("machine.fault_us", m.fault_us),
+        ("machine.nand_read_us", m.nand_read_us),
+        ("machine.nand_program_us", m.nand_program_us),
+    ];
+    let named = numbers.into_iter().chain(sizes.map(|size| ("categories", size)));
+    let at_least = [("app.heap_per_mb", p.app.heap_per_mb), ("machine.block_layer_us", m.block_layer_us)];
+    let wrong = named.clone().find(|(_, v)| !(*v > 0.0 && *v < 1e5));
+    match wrong.or(at_least.into_iter().find(|(_, v)| !(0.0..1e5).contains(v))) {
+        Some((field, value)) => Err(bad(format!("`{field}` is {value}; give a number above 0 and below 100000"))),
+        None => Ok(p),
+    }
+}
+
+/// The shipped parameters.
+///
+/// # Panics
+/// Never: they are part of the program and tested.
+pub fn shipped() -> Parameters {
+    parse(SHIPPED.0, SHIPPED.1).expect("the shipped parameters are tested")
+}
+
+/// Bytes of a page.
+const PAGE: u64 = 4096;
+
+/// Where the parts of an application lie, the same in each; address spaces keep them apart.
+const HEAP: u64 = 0x1000_0000;
+const POOL: u64 = 0x5000_0000;
+const FILES: u64 = 0x8000_0000;
+const END: u64 = 0xc000_0000;
+
+fn pages(mb: f64) -> u64 {
+    ((mb * 1e6 / PAGE as f64) as u64).max(1)
+}
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix(self.0)
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    /// One of the first `part` of `n` in nine cases of ten, otherwise any.
+    fn mostly_of(&mut self, part: u64, n: u64) -> u64 {
+        let bound = if self.below(10) < 9 { part.max(1) } else { n };
+        self.below(bound)
+    }
+}
+
+fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// One application, in pages.
+struct App {
+    task: u32,
+    heap: u64,
+    working: u64,
+    files: u64,
+    file_working: u64,
+    pool: u64,
+    next_new: u64,
+}
+
+impl App {
+    fn new(task: usize, size_mb: f64, p: &AppParameters) -> App {
+        let heap = pages(p.heap_mb + p.heap_per_mb * size_mb);
+        let files = pages(size_mb);
+        App {
+            task: task as u32,
+            heap,
+            working: (heap as f64 * p.working) as u64,
+            files,
+            file_working: (files as f64 * p.file_working) as u64,
+            pool: pages(p.pool_mb),
+            next_new: 0,
+        }
+    }
+}
+
+struct Making<'a> {
+    p: &'a Parameters,
+    chance: Chance,
+    rows: Vec<Reference>,
+}
+
+impl Making<'_> {
+    fn touch(&mut self, app: &App, address: u64, kind: Kind, time: u64) {
+        self.rows.push(Reference { task: app.task, time, ..Reference::new(address, 4, kind) });
+    }
+
+    /// Whether a heap page is written by touches: by a hash, so that it stays what it is.
+    fn is_written(&self, app: &App, page: u64) -> bool {
+        let hash = mix(self.p.seed ^ u64::from(app.task) << 48 ^ page);
+        (hash >> 11) as f64 / (1u64 << 53) as f64 >= self.p.app.read_mostly
+    }
+
+    fn touch_heap(&mut self, app: &App, page: u64, time: u64) {
+        let writes = self.is_written(app, page) && self.chance.below(3) == 0;
+        self.touch(app, HEAP + page * PAGE, if writes { Kind::Write } else { Kind::Read }, time);
+    }
+
+    fn visit(&mut self, app: &mut App, first: bool, start: u64) {
+        if first {
+            (0..app.heap).for_each(|page| self.touch(app, HEAP + page * PAGE, Kind::Write, start));
+        }
+        (0..app.file_working).for_each(|page| self.touch(app, FILES + page * PAGE, Kind::Fetch, start));
+        (0..app.working).for_each(|page| self.touch_heap(app, page, start));
+        for second in 1..self.p.foreground_s {
+            self.second(app, start + second * 1_000_000_000);
+        }
+    }
+
+    fn second(&mut self, app: &mut App, time: u64) {
+        for _ in 0..self.p.app.touches_per_s {
+            let page = self.chance.mostly_of(app.working, app.heap);
+            self.touch_heap(app, page, time);
+        }
+        for _ in 0..self.p.app.file_touches_per_s {
+            let page = self.chance.mostly_of(app.file_working, app.files);
+            self.touch(app, FILES + page * PAGE, Kind::Fetch, time);
+        }
+        for _ in 0..self.p.app.new_pages_per_s {
+            let address = POOL + app.next_new % app.pool * PAGE;
+            app.next_new += 1;
+            self.touch(app, address, Kind::Write, time);
+            self.touch(app, address, Kind::Read, time);
+        }
+    }
+}
+
+/// The trace of one category, and where it comes from.
+///
+/// # Errors
+/// There is no such category.
+pub fn generate(p: &Parameters, category: &str) -> Result<(Block, Provenance), ReportError> {
+    let Some(sizes) = p.categories.get(category) else {
+        let names: Vec<_> = p.categories.keys().map(String::as_str).collect();
+        let reason = format!("there is no category `{category}`; there are {}", names.join(", "));
+        return Err(ReportError::setting("category", reason));
+    };
+    let seed = category.bytes().fold(p.seed, |seed, byte| mix(seed ^ u64::from(byte)));
+    let mut apps: Vec<App> = sizes.iter().enumerate().map(|(i, mb)| App::new(i, *mb, &p.app)).collect();
+    let mut making = Making { p, chance: Chance(seed), rows: Vec::new() };
+    let mut start = 0;
+    for round in 0..p.rounds {
+        for app in &mut apps {
+            making.visit(app, round == 0, start);
+            start += p.foreground_s * 1_000_000_000;
+        }
+    }
+    Ok((making.rows.into_iter().collect(), provenance(p, category, sizes)))
+}
+
+fn provenance(p: &Parameters, category: &str, sizes: &[f64]) -> Provenance {
+    let mapping = |name: &str, start, end, protection: &str| Mapping {
+        name: name.into(),
+        start,
+        end,
+        protection: protection.into(),
+    };
+    let task = |(i, mb): (usize, &f64)| Task { id: i as u32, name: format!("app of {mb} MB"), space: i as u32 };
+    Provenance {
+        page_size: Some(PAGE),
+        clock: Some("nanoseconds of the script".into()),
+        mappings: vec![
+            mapping("[heap]", HEAP, POOL, "rw-p"),
+            mapping("[pool]", POOL, FILES, "rw-p"),
+            mapping("app", FILES, END, "r-xp"),
+        ],
+        tasks: sizes.iter().enumerate().map(task).collect(),
+        notes: vec![format!("generated: {category}, seed {}; touches of pages, not of bytes", p.seed)],
+        ..Provenance::new("coldframe workload", Fidelity::PageReferences)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn a_category_takes_a_quarter_of_an_hour_in_fifteen_turns() {
+        let p = shipped();
+        let (rows, provenance) = generate(&p, "news").unwrap();
+        let turns = rows.task().chunk_by(|a, b| a == b).count();
+        let last = rows.time().iter().max().unwrap() / 1_000_000_000;
+        assert_eq!((turns, last, provenance.tasks.len()), (15, 899, 5));
+        assert!(rows.time().is_sorted());
+        assert_eq!(rows, generate(&p, "news").unwrap().0, "the seed decides");
+    }
+
+    #[test]
+    fn an_application_has_the_pages_that_the_file_gives_it() {
+        let p = shipped();
+        let (rows, _) = generate(&p, "browser").unwrap();
+        let heap: BTreeSet<u64> =
+            rows.iter().filter(|r| r.task == 0 && r.address < POOL).map(|r| r.address / PAGE).collect();
+        assert_eq!(heap.len() as u64, pages(p.app.heap_mb + p.app.heap_per_mb * 84.53));
+    }
+
+    #[test]
+    fn the_part_of_pages_that_touches_write_is_the_parameters() {
+        let p = shipped();
+        let making = Making { p: &p, chance: Chance(0), rows: Vec::new() };
+        let app = App::new(3, 50.0, &p.app);
+        let written = (0..100_000).filter(|page| making.is_written(&app, *page)).count() as f64 / 1e5;
+        assert!((written - (1.0 - p.app.read_mostly)).abs() < 0.005, "{written}");
+    }
+
+    #[test]
+    fn bad_parameters_name_file_and_field() {
+        let good = SHIPPED.1;
+        for (from, to, said) in [
+            ("working = 0.30", "working = 1.30", "`app.working` is 1.3"),
+            ("heap_mb = 40", "heap_mb = -40", "`app.heap_mb` is -40"),
+            ("heap_mb = 40", "porosity = 40", "unknown field `porosity`"),
+            ("rounds = 3", "rounds = 0", "`rounds` is 0"),
+            ("13.28,", "0.0,", "`categories` is 0"),
+            ("seed = 2016", "seed = ", "line"),
+        ] {
+            assert!(good.contains(from), "{from}");
+            let error = parse("my.toml", &good.replace(from, to)).unwrap_err().to_string();
+            assert!(error.contains("my.toml") && error.contains(said), "{from} -> {to}: {error}");
+        }
+        assert!(generate(&shipped(), "chess").unwrap_err().to_string().contains("news"));
+    }
+}

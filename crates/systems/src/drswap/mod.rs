@@ -1,0 +1,60 @@
+//! DR.Swap: a swap area in byte-addressable NVM beside DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and Sha: *Energy-Efficient
+//! In-Memory Paging for Smartphones*, TCAD 2016).
+//!
+//! Its parts live elsewhere: direct read and the low memory killer in the core (`area`, `fault/in_slot`), its energy equations in the device
+//! crate (`swap_energy`). Here are its numbers: the backings that it compares ([`Backing`]), their prices, the sizes of its experiment, and
+//! its printed figures ([`golden`]).
+
+use coldframe_core::{Bytes, Ps};
+
+pub mod golden;
+
+/// A page and a swap slot (section IV.A, P_size).
+pub const PAGE: Bytes = Bytes(4096);
+
+/// Swap sizes of the evaluation, in MiB (table IV).
+pub const SWAP_MIB: [u64; 3] = [128, 256, 512];
+
+/// The categories of table III, as golden.toml names them.
+pub const CATEGORIES: [&str; 8] = ["browser", "news", "multimedia", "social", "gaming", "shopping", "mix1", "mix2"];
+
+/// Up-time of one category: five applications, a minute each, three rounds (section V.B).
+pub const UP_TIME: Ps = Ps(900_000_000_000_000);
+
+/// Where the swap area lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Backing {
+    /// The name in tables.
+    pub name: &'static str,
+    /// Its sheet; `None`: there is no swap area and only the killer makes room.
+    pub sheet: Option<&'static str>,
+    /// Swapped pages are read where they lie.
+    pub direct_read: bool,
+    /// Software on the way of each page beside the copy itself.
+    pub path: Path,
+    /// A copy from it takes this many times the copy from DRAM, a copy to it that many (section V.A).
+    pub slowdown: (u64, u64),
+}
+
+/// What a page goes through besides its copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Path {
+    /// A memory copy and nothing else.
+    Memory,
+    /// The block layer, down to a memory copy ("fake I/O path", section V.F).
+    FakeIo,
+    /// The block layer and the device.
+    BlockLayer,
+}
+
+/// The five that are compared (sections IV and V, figure 2 for none).
+pub const BACKINGS: [Backing; 5] = [
+    Backing { name: "dram", sheet: Some("LPDDR2-DRAM"), direct_read: false, path: Path::FakeIo, slowdown: (1, 1) },
+    Backing { name: "emmc", sheet: Some("iNAND-eMMC"), direct_read: false, path: Path::BlockLayer, slowdown: (1, 1) },
+    Backing { name: "nvm", sheet: Some("LPDDR2-PCM"), direct_read: false, path: Path::Memory, slowdown: (2, 12) },
+    Backing { name: "nvm-dr", sheet: Some("LPDDR2-PCM"), direct_read: true, path: Path::Memory, slowdown: (2, 12) },
+    Backing { name: "none", sheet: None, direct_read: false, path: Path::Memory, slowdown: (1, 1) },
+];
+
+#[cfg(test)]
+mod tests;

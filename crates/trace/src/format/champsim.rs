@@ -1,0 +1,78 @@
+//! ChampSim's instruction traces: records without a header, native little-endian.
+//!
+//! ```text
+//!  0 u64 ip   8 u8 is_branch, taken   10 u8 registers   16 u64 destination memory[2]   32 u64 source memory[4]     64 bytes
+//!  0 u64 ip   8 u8 is_branch, taken   10 u8 registers   24 u64 destination memory[4]   56 u64 source memory[4]     96 bytes (Cloudsuite)
+//! ```
+//! An instruction is a fetch, then its reads, then its writes; address 0 is an unused slot. Nothing tells how many bytes are
+//! touched, so every access is one byte.
+
+use super::options::Options;
+use super::records::{le, Binary, Decode, Records};
+use super::{Format, Input, RowReader};
+use crate::error::TraceError;
+use crate::fidelity::Fidelity;
+use crate::reference::{Kind, Reference};
+use crate::store::Columns;
+
+pub(super) const FORMAT: Format = Format {
+    name: "champsim",
+    summary: "ChampSim instruction trace, 64-byte records",
+    example: "champsim:600.perlbench_s-210B.champsimtrace.xz",
+    fidelity: Fidelity::ExactReferences,
+    skips: "nothing",
+    takes: &[],
+    guess: None,
+    open: |input, _| open(input, &PLAIN),
+};
+pub(super) const CLOUDSUITE: Format = Format {
+    name: "champsim-cloudsuite",
+    summary: "ChampSim trace of the Cloudsuite form, 96-byte records",
+    example: "champsim-cloudsuite:cassandra_phase0.trace.xz",
+    open: |input: Input, _: &Options| open(input, &CLOUD),
+    ..FORMAT
+};
+
+/// Where a record keeps its addresses.
+struct Layout {
+    length: usize,
+    destination: usize,
+    destinations: usize,
+    source: usize,
+}
+
+const PLAIN: Layout = Layout { length: 64, destination: 16, destinations: 2, source: 32 };
+const CLOUD: Layout = Layout { length: 96, destination: 24, destinations: 4, source: 56 };
+const SOURCES: usize = 4;
+
+struct Champsim(&'static Layout);
+
+fn open(input: Input, layout: &'static Layout) -> Result<Box<dyn RowReader>, TraceError> {
+    Ok(Box::new(Binary::new(Records::new(input.stream()?), Champsim(layout))))
+}
+
+impl Decode for Champsim {
+    fn next(&mut self, records: &mut Records, out: &mut Vec<Reference>) -> Result<bool, TraceError> {
+        let Layout { length, destination, destinations, source } = *self.0;
+        let record = records.take(length, 1)?;
+        if record.is_empty() {
+            return Ok(false);
+        }
+        let slots = |from: usize, count: usize| (0..count).map(move |slot| le::<8>(record, from + 8 * slot));
+        out.push(Reference::new(le::<8>(record, 0), 1, Kind::Fetch));
+        let touched = |address: &u64| *address != 0;
+        out.extend(slots(source, SOURCES).filter(touched).map(|address| Reference::new(address, 1, Kind::Read)));
+        out.extend(
+            slots(destination, destinations).filter(touched).map(|address| Reference::new(address, 1, Kind::Write)),
+        );
+        Ok(true)
+    }
+
+    fn columns(&self) -> Columns {
+        Columns::default()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec!["ChampSim records have no sizes: every access is stored as one byte".into()]
+    }
+}

@@ -1,0 +1,191 @@
+//! Where and when a trace touches memory: its pages over its references, in a grid of fixed size.
+//!
+//! Two passes over the file: the first finds the stretches of memory that are touched, the second counts. Untouched stretches take no
+//! room, since an address space is mostly empty; memory use depends on the footprint, not on the length of the trace.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::block::Block;
+use crate::error::TraceError;
+use crate::reference::Kind;
+use crate::store::{Reader, Wanted};
+
+/// A grid of counts: a row is a stretch of memory, a column a stretch of the trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Heat {
+    /// References that read or fetched, row by row from low addresses to high ones.
+    pub reads: Vec<u64>,
+    /// References that wrote.
+    pub writes: Vec<u64>,
+    /// Rows of the grid.
+    pub rows: usize,
+    /// Columns of the grid.
+    pub columns: usize,
+    /// First address of each row.
+    pub addresses: Vec<u64>,
+    /// Distinct pages touched in each column: the working set over time.
+    pub working_set: Vec<u64>,
+    /// Columns at which a phase begins: the pages are mostly others than in the column before. The first always does.
+    pub phases: Vec<usize>,
+    /// Pages touched in all.
+    pub pages: u64,
+}
+
+/// Bytes of a page of the map.
+pub const PAGE: u64 = 4096;
+/// Most rows and columns.
+pub const SIDE_MAX: usize = 4096;
+/// A phase begins where the relative distance of a column's pages from those of the column before, |A xor B| / |A or B|, is above a
+/// half (Dhodapkar and Smith, ISCA 2002, section 3).
+const DISTANCE_MAX: f64 = 0.5;
+
+/// Counts the references of the trace `from` in a grid of at most `rows` by `columns`.
+///
+/// # Errors
+/// As [`Reader`]; [`TraceError::Usage`] for a grid of 0 or too many cells, [`TraceError::Empty`] for a trace without rows.
+pub fn heat(from: &Path, rows: usize, columns: usize) -> Result<Heat, TraceError> {
+    if !(1..=SIDE_MAX).contains(&rows) || !(1..=SIDE_MAX).contains(&columns) {
+        return Err(TraceError::Usage {
+            what: format!("grid of {columns} by {rows}"),
+            found: "a side is out of range".into(),
+            remedy: format!("give 1 to {SIDE_MAX} columns and rows").into(),
+        });
+    }
+    let mut reader = Reader::open(from)?;
+    let total = reader.rows();
+    if total == 0 {
+        let remedy = "record the trace again".into();
+        return Err(TraceError::Empty { path: from.to_owned(), lines: 0, skipped: 0, remedy });
+    }
+    let pages = touched(&mut reader)?;
+    let rows = rows.min(pages.len());
+    let columns = columns.min(usize::try_from(total).unwrap_or(columns));
+    let mut grid = Grid::new(&pages, rows, columns, total);
+    reader.rewind();
+    let mut block = Block::new();
+    while reader.read(&mut block, Wanted { count: true, ..Wanted::ACCESS })? > 0 {
+        grid.count(&block);
+    }
+    Ok(grid.finish(&pages))
+}
+
+/// All pages that the trace touches, in order.
+fn touched(reader: &mut Reader) -> Result<Vec<u64>, TraceError> {
+    let mut pages = FxHashSet::default();
+    let mut block = Block::new();
+    let mut last = u64::MAX;
+    while reader.read(&mut block, Wanted { size: true, ..Wanted::ADDRESS })? > 0 {
+        for (first, end) in block.address().iter().zip(block.size()).map(span) {
+            if first != last || end != last {
+                last = end;
+                pages.extend(first..=end);
+            }
+        }
+    }
+    Ok(pages.into_iter().collect::<BTreeSet<_>>().into_iter().collect())
+}
+
+/// The first and the last page of an access.
+fn span((address, size): (&u64, &u32)) -> (u64, u64) {
+    (address / PAGE, (address + (u64::from(*size) - 1)) / PAGE)
+}
+
+/// The grid being filled.
+struct Grid {
+    heat: Heat,
+    /// The row of each page.
+    row_of: FxHashMap<u64, u32>,
+    total: u64,
+    seen: u64,
+    column: usize,
+    now: FxHashSet<u64>,
+    before: FxHashSet<u64>,
+}
+
+impl Grid {
+    fn new(pages: &[u64], rows: usize, columns: usize, total: u64) -> Grid {
+        let row_of = pages.iter().enumerate().map(|(at, page)| (*page, (at * rows / pages.len()) as u32)).collect();
+        let heat = Heat {
+            reads: vec![0; rows * columns],
+            writes: vec![0; rows * columns],
+            rows,
+            columns,
+            addresses: Vec::new(),
+            working_set: Vec::new(),
+            phases: Vec::new(),
+            pages: pages.len() as u64,
+        };
+        Grid { heat, row_of, total, seen: 0, column: 0, now: FxHashSet::default(), before: FxHashSet::default() }
+    }
+
+    fn count(&mut self, block: &Block) {
+        let mut last = (u64::MAX, 0);
+        for (at, (first, end)) in block.address().iter().zip(block.size()).map(span).enumerate() {
+            let column = (u128::from(self.seen) * self.heat.columns as u128 / u128::from(self.total)) as usize;
+            self.seen += 1;
+            if column != self.column {
+                self.close();
+                self.column = column;
+                last.0 = u64::MAX;
+            }
+            let writes = block.kind()[at] == Kind::Write as u32;
+            let cells = if writes { &mut self.heat.writes } else { &mut self.heat.reads };
+            for page in first..=end {
+                if page != last.0 {
+                    last = (page, self.row_of[&page] as usize);
+                    self.now.insert(page);
+                }
+                cells[last.1 * self.heat.columns + column] += u64::from(block.count()[at]);
+            }
+        }
+    }
+
+    /// Ends a column.
+    fn close(&mut self) {
+        let both = self.now.intersection(&self.before).count();
+        let all = self.now.len() + self.before.len() - both;
+        if (all - both) as f64 > DISTANCE_MAX * all as f64 {
+            self.heat.phases.push(self.heat.working_set.len());
+        }
+        self.heat.working_set.push(self.now.len() as u64);
+        self.before = std::mem::take(&mut self.now);
+    }
+
+    fn finish(mut self, pages: &[u64]) -> Heat {
+        self.close();
+        let rows = self.heat.rows;
+        // The first page whose row is this one.
+        let first = |row: usize| pages[(row * pages.len()).div_ceil(rows)] * PAGE;
+        self.heat.addresses = (0..rows).map(first).collect();
+        self.heat
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Columns, Fidelity, Provenance, Reference, Writer};
+
+    #[test]
+    fn a_grid_counts_pages_over_references_and_marks_phases() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.parquet");
+        let row = |page: u64, kind| Reference::new(page * PAGE, 1, kind);
+        let mut block: Block = (0..8).map(|i| row(i % 2, Kind::Read)).collect();
+        (0..8).for_each(|i| block.push(row(1000 + i % 2, Kind::Write)));
+        let mut writer = Writer::create(&path, Columns::default()).unwrap();
+        writer.write(&block).unwrap();
+        writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
+        let heat = heat(&path, 2, 4).unwrap();
+        assert_eq!((heat.rows, heat.columns, heat.pages), (2, 4, 4));
+        assert_eq!(heat.reads, [4, 4, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(heat.writes, [0, 0, 0, 0, 0, 0, 4, 4]);
+        assert_eq!(heat.addresses, [0, 1000 * PAGE]);
+        assert_eq!(heat.working_set, [2, 2, 2, 2]);
+        assert_eq!(heat.phases, [0, 2]);
+        assert!(matches!(super::heat(&path, 0, 4), Err(TraceError::Usage { .. })));
+    }
+}

@@ -1,0 +1,124 @@
+//! A journal as a timeline for Perfetto and chrome://tracing (Trace Event Format, JSON array form).
+//!
+//! ```text
+//! fault      a slice on its task's track, from Event::Fault to Command::Resume       page, access, true or false
+//! stages     instants on the same track, at the event that went through them         walk
+//! load       a slice of its own for each ticket, from Command::Load to Event::Loaded
+//! ```
+//! A journal tells the time of events only, so a stage lies at the event that it answers. Times are microseconds.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use coldframe_core::{Command, Event, PageId, Stage, TaskId, Ticket, Work};
+
+use crate::journal::{open, Entry, JournalError};
+
+/// Why no timeline came to be.
+#[derive(Debug, thiserror::Error)]
+pub enum TimelineError {
+    /// The journal is damaged.
+    #[error("{0}")]
+    Journal(JournalError),
+    /// The timeline cannot be written.
+    #[error("cannot be written: {0}; check the path and the space on its file system")]
+    Write(#[from] io::Error),
+}
+
+/// Writes the timeline of the journal `bytes` to `out` and returns the number of faults on it.
+///
+/// # Errors
+/// [`TimelineError`].
+pub fn timeline(bytes: &[u8], out: &mut dyn Write) -> Result<u64, TimelineError> {
+    let (_, mut entries) = open(bytes).map_err(TimelineError::Journal)?;
+    let mut line = Line { out, first: true, now: 0, task: TaskId(0), faults: Vec::new(), loads: Vec::new(), count: 0 };
+    write!(line.out, "[")?;
+    while let Some(entry) = entries.next_entry().map_err(TimelineError::Journal)? {
+        match entry {
+            Entry::Event { now, event } => line.event(now, event)?,
+            Entry::Command(command) => line.command(command)?,
+            Entry::Referenced { .. } | Entry::Dirty { .. } => {}
+        }
+    }
+    writeln!(line.out, "\n]")?;
+    Ok(line.count)
+}
+
+struct Line<'a> {
+    out: &'a mut dyn Write,
+    first: bool,
+    /// Picoseconds of the last event, and the task that it is about.
+    now: u64,
+    task: TaskId,
+    /// Tasks that stand still, since when, and on which page.
+    faults: Vec<(TaskId, u64, PageId)>,
+    loads: Vec<(Ticket, u64, PageId, TaskId)>,
+    count: u64,
+}
+
+impl Line<'_> {
+    fn event(&mut self, now: u64, event: Event) -> io::Result<()> {
+        self.now = now;
+        match event {
+            Event::Fault { task, page, .. } => {
+                self.task = task;
+                self.faults.push((task, now, page));
+            }
+            Event::Loaded { ticket } => {
+                let Some(at) = self.loads.iter().position(|(other, ..)| *other == ticket) else { return Ok(()) };
+                let (_, since, page, task) = self.loads.swap_remove(at);
+                self.task = task;
+                self.slice("load", "device", ticket.0.into(), since, page)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, command: Command) -> io::Result<()> {
+        match command {
+            Command::Stage { stage, work } => self.stage(stage, work),
+            Command::Load { ticket, page, .. } => {
+                self.loads.push((ticket, self.now, page, self.task));
+                Ok(())
+            }
+            Command::Resume { task } => {
+                let Some(at) = self.faults.iter().position(|(other, ..)| *other == task) else { return Ok(()) };
+                let (_, since, page) = self.faults.swap_remove(at);
+                self.count += 1;
+                self.slice("fault", "tasks", task.0.into(), since, page)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn slice(&mut self, name: &str, group: &str, track: u64, since: u64, page: PageId) -> io::Result<()> {
+        let (from, length) = (microseconds(since), microseconds(self.now - since));
+        let page = page.0;
+        self.entry(&format!(
+            "{{\"name\":\"{name}\",\"ph\":\"X\",\"pid\":\"{group}\",\"tid\":{track},\"ts\":{from},\"dur\":{length},\"args\":{{\"page\":{page}}}}}"
+        ))
+    }
+
+    fn stage(&mut self, stage: Stage, work: Work) -> io::Result<()> {
+        let (at, track, walk, false_fault) = (microseconds(self.now), self.task.0, work.walk.0, work.false_fault);
+        self.entry(&format!(
+            "{{\"name\":\"{stage:?}\",\"ph\":\"i\",\"s\":\"t\",\"pid\":\"tasks\",\"tid\":{track},\"ts\":{at},\"args\":{{\"walk\":{walk},\"false_fault\":{false_fault}}}}}"
+        ))
+    }
+
+    fn entry(&mut self, json: &str) -> io::Result<()> {
+        let comma = if std::mem::take(&mut self.first) { "" } else { "," };
+        write!(self.out, "{comma}\n{json}")
+    }
+}
+
+/// Picoseconds as microseconds, exactly.
+fn microseconds(ps: u64) -> String {
+    let mut text = format!("{}", ps / 1_000_000);
+    if !ps.is_multiple_of(1_000_000) {
+        // Writing to a string does not fail.
+        let _ = write!(text, ".{:06}", ps % 1_000_000);
+    }
+    text
+}
