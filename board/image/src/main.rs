@@ -76,7 +76,7 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let (page, frames) = (table.page(), settings.frames);
     machine::check_frames(frames, page);
     let space = Space::new(page, settings.image, settings.swap.map_or(0, |(data, _)| data));
-    let caps = Caps { reference_bit: false, dirty_bit: false, buffers: device::buffers(page) };
+    let caps = Caps { reference_bit: false, dirty_bit: false, direct_read: false, buffers: device::buffers(page) };
     let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
     let mut engine = Engine::new(config, policy, settings.handler).unwrap_or_else(|e| panic!("{e}"));
@@ -111,7 +111,8 @@ fn swap(pages: usize, blocks: u32, board: &mut Board) -> Swap {
 }
 
 fn journal(path: &str, settings: &Settings<'_>, config: Config) -> (Journal, File) {
-    let head = Head { policy: settings.policy.to_string(), handler: settings.handler.name.to_string(), config };
+    let (policy, handler) = (settings.policy.to_string(), settings.handler.name.to_string());
+    let head = Head { policy, handler, config, slots: None };
     let mut journal = Journal::new(&head);
     journal.reserve(JOURNAL_ROOM);
     (journal, File::create(path).unwrap_or_else(|| panic!("{path} cannot be written")))
