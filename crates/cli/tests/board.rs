@@ -197,8 +197,20 @@ fn renumbered(entry: Entry, mut number: impl FnMut(PageId) -> PageId) -> Entry {
     })
 }
 
-const POLICIES: [&str; 6] =
-    ["fifo", "clock", "pa-clock:budget=3", "fifo-sc:valid=50%", "pa-fifo-sc:valid=50%", "sieve"];
+/// All of them.
+const POLICIES: [&str; 11] = [
+    "fifo",
+    "clock",
+    "two-handed-clock:spread=4",
+    "pa-clock:budget=3",
+    "fifo-sc:valid=50%",
+    "pa-fifo-sc:valid=50%",
+    "sieve",
+    "s3-fifo",
+    "clock-pro",
+    "generations",
+    "multi-queue",
+];
 
 #[test]
 fn the_mmu_and_aborts_page_programs_where_there_is_no_onenand() {
@@ -221,10 +233,11 @@ fn every_handler_pages_programs_from_onenand_on_tiny_pages_and_agrees_with_the_s
 }
 
 #[test]
-fn every_kind_of_policy_decides_on_the_board_as_in_the_simulator() {
+fn every_policy_decides_on_the_board_as_in_the_simulator() {
     let Some(built) = built_for_n810() else { return };
+    assert_eq!(POLICIES.len(), coldframe_core::policy::ALL.len(), "a policy is missing here");
     for policy in POLICIES {
-        Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames: 8 }.agrees(built);
+        Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames: 12 }.agrees(built);
     }
 }
 
