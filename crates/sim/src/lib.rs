@@ -27,6 +27,6 @@ pub mod swap;
 pub mod xip;
 
 pub use front_end::{FrontEnd, PageRef, Stream};
-pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, SwapDone};
+pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, PageCost, SwapDone};
 pub use latency::Latency;
 pub use run::{Run, RunError};

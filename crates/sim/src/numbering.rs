@@ -50,15 +50,20 @@ impl Numbering {
 
     /// The true page numbers (address >> shift) by dense number.
     pub fn pages(&self) -> Vec<u64> {
-        let mut pages = vec![0; self.count()];
-        for ((_, leaf), base) in &self.leaves {
+        self.places().into_iter().map(|(_, page)| page).collect()
+    }
+
+    /// The address space and the true page number of each page, by dense number.
+    pub fn places(&self) -> Vec<(u32, u64)> {
+        let mut places = vec![(0, 0); self.count()];
+        for ((space, leaf), base) in &self.leaves {
             for (i, number) in self.numbers[*base as usize..][..LEAF].iter().enumerate() {
                 if *number != NONE {
-                    pages[*number as usize] = leaf << LEAF_BITS | i as u64;
+                    places[*number as usize] = (*space, leaf << LEAF_BITS | i as u64);
                 }
             }
         }
-        pages
+        places
     }
 
     /// The number of page `page` (address >> shift).
