@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod advise;
 mod completions;
 mod convert;
 mod cut;
@@ -63,6 +64,8 @@ enum Verb {
     Convert(convert::Args),
     Record(record::Args),
     Sim(Box<sim::Args>),
+    Advise(Box<advise::Args>),
+    Check(Box<advise::CheckArgs>),
     Replay(replay::Args),
     Run(Box<run::Args>),
     Doctor(doctor::Args),
@@ -87,6 +90,8 @@ fn main() -> ExitCode {
         Verb::Convert(args) => convert::run(args),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
+        Verb::Advise(args) => advise::run(*args, quiet),
+        Verb::Check(args) => advise::check(*args, quiet),
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Doctor(args) => doctor::run(args),
