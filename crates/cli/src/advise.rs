@@ -161,7 +161,8 @@ pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(code(&advice))
 }
 
-fn code(advice: &Advice) -> ExitCode {
+/// 1: the answer is no.
+pub fn code(advice: &Advice) -> ExitCode {
     ExitCode::from(u8::from(advice.best.is_none()))
 }
 

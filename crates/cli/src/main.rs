@@ -31,13 +31,18 @@ mod run;
 mod sim;
 mod sim_swap;
 mod top;
+mod whole;
 
 const AFTER: &str = "\
 Examples:
+  coldframe -- bzip2 -9 -k file
   coldframe record -o bzip2.parquet -- bzip2 -9 -k file
   coldframe sim bzip2.parquet --policy clock,lru,opt --ram 10%,25%,50%,100% --plot
   coldframe run --ram 64MiB -- redis-server
+  coldframe advise bzip2.parquet --max-slowdown 5% -o config.toml
   coldframe papers swl
+
+`coldframe -- PROGRAM ARGUMENTS` records, advises and reports in one go, into the folder PROGRAM.coldframe.
 
 Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature;
 5 I/O or integrity error; 126, 127 as shells use them; `run` passes the program's own.";
@@ -78,6 +83,10 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    if let Some(("--", program)) = words.split_first().map(|(first, rest)| (first.to_str().unwrap_or_default(), rest)) {
+        return whole::run(program).unwrap_or_else(|failure| failure.report());
+    }
     let cli = Cli::parse();
     let quiet = cli.quiet;
     let done = match cli.verb {

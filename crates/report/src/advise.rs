@@ -87,7 +87,7 @@ pub fn advise(
     let page = tried.page();
     let best = tried.best();
     let below = best.as_ref().and_then(|best| tried.below(best));
-    let binds = if best.is_none() { tried.binds()? } else { Vec::new() };
+    let binds = if best.is_none() { tried.binds() } else { Vec::new() };
     let front = tried.front();
     drop(tried);
     let regions = match &best {

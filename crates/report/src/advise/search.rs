@@ -5,6 +5,7 @@
 //! families, those that meet the limits with the least RAM so far. What that may have dropped is bounded by OPT: no policy whatever
 //! meets the slowdown with less RAM than the bound.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -298,14 +299,13 @@ impl<'a> Tried<'a> {
             .max_by_key(|c| c.point.frames)
     }
 
-    /// The misses of the candidate that misses fewest limits, the one with the most RAM first: what no RAM mends.
-    pub(super) fn binds(&self) -> Result<Vec<String>, ReportError> {
-        let closest =
-            self.candidates().min_by_key(|c| (c.misses.len(), std::cmp::Reverse(c.point.frames), c.point.paging));
-        Ok(closest.map_or_else(Vec::new, |c| {
-            let with = format!("with {} and {}", crate::advise::words::ram(c.point.ram()), c.point.family());
-            c.misses.iter().map(|miss| format!("{miss} ({with})")).collect()
-        }))
+    /// The misses of the candidate that misses fewest limits, the one with the most RAM that is allowed first: what no RAM mends.
+    pub(super) fn binds(&self) -> Vec<String> {
+        let too_large = |c: &Candidate| self.question.limits.ram.is_some_and(|limit| c.point.ram() > limit);
+        let rank = |c: &Candidate| (too_large(c), c.misses.len(), Reverse(c.point.frames), c.point.paging);
+        let Some(closest) = self.candidates().min_by_key(rank) else { return Vec::new() };
+        let with = format!("with {} and {}", crate::advise::words::ram(closest.point.ram()), closest.point.family());
+        closest.misses.iter().map(|miss| format!("{miss} ({with})")).collect()
     }
 
     /// The least slowdown for each RAM, as far as more RAM has less.
