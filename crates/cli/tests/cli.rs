@@ -441,6 +441,8 @@ fn help_of_every_verb_is_as_it_was_read_last() {
         "cut",
         "record",
         "sim",
+        "advise",
+        "check",
         "replay",
         "run",
         "doctor",
