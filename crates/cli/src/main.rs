@@ -27,6 +27,7 @@ mod priced;
 mod progress;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod sim;
 mod sim_swap;
@@ -71,6 +72,7 @@ enum Verb {
     Sim(Box<sim::Args>),
     Advise(Box<advise::Args>),
     Check(Box<advise::CheckArgs>),
+    Report(report::Args),
     Replay(replay::Args),
     Run(Box<run::Args>),
     Doctor(doctor::Args),
@@ -101,6 +103,7 @@ fn main() -> ExitCode {
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Advise(args) => advise::run(*args, quiet),
         Verb::Check(args) => advise::check(*args, quiet),
+        Verb::Report(args) => report::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Doctor(args) => doctor::run(args),

@@ -443,6 +443,7 @@ fn help_of_every_verb_is_as_it_was_read_last() {
         "sim",
         "advise",
         "check",
+        "report",
         "replay",
         "run",
         "doctor",

@@ -11,6 +11,7 @@
 pub mod advise;
 pub mod error;
 pub mod experiment;
+pub mod html;
 pub mod interleave;
 pub mod memory;
 pub mod papers;

@@ -35,6 +35,9 @@ const WORK_MAX: u64 = 4_000_000_000;
 /// References times sizes for which OPT is computed: it keeps the string and takes some hundred nanoseconds for each.
 const OPT_MAX: u64 = 400_000_000;
 
+/// Rows and families of a step of the halving.
+pub type Rung = (u64, usize);
+
 /// How it was searched.
 #[derive(Clone, Debug)]
 pub struct Searched {
@@ -45,7 +48,7 @@ pub struct Searched {
     /// Of all that were asked for, those that the cache had.
     pub cached: usize,
     /// Rows and families of each rung of the halving; empty: every family ran over the whole trace.
-    pub rungs: Vec<(u64, usize)>,
+    pub rungs: Vec<Rung>,
     /// RAM with which not even OPT meets the slowdown, on the device that loads fastest; zero: there was none among the sizes.
     /// The error says why it is not known.
     pub bound: Result<Bytes, String>,
@@ -154,7 +157,7 @@ impl<'a> Tried<'a> {
     }
 
     /// The families worth the whole trace.
-    fn halve(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Vec<(u64, usize)>), ReportError> {
+    fn halve(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Vec<Rung>), ReportError> {
         let mut families: Vec<usize> = (0..self.families.len()).collect();
         let max = self.question.work_max.unwrap_or(WORK_MAX) as u128;
         let work = |families: usize, rows: u64| families as u128 * sizes.len() as u128 * u128::from(rows);
