@@ -11,8 +11,10 @@ use coldframe_trace::heat::heat;
 use crate::failure::Failure;
 use crate::output;
 
-/// Columns and rows of the map: a page stays far below its bound.
-const MAP: (usize, usize) = (120, 40);
+/// Columns of the map: a page stays far below its bound.
+pub const MAP_COLUMNS: usize = 120;
+/// Rows of the map.
+pub const MAP_ROWS: usize = 40;
 
 /// Write results as one HTML page that needs no network.
 #[derive(clap::Args)]
@@ -43,7 +45,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         page.add(&name, &text)?;
     }
     if let Some(path) = &args.trace {
-        page.add_heat(&path.display().to_string(), &sha256(path)?, heat(path, MAP.1, MAP.0)?)?;
+        page.add_heat(&path.display().to_string(), &sha256(path)?, heat(path, MAP_ROWS, MAP_COLUMNS)?)?;
     }
     output::write(Some(&args.output), &page.html()?)?;
     Ok(ExitCode::SUCCESS)

@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Parser;
-use coldframe_report::advise::words;
+use coldframe_report::advise::{json, words};
+use coldframe_report::html::Page;
+use coldframe_trace::heat::heat;
 
 use crate::failure::Failure;
-use crate::{advise, output, record, Cli, Verb};
+use crate::{advise, output, record, report, Cli, Verb};
 
 /// All of it, into the folder `PROGRAM.coldframe`.
 pub fn run(program: &[OsString]) -> Result<ExitCode, Failure> {
@@ -23,9 +25,15 @@ pub fn run(program: &[OsString]) -> Result<ExitCode, Failure> {
     if recorded != ExitCode::SUCCESS {
         return Ok(recorded);
     }
-    let advice = advise::answer(&advise::Asked::of(trace), false)?;
+    let advice = advise::answer(&advise::Asked::of(trace.clone()), false)?;
     advise::write_config(&folder.join("config.toml"), &advice)?;
-    output::write(None, &words::words(&advice))?;
+    let (rows, columns) = (report::MAP_ROWS, report::MAP_COLUMNS);
+    let mut page = Page::default();
+    page.add("advice", &json::json(&advice).to_string())?;
+    page.add_heat(&advice.trace.path, &advice.trace.sha256, heat(&trace, rows, columns)?)?;
+    output::write(Some(&folder.join("report.html")), &page.html()?)?;
+    let files = format!("\nIn {}: trace.parquet, config.toml, report.html\n", folder.display());
+    output::write(None, &(words::words(&advice) + &files))?;
     Ok(advise::code(&advice))
 }
 

@@ -104,3 +104,33 @@ fn what_is_no_result_of_this_version_is_refused() {
     }
     assert_eq!(coldframe(&["report", &out]).status.code(), Some(5));
 }
+
+/// A recorder: QEMU with our plugin beside the program, or, where there is no QEMU, valgrind.
+fn can_record() -> bool {
+    let plugin = Path::new(env!("CARGO_BIN_EXE_coldframe")).with_file_name("libcoldframe_plugin.so");
+    let runs = |name: &str| Command::new(name).arg("--version").output().is_ok();
+    if runs("qemu-x86_64") {
+        plugin.exists()
+    } else {
+        runs("valgrind")
+    }
+}
+
+#[test]
+fn one_command_records_advises_and_reports() {
+    if !can_record() {
+        assert!(std::env::var_os("COLDFRAME_REQUIRE_TOOLS").is_none(), "qemu-x86_64 and valgrind are missing");
+        eprintln!("skipped: no recorder; on Debian: apt-get install qemu-user, then cargo build -p coldframe-plugin");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    let output = command.args(["--", "true"]).current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path());
+    let output = output.output().unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{errors}");
+    assert!(said.contains("of RAM do instead of"), "{said}");
+    let at = |name: &str| std::fs::read_to_string(folder.path().join("true.coldframe").join(name)).unwrap();
+    assert!(at("config.toml").contains("frames = ") && at("report.html").contains("id=\"answer\""));
+    assert!(folder.path().join("true.coldframe/trace.parquet").exists());
+}
