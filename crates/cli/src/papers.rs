@@ -18,20 +18,13 @@ Examples:
   coldframe papers swl
   coldframe papers ddb -o ddb.svg
   coldframe papers lobi
-<<<<<<< HEAD
   coldframe papers drswap
-=======
   coldframe papers sap
->>>>>>> wt-sap
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
 
 reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours is of the same kind.")]
 pub struct Args {
-<<<<<<< HEAD
-    /// swl, ddb, lobi, drswap, or all.
-=======
-    /// swl, ddb, lobi, sap, or all.
->>>>>>> wt-sap
+    /// swl, ddb, lobi, drswap, sap, or all.
     paper: String,
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]

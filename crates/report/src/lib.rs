@@ -8,8 +8,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod advise;
 pub mod error;
 pub mod experiment;
+pub mod html;
 pub mod interleave;
 pub mod memory;
 pub mod papers;

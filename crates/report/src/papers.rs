@@ -94,34 +94,19 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
         "swl" => swl::rows(traces, progress),
         "ddb" => ddb::rows(traces, progress),
         "lobi" => lobi::rows(traces, progress),
-<<<<<<< HEAD
         "drswap" => drswap::rows(progress),
-=======
         "sap" => sap::rows(traces, progress),
->>>>>>> wt-sap
         "all" => {
             let mut rows = swl::rows(traces, progress)?;
             rows.extend(ddb::rows(traces, progress)?);
             rows.extend(lobi::rows(traces, progress)?);
-<<<<<<< HEAD
             rows.extend(drswap::rows(progress)?);
-            Ok(rows)
-        }
-        "sap" => Err(ReportError::setting("paper", "`sap` is not built yet; there are swl, ddb, lobi, drswap")),
-        other => {
-            let reason = format!("there is no paper `{other}`; there are swl, ddb, lobi, drswap, all");
-            Err(ReportError::setting("paper", reason))
-=======
             rows.extend(sap::rows(traces, progress)?);
             Ok(rows)
         }
-        "drswap" => {
-            Err(ReportError::setting("paper", format!("`{paper}` is not built yet; there are swl, ddb, lobi, sap")))
->>>>>>> wt-sap
+        other => {
+            let reason = format!("there is no paper `{other}`; there are swl, ddb, lobi, drswap, sap, all");
+            Err(ReportError::setting("paper", reason))
         }
-        other => Err(ReportError::setting(
-            "paper",
-            format!("there is no paper `{other}`; there are swl, ddb, lobi, sap, all"),
-        )),
     }
 }

@@ -220,6 +220,17 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// As a configuration file.
+    ///
+    /// # Errors
+    /// A number too large for TOML.
+    pub fn to_toml(&self) -> Result<String, ReportError> {
+        let bad = |e: toml::ser::Error| ReportError::Config { origin: "settings".into(), reason: e.to_string() };
+        toml::to_string(self).map_err(bad)
+    }
+}
+
 /// A number or a truth value as itself, all else as text.
 fn insert(table: &mut toml::Table, path: &str, value: &str) -> Result<(), String> {
     let value = match (value.parse::<i64>(), value) {

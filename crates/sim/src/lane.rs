@@ -95,6 +95,15 @@ pub struct CollectTimes {
     pub erase: Ps,
 }
 
+/// What one page has cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageCost {
+    /// Faults on it, of any kind.
+    pub faults: u64,
+    /// The time that they took.
+    pub time: Ps,
+}
+
 /// A configuration at work.
 pub struct Lane {
     engine: Engine,
@@ -123,6 +132,8 @@ struct State {
     zero_loads: u64,
     true_latency: Latency,
     false_latency: Latency,
+    /// By page; empty unless asked for.
+    page_costs: Vec<PageCost>,
     journal: Option<Journal>,
 }
 
@@ -163,6 +174,7 @@ impl Lane {
             zero_loads: 0,
             true_latency: Latency::new(),
             false_latency: Latency::new(),
+            page_costs: Vec::new(),
             journal: None,
         };
         Ok(Lane { engine, state })
@@ -171,6 +183,16 @@ impl Lane {
     /// What a cache block read in place takes beyond one from main memory, from now on.
     pub fn price_xip(&mut self, surplus: Ps) {
         self.state.xip.price(surplus);
+    }
+
+    /// Notes what each page costs, from now on.
+    pub fn note_pages(&mut self) {
+        self.state.page_costs = vec![PageCost::default(); self.state.stored.len()];
+    }
+
+    /// What each page has cost, by dense number; empty unless [`note_pages`](Self::note_pages) came before.
+    pub fn page_costs(&self) -> &[PageCost] {
+        &self.state.page_costs
     }
 
     /// Gives its engine a swap area, before the first reference.
@@ -242,6 +264,10 @@ impl Lane {
         }
         let latency = state.now - began;
         state.paging += latency;
+        if let Some(cost) = state.page_costs.get_mut(page.index()) {
+            cost.faults += 1;
+            cost.time += latency;
+        }
         match state.kind {
             FaultKind::True => state.true_latency.record(latency),
             FaultKind::False => state.false_latency.record(latency),

@@ -33,6 +33,6 @@ pub mod xip;
 
 pub use foreground::{Foreground, ForegroundConfig, ForegroundPrices, ForegroundResult};
 pub use front_end::{FrontEnd, PageRef, Stream};
-pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, SwapDone};
+pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, PageCost, SwapDone};
 pub use latency::Latency;
 pub use run::{Run, RunError};

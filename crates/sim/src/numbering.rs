@@ -54,6 +54,11 @@ impl Numbering {
         self.places.iter().map(|(_, page)| *page).collect()
     }
 
+    /// The address space and the true page number of each page, by dense number.
+    pub fn places(&self) -> &[(u32, u64)] {
+        &self.places
+    }
+
     /// The space and true page number (address >> shift) of a dense number.
     pub fn place(&self, number: u32) -> (u32, u64) {
         self.places[number as usize]
