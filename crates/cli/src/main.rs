@@ -30,6 +30,7 @@ mod run;
 mod sim;
 mod sim_swap;
 mod top;
+mod window;
 
 const AFTER: &str = "\
 Examples:
