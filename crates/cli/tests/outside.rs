@@ -40,8 +40,8 @@ def misses(policy):
 print(json.dumps({'fifo': misses(l.FIFO), 'clock:insert-bit=clear': misses(l.Clock), 'lru': misses(l.LRU), 'opt': misses(l.Belady)}))
 ";
 
-/// libCacheSim's Clock inserts a page with its bit clear. Its ARC is another reading of the paper (it counts otherwise from the first
-/// ghost hit on) and is left out.
+/// libCacheSim's Clock inserts a page with its bit clear. Its ARC counts other misses than ours; why has not been
+/// found out, so nothing is said of ARC here.
 #[test]
 fn libcachesim_counts_the_same_misses_for_fifo_clock_lru_and_belady() {
     if !have(&["python3", "-c", "import libcachesim"], "pip install libcachesim") {
