@@ -18,8 +18,9 @@ use coldframe_trace::{Block, Provenance, Reader, Wanted};
 use crate::plan::spaces;
 use crate::ReportError;
 
-/// Rows up to which every page is followed.
+/// Rows, or KiB of footprint, up to which every page is followed: a short trace is quick, and of few pages a sample says little.
 const EXACT_ROWS: u64 = 1 << 21;
+const EXACT_KIB: u64 = 1 << 13;
 /// Classes of pages in a longer trace, and how many of them are followed: one page in eight in all.
 const CLASSES: usize = 32;
 const FOLLOWED: usize = 4;
@@ -58,7 +59,8 @@ pub struct Bin {
 /// The trace cannot be read.
 pub fn reuse(path: &Path) -> Result<Reuse, ReportError> {
     let reader = Reader::open(path)?;
-    let (classes, followed) = if reader.rows() <= EXACT_ROWS { (1, 1) } else { (CLASSES, FOLLOWED) };
+    let exact = reader.rows() <= EXACT_ROWS || reader.provenance().pages_1KiB <= EXACT_KIB;
+    let (classes, followed) = if exact { (1, 1) } else { (CLASSES, FOLLOWED) };
     sampled(reader, classes, followed)
 }
 
