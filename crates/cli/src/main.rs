@@ -34,6 +34,7 @@ mod sim_swap;
 mod summary;
 mod top;
 mod whole;
+mod window;
 
 const AFTER: &str = "\
 Examples:

@@ -250,7 +250,25 @@ fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(),
     if oracle && trace.fidelity == Fidelity::Faults {
         return unfit("an oracle needs every reference, but the trace holds faults only; record it anew");
     }
-    Ok(())
+    check_window(path, trace, plans)
+}
+
+/// Below twice its window a trace of entries bounds nothing.
+fn check_window(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
+    let Some(window) = trace.window else { return Ok(()) };
+    let ram = |plan: &Plan| (plan.frames as u64) << plan.front.page_shift;
+    let least = 2 * window * trace.page_size.unwrap_or(1);
+    match plans.iter().find(|plan| ram(plan) < least) {
+        Some(plan) => Err(ReportError::Unfit {
+            path: path.display().to_string(),
+            reason: format!(
+                "{} bytes of RAM are asked for, but the trace was filtered by a window of {window} pages, which says nothing below {least} \
+                 bytes; give more RAM, or record it with a smaller --window",
+                ram(plan)
+            ),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError> {

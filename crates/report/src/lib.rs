@@ -20,6 +20,7 @@ pub mod plot;
 pub mod png;
 pub mod predict;
 pub mod result;
+pub mod reuse;
 pub mod settings;
 pub mod swap;
 pub mod swap_analysis;

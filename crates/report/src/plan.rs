@@ -563,7 +563,7 @@ impl FrontKey {
 }
 
 /// Threads share the address space of their process.
-fn spaces(trace: &Provenance) -> Spaces {
+pub(crate) fn spaces(trace: &Provenance) -> Spaces {
     let mut spaces: Vec<u32> = Vec::new();
     for task in &trace.tasks {
         let id = task.id as usize;
