@@ -104,6 +104,9 @@ pub fn advise(
 fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
     let reason = match trace.fidelity {
         Fidelity::ExactReferences | Fidelity::PageReferences => return Ok(()),
+        Fidelity::Window => {
+            "holds only the entries of pages into a window: the hits within it, and so the program's time, are not in it"
+        }
         Fidelity::Faults => {
             "holds only the faults of the recording machine: what more or less RAM would do needs the hits"
         }
