@@ -24,6 +24,8 @@ mod machine;
 mod mmu;
 mod platform;
 mod quirks;
+#[cfg(not(feature = "versatilepb"))]
+mod self_test;
 mod settings;
 mod space;
 mod start;
@@ -52,7 +54,13 @@ const JOURNAL_ROOM: usize = 128 << 10;
 #[no_mangle]
 extern "C" fn kernel_main() -> ! {
     let mut space = [0; 1024];
-    let settings = Settings::parse(debug::command_line(&mut space));
+    let line = debug::command_line(&mut space);
+    #[cfg(not(feature = "versatilepb"))]
+    if line.split_ascii_whitespace().any(|word| word == "self-test") {
+        self_test::run(&PageTable::enable());
+        debug::exit(0);
+    }
+    let settings = Settings::parse(line);
     let clock = Clock::start();
     let out = File::create(settings.out).unwrap_or_else(|| panic!("{} cannot be written", settings.out));
     fault::install(pager(&settings, PageTable::enable(), clock));
@@ -68,7 +76,7 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let (page, frames) = (table.page(), settings.frames);
     machine::check_frames(frames, page);
     let space = Space::new(page, settings.image, settings.swap.map_or(0, |(data, _)| data));
-    let caps = Caps { reference_bit: false, dirty_bit: false, buffers: device::buffers(page) };
+    let caps = Caps { reference_bit: false, dirty_bit: false, direct_read: false, buffers: device::buffers(page) };
     let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
     let mut engine = Engine::new(config, policy, settings.handler).unwrap_or_else(|e| panic!("{e}"));
@@ -103,7 +111,8 @@ fn swap(pages: usize, blocks: u32, board: &mut Board) -> Swap {
 }
 
 fn journal(path: &str, settings: &Settings<'_>, config: Config) -> (Journal, File) {
-    let head = Head { policy: settings.policy.to_string(), handler: settings.handler.name.to_string(), config };
+    let (policy, handler) = (settings.policy.to_string(), settings.handler.name.to_string());
+    let head = Head { policy, handler, config, slots: None };
     let mut journal = Journal::new(&head);
     journal.reserve(JOURNAL_ROOM);
     (journal, File::create(path).unwrap_or_else(|| panic!("{path} cannot be written")))

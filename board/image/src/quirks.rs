@@ -6,7 +6,8 @@ use core::arch::asm;
 /// Stale code in a reloaded DataRAM.
 ///
 /// QEMU's OneNAND fills its DataRAM behind the translator's back: code that was translated from the page before goes on running after the
-/// load, whatever caches and TLBs are invalidated. A store by the processor drops the translations, so each word is stored back.
+/// load, whatever caches and TLBs are invalidated. A store by the processor drops the translations, so each word is stored back. It takes other code at
+/// the same virtual address for that, which the self-test has, and a paged program that stays as it is has not.
 pub fn drop_stale_translations(buffer: u32, bytes: u32) {
     // SAFETY: loads and stores of the same words, in a buffer of the chip that no Rust reference points into.
     unsafe {

@@ -124,15 +124,18 @@ fn recorder(arguments: &[String]) -> Option<(Recorder, Range)> {
 }
 
 /// QEMU calls this when it loads the plugin; anything but 0 makes it stop with an error.
+///
+/// # Safety
+/// `arguments` are `count` strings that end with a zero byte.
 #[no_mangle]
-pub extern "C" fn qemu_plugin_install(
+pub unsafe extern "C" fn qemu_plugin_install(
     id: u64,
     _: *const c_void,
     count: c_int,
     arguments: *const *const c_char,
 ) -> c_int {
     let text = |i| {
-        // SAFETY: QEMU passes `count` strings that end with a zero byte.
+        // SAFETY: the caller's promise, and `i` is less than `count`.
         unsafe { CStr::from_ptr(*arguments.add(i)) }.to_string_lossy().into_owned()
     };
     let arguments: Vec<String> = (0..count as usize).map(text).collect();

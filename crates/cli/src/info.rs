@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_report::experiment::sha256;
+use coldframe_report::reuse::{reuse, Reuse};
 use coldframe_report::swap_analysis::analyse;
 use coldframe_report::table::human_count;
 use coldframe_trace::heat::{heat, Heat};
-use coldframe_trace::{Mapping, Reader};
+use coldframe_trace::{Fidelity, Mapping, Reader};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -53,6 +54,9 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     value["phases"] = json!(heat.phases);
     value["hottest"] =
         hottest.iter().map(|h| json!({ "address": h.address, "name": h.name, "references": h.references })).collect();
+    // A sample of references has no distances.
+    let reuse = if trace.fidelity == Fidelity::Sampled { None } else { Some(reuse(&args.trace)?) };
+    value["reuse"] = json!(reuse.as_ref().map(distances));
     if args.format == "json" {
         output::write(None, &output::json(&value))?;
         return Ok(ExitCode::SUCCESS);
@@ -81,6 +85,9 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         let share = 100.0 * h.references as f64 / trace.references.max(1) as f64;
         line("hottest", &format!("{share:>5.1} % from {:#x} {}", h.address, h.name));
     }
+    for (key, text) in reuse.iter().flat_map(reuse_lines) {
+        line(&key, &text);
+    }
     line("rows", &human_count(reader.rows()));
     let each = bytes as f64 / trace.references.max(1) as f64;
     line("size", &format!("{} bytes, {each:.2} a reference", human_count(bytes)));
@@ -96,6 +103,27 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     line("sha256", value["sha256"].as_str().unwrap_or_default());
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// For machines.
+fn distances(reuse: &Reuse) -> serde_json::Value {
+    let bin = |b: &coldframe_report::reuse::Bin| json!({ "up_to_pages": b.up_to, "references": b.references, "error": b.error });
+    let bins: Vec<_> = reuse.bins.iter().map(bin).collect();
+    json!({ "page": reuse.page, "first_references": reuse.first, "references": reuse.references, "followed": reuse.followed, "bins": bins })
+}
+
+/// For people: a line a bin that has references.
+fn reuse_lines(reuse: &Reuse) -> Vec<(String, String)> {
+    let share = |references: f64| 100.0 * references / reuse.references.max(1) as f64;
+    let (kib, followed) = (reuse.page / 1024, 100.0 * reuse.followed);
+    let mut lines =
+        vec![("reuse".to_owned(), format!("by pages of {kib} KiB touched since, {followed:.1} % of pages followed"))];
+    for bin in reuse.bins.iter().filter(|bin| bin.references != 0.0) {
+        let error = if reuse.followed < 1.0 { format!(" +- {:.3}", share(bin.error)) } else { String::new() };
+        lines.push((format!("  up to {}", human_count(bin.up_to)), format!("{:>8.4} %{error}", share(bin.references))));
+    }
+    lines.push(("  first".to_owned(), format!("{:>8.4} %", share(reuse.first as f64))));
+    lines
 }
 
 fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {

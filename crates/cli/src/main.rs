@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+mod advise;
 mod completions;
 mod convert;
 mod cut;
@@ -26,18 +27,25 @@ mod priced;
 mod progress;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod sim;
 mod sim_swap;
 mod summary;
 mod top;
+mod whole;
+mod window;
 
 const AFTER: &str = "\
 Examples:
+  coldframe -- bzip2 -9 -k file
   coldframe record -o bzip2.parquet -- bzip2 -9 -k file
   coldframe sim bzip2.parquet --policy clock,lru,opt --ram 10%,25%,50%,100% --plot
   coldframe run --ram 64MiB -- redis-server
+  coldframe advise bzip2.parquet --max-slowdown 5% -o config.toml
   coldframe papers swl
+
+`coldframe -- PROGRAM ARGUMENTS` records, advises and reports in one go, into the folder PROGRAM.coldframe.
 
 Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature;
 5 I/O or integrity error; 126, 127 as shells use them; `run` passes the program's own.";
@@ -64,6 +72,9 @@ enum Verb {
     Convert(convert::Args),
     Record(record::Args),
     Sim(Box<sim::Args>),
+    Advise(Box<advise::Args>),
+    Check(Box<advise::CheckArgs>),
+    Report(report::Args),
     Replay(replay::Args),
     Run(Box<run::Args>),
     Doctor(doctor::Args),
@@ -76,6 +87,10 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
+    let words: Vec<_> = std::env::args_os().skip(1).collect();
+    if let Some(("--", program)) = words.split_first().map(|(first, rest)| (first.to_str().unwrap_or_default(), rest)) {
+        return whole::run(program).unwrap_or_else(|failure| failure.report());
+    }
     let cli = Cli::parse();
     let quiet = cli.quiet;
     let done = match cli.verb {
@@ -88,6 +103,9 @@ fn main() -> ExitCode {
         Verb::Convert(args) => convert::run(args),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
+        Verb::Advise(args) => advise::run(*args, quiet),
+        Verb::Check(args) => advise::check(*args, quiet),
+        Verb::Report(args) => report::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Doctor(args) => doctor::run(args),

@@ -19,11 +19,12 @@ Examples:
   coldframe papers ddb -o ddb.svg
   coldframe papers lobi
   coldframe papers drswap
+  coldframe papers sap
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
 
 reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours is of the same kind.")]
 pub struct Args {
-    /// swl, ddb, lobi, drswap, or all.
+    /// swl, ddb, lobi, drswap, sap, or all.
     paper: String,
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]

@@ -1,7 +1,7 @@
 //! `coldframe record`: a trace of an unmodified program.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
+use crate::window;
 
 /// Record the memory references of an unmodified program.
 #[derive(clap::Args)]
@@ -23,18 +24,25 @@ Examples:
   coldframe record --level page --page 4KiB --max-size 100MiB -- python3 script.py
   coldframe record --via perf -o faults.parquet -- python3 script.py
   coldframe record --via perf --attach 4711 --max-time 10s -o faults.parquet
+  coldframe record --via faults --window 256 --overhead -- python3 script.py
   coldframe record --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
 The program runs under QEMU user mode with coldframe's plugin (Debian package qemu-user), or under valgrind's lackey
-where only that is installed. With --via perf it runs natively and only its page faults are recorded (package linux-perf). Accesses that the kernel makes for system calls are not seen. The trace is complete and
+where only that is installed. With --via perf it runs natively and only its page faults are recorded (package linux-perf).
+With --via faults it runs natively with --window pages of its heap mapped at a time, first in first out, and each page that enters is a
+row: with C pages OPT's misses lie between those of the rows at C and at C - window, LRU's between those at C + window and
+C - window, from C = 2 windows on. Accesses that the kernel makes for system calls are not seen. The trace is complete and
 valid when a limit or Ctrl-C ends the recording.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
     /// Which tool runs the program.
-    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf"], default_value = "auto")]
+    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults"], default_value = "auto")]
     via: String,
+    /// Pages that stay mapped with --via faults: the smaller, the closer to the program's references, and the slower.
+    #[arg(long, value_name = "PAGES", default_value_t = 256)]
+    window: usize,
     /// Every reference with its address and size, or runs of references to a page.
     #[arg(long, value_parser = ["exact", "page"], default_value = "exact")]
     level: String,
@@ -77,6 +85,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if args.via == "perf" {
         return faults(&args, quiet);
     }
+    if args.via == "faults" {
+        return windowed(&args, quiet);
+    }
     if args.attach.is_some() {
         return Err(Failure::usage("--attach needs --via perf: an emulator cannot take over a running program"));
     }
@@ -112,6 +123,31 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+    refuse_limits(args)?;
+    if args.attach.is_some() {
+        return Err(Failure::usage(
+            "--attach needs --via perf: a window of pages must be there from the program's start",
+        ));
+    }
+    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
+    let recorded = window::record(&args.command, args.window, &out, args.overhead)?;
+    if !quiet {
+        eprint!("{}", recorded.words(&out));
+    }
+    if let Some(path) = &args.stats {
+        output::write(Some(path), &output::json(&recorded.json(&out)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A trace named after the program.
+fn default_output(command: &[OsString]) -> PathBuf {
+    let program = command.first().map(PathBuf::from);
+    let name = program.as_deref().and_then(Path::file_name).unwrap_or("trace".as_ref());
+    PathBuf::from(name).with_extension("parquet")
+}
+
 /// How long a process is attached to unless `--max-time` says otherwise.
 const ATTACHED: Duration = Duration::from_secs(10);
 
@@ -124,8 +160,7 @@ fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
         (None, Some((program, arguments))) => Subject::Program(program.clone(), arguments.to_vec()),
         (None, None) => return Err(Failure::usage("give a program, or --attach PID")),
     };
-    let name = args.command.first().map(PathBuf::from).and_then(|p| p.file_name().map(PathBuf::from));
-    let out = args.output.clone().unwrap_or_else(|| name.unwrap_or("faults".into()).with_extension("parquet"));
+    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let faults = record_faults(&subject, &out, &path, args.overhead)?;
     let (count, seconds) = (faults.summary.references, faults.seconds);
@@ -143,7 +178,7 @@ fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What perf cannot do is refused rather than passed over.
+/// What only an emulator can do is refused rather than passed over.
 fn refuse_limits(args: &Args) -> Result<(), Failure> {
     let given = [
         ("--level", args.level != "exact"),
@@ -155,7 +190,7 @@ fn refuse_limits(args: &Args) -> Result<(), Failure> {
         ("--sysroot", args.sysroot.is_some()),
     ];
     match given.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Failure::usage(format!("{option} does not go with --via perf; leave it out"))),
+        Some((option, _)) => Err(Failure::usage(format!("{option} does not go with --via {}; leave it out", args.via))),
         None => Ok(()),
     }
 }
@@ -163,10 +198,7 @@ fn refuse_limits(args: &Args) -> Result<(), Failure> {
 fn order(args: &Args) -> Result<Recording, Failure> {
     let bad = |option: &str, error: quantity::QuantityError| Failure::usage(format!("{option}: {error}"));
     let (program, arguments) = args.command.split_first().expect("clap requires one");
-    let out = args.output.clone().unwrap_or_else(|| {
-        let name = std::path::Path::new(program).file_name().unwrap_or("trace".as_ref());
-        PathBuf::from(name).with_extension("parquet")
-    });
+    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let mut order = Recording::new(program.clone(), arguments.to_vec(), out);
     order.via = match args.via.as_str() {
         "qemu" => Via::Qemu,

@@ -230,7 +230,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
 }
 
 /// The binary that the kernel will load.
-fn program(command: &[OsString]) -> Result<PathBuf, Failure> {
+pub fn program(command: &[OsString]) -> Result<PathBuf, Failure> {
     let search = std::env::var_os("PATH").unwrap_or_default();
     let (program, arguments) = command.split_first().expect("clap requires one");
     match resolve(program, arguments, &search) {
@@ -241,7 +241,7 @@ fn program(command: &[OsString]) -> Result<PathBuf, Failure> {
 }
 
 /// Whether the preload library can take its heap.
-fn manageable(binary: &Path) -> Result<(), Failure> {
+pub fn manageable(binary: &Path) -> Result<(), Failure> {
     let refuse = |why: &str| {
         let message = format!("{} cannot be paged: {why}", binary.display());
         Err(Failure::Other { message, code: 4 })
@@ -279,7 +279,7 @@ pub fn find_preload() -> Result<PathBuf, Failure> {
 }
 
 /// What is missing here is said before the program starts.
-fn allowed(backing: &Path) -> Result<(), Failure> {
+pub fn allowed(backing: &Path) -> Result<(), Failure> {
     let Some(missing) = examine(backing).into_iter().find(|finding| finding.health == Health::Missing) else {
         return Ok(());
     };
@@ -287,10 +287,11 @@ fn allowed(backing: &Path) -> Result<(), Failure> {
     Err(Failure::Other { message, code: if missing.name == "swap file" || missing.name == "measured" { 5 } else { 4 } })
 }
 
-struct Running(Child);
+/// A program that has been started.
+pub struct Running(Child);
 
 /// What the dynamic linker is told to load: our library, then the user's own.
-fn preloads(preload: &Path) -> OsString {
+pub fn preloads(preload: &Path) -> OsString {
     let mut list = preload.as_os_str().to_os_string();
     if let Some(own) = std::env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
         list.push(OsStr::new(":"));
@@ -299,7 +300,12 @@ fn preloads(preload: &Path) -> OsString {
     list
 }
 
-fn start(command: &[OsString], preload: &OsStr, options: &Options, twice: Option<&Twice>) -> Result<Running, Failure> {
+pub fn start(
+    command: &[OsString],
+    preload: &OsStr,
+    options: &Options,
+    twice: Option<&Twice>,
+) -> Result<Running, Failure> {
     let mut process = Command::new(&command[0]);
     process.args(&command[1..]).arg0(&command[0]).env("LD_PRELOAD", preload).env("COLDFRAME_OPTIONS", options.encode());
     twice.map_or(Ok(()), |twice| twice.surround(&mut process))?;
@@ -311,7 +317,7 @@ fn start(command: &[OsString], preload: &OsStr, options: &Options, twice: Option
 
 impl Running {
     /// Waits for the program. Ctrl-C reaches it from the terminal; what is sent to us alone is passed on.
-    fn wait_with_signals(mut self) -> Result<ExitStatus, Failure> {
+    pub fn wait_with_signals(mut self) -> Result<ExitStatus, Failure> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
         let failed =
             |e: std::io::Error| Failure::Other { message: format!("cannot wait for the program: {e}"), code: 5 };

@@ -149,7 +149,7 @@ fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
 }
 
 /// `a,b:k=v,k=v,c` is three policies: a part with `=` but without `:` before it belongs to the policy before.
-fn policies(text: &str) -> Vec<String> {
+pub fn policies(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for part in text.split(',') {
         let continues = part.split_once('=').is_some_and(|(key, _)| !key.contains(':'));

@@ -441,6 +441,9 @@ fn help_of_every_verb_is_as_it_was_read_last() {
         "cut",
         "record",
         "sim",
+        "advise",
+        "check",
+        "report",
         "replay",
         "run",
         "doctor",
@@ -461,7 +464,7 @@ fn help_of_every_verb_is_as_it_was_read_last() {
 
 #[test]
 fn the_papers_figures_are_as_they_were_read_last() {
-    for paper in ["swl", "ddb", "lobi", "drswap"] {
+    for paper in ["swl", "ddb", "lobi", "drswap", "sap"] {
         insta::assert_snapshot!(format!("papers_{paper}"), papers(paper));
     }
 }

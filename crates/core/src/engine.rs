@@ -15,12 +15,13 @@ use crate::event::{Access, Event, Transfer};
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched, Held};
 use crate::fault::in_slot::{leave_slot, read_in_slot};
-use crate::fault::{resident, Fault, InFlight};
+use crate::fault::{frame_behind_slice, resident, Fault, InFlight};
 use crate::frames::{Frame, Frames, Residents, Use};
 use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 use crate::machine::{Caps, Machine};
 use crate::page_state::{PageState, PageStates, NUMBERS};
 use crate::policy::Policy;
+use crate::prefetch::Arrival;
 use crate::slots::{Slots, SlotsConfig};
 use crate::swap::Swap;
 use crate::units::Walk;
@@ -95,7 +96,7 @@ pub struct Counts {
     pub walk_max: Walk,
     /// Loads of pages that nobody stood still for.
     pub prefetches: u64,
-    /// Wishes for pages that came when every ticket but one was taken.
+    /// Wishes for pages that came when every ticket but one was taken, or when only pages of the running slice could have left.
     pub prefetches_dropped: u64,
     /// Faults on pages that a prefetch was loading.
     pub prefetch_waits: u64,
@@ -137,6 +138,7 @@ pub struct Engine {
     pub(crate) policy: Box<dyn Policy>,
     pub(crate) backing: Backing,
     handler: &'static Handler,
+    arrival: Arrival,
     pub(crate) in_flight: Box<[Option<InFlight>]>,
     pub(crate) tickets: Vec<Ticket>,
     pub(crate) buffers: Vec<BufferId>,
@@ -178,6 +180,7 @@ impl Engine {
             policy,
             backing: Backing::new(config.pages),
             handler,
+            arrival: Arrival::default(),
             in_flight: vec![None; loads].into_boxed_slice(),
             tickets: (0..loads).rev().map(Ticket::from).collect(),
             buffers: (0..buffers).rev().map(BufferId::from).collect(),
@@ -214,6 +217,21 @@ impl Engine {
     /// The swap area, if it was given one.
     pub fn swap(&self) -> Option<&Swap> {
         self.backing.swap.as_ref()
+    }
+
+    /// How pages enter RAM from now on for which nobody stands still.
+    ///
+    /// # Panics
+    /// If they shall come unmapped and the handler maps pages in their buffers: it has no place for such a page.
+    pub fn set_arrival(&mut self, arrival: Arrival) {
+        let xip = self.handler.needs_xip && arrival == Arrival::BehindSlice;
+        assert!(!xip, "handler {} maps what it loads", self.handler.name);
+        self.arrival = arrival;
+    }
+
+    /// Another task runs from now on: a slice begins, in the policy's recency order.
+    pub fn begin_slice(&mut self) {
+        self.policy.begin_slice();
     }
 
     /// The bounds it was made with.
@@ -335,7 +353,8 @@ impl Engine {
             PageState::InSlot(_) => {
                 let Some(ticket) = self.tickets.pop() else { return false };
                 leave_slot(self, machine, page);
-                self.load(ticket, Some(task), page, writing, machine);
+                let flight = InFlight { task: Some(task), page, writing, buffer: None, frame: None, tries: 1 };
+                self.load(ticket, flight, machine);
             }
             PageState::Loading(_) | PageState::Writing { .. } => return false,
             PageState::Lost => self.halt(task, page, machine),
@@ -347,7 +366,8 @@ impl Engine {
                 let Some(ticket) = self.tickets.pop() else { return false };
                 self.counts.true_faults += 1;
                 self.counts.cold_faults += u64::from(state == PageState::Untouched);
-                self.load(ticket, Some(task), page, writing, machine);
+                let flight = InFlight { task: Some(task), page, writing, buffer: None, frame: None, tries: 1 };
+                self.load(ticket, flight, machine);
             }
         }
         true
@@ -381,9 +401,9 @@ impl Engine {
             && !self.held.iter().any(|(page, _)| owns(*page))
     }
 
-    fn load(&mut self, ticket: Ticket, task: Option<TaskId>, page: PageId, writing: bool, machine: &mut dyn Machine) {
-        self.pages.set(page, PageState::Loading(ticket));
-        self.in_flight[ticket.index()] = Some(InFlight { task, page, writing, buffer: None, frame: None, tries: 1 });
+    fn load(&mut self, ticket: Ticket, flight: InFlight, machine: &mut dyn Machine) {
+        self.pages.set(flight.page, PageState::Loading(ticket));
+        self.in_flight[ticket.index()] = Some(flight);
         (self.handler.fault)(&mut self.fault(ticket, machine));
     }
 
@@ -452,8 +472,24 @@ impl Engine {
             self.counts.prefetches_dropped += 1;
             return;
         };
+        let frame = match self.arrival {
+            Arrival::Mapped => None,
+            Arrival::BehindSlice => match frame_behind_slice(self, machine) {
+                Some(frame) => Some(frame),
+                None => {
+                    self.tickets.push(ticket);
+                    self.counts.prefetches_dropped += 1;
+                    return;
+                }
+            },
+        };
         self.counts.prefetches += 1;
-        self.load(ticket, None, page, false, machine);
+        self.load(ticket, InFlight { task: None, page, writing: false, buffer: None, frame, tries: 1 }, machine);
+    }
+
+    /// Whether the page loaded with this ticket waits unmapped for its first touch.
+    pub(crate) fn enters_behind_slice(&self, flight: &InFlight) -> bool {
+        flight.task.is_none() && self.arrival == Arrival::BehindSlice
     }
 
     /// Lets waiting faults go on, the oldest first.

@@ -20,6 +20,7 @@ mod pre_process;
 mod trans_host_mem;
 mod update_mmu;
 
+pub(crate) use get_freeframe::frame_behind_slice;
 use get_freeframe::get_freeframe;
 use load_stopover::load_stopover;
 use post_process::post_process;

@@ -87,6 +87,19 @@ impl List {
         self.len += 1;
     }
 
+    /// Puts `i`, which is on no list, before `at`, which is on this one.
+    pub fn insert_before(&mut self, links: &mut Links, at: usize, i: usize) {
+        let prev = links.prev[at];
+        links.prev[i] = prev;
+        links.next[i] = at as u32;
+        links.prev[at] = i as u32;
+        match some(prev) {
+            Some(prev) => links.next[prev] = i as u32,
+            None => self.head = i as u32,
+        }
+        self.len += 1;
+    }
+
     /// Takes the first in.
     pub fn pop_head(&mut self, links: &mut Links) -> Option<usize> {
         let head = self.head()?;
@@ -132,5 +145,9 @@ mod tests {
         list.push_tail(&mut links, 0);
         assert_eq!(list.pop_head(&mut links), Some(1));
         assert_eq!((list.head(), list.tail(), list.len()), (Some(3), Some(0), 2));
+        list.insert_before(&mut links, 3, 1);
+        list.insert_before(&mut links, 0, 4);
+        assert_eq!(list.iter(&links).collect::<Vec<_>>(), [1, 3, 4, 0]);
+        assert_eq!((list.head(), list.tail(), list.len()), (Some(1), Some(0), 4));
     }
 }

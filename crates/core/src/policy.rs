@@ -23,6 +23,7 @@ pub mod fifo_sc;
 pub mod generations;
 pub mod multi_queue;
 pub mod s3_fifo;
+pub mod second_chance;
 pub mod sieve;
 pub mod two_handed_clock;
 
@@ -34,6 +35,7 @@ pub const ALL: &[&PolicySpec] = &[
     &clock::PA_SPEC,
     &fifo_sc::SPEC,
     &fifo_sc::PA_SPEC,
+    &second_chance::SPEC,
     &sieve::SPEC,
     &s3_fifo::SPEC,
     &clock_pro::SPEC,
@@ -62,6 +64,21 @@ pub trait Policy: Send {
 
     /// A page has been loaded into `frame` and mapped.
     fn insert(&mut self, frame: FrameId, residents: &mut Residents<'_>);
+
+    /// Another task's slice begins: pages that come or are touched from now on are pages of the running slice.
+    fn begin_slice(&mut self) {}
+
+    /// As [`Policy::victim`] for a page that nobody stands still for; `None`: only pages of the running slice are left, as far as it knows.
+    /// A policy that keeps no slices apart finds any victim.
+    fn victim_behind_slice(&mut self, residents: &mut Residents<'_>) -> Option<Victim> {
+        (!self.is_empty()).then(|| self.victim(residents))
+    }
+
+    /// A page has been loaded into `frame` for nobody and is not mapped; it enters behind the pages of the running slice. A policy that
+    /// keeps no slices apart takes it as any other.
+    fn insert_behind_slice(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
+        self.insert(frame, residents);
+    }
 
     /// The page in `frame` was resident but not mapped and has been touched: a false fault.
     fn promote(&mut self, _frame: FrameId, _residents: &mut Residents<'_>) {}

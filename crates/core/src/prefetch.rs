@@ -1,6 +1,20 @@
-//! Prefetching: which pages are worth loading before a task stands still for them. A machine asks here when a fault comes, keeps those
-//! pages that exist and have content, and wishes for them with `Event::WillNeed`.
+//! Prefetching: which pages are worth loading before a task stands still for them. A machine asks here when a fault comes (read-ahead of
+//! [`Streams`]) or when it knows who runs next ([`PrefetchLists`]), keeps those pages that exist and have content, and wishes for them
+//! with `Event::WillNeed`.
 
+mod faulted;
 mod streams;
 
+pub use faulted::{PrefetchLists, LIST_MAX};
 pub use streams::Streams;
+
+/// How a page that nobody stands still for enters RAM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Arrival {
+    /// Mapped, as a page that was faulted on, and as recent: for read-ahead, whose pages are wanted at once.
+    #[default]
+    Mapped,
+    /// Not mapped (its first touch is a false fault, Linux's minor fault on a page in the swap cache), and in the recency order behind the
+    /// pages of the running task's slice, of which it pushes out none (SAP section 3.4).
+    BehindSlice,
+}

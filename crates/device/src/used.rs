@@ -31,15 +31,15 @@ pub struct Moved {
 /// The operations that move so many bytes, in pages and blocks of the flash.
 ///
 /// # Errors
-/// The sheet lacks its page or block size.
+/// The sheet lacks its page size, or with bytes written its block size.
 pub fn operations(sheet: &Sheet, moved: Moved) -> Result<Operations, SheetError> {
-    let (page, block) = (sheet.page()?.0, sheet.block()?.0);
-    Ok(Operations {
-        reads: moved.read.0.div_ceil(page),
-        programs: moved.written.0.div_ceil(page),
-        copies: 0,
-        erases: moved.written.0.div_ceil(block),
-    })
+    let page = sheet.page()?.0;
+    let erases = match moved.written.0 {
+        0 => 0,
+        written => written.div_ceil(sheet.block()?.0),
+    };
+    let (reads, programs) = (moved.read.0.div_ceil(page), moved.written.0.div_ceil(page));
+    Ok(Operations { reads, programs, copies: 0, erases })
 }
 
 /// The device's time for them, one after the other.

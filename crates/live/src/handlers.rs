@@ -52,7 +52,7 @@ fn run(inner: &Inner) {
         match inner.uffd.get().read() {
             Ok(message) => {
                 let kind = if message.protected { Kind::Protected } else { Kind::Missing };
-                inner.serve(message.address, message.write, kind);
+                inner.serve(message.address, message.write, kind, message.thread);
                 inner.uffd.get().wake(message.address & !(crate::PAGE - 1));
             }
             Err(Errno::AGAIN) => {}

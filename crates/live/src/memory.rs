@@ -249,7 +249,7 @@ impl Inner {
         let mut looks = 0;
         loop {
             if matches!(self.pages.get(page), Where::Out | Where::Held) {
-                self.serve(self.address(page), false, crate::pager::Kind::Missing);
+                self.serve(self.address(page), false, crate::pager::Kind::Missing, 0);
             }
             let mut decider = self.enter();
             let there = matches!(self.pages.get(page), Where::Clean | Where::Dirty | Where::Unsure);

@@ -63,8 +63,11 @@ pub struct Options {
     pub faults: Faults,
     /// Keep pages encrypted and authenticated on the backing, with a key that lives only in memory.
     pub encrypt: bool,
-    /// Where the journal goes.
+    /// Where the journal goes; a folder: a file in it for each program that is started, `PID.N`.
     pub journal: Option<PathBuf>,
+    /// The journal is for a recorder: it names the thread of each fault, and no page is mapped writable before it is written to, so that
+    /// its dirty bits are exact. Costs a fault for each first write.
+    pub observe: bool,
     /// The most pages read ahead of a sequential stream, at most 31; 0: none.
     pub read_ahead: u32,
     /// Victims that leave together, at most 32; `None`: as many as a read of the device hides, fewer where RAM is small.
@@ -90,6 +93,7 @@ impl Options {
             faults: Faults::InThread,
             encrypt: false,
             journal: None,
+            observe: false,
             read_ahead: 16,
             evict_batch: None,
             stats_fd: None,

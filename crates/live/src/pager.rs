@@ -131,8 +131,8 @@ impl Inner {
         self.space.holding() + page * PAGE
     }
 
-    /// Resolves a fault. When it returns, the access may be repeated.
-    pub(crate) fn serve(&self, address: usize, write: bool, kind: Kind) {
+    /// Resolves a fault of `thread` (0: not known). When it returns, the access may be repeated.
+    pub(crate) fn serve(&self, address: usize, write: bool, kind: Kind, thread: u32) {
         let started = sys::now();
         let page = (address - self.space.start()) / PAGE;
         let mut looks = 0;
@@ -147,7 +147,7 @@ impl Inner {
                 Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, kind, looks > 0),
                 Where::Busy | Where::Leaving => wait(&mut looks),
                 Where::Out | Where::Held => {
-                    if self.fault(page, write, started) {
+                    if self.fault(page, write, started, thread) {
                         return;
                     }
                     wait(&mut looks);
@@ -186,7 +186,7 @@ impl Inner {
     }
 
     /// Tells the engine. False: by now the page is somewhere else, look again.
-    fn fault(&self, page: usize, write: bool, started: u64) -> bool {
+    fn fault(&self, page: usize, write: bool, started: u64, thread: u32) -> bool {
         let number = self.tasks().take();
         let task = self.tasks().get(number);
         // SAFETY: the task was free and is this thread's now.
@@ -202,6 +202,9 @@ impl Inner {
         todo.fault = Some((page, write));
         let access = if write { Access::Write } else { Access::Read };
         let event = Event::Fault { task: TaskId::from(number), page: PageId::from(page), access };
+        if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
+            journal.event(&Entry::Thread { thread });
+        }
         self.deliver(&mut decider, todo, event);
         if !held {
             self.read_ahead(&mut decider, todo, page);

@@ -16,7 +16,7 @@ impl Inner {
         while let Some(CopyIn { page, from, write, content }) = todo.copies.pop() {
             let to = if write {
                 Where::Dirty
-            } else if content && self.write_share.load(Ordering::Relaxed) > 26 {
+            } else if content && !self.options.observe && self.write_share.load(Ordering::Relaxed) > 26 {
                 Where::Unsure
             } else {
                 Where::Clean

@@ -98,7 +98,7 @@ extern "C" fn on_sigbus(signal: i32, info: *mut libc::siginfo_t, context: *mut l
         Some(inner) => {
             // SAFETY: errno is this thread's; io_uring's library sets it.
             let errno = unsafe { *libc::__errno_location() };
-            inner.serve(address, write, kind);
+            inner.serve(address, write, kind, 0);
             // SAFETY: as above.
             unsafe { *libc::__errno_location() = errno };
         }

@@ -1,5 +1,7 @@
 //! How a pager comes into being, and its end.
 
+use std::fs::File;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 
@@ -156,9 +158,25 @@ fn engine(
 
 fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveError> {
     let Some(path) = &options.journal else { return Ok(None) };
-    let file =
-        std::fs::File::create(path).map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
-    Ok(Some(JournalFile { journal: Journal::new(head), file, pending: 0 }))
+    let file = if path.is_dir() { own_file(path) } else { File::create(path) };
+    let file = file.map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
+    let file = File::from(sys::move_high(file.into()));
+    let mut journal = JournalFile { journal: Journal::new(head), file, pending: 0 };
+    // A program that becomes another one before its first fault leaves a journal all the same.
+    journal.flush();
+    Ok(Some(journal))
+}
+
+/// A file of this program in a folder of journals. A process that starts one program after the other has several.
+fn own_file(folder: &Path) -> std::io::Result<File> {
+    let process = std::process::id();
+    let mut number = 0;
+    loop {
+        match File::create_new(folder.join(format!("{process}.{number}"))) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => number += 1,
+            other => return other,
+        }
+    }
 }
 
 fn side(buffers: usize, journal: Option<JournalFile>) -> Result<Side, LiveError> {

@@ -336,6 +336,8 @@ pub struct Message {
     pub address: usize,
     pub write: bool,
     pub protected: bool,
+    /// The thread, by the kernel's number.
+    pub thread: u32,
 }
 
 /// A userfaultfd.
@@ -373,8 +375,8 @@ impl Uffd {
         // SAFETY: as above.
         let fd = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
         let known = Uffd::features(&fd)?;
-        let signal = if notify == Notify::Signal { k::UFFD_FEATURE_SIGBUS } else { 0 };
-        let wanted = u64::from(k::UFFD_FEATURE_PAGEFAULT_FLAG_WP | signal);
+        let how = if notify == Notify::Signal { k::UFFD_FEATURE_SIGBUS } else { k::UFFD_FEATURE_THREAD_ID };
+        let wanted = u64::from(k::UFFD_FEATURE_PAGEFAULT_FLAG_WP | how);
         let can_move = known & u64::from(k::UFFD_FEATURE_MOVE) != 0;
         // A descriptor takes UFFDIO_API once: the first one was for asking.
         drop(fd);
@@ -463,6 +465,7 @@ impl Uffd {
                     address: words[2] as usize,
                     write: flag(k::UFFD_PAGEFAULT_FLAG_WRITE),
                     protected: flag(k::UFFD_PAGEFAULT_FLAG_WP),
+                    thread: words[3] as u32,
                 });
             }
         }

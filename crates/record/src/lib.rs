@@ -246,7 +246,11 @@ fn choose(order: &Recording, target: &program::Target) -> Result<Via, RecordErro
     }
 }
 
-fn native(target: &program::Target) -> Result<f64, RecordError> {
+/// How many seconds a program takes alone, without input and with its output thrown away.
+///
+/// # Errors
+/// It cannot be started.
+pub fn native(target: &program::Target) -> Result<f64, RecordError> {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
     let mut command = Command::new(&target.binary);

@@ -1,4 +1,5 @@
-//! Runs configurations over a trace: the trace is decoded once for all that can share a front end, block by block.
+//! Runs configurations over a trace: the trace is decoded once for all of them, block by block, the next block beside the work on one;
+//! configurations behind the same front end share that too.
 
 use std::fs::File;
 use std::io::Read;
@@ -9,9 +10,10 @@ use coldframe_core::swap::Swap;
 use coldframe_core::Bytes;
 use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::run::IdlePrices;
-use coldframe_sim::{Lane, Run};
+use coldframe_sim::{Lane, PageCost, Run};
 use coldframe_trace::journal::{Head, Journal};
 use coldframe_trace::{Block, Fidelity, Provenance, Reader, Wanted};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::error::ReportError;
@@ -44,7 +46,46 @@ struct Share {
 /// # Errors
 /// Settings that do not resolve, a trace that cannot be read or does not hold what is asked of it.
 pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ReportError> {
-    simulate(path, all, None, progress)
+    simulate(path, all, Ask::default(), progress)
+}
+
+/// As [`run`], over the first `rows` rows of the trace only.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_prefix(
+    path: &Path,
+    all: &[Settings],
+    rows: u64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<RunResult>, ReportError> {
+    simulate(path, all, Ask { rows_max: rows, ..Ask::default() }, progress)
+}
+
+/// What a page has cost, and where it lies.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PlacedCost {
+    /// Its address space.
+    pub space: u32,
+    /// Its first byte.
+    pub address: u64,
+    /// Faults and their time.
+    pub cost: PageCost,
+}
+
+/// Runs one configuration and finds out what each page that faulted has cost.
+///
+/// # Errors
+/// As [`run`]; an oracle has no costs.
+pub fn page_costs(
+    path: &Path,
+    settings: &Settings,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<PlacedCost>, ReportError> {
+    let mut costs = Vec::new();
+    let ask = Ask { page_costs: Some(&mut costs), ..Ask::default() };
+    simulate(path, std::slice::from_ref(settings), ask, progress)?;
+    Ok(costs)
 }
 
 /// Runs one configuration and hands its journal to `sink`, piece by piece.
@@ -57,16 +98,33 @@ pub fn run_with_journal(
     sink: &mut dyn FnMut(&[u8]) -> Result<(), ReportError>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<RunResult, ReportError> {
-    let mut results = simulate(path, std::slice::from_ref(settings), Some(sink), progress)?;
+    let ask = Ask { journal: Some(sink), ..Ask::default() };
+    let mut results = simulate(path, std::slice::from_ref(settings), ask, progress)?;
     Ok(results.remove(0))
 }
 
 type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
 
+/// What is wanted beside results.
+struct Ask<'a> {
+    /// The journal of the first configuration.
+    journal: Option<Sink<'a>>,
+    /// Rows after which to stop.
+    rows_max: u64,
+    /// The costs of pages under the first configuration.
+    page_costs: Option<&'a mut Vec<PlacedCost>>,
+}
+
+impl Default for Ask<'_> {
+    fn default() -> Self {
+        Ask { journal: None, rows_max: u64::MAX, page_costs: None }
+    }
+}
+
 fn simulate(
     path: &Path,
     all: &[Settings],
-    mut journal: Option<Sink<'_>>,
+    mut ask: Ask<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<RunResult>, ReportError> {
     let began = Instant::now();
@@ -85,25 +143,32 @@ fn simulate(
     let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
     check_fidelity(path, &trace, &plans)?;
     let mut shares = shares(&plans, &trace)?;
-    if journal.is_some() {
+    if ask.journal.is_some() {
         start_journal(&plans, &mut shares, &trace)?;
     }
-    let mut block = Block::new();
+    if ask.page_costs.is_some() {
+        shares.iter_mut().flat_map(|share| share.run.lanes_mut()).for_each(Lane::note_pages);
+    }
+    let (mut block, mut next) = (Block::new(), Block::new());
+    let wanted = wanted(&reader);
+    let mut rows = reader.read(&mut block, wanted)? as u64;
     let mut at = 0u64;
-    while !shares.iter().all(|share| share.done) {
-        let rows = reader.read(&mut block, wanted(&reader))? as u64;
-        if rows == 0 {
-            break;
-        }
-        for share in shares.iter_mut().filter(|share| !share.done && share.front.skip < at + rows) {
-            let from = share.front.skip.saturating_sub(at) as usize;
-            share.done = !share.run.feed(&block, from)?;
-        }
-        if let Some(sink) = &mut journal {
+    while rows > 0 {
+        let (fed, read) = rayon::join(|| feed(&mut shares, &block, at, rows), || reader.read(&mut next, wanted));
+        fed?;
+        if let Some(sink) = &mut ask.journal {
             drain_journal(&mut shares, sink)?;
         }
         at += rows;
         progress(Progress { rows: at, rows_total: reader.rows() });
+        if at >= ask.rows_max || shares.iter().all(|share| share.done) {
+            break;
+        }
+        rows = read? as u64;
+        std::mem::swap(&mut block, &mut next);
+    }
+    if let Some(costs) = ask.page_costs {
+        *costs = placed_costs(&mut shares);
     }
     let facts = facts(path, &trace)?;
     let mut results = collect(&plans, &mut shares, &facts);
@@ -115,6 +180,28 @@ fn simulate(
     let seconds = began.elapsed().as_secs_f64();
     results.iter_mut().for_each(|result| result.host_seconds = seconds);
     Ok(results)
+}
+
+/// Takes a block, which begins with row `at` of the trace, through every share that is not done.
+fn feed(shares: &mut [Share], block: &Block, at: u64, rows: u64) -> Result<(), ReportError> {
+    shares.par_iter_mut().filter(|share| !share.done && share.front.skip < at + rows).try_for_each(|share| {
+        let from = share.front.skip.saturating_sub(at) as usize;
+        share.done = !share.run.feed(block, from)?;
+        Ok(())
+    })
+}
+
+/// What each page that faulted has cost the lanes.
+fn placed_costs(shares: &mut [Share]) -> Vec<PlacedCost> {
+    let of_share = |share: &mut Share| {
+        let (places, shift) = (share.run.places().to_vec(), share.front.page_shift);
+        let of_lane = |lane: &mut Lane| {
+            let costs = lane.page_costs().iter().copied().zip(&places).filter(|(cost, _)| cost.faults > 0);
+            costs.map(|(cost, (space, page))| PlacedCost { space: *space, address: page << shift, cost }).collect()
+        };
+        share.run.lanes_mut().flat_map(|lane| -> Vec<PlacedCost> { of_lane(lane) }).collect::<Vec<_>>()
+    };
+    shares.iter_mut().flat_map(of_share).collect()
 }
 
 /// Columns that the file has and the simulator needs.
@@ -163,7 +250,25 @@ fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(),
     if oracle && trace.fidelity == Fidelity::Faults {
         return unfit("an oracle needs every reference, but the trace holds faults only; record it anew");
     }
-    Ok(())
+    check_window(path, trace, plans)
+}
+
+/// Below twice its window a trace of entries bounds nothing.
+fn check_window(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
+    let Some(window) = trace.window else { return Ok(()) };
+    let ram = |plan: &Plan| (plan.frames as u64) << plan.front.page_shift;
+    let least = 2 * window * trace.page_size.unwrap_or(1);
+    match plans.iter().find(|plan| ram(plan) < least) {
+        Some(plan) => Err(ReportError::Unfit {
+            path: path.display().to_string(),
+            reason: format!(
+                "{} bytes of RAM are asked for, but the trace was filtered by a window of {window} pages, which says nothing below {least} \
+                 bytes; give more RAM, or record it with a smaller --window",
+                ram(plan)
+            ),
+        }),
+        None => Ok(()),
+    }
 }
 
 fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError> {
@@ -193,6 +298,7 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
         let pages = share.front.pages_max(trace).max(1);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
             give_swap(lane, &plans[*plan], pages)?;
+            lane.set_read_ahead(plans[*plan].read_ahead);
         }
         for (spec, members) in &share.oracles {
             let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
@@ -282,7 +388,7 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunR
     plans.iter().zip(found).map(result).collect()
 }
 
-fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {
+pub(crate) fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {
     Ok(TraceFacts {
         path: path.display().to_string(),
         sha256: sha256(path)?,

@@ -8,8 +8,10 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod advise;
 pub mod error;
 pub mod experiment;
+pub mod html;
 pub mod interleave;
 pub mod memory;
 pub mod papers;
@@ -18,6 +20,7 @@ pub mod plot;
 pub mod png;
 pub mod predict;
 pub mod result;
+pub mod reuse;
 pub mod settings;
 pub mod swap;
 pub mod swap_analysis;

@@ -10,6 +10,7 @@ use crate::plot::Plot;
 pub mod ddb;
 pub mod drswap;
 pub mod lobi;
+pub mod sap;
 pub mod swl;
 
 /// Whether a printed figure is reached.
@@ -94,16 +95,17 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
         "ddb" => ddb::rows(traces, progress),
         "lobi" => lobi::rows(traces, progress),
         "drswap" => drswap::rows(progress),
+        "sap" => sap::rows(traces, progress),
         "all" => {
             let mut rows = swl::rows(traces, progress)?;
             rows.extend(ddb::rows(traces, progress)?);
             rows.extend(lobi::rows(traces, progress)?);
             rows.extend(drswap::rows(progress)?);
+            rows.extend(sap::rows(traces, progress)?);
             Ok(rows)
         }
-        "sap" => Err(ReportError::setting("paper", "`sap` is not built yet; there are swl, ddb, lobi, drswap")),
         other => {
-            let reason = format!("there is no paper `{other}`; there are swl, ddb, lobi, drswap, all");
+            let reason = format!("there is no paper `{other}`; there are swl, ddb, lobi, drswap, sap, all");
             Err(ReportError::setting("paper", reason))
         }
     }

@@ -64,6 +64,8 @@ pub struct Plan {
     pub frames: usize,
     /// Prices of accesses to memory, where they have some.
     pub memory: Option<MemoryPrices>,
+    /// Most pages of a sequential stream that are read ahead.
+    pub read_ahead: u32,
     /// The swap area that pages are written to, and what a collection takes the device.
     pub swap: Option<(SwapConfig, CollectTimes)>,
     /// Every setting in force, as `-c` takes it.
@@ -145,6 +147,10 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     if let Some(memory) = &memory {
         memory.put_config(&mut config, matches!(engine, Engine::Lane(_)));
     }
+    let read_ahead = read_ahead(settings, handler)?;
+    if read_ahead > 0 {
+        config["machine"]["read_ahead"] = read_ahead.into();
+    }
     let swap = match &engine {
         Engine::Lane(_) => swap_area(settings, &sheet, device)?,
         Engine::Oracle(_) => None,
@@ -153,7 +159,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         config["swap"] = shown.clone();
     }
     let swap = swap.map(|(area, times, _)| (area, times));
-    Ok(Plan { front, engine, frames, memory, swap, config })
+    Ok(Plan { front, engine, frames, memory, read_ahead, swap, config })
 }
 
 /// More buffers than any device has; a bound on what a slip of the pen can allocate.
@@ -176,6 +182,17 @@ fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -
         return Err(ReportError::setting("page", reason));
     }
     Ok(buffers)
+}
+
+/// Pages read ahead need a place that is not a buffer.
+fn read_ahead(settings: &Settings, handler: &Handler) -> Result<u32, ReportError> {
+    let pages = settings.machine.read_ahead.unwrap_or(0);
+    if pages > 0 && handler.needs_xip {
+        let reason =
+            format!("is not for {}, which keeps loaded pages in buffers; give 0 or another handler", handler.name);
+        return Err(ReportError::setting("machine.read_ahead", reason));
+    }
+    Ok(pages)
 }
 
 /// The swap area of LOBI, or of any `swap` setting; what a collection takes; the settings in force.
@@ -546,7 +563,7 @@ impl FrontKey {
 }
 
 /// Threads share the address space of their process.
-fn spaces(trace: &Provenance) -> Spaces {
+pub(crate) fn spaces(trace: &Provenance) -> Spaces {
     let mut spaces: Vec<u32> = Vec::new();
     for task in &trace.tasks {
         let id = task.id as usize;

@@ -29,7 +29,8 @@ pub struct Plot {
 }
 
 const MARKS: [char; 10] = ['o', 'x', '+', '*', '#', '@', '%', '&', '=', '~'];
-const COLOURS: [&str; 8] = ["#1b6ca8", "#d1495b", "#2e933c", "#8f5db7", "#e08e45", "#4a4a4a", "#00a6a6", "#b5179e"];
+pub(crate) const COLOURS: [&str; 8] =
+    ["#1b6ca8", "#d1495b", "#2e933c", "#8f5db7", "#e08e45", "#4a4a4a", "#00a6a6", "#b5179e"];
 
 struct Axis {
     low: f64,
@@ -145,14 +146,21 @@ impl Plot {
                 let placed =
                     series.points.iter().filter_map(|(x, y)| Some((px(x_axis.place(*x)?), py(y_axis.place(*y)?))));
                 let placed: Vec<(f64, f64)> = placed.collect();
+                let values =
+                    series.points.iter().filter(|(x, y)| x_axis.place(*x).is_some() && y_axis.place(*y).is_some());
                 let line: Vec<String> = placed.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
                 let _ = writeln!(
                     out,
                     "<polyline fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\" points=\"{}\"/>",
                     line.join(" ")
                 );
-                for (x, y) in placed {
-                    let _ = write!(out, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"{colour}\"/>");
+                for ((x, y), (of_x, of_y)) in placed.iter().zip(values) {
+                    let title = format!("{}: {}, {} at {}", series.name, short(*of_y), self.y, short(*of_x));
+                    let _ = write!(
+                        out,
+                        "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"2.5\" fill=\"{colour}\"><title>{}</title></circle>",
+                        escape(&title)
+                    );
                 }
                 let y = top + 18.0 * i as f64 + 6.0;
                 let x = w - right + 14.0;
@@ -191,8 +199,9 @@ pub fn stack(plots: &[Plot]) -> String {
     out + "</svg>\n"
 }
 
-fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+/// Text as XML and HTML take it, in attributes too.
+pub(crate) fn escape(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ impl Machine {
         if !self.table.hit(&self.masks, page.index(), reference.kind())
             && self.table.miss(&self.masks, page.index(), reference.kind()) != 0
         {
-            self.lane.fault(&mut self.table, page, writing, false, Ps::ZERO);
+            self.lane.fault(&mut self.table, page, writing, false, Ps::ZERO, None);
         }
     }
 

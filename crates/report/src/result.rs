@@ -206,6 +206,9 @@ impl RunResult {
                 put("walk_sum", c.walk_sum.0);
                 put("walk_max", c.walk_max.0);
                 put("forced_evictions", c.forced_evictions);
+                put("prefetches", c.prefetches);
+                put("prefetches_dropped", c.prefetches_dropped);
+                put("prefetch_waits", c.prefetch_waits);
                 put("page_loads", c.page_loads);
                 put("page_moves", c.page_moves);
                 put("page_moves_dual", c.page_moves_dual);

@@ -92,6 +92,9 @@ pub struct Machine {
     /// Victims that leave together (default 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evict_batch: Option<usize>,
+    /// Most pages of a sequential stream that are read ahead with a page (default 0: none), as by the live pager.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<u32>,
 }
 
 /// `time.*`: the stages' prices, each a time with its unit.
@@ -214,6 +217,17 @@ impl Settings {
         }
         let value = toml::Value::Table(table);
         value.try_into().map_err(|e| ReportError::Config { origin: "settings".into(), reason: e.to_string() })
+    }
+}
+
+impl Settings {
+    /// As a configuration file.
+    ///
+    /// # Errors
+    /// A number too large for TOML.
+    pub fn to_toml(&self) -> Result<String, ReportError> {
+        let bad = |e: toml::ser::Error| ReportError::Config { origin: "settings".into(), reason: e.to_string() };
+        toml::to_string(self).map_err(bad)
     }
 }
 

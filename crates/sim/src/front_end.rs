@@ -116,7 +116,7 @@ pub struct FrontEndCounts {
 }
 
 /// A front end.
-pub trait FrontEnd {
+pub trait FrontEnd: Send {
     /// Appends the page references of a block's rows from `from` on to `out`, until `limit` accesses below the front end have been
     /// counted in all. Returns false when the limit is reached.
     fn filter(&mut self, block: &Block, from: usize, out: &mut Vec<PageRef>) -> bool;

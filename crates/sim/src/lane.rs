@@ -2,6 +2,7 @@
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{PolicyChoice, PolicyError};
+use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::{self, Refused, Swap};
 use coldframe_core::{
     Access, After, BlockId, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Place, Ps,
@@ -12,7 +13,9 @@ use coldframe_trace::journal::{Entry, Journal};
 
 use crate::clock::{Device, DeviceTimes};
 use crate::latency::Latency;
+use crate::numbering::Numbering;
 use crate::page_table::PageTable;
+use crate::read_ahead::behind;
 use crate::xip::XipMeter;
 
 /// A configuration of the engine.
@@ -92,6 +95,15 @@ pub struct CollectTimes {
     pub erase: Ps,
 }
 
+/// What one page has cost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PageCost {
+    /// Faults on it, of any kind.
+    pub faults: u64,
+    /// The time that they took.
+    pub time: Ps,
+}
+
 /// A configuration at work.
 pub struct Lane {
     engine: Engine,
@@ -104,11 +116,12 @@ struct State {
     device: Device,
     unpriced: bool,
     collect: CollectTimes,
+    streams: Option<Streams>,
     now: Ps,
     paging: Ps,
     stages: [Ps; 6],
     hidden: Ps,
-    /// When the load in flight started and will end.
+    /// When the loads in flight started and the last of them will end.
     loading: Option<(Ps, Ps)>,
     resumed: bool,
     kind: FaultKind,
@@ -119,6 +132,8 @@ struct State {
     zero_loads: u64,
     true_latency: Latency,
     false_latency: Latency,
+    /// By page; empty unless asked for.
+    page_costs: Vec<PageCost>,
     journal: Option<Journal>,
 }
 
@@ -145,6 +160,7 @@ impl Lane {
             device: Device::new(config.device),
             unpriced: config.device.program.is_none(),
             collect: CollectTimes::default(),
+            streams: None,
             now: Ps::ZERO,
             paging: Ps::ZERO,
             stages: [Ps::ZERO; 6],
@@ -158,6 +174,7 @@ impl Lane {
             zero_loads: 0,
             true_latency: Latency::new(),
             false_latency: Latency::new(),
+            page_costs: Vec::new(),
             journal: None,
         };
         Ok(Lane { engine, state })
@@ -168,6 +185,16 @@ impl Lane {
         self.state.xip.price(surplus);
     }
 
+    /// Notes what each page costs, from now on.
+    pub fn note_pages(&mut self) {
+        self.state.page_costs = vec![PageCost::default(); self.state.stored.len()];
+    }
+
+    /// What each page has cost, by dense number; empty unless [`note_pages`](Self::note_pages) came before.
+    pub fn page_costs(&self) -> &[PageCost] {
+        &self.state.page_costs
+    }
+
     /// Gives its engine a swap area, before the first reference.
     ///
     /// # Panics
@@ -175,6 +202,11 @@ impl Lane {
     pub fn set_swap(&mut self, swap: Swap, collect: CollectTimes) {
         self.engine.set_swap(swap);
         self.state.collect = collect;
+    }
+
+    /// Reads sequential streams ahead from now on, at most `window_max` pages at a time, as the live pager does.
+    pub fn set_read_ahead(&mut self, window_max: u32) {
+        self.state.streams = (window_max > 0).then(|| Streams::new(window_max));
     }
 
     /// Keeps a journal from now on.
@@ -193,8 +225,16 @@ impl Lane {
     }
 
     /// A reference that did not hit: the whole fault, until the task has repeated its access. `idle` is the time that has passed
-    /// outside of fault handling.
-    pub fn fault(&mut self, table: &mut PageTable, page: PageId, writing: bool, quiet: bool, idle: Ps) {
+    /// outside of fault handling; `numbers` are those of the trace, `None` if pages are numbered in the order of their addresses.
+    pub fn fault(
+        &mut self,
+        table: &mut PageTable,
+        page: PageId,
+        writing: bool,
+        quiet: bool,
+        idle: Ps,
+        numbers: Option<&Numbering>,
+    ) {
         let state = &mut self.state;
         state.quiet_faults += u64::from(quiet);
         state.now = idle + state.xip.time(table) + state.paging;
@@ -205,22 +245,57 @@ impl Lane {
         state.resumed = false;
         state.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
-        handle(&mut self.engine, table, state, Event::Fault { task: TaskId(0), page, access });
+        let ahead = self.behind(page, numbers);
+        handle(&mut self.engine, table, &mut self.state, Event::Fault { task: TaskId(0), page, access });
+        let together = self.read_ahead(table, &ahead);
+        let state = &mut self.state;
         while !state.resumed {
             let (end, event) = state.device.next_end().expect("a task that stands still waits for the device");
             state.wait_until(end);
             handle(&mut self.engine, table, state, event);
         }
+        // What is read ahead is one read with the page, as on Linux: the task goes on when all of it is there.
+        if together {
+            self.settle(table);
+        }
+        let state = &mut self.state;
         if writing {
             table.set_dirty(state.number, page);
         }
         let latency = state.now - began;
         state.paging += latency;
+        if let Some(cost) = state.page_costs.get_mut(page.index()) {
+            cost.faults += 1;
+            cost.time += latency;
+        }
         match state.kind {
             FaultKind::True => state.true_latency.record(latency),
             FaultKind::False => state.false_latency.record(latency),
             FaultKind::Write => {}
         }
+    }
+
+    /// The pages worth reading ahead with a true fault: they are absent before it (a victim of the fault itself is on its way out), and the
+    /// device has them (what was never written out is zeros).
+    fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
+        let (engine, stored) = (&self.engine, &self.state.stored);
+        match &mut self.state.streams {
+            Some(streams) if engine.frame_of(page).is_none() => {
+                let mut ahead = behind(streams, page, numbers);
+                ahead.retain(|p| stored.get(p.index()) == Some(&true) && engine.frame_of(*p).is_none());
+                ahead
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Wishes for pages; whether any load was started.
+    fn read_ahead(&mut self, table: &mut PageTable, ahead: &[PageId]) -> bool {
+        let before = self.engine.counts().prefetches;
+        for page in ahead {
+            handle(&mut self.engine, table, &mut self.state, Event::WillNeed { page: *page });
+        }
+        self.engine.counts().prefetches > before
     }
 
     /// What a program says of its pages beside touching them: that one is released, wished for, pinned or unpinned. It takes no time.
@@ -271,7 +346,7 @@ fn handle(engine: &mut Engine, table: &mut PageTable, state: &mut State, event: 
         journal.write(&Entry::Event { now: state.now.0, event });
     }
     if let Event::Loaded { .. } = event {
-        state.loading = None;
+        state.loading = state.loading.filter(|(_, end)| *end > state.now);
     }
     engine.handle(event, &mut SimMachine { table, state });
 }
@@ -322,7 +397,8 @@ impl Machine for SimMachine<'_> {
                 state.kind = FaultKind::True;
                 state.zero_loads += u64::from(!state.stored[page.index()]);
                 let end = state.device.load(state.now, Event::Loaded { ticket });
-                state.loading = Some((state.now, end));
+                let start = state.loading.map_or(state.now, |(start, _)| start);
+                state.loading = Some((start, end));
             }
             // Priced with the stage.
             Command::Move { .. } => {}

@@ -15,6 +15,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod bus;
 pub mod clock;
 pub mod foreground;
 pub mod front_end;
@@ -23,12 +24,15 @@ pub mod latency;
 pub mod numbering;
 pub mod oracle;
 pub mod page_table;
+mod read_ahead;
 pub mod run;
+pub mod scheduler;
 pub mod swap;
+pub mod tasks;
 pub mod xip;
 
 pub use foreground::{Foreground, ForegroundConfig, ForegroundPrices, ForegroundResult};
 pub use front_end::{FrontEnd, PageRef, Stream};
-pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, SwapDone};
+pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, PageCost, SwapDone};
 pub use latency::Latency;
 pub use run::{Run, RunError};

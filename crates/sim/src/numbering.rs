@@ -23,7 +23,8 @@ pub struct Numbering {
     memo: [Memo; MEMO],
     leaves: FxHashMap<(u32, u64), u32>,
     numbers: Vec<u32>,
-    count: u32,
+    /// Space and true page by dense number.
+    places: Vec<(u32, u64)>,
 }
 
 impl Numbering {
@@ -34,7 +35,7 @@ impl Numbering {
             memo: [Memo { space: 0, leaf: u64::MAX, base: 0 }; MEMO],
             leaves: FxHashMap::default(),
             numbers: Vec::new(),
-            count: 0,
+            places: Vec::new(),
         }
     }
 
@@ -45,20 +46,28 @@ impl Numbering {
 
     /// Pages numbered so far.
     pub fn count(&self) -> usize {
-        self.count as usize
+        self.places.len()
     }
 
     /// The true page numbers (address >> shift) by dense number.
     pub fn pages(&self) -> Vec<u64> {
-        let mut pages = vec![0; self.count()];
-        for ((_, leaf), base) in &self.leaves {
-            for (i, number) in self.numbers[*base as usize..][..LEAF].iter().enumerate() {
-                if *number != NONE {
-                    pages[*number as usize] = leaf << LEAF_BITS | i as u64;
-                }
-            }
-        }
-        pages
+        self.places.iter().map(|(_, page)| *page).collect()
+    }
+
+    /// The address space and the true page number of each page, by dense number.
+    pub fn places(&self) -> &[(u32, u64)] {
+        &self.places
+    }
+
+    /// The space and true page number (address >> shift) of a dense number.
+    pub fn place(&self, number: u32) -> (u32, u64) {
+        self.places[number as usize]
+    }
+
+    /// The number of page `page` (address >> shift), if it has one.
+    pub fn find(&self, space: u32, page: u64) -> Option<u32> {
+        let base = *self.leaves.get(&(space, page >> LEAF_BITS))?;
+        Some(self.numbers[base as usize + (page as usize & (LEAF - 1))]).filter(|number| *number != NONE)
     }
 
     /// The number of page `page` (address >> shift).
@@ -69,8 +78,8 @@ impl Numbering {
         let base = if memo.leaf == leaf && memo.space == space { memo.base } else { self.find_leaf(space, leaf) };
         let slot = &mut self.numbers[base as usize + (page as usize & (LEAF - 1))];
         if *slot == NONE {
-            *slot = self.count;
-            self.count += 1;
+            *slot = self.places.len() as u32;
+            self.places.push((space, page));
         }
         *slot
     }
@@ -98,6 +107,8 @@ mod tests {
         let pages = [7, 1 << 40, 7, (1 << 40) + 64 * 1024, 1 << 40, 8];
         assert_eq!(pages.map(|p| numbering.number(0, p)), [0, 1, 0, 2, 1, 3]);
         assert_eq!(numbering.pages(), [7, 1 << 40, (1 << 40) + 64 * 1024, 8]);
+        assert_eq!((numbering.find(0, 1 << 40), numbering.find(0, 9), numbering.find(1, 7)), (Some(1), None, None));
+        assert_eq!(numbering.place(2), (0, (1 << 40) + 64 * 1024));
         assert_eq!((numbering.number(1, 7), numbering.number(0, 7), numbering.count()), (4, 0, 5));
     }
 }

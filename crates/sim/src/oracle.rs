@@ -22,7 +22,7 @@ pub struct OracleCounts {
 }
 
 /// An oracle at work.
-pub trait Oracle {
+pub trait Oracle: Send {
     /// Takes references in; quiet ones count as any other, since an oracle has no page table.
     fn feed(&mut self, references: &[PageRef]);
 

@@ -1,12 +1,15 @@
 //! A run: one trace through one front end into any number of lanes and oracles.
 //!
-//! Make a [`Run`], add lanes and oracles, feed it blocks until the trace or the limit ends, and take the results.
+//! Make a [`Run`], add lanes and oracles, feed it blocks until the trace or the limit ends, and take the results. Lanes sit in groups of
+//! at most 16, a page table each; groups and oracles know nothing of each other and go through a block on all cores at once.
 
 use coldframe_core::{PageId, Ps};
 use coldframe_trace::Block;
+use rayon::prelude::*;
 
 use crate::front_end::{FrontEnd, FrontEndCounts, PageRef};
 use crate::lane::{Lane, LaneConfig, LaneError, LaneResult};
+use crate::numbering::Numbering;
 use crate::oracle::{Oracle, OracleCounts, OracleSpec};
 use crate::page_table::{Masks, PageTable, LANES};
 
@@ -78,7 +81,7 @@ impl Run {
     /// # Errors
     /// A configuration that does not fit.
     pub fn add_lanes(&mut self, configs: &[LaneConfig]) -> Result<(), RunError> {
-        for configs in configs.chunks(LANES) {
+        for configs in configs.chunks(lanes_a_group(configs.len(), rayon::current_num_threads())) {
             let lane = |(i, config)| Lane::new(config, i as u32, self.pages, self.tasks);
             let mut lanes = configs.iter().enumerate().map(lane).collect::<Result<Vec<_>, _>>()?;
             let mut table = PageTable::new(self.pages, lanes.len());
@@ -120,11 +123,17 @@ impl Run {
 
     /// Takes page references that have been through a front end before; `idle` is the time outside of faults until now.
     pub fn references(&mut self, references: &[PageRef], idle: Ps) {
-        for group in &mut self.groups {
-            group.references(references, idle, self.prices.reference);
-        }
-        for oracle in &mut self.oracles {
-            oracle.feed(references);
+        let numbers = self.front_end.numbering();
+        let idle = Idle { until: idle, each: self.prices.reference };
+        match (self.groups.as_mut_slice(), self.oracles.as_mut_slice()) {
+            // Nothing to share out: no other thread is woken.
+            ([group], []) => group.references(references, idle, numbers),
+            (groups, oracles) => {
+                rayon::join(
+                    || groups.par_iter_mut().for_each(|group| group.references(references, idle, numbers)),
+                    || oracles.par_iter_mut().for_each(|oracle| oracle.feed(references)),
+                );
+            }
         }
     }
 
@@ -158,6 +167,11 @@ impl Run {
         self.front_end.numbering().count()
     }
 
+    /// The address space and the true page number of each page touched so far, by dense number.
+    pub fn places(&self) -> &[(u32, u64)] {
+        self.front_end.numbering().places()
+    }
+
     /// What the lanes have found out, in the order in which they were added.
     pub fn lane_results(&self) -> Vec<LaneResult> {
         self.groups.iter().flat_map(|group| group.lanes.iter().map(|lane| lane.result(&group.table))).collect()
@@ -170,20 +184,33 @@ impl Run {
     }
 }
 
+/// Time outside of faults: until the first reference, and of each.
+#[derive(Clone, Copy)]
+struct Idle {
+    until: Ps,
+    each: Ps,
+}
+
+/// As few groups as hold all lanes, but one for each thread where there are lanes for it.
+fn lanes_a_group(lanes: usize, threads: usize) -> usize {
+    let groups = lanes.div_ceil(LANES).max(lanes.min(threads)).max(1);
+    lanes.div_ceil(groups).max(1)
+}
+
 impl Group {
     /// The hot loop: a hit in all lanes is one compare and one store.
-    fn references(&mut self, references: &[PageRef], idle: Ps, each: Ps) {
+    fn references(&mut self, references: &[PageRef], idle: Idle, numbers: &Numbering) {
         match self.table.counts_reads() {
-            false => self.go_through::<false>(references, idle, each),
-            true => self.go_through::<true>(references, idle, each),
+            false => self.go_through::<false>(references, idle, numbers),
+            true => self.go_through::<true>(references, idle, numbers),
         }
     }
 
     /// `READS`: reads are counted by page, for lanes that read in place.
-    fn go_through<const READS: bool>(&mut self, references: &[PageRef], idle: Ps, each: Ps) {
+    fn go_through<const READS: bool>(&mut self, references: &[PageRef], idle: Idle, numbers: &Numbering) {
         for (i, reference) in references.iter().enumerate() {
             if !self.table.hit(&self.masks, reference.page(), reference.kind()) {
-                self.miss(*reference, idle + each * i as u64);
+                self.miss(*reference, idle.until + idle.each * i as u64, numbers);
             }
             if READS {
                 self.table.count(*reference);
@@ -193,13 +220,27 @@ impl Group {
 
     #[cold]
     #[inline(never)]
-    fn miss(&mut self, reference: PageRef, idle: Ps) {
+    fn miss(&mut self, reference: PageRef, idle: Ps, numbers: &Numbering) {
         let mut lanes = self.table.miss(&self.masks, reference.page(), reference.kind());
         let page = PageId::from(reference.page());
         while lanes != 0 {
             let lane = lanes.trailing_zeros() as usize;
             lanes &= lanes - 1;
-            self.lanes[lane].fault(&mut self.table, page, reference.writing(), reference.quiet(), idle);
+            self.lanes[lane].fault(&mut self.table, page, reference.writing(), reference.quiet(), idle, Some(numbers));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lanes_a_group;
+
+    #[test]
+    fn lanes_are_spread_over_threads_and_no_group_is_too_large() {
+        for (lanes, threads, expected) in
+            [(0, 2, 1), (1, 8, 1), (2, 2, 1), (16, 1, 16), (16, 2, 8), (17, 1, 9), (64, 2, 16), (5, 4, 2)]
+        {
+            assert_eq!(lanes_a_group(lanes, threads), expected, "{lanes} lanes, {threads} threads");
         }
     }
 }

@@ -121,6 +121,20 @@ fn run_lanes(configs: &[LaneConfig], string: &[Reference]) -> Run {
     run
 }
 
+/// The pages that enter a window of so many pages, first in, first out.
+fn entries(window: usize, string: &[Reference]) -> Vec<Reference> {
+    let mut mapped = std::collections::VecDeque::new();
+    let entering = |(page, _): &&Reference| {
+        let enters = !mapped.contains(page);
+        if enters {
+            mapped.push_back(*page);
+            mapped.drain(..mapped.len().saturating_sub(window));
+        }
+        enters
+    };
+    string.iter().filter(entering).copied().collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
@@ -136,6 +150,19 @@ proptest! {
     #[test]
     fn opt_has_the_least_misses_there_can_be(string in prop::collection::vec(0u32..5, 1..11), frames in 1usize..4) {
         prop_assert_eq!(run_oracle("opt", &[frames], &reads(&string))[0].true_faults, least_misses(frames, &string));
+    }
+
+    /// What `coldframe_trace::window` says of recordings through a window.
+    #[test]
+    fn a_windows_entries_bound_the_programs_misses(string in references(), n in 1usize..4, above in 0usize..6) {
+        let rows = entries(n, &string);
+        let misses = |name: &str, frames: usize, string: &[Reference]| run_oracle(name, &[frames], string)[0].true_faults;
+        let opt = n + 1 + above;
+        prop_assert!(misses("opt", opt, &rows) <= misses("opt", opt, &string));
+        prop_assert!(misses("opt", opt, &string) <= misses("opt", opt - n, &rows));
+        let lru = 2 * n + above;
+        prop_assert!(misses("lru", lru + n, &rows) <= misses("lru", lru, &string));
+        prop_assert!(misses("lru", lru, &string) <= misses("lru", lru - n, &rows));
     }
 
     #[test]

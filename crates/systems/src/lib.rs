@@ -13,6 +13,7 @@ use coldframe_device::StagePrices;
 pub mod ddb;
 pub mod drswap;
 pub mod lobi;
+pub mod sap;
 pub mod swl;
 
 /// Every system.

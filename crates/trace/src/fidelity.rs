@@ -10,6 +10,9 @@ pub enum Fidelity {
     ExactReferences,
     /// Every access, reduced to its page: all policies at that page size and larger ones; no caches.
     PageReferences,
+    /// Each entry of a page into a window of N mapped pages (first in, first out), and none of the references to pages in it. LRU and OPT
+    /// at C pages are bounded by those of the trace at C - N and C + N: see [`crate::window`].
+    Window,
     /// Only the accesses that faulted on the recording machine: no hits, so no policy but the recorded one is exact.
     Faults,
     /// Only what reached a block device, after a page cache of unknown size: policies over those requests, as over a swap
@@ -21,15 +24,22 @@ pub enum Fidelity {
 
 impl Fidelity {
     /// All classes, best first.
-    pub const ALL: [Fidelity; 5] =
-        [Fidelity::ExactReferences, Fidelity::PageReferences, Fidelity::Faults, Fidelity::BlockOnly, Fidelity::Sampled];
+    pub const ALL: [Fidelity; 6] = [
+        Fidelity::ExactReferences,
+        Fidelity::PageReferences,
+        Fidelity::Window,
+        Fidelity::Faults,
+        Fidelity::BlockOnly,
+        Fidelity::Sampled,
+    ];
 
-    /// The name in files and reports: `exact-references`, `page-references`, `faults`, `block-only` or
-    /// `sampled`.
+    /// The name in files and reports: `exact-references`, `page-references`, `window`, `faults`,
+    /// `block-only` or `sampled`.
     pub const fn name(self) -> &'static str {
         match self {
             Fidelity::ExactReferences => "exact-references",
             Fidelity::PageReferences => "page-references",
+            Fidelity::Window => "window",
             Fidelity::Faults => "faults",
             Fidelity::BlockOnly => "block-only",
             Fidelity::Sampled => "sampled",

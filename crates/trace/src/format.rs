@@ -20,7 +20,6 @@ use crate::store::Columns;
 
 mod blkparse;
 mod blktrace;
-mod bzip2;
 mod cachesim;
 mod champsim;
 mod csv;

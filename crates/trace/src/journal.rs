@@ -44,6 +44,11 @@ pub enum Entry {
         /// What it was.
         value: bool,
     },
+    /// Which thread the next event comes from. An engine does not hear of it.
+    Thread {
+        /// The system's number of it; 0: not known.
+        thread: u32,
+    },
     /// A dirty bit was read.
     Dirty {
         /// Of this page.
@@ -170,6 +175,7 @@ impl Journal {
                 tag(8, &[page.0.into(), u64::from(value) | u64::from(after == After::Clear) << 1])
             }
             Entry::Dirty { page, value } => tag(9, &[page.0.into(), u64::from(value)]),
+            Entry::Thread { thread } => tag(13, &[thread.into()]),
         }
     }
 }
@@ -301,7 +307,17 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     Ok((Head { policy, handler, config, slots }, Entries { bytes, at, now: 0 }))
 }
 
-impl Entries<'_> {
+impl<'a> Entries<'a> {
+    /// The entries of a piece of a journal behind its head, where the event before it was at `now`.
+    pub fn resume(bytes: &'a [u8], now: u64) -> Entries<'a> {
+        Entries { bytes, at: 0, now }
+    }
+
+    /// The time of the last event, in picoseconds.
+    pub fn now(&self) -> u64 {
+        self.now
+    }
+
     /// Bytes read so far.
     pub fn at(&self) -> usize {
         self.at
@@ -378,6 +394,7 @@ impl Entries<'_> {
                 return Ok(Some(Entry::Referenced { page, after, value: bits & 1 != 0 }));
             }
             9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
+            13 => return Ok(Some(Entry::Thread { thread: self.index()? })),
             16..=21 => {
                 let stage = Stage::ALL[usize::from(tag - 16)];
                 let work = Work {
@@ -458,6 +475,10 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let mut replayed = Replayed::default();
     while let Some(found) = entry {
         let at = entries.at;
+        if let Entry::Thread { .. } = found {
+            entry = entries.next_entry()?;
+            continue;
+        }
         let Entry::Event { event, .. } = found else {
             return Err(JournalError::Differs {
                 byte: at,

@@ -52,6 +52,8 @@ pub mod provenance;
 pub mod store;
 #[cfg(feature = "std")]
 mod timeline;
+#[cfg(feature = "std")]
+pub mod window;
 
 pub use reference::{Kind, Reference};
 

@@ -213,6 +213,7 @@ fn provenance(from: &[PathBuf], sources: &[Source], order: Order) -> Provenance 
         all().map(|trace| trace.fidelity).max_by_key(|fidelity| Fidelity::ALL.iter().position(|f| f == fidelity));
     let mut merged = Provenance::new("merge", worst.unwrap_or(Fidelity::Sampled));
     merged.page_size = all().filter_map(|trace| trace.page_size).max();
+    merged.window = all().filter_map(|trace| trace.window).max();
     merged.clock = timed(order).then(|| "merged".to_owned());
     for (path, source) in from.iter().zip(sources) {
         merged.tasks.extend(tasks(path, source));

@@ -21,6 +21,9 @@ pub struct Provenance {
     /// Bytes of the page that references were reduced to; `None` when they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_size: Option<u64>,
+    /// Pages of the window that the references went through; `None` when every reference is a row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u64>,
     /// What `time` counts (`CLOCK_MONOTONIC`, `instructions`, ...); `None` without such a column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
@@ -65,6 +68,7 @@ impl Provenance {
             recorder: recorder.into(),
             fidelity,
             page_size: None,
+            window: None,
             clock: None,
             started: None,
             mappings: Vec::new(),

@@ -37,7 +37,7 @@ pub fn timeline(bytes: &[u8], out: &mut dyn Write) -> Result<u64, TimelineError>
         match entry {
             Entry::Event { now, event } => line.event(now, event)?,
             Entry::Command(command) => line.command(command)?,
-            Entry::Referenced { .. } | Entry::Dirty { .. } => {}
+            Entry::Referenced { .. } | Entry::Dirty { .. } | Entry::Thread { .. } => {}
         }
     }
     writeln!(line.out, "\n]")?;

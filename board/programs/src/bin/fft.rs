@@ -17,7 +17,7 @@ fn fill(samples: &mut [f32; 4096]) {
     for (i, sample) in samples.iter_mut().enumerate() {
         random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let half = 64 - i as u32 / 80;
-        let wave = if (i as u32 / half) % 2 == 0 { 1.0 } else { -1.0 };
+        let wave = if (i as u32 / half).is_multiple_of(2) { 1.0 } else { -1.0 };
         *sample = wave + (random >> 16) as f32 / 65536.0;
     }
 }

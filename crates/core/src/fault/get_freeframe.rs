@@ -1,11 +1,11 @@
 //! GetFreeframe: a free frame, or the policy's victim, evicted; several at once where the machine wants that.
 //!
 //! It finds one without fail: the engine lets no more faults in than there are frames, so either a frame is free or the policy
-//! holds one.
+//! holds one. A prefetch that must not push out pages of the running slice seeks its frame before anything else, since it may find none.
 
 use super::low_memory::relieve;
-use super::Fault;
-use crate::command::{Command, Work};
+use super::{mark, Fault};
+use crate::command::{Command, Stage, Work};
 use crate::engine::Engine;
 use crate::frames::Residents;
 use crate::ids::FrameId;
@@ -14,6 +14,9 @@ use crate::page_state::PageState;
 use crate::policy::Victim;
 
 pub(super) fn get_freeframe(fault: &mut Fault<'_>) {
+    if fault.in_flight().frame.is_some() {
+        return;
+    }
     let frame = fault.find_frame();
     fault.in_flight().frame = Some(frame);
 }
@@ -31,13 +34,13 @@ pub(super) fn find_frame(engine: &mut Engine, machine: &mut dyn Machine, work: &
 
 /// The first victim's frame is the fault's; those of the others are free.
 fn evict_batch(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
-    let frame = evict(engine, machine, work);
+    let frame = evict_one(engine, machine, work);
     engine.frames.hand_over(frame);
     for _ in 1..engine.config.evict_batch {
         if engine.policy.is_empty() {
             break;
         }
-        let other = evict(engine, machine, work);
+        let other = evict_one(engine, machine, work);
         engine.frames.release(other);
     }
     frame
@@ -59,8 +62,27 @@ fn choose(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> Vi
     }
 }
 
-fn evict(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
+/// A free frame, or that of a page which the running slice has not touched; `None` if there is none.
+pub(crate) fn frame_behind_slice(engine: &mut Engine, machine: &mut dyn Machine) -> Option<FrameId> {
+    if let Some(frame) = engine.frames.reserve() {
+        return Some(frame);
+    }
+    let mut work = Work::default();
+    let (policy, mut residents) = engine.policy_and_residents(machine, &mut work);
+    let victim = policy.victim_behind_slice(&mut residents)?;
+    evict(engine, machine, &mut work, victim);
+    engine.frames.hand_over(victim.frame);
+    mark(machine, Stage::GetFreeframe, &mut work);
+    Some(victim.frame)
+}
+
+fn evict_one(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
     let victim = choose(engine, machine, work);
+    evict(engine, machine, work, victim);
+    victim.frame
+}
+
+fn evict(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work, victim: Victim) {
     let page = engine.frames.page(victim.frame);
     let backing = &mut engine.backing;
     let mut residents = Residents { frames: &mut engine.frames, machine, caps: engine.config.caps, work };
@@ -82,5 +104,4 @@ fn evict(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> Fra
     counts.forced_evictions += u64::from(victim.forced);
     counts.walk_sum += victim.walk;
     counts.walk_max = counts.walk_max.max(victim.walk);
-    victim.frame
 }

@@ -11,7 +11,11 @@ pub(super) fn update_mmu(fault: &mut Fault<'_>) {
     let in_flight = *fault.in_flight();
     let frame = in_flight.frame.expect("a frame has been found");
     let Fault { engine, machine, work, .. } = fault;
-    settle(engine, *machine, work, in_flight.page, frame, in_flight.writing);
+    if engine.enters_behind_slice(&in_flight) {
+        settle_behind_slice(engine, *machine, work, in_flight.page, frame);
+    } else {
+        settle(engine, *machine, work, in_flight.page, frame, in_flight.writing);
+    }
     fault.mark(Stage::UpdateMMU);
 }
 
@@ -34,4 +38,12 @@ pub(super) fn settle(
     let (policy, mut residents) = engine.policy_and_residents(machine, work);
     residents.map(frame, bit, writing);
     policy.insert(frame, &mut residents);
+}
+
+/// The page's bytes are in the frame, where they wait unmapped for the first touch.
+fn settle_behind_slice(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work, page: PageId, frame: FrameId) {
+    engine.frames.settle(frame, page);
+    engine.pages.set(page, PageState::Resident(frame));
+    let (policy, mut residents) = engine.policy_and_residents(machine, work);
+    policy.insert_behind_slice(frame, &mut residents);
 }

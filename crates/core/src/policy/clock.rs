@@ -115,7 +115,7 @@ impl Policy for Clock {
 }
 
 #[cfg(feature = "naive")]
-mod naive {
+pub(super) mod naive {
     use crate::naive::{Naive, Outcome};
     use alloc::collections::VecDeque;
 

@@ -11,6 +11,9 @@
 //! downgraded at once to keep the list at its size. PA-FIFO-SC (SWL section 3.2) leaves that to the next true fault, where it is
 //! hidden behind the load; until then the valid list is longer than `valid`. Its search is short and constant, so neither gains from
 //! a parallel handler as Clock does; use them where references can only be seen as faults.
+//!
+//! With slices (SAP section 3.4) a prefetched page enters the invalid list before the pages that the running slice has downgraded. With a
+//! valid list of one page, FIFO-SC sees every change from page to page and is exact LRU, for which SAP's promise can be proved.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -89,6 +92,8 @@ pub struct FifoSc {
     invalid_list: List,
     links: Links,
     invalid: Box<[bool]>,
+    /// The first page that the running slice has downgraded, if it is still on the invalid list; else the one behind it.
+    boundary: Option<usize>,
     capacity: usize,
     downgrade: Downgrade,
 }
@@ -102,6 +107,7 @@ impl FifoSc {
             invalid_list: List::new(),
             links: Links::new(frames),
             invalid: vec![false; frames].into_boxed_slice(),
+            boundary: None,
             capacity: valid,
             downgrade,
         }
@@ -111,7 +117,16 @@ impl FifoSc {
         let frame = self.valid_list.pop_head(&mut self.links).expect("the valid list is over its capacity");
         self.invalid_list.push_tail(&mut self.links, frame);
         self.invalid[frame] = true;
+        self.boundary = self.boundary.or(Some(frame));
         frame.into()
+    }
+
+    fn leave_invalid_list(&mut self, frame: usize) {
+        if self.boundary == Some(frame) {
+            self.boundary = self.links.next(frame);
+        }
+        self.invalid_list.unlink(&mut self.links, frame);
+        self.invalid[frame] = false;
     }
 }
 
@@ -128,12 +143,28 @@ impl Policy for FifoSc {
     }
 
     fn victim(&mut self, _: &mut Residents<'_>) -> Victim {
-        let frame = match self.invalid_list.pop_head(&mut self.links) {
-            Some(frame) => frame,
-            None => self.valid_list.pop_head(&mut self.links).expect("a page is resident"),
-        };
-        self.invalid[frame] = false;
-        Victim { frame: frame.into(), walk: Walk(1), forced: false }
+        let oldest = self.invalid_list.head().or(self.valid_list.head()).expect("a page is resident");
+        self.remove(oldest.into());
+        Victim { frame: oldest.into(), walk: Walk(1), forced: false }
+    }
+
+    fn begin_slice(&mut self) {
+        self.boundary = None;
+    }
+
+    fn victim_behind_slice(&mut self, residents: &mut Residents<'_>) -> Option<Victim> {
+        // A touch of a valid page does not show, so that all of them count as touched in the slice.
+        let oldest = self.invalid_list.head().filter(|head| self.boundary != Some(*head));
+        oldest.map(|_| self.victim(residents))
+    }
+
+    fn insert_behind_slice(&mut self, frame: FrameId, _: &mut Residents<'_>) {
+        let (list, frame) = (&mut self.invalid_list, frame.index());
+        match self.boundary {
+            Some(boundary) => list.insert_before(&mut self.links, boundary, frame),
+            None => list.push_tail(&mut self.links, frame),
+        }
+        self.invalid[frame] = true;
     }
 
     fn insert(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
@@ -147,8 +178,7 @@ impl Policy for FifoSc {
     fn promote(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
         // Not on the invalid list: the touch came through an emulated reference bit, which this policy never clears.
         debug_assert!(self.invalid[frame.index()]);
-        self.invalid[frame.index()] = false;
-        self.invalid_list.unlink(&mut self.links, frame.index());
+        self.leave_invalid_list(frame.index());
         self.valid_list.push_tail(&mut self.links, frame.index());
         if self.downgrade == Downgrade::AtOnce && self.valid_list.len() > self.capacity {
             let frame = self.downgrade_head();
@@ -158,9 +188,10 @@ impl Policy for FifoSc {
 
     fn remove(&mut self, frame: FrameId) {
         let i = frame.index();
-        let list = if self.invalid[i] { &mut self.invalid_list } else { &mut self.valid_list };
-        list.unlink(&mut self.links, i);
-        self.invalid[i] = false;
+        match self.invalid[i] {
+            true => self.leave_invalid_list(i),
+            false => self.valid_list.unlink(&mut self.links, i),
+        }
     }
 
     fn len(&self) -> usize {

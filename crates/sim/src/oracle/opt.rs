@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use rayon::prelude::*;
+
 use super::{Oracle, OracleCounts, OracleSpec};
 use crate::front_end::PageRef;
 
@@ -67,6 +69,6 @@ impl Oracle for Opt {
         for (i, reference) in self.string.iter().enumerate().rev() {
             next[i] = std::mem::replace(&mut later[reference.page()], i as u64 + 1);
         }
-        self.frames.iter().map(|&frames| self.run(frames, &next, pages)).collect()
+        self.frames.par_iter().map(|&frames| self.run(frames, &next, pages)).collect()
     }
 }

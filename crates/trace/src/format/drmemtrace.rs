@@ -47,7 +47,8 @@ const TYPE_MAX: u64 = 64;
 // Marker sub-types.
 const TIMESTAMP: u64 = 2;
 const FILE_TYPE: u64 = 9;
-/// Bits of the file type: accesses that hit a cache while recording are missing (`OFFLINE_FILE_TYPE_IFILTERED`, `_DFILTERED`).
+/// Bits of the file type: accesses that hit a cache while recording are missing: `OFFLINE_FILE_TYPE_FILTERED` 0x1 of
+/// old files, `_IFILTERED` 0x80, `_DFILTERED` 0x100 (DynamoRIO, `clients/drcachesim/common/trace_entry.h`).
 const FILTERED: u64 = 0x1 | 0x80 | 0x100;
 
 const REMEDY: &str =

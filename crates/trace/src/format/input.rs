@@ -11,7 +11,6 @@ use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 
-use super::bzip2::Bzip2;
 use super::lz4::Lz4;
 use super::zip::Members;
 use crate::error::TraceError;
@@ -93,7 +92,7 @@ impl Input {
                 let decoder = zstd::stream::read::Decoder::with_buffer(whole);
                 (Some("zstd"), Box::new(decoder.map_err(|error| TraceError::io(&name, "read", error))?))
             }
-            Some(Magic::Bzip2) => (Some("bzip2"), Box::new(Bzip2::new(whole))),
+            Some(Magic::Bzip2) => (Some("bzip2"), Box::new(bzip2::bufread::MultiBzDecoder::new(whole))),
             Some(Magic::Lz4) => (Some("lz4"), Box::new(Lz4::new(whole))),
             Some(Magic::Refused(what, remedy)) => {
                 return Err(TraceError::Compressed {

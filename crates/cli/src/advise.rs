@@ -1,0 +1,254 @@
+//! `coldframe advise` and `coldframe check`: how little RAM a program can live with, and what that costs.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use coldframe_device::quantity;
+use coldframe_report::advise::question::{percent, years};
+use coldframe_report::advise::{advise, json, words, Advice, Cache, Limits, Question};
+use coldframe_report::table::human_count;
+use coldframe_report::{ReportError, Settings};
+
+use crate::failure::Failure;
+use crate::output;
+use crate::progress::Line;
+use crate::sim::policies;
+use crate::sim_swap::is_swap_trace;
+
+/// Say how little RAM a program can live with, what that costs, and how sure it is.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe advise bzip2.parquet
+  coldframe advise bzip2.parquet --max-slowdown 5% --max-p99 1ms --min-life 5y --swap-area 64MiB -o config.toml
+  coldframe advise chess.parquet --system swl --max-slowdown 20% --format json
+
+All policies and handlers are tried over sizes from 1 % to 100 % of what the trace touches, then finer. A limit must hold at the bad
+end of its range; without one, the slowdown is at most 5 %. `coldframe sim TRACE -c config.toml` runs what was advised.
+Exit code 1: no configuration meets the limits.")]
+pub struct Args {
+    #[command(flatten)]
+    asked: Asked,
+    /// Write the advised settings to this file, as `sim -c` takes them.
+    #[arg(short, value_name = "CONFIG.toml")]
+    output: Option<PathBuf>,
+    /// How to print the answer.
+    #[arg(long, value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+}
+
+/// Say yes or no: some RAM meets the limits. For pipelines.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe check bzip2.parquet --max-ram 512KiB --max-slowdown 5%
+  coldframe check bzip2.parquet -c config.toml --max-slowdown 5% --format json
+
+With a RAM size in the configuration only that size is tried. Exit code 0: yes; 1: no.")]
+pub struct CheckArgs {
+    #[command(flatten)]
+    asked: Asked,
+    /// How to print the answer.
+    #[arg(long, value_parser = ["text", "json"], default_value = "text")]
+    format: String,
+}
+
+/// The question.
+#[derive(clap::Args)]
+pub struct Asked {
+    /// The trace (Parquet; see `coldframe import` and `coldframe record`).
+    trace: PathBuf,
+    /// Most that the run may take longer, of the program's own time [default without a limit: 5%].
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    max_slowdown: Option<String>,
+    /// Longest 99th percentile of a fault.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    max_p99: Option<String>,
+    /// Least life of the flash; needs its endurance, and its size or --swap-area.
+    #[arg(long, value_name = "YEARS", allow_hyphen_values = true)]
+    min_life: Option<String>,
+    /// Most energy of paging for the whole run; needs a sheet with energies.
+    #[arg(long, value_name = "ENERGY", allow_hyphen_values = true)]
+    max_energy: Option<String>,
+    /// Most RAM.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    max_ram: Option<String>,
+    /// What the program takes without paging, for the whole trace [default: 10 ns an instruction].
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    program_time: Option<String>,
+    /// A paper's system, whose front end, prices and device apply.
+    #[arg(long, value_name = "NAME")]
+    system: Option<String>,
+    /// Devices: shipped sheets' names, or paths of sheets [default: the system's, else LOBI-NAND].
+    #[arg(long, value_name = "SHEET", value_delimiter = ',')]
+    device: Vec<String>,
+    /// Policies [default: all that need no parameter, and pa-clock:budget=13]; may repeat.
+    #[arg(long, value_name = "NAME[:key=value,...]")]
+    policy: Vec<String>,
+    /// Handlers [default: parallel, sequential].
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    handler: Vec<String>,
+    /// Bytes of the flash for pages that leave RAM.
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
+    swap_area: Option<String>,
+    /// Simulate the swap area as a log, with these collectors.
+    #[arg(long, value_name = "NAME[:VICTIMS]", value_delimiter = ',')]
+    collector: Vec<String>,
+    /// Any setting by its path, as in the configuration file; may repeat.
+    #[arg(long, value_name = "KEY.PATH=VALUE")]
+    set: Vec<String>,
+    /// Configuration file; what it sets is not varied.
+    #[arg(short, value_name = "CONFIG.toml")]
+    config: Option<PathBuf>,
+    /// Trace rows times configurations simulated in full; above that, successive halving on prefixes.
+    #[arg(long, value_name = "N")]
+    work: Option<u64>,
+    /// The folder of results from before [default: ~/.cache/coldframe].
+    #[arg(long, value_name = "FOLDER", conflicts_with = "no_cache")]
+    cache: Option<PathBuf>,
+    /// Neither use results from before nor keep any.
+    #[arg(long)]
+    no_cache: bool,
+}
+
+impl Asked {
+    /// The question about a recording, with nothing but defaults.
+    pub fn of(trace: PathBuf) -> Asked {
+        Asked {
+            trace,
+            max_slowdown: None,
+            max_p99: None,
+            min_life: None,
+            max_energy: None,
+            max_ram: None,
+            program_time: None,
+            system: None,
+            device: Vec::new(),
+            policy: Vec::new(),
+            handler: Vec::new(),
+            swap_area: None,
+            collector: Vec::new(),
+            set: Vec::new(),
+            config: None,
+            work: None,
+            cache: None,
+            no_cache: false,
+        }
+    }
+}
+
+pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let advice = answer(&args.asked, quiet)?;
+    if let (Some(path), Some(_)) = (&args.output, &advice.best) {
+        write_config(path, &advice)?;
+    }
+    let text = match args.format.as_str() {
+        "json" => output::json(&json::json(&advice)),
+        _ => words::words(&advice),
+    };
+    output::write(None, &text)?;
+    Ok(code(&advice))
+}
+
+pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
+    let advice = answer(&args.asked, quiet)?;
+    let text = match (args.format.as_str(), &advice.best) {
+        ("json", _) => output::json(&json::json(&advice)),
+        (_, Some(_)) => format!("yes: {}", words::sentence(&advice)),
+        (_, None) => format!("no: {}", words::sentence(&advice)),
+    };
+    output::write(None, &text)?;
+    Ok(code(&advice))
+}
+
+/// 1: the answer is no.
+pub fn code(advice: &Advice) -> ExitCode {
+    ExitCode::from(u8::from(advice.best.is_none()))
+}
+
+/// The answer, from the cache or by simulation.
+pub fn answer(asked: &Asked, quiet: bool) -> Result<Advice, Failure> {
+    if is_swap_trace(&asked.trace) {
+        let message = format!(
+            "{}: a swap trace holds what left RAM of one size; what other sizes would do needs the references: record the program, \
+             or compare swap areas with `coldframe sim`",
+            asked.trace.display()
+        );
+        return Err(Failure::Other { message, code: 3 });
+    }
+    let question = question(asked)?;
+    let mut cache = cache(asked);
+    let mut line = Line::new(quiet);
+    let mut progress = |p: coldframe_report::Progress| {
+        line.show(p.rows, Some(p.rows_total), &format!("{} rows of a round", human_count(p.rows)));
+    };
+    Ok(advise(&asked.trace, &question, &mut cache, &mut progress)?)
+}
+
+fn question(asked: &Asked) -> Result<Question, Failure> {
+    let file = asked.config.as_ref().map(|path| -> Result<String, ReportError> {
+        std::fs::read_to_string(path)
+            .map_err(|e| ReportError::Io { path: path.display().to_string(), reason: e.to_string() })
+    });
+    let (file, name) = (file.transpose()?, asked.config.as_ref().map(|p| p.display().to_string()));
+    let mut base = Settings::read(name.as_deref().zip(file.as_deref()), &asked.set)?;
+    base.system = asked.system.clone().or(base.system);
+    let size = |option: &str, text: &Option<String>| {
+        text.as_deref().map(quantity::bytes).transpose().map_err(|e| Failure::usage(format!("{option}: {e}")))
+    };
+    let time = |option: &str, text: &Option<String>| {
+        text.as_deref().map(quantity::time).transpose().map_err(|e| Failure::usage(format!("{option}: {e}")))
+    };
+    let energy = asked.max_energy.as_deref().map(quantity::energy).transpose();
+    let limits = Limits {
+        slowdown: asked.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?,
+        p99: time("--max-p99", &asked.max_p99)?,
+        life: asked.min_life.as_deref().map(|text| years("min-life", text)).transpose()?,
+        energy: energy.map_err(|e| Failure::usage(format!("--max-energy: {e}")))?,
+        ram: size("--max-ram", &asked.max_ram)?,
+    };
+    Ok(Question {
+        base,
+        limits,
+        devices: asked.device.clone(),
+        policies: asked.policy.iter().flat_map(|text| policies(text)).collect(),
+        handlers: asked.handler.clone(),
+        collectors: asked.collector.clone(),
+        swap_area: size("--swap-area", &asked.swap_area)?,
+        program_time: time("--program-time", &asked.program_time)?,
+        work_max: asked.work,
+    })
+}
+
+/// Where results are kept; without a home folder nowhere.
+fn cache(asked: &Asked) -> Cache {
+    let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let folder = match (&asked.cache, asked.no_cache) {
+        (_, true) => None,
+        (Some(folder), _) => Some(folder.clone()),
+        (None, _) => of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache"))).map(|p| p.join("coldframe")),
+    };
+    folder.map_or_else(Cache::none, |folder| Cache::in_folder(folder, build()))
+}
+
+/// This very build: two that differ in what they find may have the same version.
+fn build() -> String {
+    let meta = std::env::current_exe().and_then(std::fs::metadata).ok();
+    let made = meta.as_ref().and_then(|m| m.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok());
+    let (size, made) = (meta.as_ref().map_or(0, std::fs::Metadata::len), made.map_or(0, |t| t.as_nanos()));
+    format!("{}-{size:x}-{made:x}", env!("CARGO_PKG_VERSION"))
+}
+
+/// The advised settings with where they come from.
+pub fn write_config(path: &Path, advice: &Advice) -> Result<(), Failure> {
+    let Some(best) = &advice.best else { return Ok(()) };
+    let settings = best.point.settings()?.to_toml()?;
+    let text = format!(
+        "# Advised by coldframe {} for {} (sha256 {}).\n# {}\n{settings}",
+        env!("CARGO_PKG_VERSION"),
+        advice.trace.path,
+        advice.trace.sha256,
+        words::sentence(advice).trim_end(),
+    );
+    Ok(output::write(Some(path), &text)?)
+}

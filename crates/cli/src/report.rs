@@ -1,0 +1,52 @@
+//! `coldframe report`: results as one HTML page.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use coldframe_report::experiment::sha256;
+use coldframe_report::html::Page;
+use coldframe_report::ReportError;
+use coldframe_trace::heat::heat;
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Columns of the map: a page stays far below its bound.
+pub const MAP_COLUMNS: usize = 120;
+/// Rows of the map.
+pub const MAP_ROWS: usize = 40;
+
+/// Write results as one HTML page that needs no network.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  coldframe advise bzip2.parquet --format json > advice.json; coldframe report advice.json -o report.html
+  coldframe sim bzip2.parquet --policy clock,sieve,opt -o runs.json; coldframe report runs.json --trace bzip2.parquet -o report.html
+
+Results are what `advise` and `sim` write with --format json. Below 2 MB whatever the trace.")]
+pub struct Args {
+    /// Results.
+    #[arg(required = true)]
+    results: Vec<PathBuf>,
+    /// The trace of all results, for the map of touched memory.
+    #[arg(long)]
+    trace: Option<PathBuf>,
+    /// The page to write.
+    #[arg(short, value_name = "REPORT.html", default_value = "report.html")]
+    output: PathBuf,
+}
+
+pub fn run(args: Args) -> Result<ExitCode, Failure> {
+    let mut page = Page::default();
+    for path in &args.results {
+        let name = path.display().to_string();
+        let text =
+            std::fs::read_to_string(path).map_err(|e| ReportError::Io { path: name.clone(), reason: e.to_string() })?;
+        page.add(&name, &text)?;
+    }
+    if let Some(path) = &args.trace {
+        page.add_heat(&path.display().to_string(), &sha256(path)?, heat(path, MAP_ROWS, MAP_COLUMNS)?)?;
+    }
+    output::write(Some(&args.output), &page.html()?)?;
+    Ok(ExitCode::SUCCESS)
+}

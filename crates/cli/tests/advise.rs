@@ -1,0 +1,139 @@
+//! `advise` and `check` as a user meets them: the answer's own configuration gives its numbers, limits bind, what cannot be known is refused.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn coldframe(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).env("NO_COLOR", "1").output().expect("the command runs")
+}
+
+fn shipped(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name).display().to_string()
+}
+
+/// Exit code and answer.
+fn json(args: &[&str]) -> (i32, Value) {
+    let output = coldframe(&[args, &["--format", "json"]].concat());
+    let value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|e| panic!("{args:?}: {e}: {}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.code().expect("no signal"), value)
+}
+
+fn refused(args: &[&str]) -> (i32, String) {
+    let output = coldframe(args);
+    (output.status.code().expect("no signal"), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Two policies, so that a search takes a second.
+const FEW: [&str; 5] = ["--policy", "clock,sieve", "--handler", "parallel", "--no-cache"];
+
+#[test]
+fn sim_with_the_advised_configuration_gives_the_advised_numbers_and_less_ram_misses() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("config.toml").display().to_string();
+    let trace = shipped("bzip2.parquet");
+    let (code, advice) = json(&[&["advise", &trace, "--max-slowdown", "5%", "-o", &config], &FEW[..]].concat());
+    assert_eq!(code, 0);
+    let best = &advice["best"];
+    let (code, result) = json(&["sim", &trace, "-c", &config]);
+    assert_eq!(code, 0);
+    assert_eq!(result["counts"]["true_faults"], best["true_faults"]);
+    assert_eq!(result["time_ps"]["paging"], best["paging_ps"]);
+    assert_eq!(result["time_ps"]["idle"], best["own_time_ps"]);
+    assert_eq!(result["fault_latency_ps"]["true"]["p99"], best["p99_ps"]);
+    // The slowdown by hand: time in faults beyond that with RAM for all pages, of the program's own time.
+    let whole = ["sim", &trace, "-c", &config, "--ram", "100%"];
+    let paging = |value: &Value| value["time_ps"]["paging"].as_f64().unwrap();
+    let extra = paging(&result) - paging(&json(&whole).1);
+    let slowdown = 100.0 * extra / result["time_ps"]["idle"].as_f64().unwrap();
+    assert!((slowdown - best["slowdown_percent"]["high"].as_f64().unwrap()).abs() < 1e-9 && slowdown <= 5.0);
+    // The next smaller size misses the limit, and is a page away at this footprint.
+    let below = &advice["next_smaller"];
+    assert!(below["slowdown_percent"]["high"].as_f64().unwrap() > 5.0);
+    assert_eq!(best["frames"].as_u64().unwrap() - below["frames"].as_u64().unwrap(), 1);
+    // OPT's bound is a bound.
+    assert!(advice["search"]["opt_bound_bytes"].as_u64().unwrap() < best["ram_bytes"].as_u64().unwrap());
+    // The front falls.
+    let front: Vec<f64> =
+        advice["front"].as_array().unwrap().iter().map(|c| c["slowdown_percent"]["high"].as_f64().unwrap()).collect();
+    assert!(front.len() > 3 && front.windows(2).all(|two| two[1] < two[0]), "{front:?}");
+    assert!(advice["regions"][0]["share"].as_f64().unwrap() >= advice["regions"][1]["share"].as_f64().unwrap());
+}
+
+#[test]
+fn check_says_yes_or_no_and_names_what_binds() {
+    let trace = shipped("bzip2.parquet");
+    let answer = |limits: &[&str]| {
+        let output = coldframe(&[&["check", &trace], limits, &FEW[..]].concat());
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, text) = answer(&["--max-slowdown", "5%", "--max-ram", "360KiB"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.starts_with("yes: ") && text.lines().count() == 1, "{text}");
+    let (code, text) = answer(&["--max-slowdown", "5%", "--max-ram", "16KiB"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.starts_with("no: ") && text.contains("slowdown is") && text.contains("above 5 %"), "{text}");
+    // A fault takes a load of 20 us at least.
+    let (code, text) = answer(&["--max-p99", "1us"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("p99 of a fault is"), "{text}");
+}
+
+#[test]
+fn a_limit_that_trace_or_sheet_cannot_answer_is_refused_with_what_it_needs() {
+    let trace = shipped("bzip2.parquet");
+    let folder = tempfile::tempdir().unwrap();
+    let absent = folder.path().join("absent.parquet").display().to_string();
+    let swap = shipped("swap-desktop.csv.zst");
+    for (args, code, said) in [
+        (vec!["advise", &trace, "--max-energy", "1mJ"], 2, "energy.load"),
+        (vec!["advise", &trace, "--min-life", "5y", "--device", "KFG5616"], 2, "endurance.cycles"),
+        (vec!["advise", &trace, "--max-slowdown", "-3%"], 2, "max-slowdown"),
+        (vec!["advise", &trace, "--max-p99", "200"], 2, "unit"),
+        (vec!["advise", &trace, "--min-life", "long"], 2, "5y"),
+        (vec!["advise", &trace, "--policy", "opt"], 2, "knows the future"),
+        (vec!["advise", &trace, "--policy", "clok"], 2, "did you mean `clock`"),
+        (vec!["advise", &trace, "--device", "nothing"], 2, "nothing"),
+        (vec!["advise", &swap], 3, "references"),
+        (vec!["advise", &absent], 5, "absent.parquet"),
+        (vec!["--"], 2, "needs a program"),
+    ] {
+        let (found, text) = refused(&args);
+        assert_eq!(found, code, "{args:?}: {text}");
+        assert!(text.contains(said), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn what_the_cache_knows_is_the_same_and_half_a_line_is_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let cache = folder.path().display().to_string();
+    let trace = shipped("bzip2.parquet");
+    let ask = || json(&["advise", &trace, "--policy", "clock", "--handler", "parallel", "--cache", &cache]).1;
+    let (first, second) = (ask(), ask());
+    assert_eq!(first["best"], second["best"]);
+    assert_eq!(first["search"]["cached"], 0);
+    assert_eq!(second["search"]["cached"], second["search"]["configurations"]);
+    let file = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, &text[..text.len() - 40]).unwrap();
+    let third = ask();
+    assert_eq!(first["best"], third["best"]);
+    assert!(third["search"]["cached"].as_u64() < second["search"]["cached"].as_u64());
+}
+
+#[test]
+fn halving_finds_no_smaller_ram_than_trying_all() {
+    let trace = shipped("bzip2.parquet");
+    let ask = |work: &str| json(&["advise", &trace, "--handler", "parallel", "--no-cache", "--work", work]).1;
+    let (halved, all) = (ask("1"), ask("100000000000"));
+    assert_eq!(
+        (halved["search"]["exhaustive"].as_bool(), all["search"]["exhaustive"].as_bool()),
+        (Some(false), Some(true))
+    );
+    let ram = |advice: &Value| advice["best"]["ram_bytes"].as_u64().unwrap();
+    assert!(ram(&halved) >= ram(&all));
+    assert!(ram(&halved) > halved["search"]["opt_bound_bytes"].as_u64().unwrap());
+}

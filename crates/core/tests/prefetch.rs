@@ -1,0 +1,225 @@
+//! Do no harm (SAP section 3.4): what a prefetch may take from the running task.
+//!
+//! The exact bound, for LRU (FIFO-SC with a valid list of one page is exact LRU): if `k` prefetch loads take frames during a slice, the
+//! running task's true faults in it are at most those that LRU with `k` frames less would have had, from the same recency order. Why: the
+//! prefetched pages stand behind the slice's pages, so all other pages in RAM are always the most recent `frames - k` at least.
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::Arrival;
+use coldframe_core::{fault::handler, Access, Caps, Config, Engine, Event, PageId, TaskId};
+use proptest::prelude::*;
+use support::{Rig, HARDWARE};
+
+const LRU: &str = "fifo-sc:valid=1";
+
+const PAGES: u32 = 24;
+
+fn rig(policy: &str, handler: &str, frames: usize, buffers: u32, arrival: Arrival) -> Rig {
+    let mut rig = Rig::new(policy, handler, frames, PAGES as usize, Caps { buffers, ..HARDWARE });
+    rig.engine.set_arrival(arrival);
+    rig
+}
+
+/// What happens in a slice.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// The running task touches a page; loads under way end first if need be.
+    Touch(u32),
+    /// A page of the next task is wished for.
+    Wish(u32),
+    /// All loads end.
+    Settle,
+}
+
+/// The slices before.
+fn warm_up(rig: &mut Rig, pages: &[u32]) {
+    for page in pages {
+        rig.reference(*page);
+    }
+    rig.machine.resumed.clear();
+}
+
+fn touch(rig: &mut Rig, page: u32) {
+    if rig.machine.read(PageId(page)).is_some() {
+        return;
+    }
+    rig.fault(0, page, Access::Read);
+    while rig.machine.resumed.pop().is_none() {
+        let event = rig.machine.next_event().expect("the task waits for something");
+        rig.engine.handle(event, &mut rig.machine);
+        rig.engine.check();
+    }
+}
+
+/// True faults of a slice and the frames that prefetches took in it.
+fn slice(rig: &mut Rig, steps: &[Step]) -> (u64, u64) {
+    let before = *rig.engine.counts();
+    rig.engine.begin_slice();
+    for step in steps {
+        match *step {
+            Step::Touch(page) => touch(rig, page),
+            Step::Wish(page) => rig.engine.handle(Event::WillNeed { page: PageId(page) }, &mut rig.machine),
+            Step::Settle => rig.settle(),
+        }
+        rig.engine.check();
+    }
+    rig.settle();
+    let after = rig.engine.counts();
+    (after.true_faults - before.true_faults, after.prefetches - before.prefetches)
+}
+
+/// Plain LRU: the most recent page last.
+struct Lru(Vec<u32>);
+
+impl Lru {
+    fn touch(&mut self, page: u32) -> bool {
+        let found = self.0.iter().position(|p| *p == page);
+        found.map(|at| self.0.remove(at));
+        self.0.push(page);
+        found.is_some()
+    }
+
+    /// The last `frames` pages after these touches, and how many were not among them before.
+    fn faults(&mut self, frames: usize, pages: impl Iterator<Item = u32>) -> u64 {
+        let mut faults = 0;
+        for page in pages {
+            self.0.drain(..self.0.len().saturating_sub(frames));
+            faults += u64::from(!self.touch(page));
+        }
+        faults
+    }
+}
+
+fn touches(steps: &[Step]) -> impl Iterator<Item = u32> + '_ {
+    steps.iter().filter_map(|step| match step {
+        Step::Touch(page) => Some(*page),
+        _ => None,
+    })
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        6 => (0..PAGES).prop_map(Step::Touch),
+        4 => (0..PAGES).prop_map(Step::Wish),
+        1 => Just(Step::Settle),
+    ];
+    prop::collection::vec(step, 0..80)
+}
+
+proptest! {
+    #[test]
+    fn with_k_prefetches_in_a_slice_the_running_task_faults_no_more_than_with_k_frames_less(
+        before in prop::collection::vec(0..PAGES, 0..60),
+        steps in steps(),
+        frames in 3..16usize,
+        buffers in 2..6u32,
+        parallel in any::<bool>(),
+    ) {
+        let handler = if parallel { "parallel" } else { "sequential" };
+        let mut rig = rig(LRU, handler, frames, buffers, Arrival::BehindSlice);
+        warm_up(&mut rig, &before);
+        let (faults, prefetches) = slice(&mut rig, &steps);
+        let mut order = Lru(Vec::new());
+        order.faults(frames, before.iter().copied());
+        let less = frames.saturating_sub(prefetches as usize).max(1);
+        let bound = order.faults(less, touches(&steps));
+        prop_assert!(faults <= bound, "{faults} faults with {prefetches} prefetches, bound {bound}");
+    }
+
+    #[test]
+    fn a_prefetch_pushes_out_no_page_that_the_slice_has_touched(
+        before in prop::collection::vec(0..PAGES, 0..60),
+        steps in steps(),
+        frames in 3..16usize,
+        policy in prop_oneof![Just(LRU), Just("second-chance"), Just("fifo-sc:valid=60%")],
+    ) {
+        let mut rig = rig(policy, "sequential", frames, 4, Arrival::BehindSlice);
+        warm_up(&mut rig, &before);
+        rig.engine.begin_slice();
+        let mut touched = BTreeSet::new();
+        for step in steps {
+            match step {
+                Step::Touch(page) => {
+                    touch(&mut rig, page);
+                    touched.insert(page);
+                    touched.retain(|page| rig.engine.frame_of(PageId(*page)).is_some());
+                }
+                Step::Settle => rig.settle(),
+                Step::Wish(page) => {
+                    rig.engine.handle(Event::WillNeed { page: PageId(page) }, &mut rig.machine);
+                    let lost = touched.iter().find(|page| rig.engine.frame_of(PageId(**page)).is_none());
+                    prop_assert_eq!(lost, None);
+                }
+            }
+        }
+    }
+}
+
+/// Were prefetched pages as recent as others, this slice would break the bound.
+#[test]
+fn pages_that_arrive_as_recent_as_others_break_the_bound() {
+    let steps: Vec<Step> = [Step::Touch(0), Step::Touch(1), Step::Touch(2)]
+        .into_iter()
+        .chain([Step::Wish(10), Step::Settle, Step::Wish(11), Step::Settle])
+        .chain([Step::Touch(0), Step::Touch(1), Step::Touch(2)])
+        .collect();
+    let run = |arrival| slice(&mut rig(LRU, "sequential", 4, 2, arrival), &steps);
+    // Four frames: the three pages and one prefetched page, which makes room for the next one.
+    assert_eq!(run(Arrival::BehindSlice), (3, 2));
+    // As recent: the second prefetch pushes page 0 out, and its fault page 1, and so on; two frames less would have had 6 faults.
+    assert_eq!(run(Arrival::Mapped), (6, 2));
+}
+
+#[test]
+fn a_prefetched_page_waits_unmapped_and_its_first_touch_is_a_false_fault() {
+    let mut rig = rig("second-chance", "sequential", 4, 2, Arrival::BehindSlice);
+    assert_eq!(slice(&mut rig, &[Step::Wish(3), Step::Settle]), (0, 1));
+    assert!(rig.engine.frame_of(PageId(3)).is_some() && !rig.machine.mapped(PageId(3)));
+    touch(&mut rig, 3);
+    let counts = rig.engine.counts();
+    assert_eq!((counts.true_faults, counts.false_faults, counts.prefetch_waits), (0, 1, 0));
+}
+
+#[test]
+fn a_fault_on_a_page_in_flight_waits_for_it_and_is_counted_apart() {
+    let mut rig = rig("second-chance", "sequential", 4, 2, Arrival::BehindSlice);
+    assert_eq!(slice(&mut rig, &[Step::Wish(3), Step::Touch(3)]), (0, 1));
+    assert_eq!(rig.engine.counts().prefetch_waits, 1);
+}
+
+#[test]
+fn where_only_pages_of_the_slice_are_left_a_wish_is_dropped() {
+    let mut rig = rig("second-chance", "sequential", 2, 2, Arrival::BehindSlice);
+    let (faults, prefetches) = slice(&mut rig, &[Step::Touch(0), Step::Touch(1), Step::Wish(2)]);
+    assert_eq!((faults, prefetches, rig.engine.counts().prefetches_dropped), (2, 0, 1));
+    assert!([0, 1].iter().all(|page| rig.engine.frame_of(PageId(*page)).is_some()));
+}
+
+#[test]
+#[should_panic(expected = "maps what it loads")]
+fn a_handler_that_maps_pages_in_buffers_cannot_take_them_unmapped() {
+    let caps = Caps { buffers: 2, ..HARDWARE };
+    let policy = PolicyChoice::parse("clock").unwrap().build(4, 8).unwrap();
+    let handler = handler::find("delayed-dual-buffering").unwrap();
+    let config = Config { frames: 4, pages: 8, tasks: 1, evict_batch: 1, caps };
+    Engine::new(config, policy, handler).unwrap().set_arrival(Arrival::BehindSlice);
+}
+
+/// With several tasks the one that is not running can fault on a page in flight, too.
+#[test]
+fn two_tasks_that_wait_for_one_prefetched_page_both_go_on() {
+    let mut rig = rig("second-chance", "sequential", 4, 3, Arrival::BehindSlice);
+    rig.engine.handle(Event::WillNeed { page: PageId(5) }, &mut rig.machine);
+    for task in [1, 2] {
+        let fault = Event::Fault { task: TaskId(task), page: PageId(5), access: Access::Read };
+        rig.engine.handle(fault, &mut rig.machine);
+    }
+    rig.settle();
+    rig.machine.resumed.sort();
+    assert_eq!(rig.machine.resumed, [TaskId(1), TaskId(2)]);
+    assert_eq!((rig.engine.counts().true_faults, rig.engine.counts().prefetch_waits), (0, 2));
+}

@@ -1,0 +1,130 @@
+//! How little RAM a program can live with: the smallest that meets the limits, what it costs, and how sure that is.
+//!
+//! [`mod@question`] is what a user asks, [`point`] what one configuration was found to do, [`mod@cost`] prices a point beside the same
+//! configuration with all the RAM it could use, [`search`] looks for the smallest RAM, [`cache`] remembers points by content, [`regions`]
+//! says what costs most, and [`words`] and [`json`] show the answer.
+
+pub mod cache;
+pub mod cost;
+pub mod json;
+pub mod point;
+pub mod question;
+pub mod regions;
+pub mod search;
+pub mod words;
+
+use std::path::Path;
+
+use coldframe_core::Bytes;
+use coldframe_trace::{Fidelity, Provenance, Reader};
+
+use crate::error::ReportError;
+use crate::experiment::{self, Progress};
+use crate::settings::Settings;
+
+pub use cache::Cache;
+pub use cost::{Cost, Range};
+pub use point::Point;
+pub use question::{Limits, Question};
+pub use regions::Region;
+use search::Tried;
+
+/// A configuration with its price.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// What it was found to do.
+    pub point: Point,
+    /// What that costs.
+    pub cost: Cost,
+    /// The limits it misses, in words; none: it meets them all.
+    pub misses: Vec<String>,
+}
+
+/// The answer.
+#[derive(Clone, Debug)]
+pub struct Advice {
+    /// The trace, its hash and its fidelity.
+    pub trace: crate::result::TraceFacts,
+    /// Bytes of all pages that the trace touches: the RAM with which nothing is ever evicted.
+    pub footprint: Bytes,
+    /// The smallest RAM that meets the limits; `None`: none does.
+    pub best: Option<Candidate>,
+    /// The next smaller RAM that was tried with the same configuration, and so what binds.
+    pub below: Option<Candidate>,
+    /// Where none meets the limits: what binds.
+    pub binds: Vec<String>,
+    /// The least slowdown for each RAM, as far as more RAM slows down less; RAM ascending.
+    pub front: Vec<Candidate>,
+    /// What costs most under the best configuration.
+    pub regions: Vec<Region>,
+    /// How it was searched.
+    pub search: search::Searched,
+    /// What the reader must know to trust it.
+    pub assumptions: Vec<String>,
+    /// The limits asked for.
+    pub limits: Limits,
+}
+
+/// Answers a question about a trace.
+///
+/// # Errors
+/// As [`experiment::run`]; a limit that needs what the trace or a device's sheet does not give.
+pub fn advise(
+    path: &Path,
+    question: &Question,
+    cache: &mut Cache,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Advice, ReportError> {
+    let trace = Reader::open(path)?.provenance().clone();
+    check_fidelity(path, &trace)?;
+    let question = question.priced(&trace)?;
+    let families = question.families();
+    let footprint = footprint(path, &families[0], &trace)?;
+    let facts = experiment::facts(path, &trace)?;
+    cache.open(&facts.sha256)?;
+    let mut tried = Tried::new(path, &question, families, footprint, cache, progress)?;
+    let searched = tried.search()?;
+    let page = tried.page();
+    let best = tried.best();
+    let below = best.as_ref().and_then(|best| tried.below(best));
+    let binds = if best.is_none() { tried.binds() } else { Vec::new() };
+    let front = tried.front();
+    drop(tried);
+    let regions = match &best {
+        Some(best) => regions::costliest(path, &trace, &best.point.settings()?, progress)?,
+        None => Vec::new(),
+    };
+    let assumptions = question.assumptions(&trace, best.as_ref());
+    let footprint = Bytes(footprint as u64 * page.0);
+    let limits = question.limits.clone();
+    Ok(Advice { trace: facts, footprint, best, below, binds, front, regions, search: searched, assumptions, limits })
+}
+
+/// A trace without its hits cannot say what RAM would do.
+fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
+    let reason = match trace.fidelity {
+        Fidelity::ExactReferences | Fidelity::PageReferences => return Ok(()),
+        Fidelity::Window => {
+            "holds only the entries of pages into a window: the hits within it, and so the program's time, are not in it"
+        }
+        Fidelity::Faults => {
+            "holds only the faults of the recording machine: what more or less RAM would do needs the hits"
+        }
+        Fidelity::BlockOnly => "holds only what reached a block device: the program's hits and its time are not in it",
+        Fidelity::Sampled => "is a sample: it shows working sets and heat, but no policy's misses",
+    };
+    let reason = format!("the trace {reason}; record every reference with `coldframe record`");
+    Err(ReportError::Unfit { path: path.display().to_string(), reason })
+}
+
+/// Pages that the trace touches behind the front end of these settings.
+fn footprint(path: &Path, settings: &Settings, trace: &Provenance) -> Result<usize, ReportError> {
+    let one = Settings { ram: None, frames: Some(1), ..settings.clone() };
+    let plan = crate::plan::resolve(&one, trace, &mut |_| Ok(1))?;
+    let pages = experiment::pages_touched(path, &plan.front)?;
+    if pages == 0 {
+        let reason = "no reference is left after stream and front_end.paged; give another stream";
+        return Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
+    }
+    Ok(pages)
+}

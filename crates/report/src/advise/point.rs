@@ -1,0 +1,162 @@
+//! What one configuration was found to do: the counts and times that a price is made of, and that the cache keeps.
+
+use coldframe_core::{Bytes, Ps};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::error::ReportError;
+use crate::result::RunResult;
+use crate::settings::Settings;
+
+/// One configuration and what it did.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Every setting in force, as `-c` takes it.
+    pub config: Value,
+    /// Frames.
+    pub frames: usize,
+    /// Bytes of a page.
+    pub page: u64,
+    /// Different pages touched.
+    pub pages: usize,
+    /// Page references.
+    pub references: u64,
+    /// Of the whole run.
+    pub true_faults: u64,
+    /// Of the whole run.
+    pub false_faults: u64,
+    /// Pages written to the device.
+    pub writes: u64,
+    /// Pages loaded.
+    pub loads: u64,
+    /// Of these, pages that had never been written: without a file behind them there is nothing to load.
+    pub zero_loads: u64,
+    /// The program's own time; `None`: nothing prices it.
+    #[serde(with = "maybe_ps")]
+    pub own: Option<Ps>,
+    /// In faults, and in reads in place beyond reads from main memory.
+    #[serde(with = "ps")]
+    pub paging: Ps,
+    /// 99th percentile of the latency of true faults; zero without faults.
+    #[serde(with = "ps")]
+    pub p99: Ps,
+    /// Longest true fault.
+    #[serde(with = "ps")]
+    pub longest: Ps,
+    /// Pages were written that the device's sheet has no time for: `paging` is a lower bound.
+    pub writes_unpriced: bool,
+    /// Equation 3 of DDB, where main memory and device have energies.
+    pub energy: Option<u64>,
+    /// The swap area, where it is simulated.
+    pub swap: Option<Swapped>,
+    /// References left out as quiet where they hit.
+    pub quiet: u64,
+}
+
+/// What a simulated swap area did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Swapped {
+    /// Slots programmed from RAM.
+    pub programs: u64,
+    /// Slots copied by collections.
+    pub copies: u64,
+    /// Blocks erased.
+    pub erases: u64,
+    /// Erases of the most worn block.
+    pub erases_max: u32,
+    /// Blocks of the area.
+    pub blocks: u32,
+    /// Times that the area was full and a page went elsewhere.
+    pub areas_full: u64,
+}
+
+impl Point {
+    /// What a run says; `None` for an oracle.
+    pub fn new(result: &RunResult) -> Option<Point> {
+        let lane = result.lane()?;
+        let latency = &lane.true_latency;
+        let swap = lane.swap.as_ref().map(|s| Swapped {
+            programs: s.counts.programs,
+            copies: s.counts.copies,
+            erases: s.counts.erases,
+            erases_max: s.erases.iter().copied().max().unwrap_or(0),
+            blocks: s.erases.len() as u32,
+            areas_full: s.counts.areas_full,
+        });
+        Some(Point {
+            config: result.config.clone(),
+            frames: result.frames,
+            page: result.page.0,
+            pages: result.pages,
+            references: result.references(),
+            true_faults: lane.counts.true_faults,
+            false_faults: lane.counts.false_faults,
+            writes: lane.counts.dirty_evictions,
+            loads: lane.counts.page_loads,
+            zero_loads: lane.zero_loads,
+            own: result.idle.map(|idle| idle + result.memory_time),
+            paging: lane.paging + lane.xip_surplus,
+            p99: latency.quantile(0.99).unwrap_or_default(),
+            longest: latency.max(),
+            writes_unpriced: lane.writes_unpriced,
+            energy: result.e_paging().map(|ledger| ledger.total().0),
+            swap,
+            quiet: result.front_end.quiet,
+        })
+    }
+
+    /// RAM in bytes.
+    pub fn ram(&self) -> Bytes {
+        Bytes(self.frames as u64 * self.page)
+    }
+
+    /// A setting in force, as text.
+    pub fn setting(&self, name: &str) -> &str {
+        self.config[name].as_str().unwrap_or_default()
+    }
+
+    /// The settings in force, as `sim` takes them.
+    ///
+    /// # Errors
+    /// The configuration is not one of this version.
+    pub fn settings(&self) -> Result<Settings, ReportError> {
+        let bad =
+            |e: serde_json::Error| ReportError::Config { origin: "cached configuration".into(), reason: e.to_string() };
+        serde_json::from_value(self.config.clone()).map_err(bad)
+    }
+
+    /// Policy, handler, device and collector, for people.
+    pub fn family(&self) -> String {
+        let collector = self.config["swap"]["collector"].as_str();
+        let collector = collector.map(|c| format!(", collector {c}")).unwrap_or_default();
+        format!("{}, {}, {}{collector}", self.setting("policy"), self.setting("handler"), self.setting("device"))
+    }
+}
+
+/// A time as its picoseconds.
+mod ps {
+    use coldframe_core::Ps;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Ps, to: S) -> Result<S::Ok, S::Error> {
+        time.0.serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Ps, D::Error> {
+        u64::deserialize(from).map(Ps)
+    }
+}
+
+/// A time that may not be known.
+mod maybe_ps {
+    use coldframe_core::Ps;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<S: Serializer>(time: &Option<Ps>, to: S) -> Result<S::Ok, S::Error> {
+        time.map(|time| time.0).serialize(to)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Ps>, D::Error> {
+        Ok(Option::deserialize(from)?.map(Ps))
+    }
+}

@@ -1,0 +1,180 @@
+//! How far apart the references to a page lie: the histogram of reuse distances, in different pages touched since, the page included.
+//!
+//! It is read off the misses of LRU, all sizes in one pass: a reference at distance d misses in memories of fewer than d pages, so those
+//! between two sizes are the misses that the larger memory saves. Of a long trace only the pages of some classes by hash are followed,
+//! as SHARDS does (Waldspurger et al., FAST 2015, section 3): with one page in K, distances and counts are K times what is seen. The
+//! total is known, so that what the sample lacks or has too much goes to the nearest bin (their SHARDS-adj, section 3.4). Several
+//! classes, each a sample of its own, give the error.
+
+use std::path::Path;
+
+use coldframe_sim::front_end::plain::Plain;
+use coldframe_sim::front_end::{FrontEnd, PageRef};
+use coldframe_sim::oracle::lru::Curve;
+use coldframe_sim::oracle::{Oracle, OracleCounts};
+use coldframe_sim::Stream;
+use coldframe_trace::{Block, Provenance, Reader, Wanted};
+
+use crate::plan::spaces;
+use crate::ReportError;
+
+/// Rows, or KiB of footprint, up to which every page is followed: a short trace is quick, and of few pages a sample says little.
+const EXACT_ROWS: u64 = 1 << 21;
+const EXACT_KIB: u64 = 1 << 13;
+/// Classes of pages in a longer trace, and how many of them are followed: one page in eight in all.
+const CLASSES: usize = 32;
+const FOLLOWED: usize = 4;
+/// Pages are of 4 KiB, or larger where the trace was reduced to such.
+const PAGE_SHIFT: u32 = 12;
+
+/// References by reuse distance.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reuse {
+    /// Bytes of a page.
+    pub page: u64,
+    /// From near to far.
+    pub bins: Vec<Bin>,
+    /// First references to a page.
+    pub first: u64,
+    /// All references.
+    pub references: u64,
+    /// The share of pages that was followed: 1 for all.
+    pub followed: f64,
+}
+
+/// References at distances above the bin's before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bin {
+    /// The largest distance, in pages.
+    pub up_to: u64,
+    /// References.
+    pub references: f64,
+    /// Standard error of that, from the classes; 0 where all pages were followed.
+    pub error: f64,
+}
+
+/// The histogram of a trace.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn reuse(path: &Path) -> Result<Reuse, ReportError> {
+    let reader = Reader::open(path)?;
+    let exact = reader.rows() <= EXACT_ROWS || reader.provenance().pages_1KiB <= EXACT_KIB;
+    let (classes, followed) = if exact { (1, 1) } else { (CLASSES, FOLLOWED) };
+    sampled(reader, classes, followed)
+}
+
+fn sampled(mut reader: Reader, classes: usize, followed: usize) -> Result<Reuse, ReportError> {
+    let trace = reader.provenance().clone();
+    let shift = trace.page_size.map_or(0, |page| page.max(1).ilog2()).max(PAGE_SHIFT);
+    let mut front = Plain::new(Stream::Both, shift, spaces(&trace), None);
+    let sizes = sizes(&trace);
+    let mut curves: Vec<Curve> = (0..followed).map(|_| Curve::new(&sizes)).collect();
+    let mut parts: Vec<Vec<PageRef>> = vec![Vec::new(); followed];
+    let (mut block, mut references) = (Block::new(), Vec::new());
+    let columns = reader.columns();
+    let wanted = Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS };
+    while reader.read(&mut block, wanted)? > 0 {
+        references.clear();
+        front.filter(&block, 0, &mut references);
+        for reference in &references {
+            if let Some(part) = parts.get_mut(class(reference.page(), classes)) {
+                part.push(*reference);
+            }
+        }
+        for (curve, part) in curves.iter_mut().zip(&mut parts) {
+            curve.feed(part);
+            part.clear();
+        }
+    }
+    let counts: Vec<_> = curves.iter_mut().map(|curve| curve.finish(&[])).collect();
+    let (first, references) = (front.numbering().count() as u64, front.counts().references);
+    let bins = bins(&sizes, &counts, classes, first, references);
+    Ok(Reuse { page: 1 << shift, bins, first, references, followed: followed as f64 / classes as f64 })
+}
+
+/// Powers of two up to the trace's footprint.
+fn sizes(trace: &Provenance) -> Vec<usize> {
+    let most = (trace.pages_1KiB.max(1) as usize).next_power_of_two();
+    std::iter::successors(Some(1), |size| Some(size * 2)).take_while(|size| *size <= most).collect()
+}
+
+/// The class of a page, by the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+fn class(page: usize, classes: usize) -> usize {
+    let mut z = (page as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) % classes as u64) as usize
+}
+
+/// From the misses of each class at each size. Nothing is re-used beyond the size at which only first references miss.
+fn bins(sizes: &[usize], counts: &[Vec<OracleCounts>], classes: usize, first: u64, references: u64) -> Vec<Bin> {
+    let scale = classes as f64;
+    let again = |class: &[OracleCounts], at: usize| (class[at].true_faults - class[at].cold_faults) as f64 * scale;
+    let mut bins = Vec::new();
+    for (at, size) in sizes.iter().enumerate() {
+        let estimates: Vec<f64> = counts
+            .iter()
+            .map(|class| {
+                let nearer = if at == 0 { references.saturating_sub(first) as f64 } else { again(class, at - 1) };
+                nearer - again(class, at)
+            })
+            .collect();
+        let (references, error) = mean(&estimates);
+        bins.push(Bin { up_to: *size as u64 * classes as u64, references, error });
+        if counts.iter().all(|class| class[at].true_faults == class[at].cold_faults) {
+            break;
+        }
+    }
+    bins
+}
+
+/// The mean and its standard error.
+fn mean(estimates: &[f64]) -> (f64, f64) {
+    let n = estimates.len() as f64;
+    let mean = estimates.iter().sum::<f64>() / n;
+    if estimates.len() < 2 {
+        return (mean, 0.0);
+    }
+    let variance = estimates.iter().map(|e| (e - mean) * (e - mean)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use coldframe_trace::{Columns, Fidelity, Kind, Reference, Writer};
+
+    fn reader(folder: &Path, pages: impl Iterator<Item = u64>) -> Reader {
+        let path = folder.join("t.parquet");
+        let mut writer = Writer::create(&path, Columns::default()).unwrap();
+        let block: Block = pages.map(|page| Reference::new(page << PAGE_SHIFT, 1, Kind::Read)).collect();
+        writer.write(&block).unwrap();
+        writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
+        Reader::open(&path).unwrap()
+    }
+
+    #[test]
+    fn distances_are_those_of_the_definition() {
+        let folder = tempfile::tempdir().unwrap();
+        // By hand: 7 7 is at distance 1, 8 after 7 8 7 at 2, the second round of 1..=5 at 5.
+        let string = [7, 7, 8, 7, 8, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5];
+        let reuse = sampled(reader(folder.path(), string.into_iter()), 1, 1).unwrap();
+        let bins: Vec<_> = reuse.bins.iter().map(|bin| (bin.up_to, bin.references, bin.error)).collect();
+        assert_eq!(bins, [(1, 1.0, 0.0), (2, 2.0, 0.0), (4, 0.0, 0.0), (8, 5.0, 0.0)]);
+        assert_eq!((reuse.first, reuse.references), (7, 15));
+    }
+
+    #[test]
+    fn a_sample_finds_the_distance_of_a_loop() {
+        let folder = tempfile::tempdir().unwrap();
+        // Every reference but the first 3000 is at distance 3000, which a sample sees as 3000 of 8 within its own spread.
+        let reuse = sampled(reader(folder.path(), (0..15_000).map(|i| i % 3000)), 8, 4).unwrap();
+        let near: f64 =
+            reuse.bins.iter().filter(|bin| bin.up_to > 1024 && bin.up_to <= 4096).map(|bin| bin.references).sum();
+        assert!((near - 12_000.0).abs() < 1_500.0, "{near}");
+        let all: f64 = reuse.bins.iter().map(|bin| bin.references).sum::<f64>() + reuse.first as f64;
+        assert!((all - 15_000.0).abs() < 1e-6);
+        assert!(reuse.bins.iter().any(|bin| bin.error > 0.0));
+    }
+}

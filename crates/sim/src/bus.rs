@@ -1,0 +1,156 @@
+//! The device of several tasks: one transfer at a time, and two queues before it.
+//!
+//! ```text
+//!   demand      [ loads that a task stands still for, and the writes that make room for them ] ─┐ first
+//!   background  [ loads that nobody stands still for, and the writes that make room for them ] ─┴─► one transfer at a time
+//! ```
+//!
+//! A transfer is never broken off, so work in the background delays a demand load by what is left of one transfer, and no more. When a
+//! task comes to wait for a transfer in the background, [`Bus::hurry`] makes it demand.
+
+use std::collections::VecDeque;
+
+use coldframe_core::{Event, Ps};
+
+/// Which queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// A task stands still for it.
+    Demand,
+    /// Nobody does.
+    Background,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Transfer {
+    takes: Ps,
+    end: Event,
+}
+
+/// The device and its queues.
+#[derive(Debug, Default)]
+pub struct Bus {
+    /// What is being transferred, and when that ends.
+    current: Option<(Ps, Event)>,
+    demand: VecDeque<Transfer>,
+    background: VecDeque<Transfer>,
+    done: VecDeque<Event>,
+    busy: Ps,
+}
+
+impl Bus {
+    /// Takes a transfer in; its `end` is reported when it is over.
+    pub fn submit(&mut self, now: Ps, takes: Ps, end: Event, class: Class) {
+        self.advance(now);
+        let transfer = Transfer { takes, end };
+        match class {
+            Class::Demand => self.demand.push_back(transfer),
+            Class::Background => self.background.push_back(transfer),
+        }
+        if self.current.is_none() {
+            self.begin(now);
+        }
+    }
+
+    /// A task waits for this end now.
+    pub fn hurry(&mut self, end: Event) {
+        if let Some(at) = self.background.iter().position(|transfer| transfer.end == end) {
+            self.demand.extend(self.background.remove(at));
+        }
+    }
+
+    /// Forgets nothing, starts nothing: the next end that has come at `now`.
+    pub fn ended(&mut self, now: Ps) -> Option<Event> {
+        self.advance(now);
+        self.done.pop_front()
+    }
+
+    /// When the transfer at work will end; `None`: the device is idle.
+    pub fn next_end(&self) -> Option<Ps> {
+        self.current.map(|(end, _)| end)
+    }
+
+    /// Time of all transfers so far.
+    pub fn busy(&self) -> Ps {
+        self.busy
+    }
+
+    fn begin(&mut self, now: Ps) {
+        let next = self.demand.pop_front().or_else(|| self.background.pop_front());
+        self.current = next.map(|transfer| (now + transfer.takes, transfer.end));
+        self.busy += next.map_or(Ps::ZERO, |transfer| transfer.takes);
+    }
+
+    fn advance(&mut self, now: Ps) {
+        while let Some((at, end)) = self.current.filter(|(at, _)| *at <= now) {
+            self.done.push_back(end);
+            self.begin(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_core::Ticket;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn load(ticket: u32) -> Event {
+        Event::Loaded { ticket: Ticket(ticket) }
+    }
+
+    #[test]
+    fn demand_goes_before_background_and_a_transfer_is_not_broken_off() {
+        let mut bus = Bus::default();
+        bus.submit(Ps(0), Ps(10), load(0), Class::Background);
+        bus.submit(Ps(1), Ps(10), load(1), Class::Background);
+        bus.submit(Ps(2), Ps(10), load(2), Class::Demand);
+        assert_eq!((bus.next_end(), bus.ended(Ps(9))), (Some(Ps(10)), None));
+        let order: Vec<_> = std::iter::from_fn(|| bus.ended(Ps(30))).collect();
+        assert_eq!(order, [load(0), load(2), load(1)]);
+        assert_eq!((bus.next_end(), bus.busy()), (None, Ps(30)));
+    }
+
+    #[test]
+    fn a_transfer_that_a_task_comes_to_wait_for_is_demand_from_then_on() {
+        let mut bus = Bus::default();
+        (0..4).for_each(|i| bus.submit(Ps(0), Ps(10), load(i), Class::Background));
+        bus.hurry(load(3));
+        let order: Vec<_> = std::iter::from_fn(|| bus.ended(Ps(100))).collect();
+        assert_eq!(order, [load(0), load(3), load(1), load(2)]);
+    }
+
+    proptest! {
+        /// The same demand with and without background: no end comes later than by one transfer of the background.
+        #[test]
+        fn background_delays_a_demand_load_by_one_transfer_at_most(
+            work in prop::collection::vec((0..50u64, 1..20u64, any::<bool>()), 1..60),
+        ) {
+            let ends = |with_background: bool| {
+                let (mut bus, mut now, mut ends) = (Bus::default(), Ps(0), Vec::new());
+                for (i, (later, takes, demand)) in work.iter().enumerate() {
+                    // Demand waits for its end, as a task does, so that delays cannot add up over several.
+                    now += Ps(*later);
+                    let class = if *demand { Class::Demand } else { Class::Background };
+                    if *demand || with_background {
+                        bus.submit(now, Ps(*takes), load(i as u32), class);
+                    }
+                    if *demand {
+                        let asked = now;
+                        while !std::iter::from_fn(|| bus.ended(now)).any(|end| end == load(i as u32)) {
+                            now = bus.next_end().unwrap();
+                        }
+                        ends.push(now - asked);
+                        now = asked + Ps(2_000);
+                    }
+                }
+                ends
+            };
+            let longest = work.iter().filter(|(_, _, demand)| !demand).map(|(_, takes, _)| *takes).max().unwrap_or(0);
+            for (with, without) in ends(true).into_iter().zip(ends(false)) {
+                prop_assert!(with.0 <= without.0 + longest, "{with:?} {without:?} {longest}");
+            }
+        }
+    }
+}

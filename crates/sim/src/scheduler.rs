@@ -1,0 +1,86 @@
+//! Who runs: models of schedulers on one processor, which can be asked who is next.
+//!
+//! [`Scheduler::next`] is the second call of SAP's section 3.2: the answer of [`Scheduler::switch`] in advance, without side effect. They
+//! differ only if something happens in between (a task wakes, blocks or begins). To add one: copy `scheduler/round_robin.rs` and add its
+//! line to [`ALL`].
+
+use coldframe_core::Ps;
+
+mod cfs;
+mod eevdf;
+mod round_robin;
+
+/// What a scheduler needs to know of a task: its priority, -20 to 19.
+pub type Nice = i8;
+
+/// Makes a scheduler for tasks with these priorities.
+pub type Make = fn(&[Nice]) -> Box<dyn Scheduler>;
+
+/// Names and makers.
+pub const ALL: &[(&str, Make)] = &[
+    ("round-robin", |nices| Box::new(round_robin::RoundRobin::new(nices.len(), round_robin::SLICE))),
+    ("cfs", |nices| Box::new(cfs::Cfs::new(nices))),
+    ("eevdf", |nices| Box::new(eevdf::Eevdf::new(nices))),
+];
+
+/// The scheduler of this name.
+pub fn find(name: &str) -> Option<Make> {
+    ALL.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
+}
+
+/// A scheduler. Tasks are numbered from 0; at most one runs, the ready ones wait.
+pub trait Scheduler {
+    /// A task is ready from now on: a new one, or one that slept.
+    fn wake(&mut self, task: usize);
+
+    /// The running task is not ready any more: it sleeps, or has ended.
+    fn block(&mut self);
+
+    /// The running task has run for so long since the last charge.
+    fn charge(&mut self, ran: Ps);
+
+    /// The slice of the running task.
+    fn slice(&self) -> Ps;
+
+    /// How much of it has been used.
+    fn used(&self) -> Ps;
+
+    /// Puts the running task, if one runs, back among the ready ones and lets the next run.
+    fn switch(&mut self) -> Option<usize>;
+
+    /// The same, but the next is this ready task (section 3.2: a scheduler that follows its prediction).
+    fn switch_to(&mut self, task: usize);
+
+    /// Whom `switch` would let run if the running task ran so long and nothing else happened. No side effect.
+    fn next(&self, running_for: Ps) -> Option<usize>;
+
+    /// Whether this task, which has just woken, takes the processor from the running one.
+    fn preempts(&self, woken: usize) -> bool;
+
+    /// Ready tasks, the running one included.
+    fn ready(&self) -> usize;
+
+    /// Whether the task is ready and does not run.
+    fn waits(&self, task: usize) -> bool;
+}
+
+/// Weights of the 40 priorities, -20 to 19 (Linux `prio_to_weight`; each step is 10 % of processor time, a factor of 1.25).
+const WEIGHTS: [u64; 40] = [
+    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
+    1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
+];
+
+/// The weight of priority 0.
+const NICE_0: u64 = 1024;
+
+fn weight(nice: Nice) -> u64 {
+    WEIGHTS[(i32::from(nice).clamp(-20, 19) + 20) as usize]
+}
+
+/// Time on the processor as virtual time of a task of this weight.
+fn virtual_time(time: Ps, weight: u64) -> u64 {
+    (u128::from(time.0) * u128::from(NICE_0) / u128::from(weight)) as u64
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! The completely fair scheduler as in Linux 2.6.24 (`kernel/sched_fair.c`): the task with the least virtual run time runs, for its share
+//! of a period.
+//!
+//! Names are the kernel's. Kept: weights, the period that stretches with more than `NR_LATENCY` tasks, a new task's debit of one slice, the
+//! credit of one latency for sleepers, preemption at wake-up. Left out: groups, several processors, and the real-time classes.
+
+use coldframe_core::Ps;
+
+use super::{virtual_time, weight, Nice, Scheduler, NICE_0};
+
+/// `sysctl_sched_latency` on one processor.
+const LATENCY: Ps = Ps::from_us(20_000);
+/// `sched_nr_latency`: the latency divided by `sysctl_sched_min_granularity`, 4 ms.
+const NR_LATENCY: u64 = 5;
+/// `sysctl_sched_wakeup_granularity`.
+const WAKEUP_GRANULARITY: Ps = Ps::from_us(10_000);
+
+#[derive(Clone, Copy, Debug)]
+struct Entity {
+    weight: u64,
+    vruntime: u64,
+    /// When it joined the ready ones, to break ties as the kernel's tree does (equal keys go to the right).
+    joined: u64,
+    ready: bool,
+    is_new: bool,
+}
+
+/// The run queue.
+#[derive(Debug)]
+pub struct Cfs {
+    entities: Vec<Entity>,
+    running: Option<usize>,
+    min_vruntime: u64,
+    joins: u64,
+    used: Ps,
+}
+
+impl Cfs {
+    /// For tasks with these priorities.
+    pub fn new(nices: &[Nice]) -> Cfs {
+        let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, joined: 0, ready: false, is_new: true };
+        Cfs { entities: nices.iter().map(entity).collect(), running: None, min_vruntime: 0, joins: 0, used: Ps::ZERO }
+    }
+
+    fn ready_ones(&self) -> impl Iterator<Item = (usize, &Entity)> {
+        self.entities.iter().enumerate().filter(|(_, e)| e.ready)
+    }
+
+    fn slice_of(&self, weight: u64) -> Ps {
+        let (count, total) = self.ready_ones().fold((0u64, 0u64), |(n, sum), (_, e)| (n + 1, sum + e.weight));
+        let period = LATENCY.0 * count.max(NR_LATENCY) / NR_LATENCY;
+        Ps((u128::from(period) * u128::from(weight) / u128::from(total.max(weight))) as u64)
+    }
+
+    /// The least key, the running task's as it would be after so long.
+    fn leftmost(&self, running_for: Ps) -> Option<usize> {
+        let key = |(task, e): &(usize, &Entity)| match self.running == Some(*task) {
+            true => (e.vruntime + virtual_time(running_for, e.weight), u64::MAX),
+            false => (e.vruntime, e.joined),
+        };
+        self.ready_ones().min_by_key(key).map(|(task, _)| task)
+    }
+
+    fn run(&mut self, task: Option<usize>) {
+        if let Some(before) = self.running {
+            self.joins += 1;
+            self.entities[before].joined = self.joins;
+        }
+        (self.running, self.used) = (task, Ps::ZERO);
+    }
+
+    fn update_min_vruntime(&mut self) {
+        let least = self.ready_ones().map(|(_, e)| e.vruntime).min();
+        self.min_vruntime = self.min_vruntime.max(least.unwrap_or(0));
+    }
+}
+
+impl Scheduler for Cfs {
+    fn wake(&mut self, task: usize) {
+        self.joins += 1;
+        let Entity { weight, vruntime, is_new, .. } = self.entities[task];
+        self.entities[task].ready = true;
+        // `place_entity`.
+        let placed = match is_new {
+            true => self.min_vruntime + virtual_time(self.slice_of(weight), weight),
+            false => vruntime.max(self.min_vruntime.saturating_sub(LATENCY.0)),
+        };
+        let joined = self.joins;
+        let entity = &mut self.entities[task];
+        (entity.vruntime, entity.joined, entity.is_new) = (placed, joined, false);
+    }
+
+    fn block(&mut self) {
+        if let Some(task) = self.running.take() {
+            self.entities[task].ready = false;
+            self.update_min_vruntime();
+        }
+    }
+
+    fn charge(&mut self, ran: Ps) {
+        if let Some(task) = self.running {
+            let entity = &mut self.entities[task];
+            entity.vruntime += virtual_time(ran, entity.weight);
+            self.used += ran;
+            self.update_min_vruntime();
+        }
+    }
+
+    fn slice(&self) -> Ps {
+        self.slice_of(self.running.map_or(NICE_0, |task| self.entities[task].weight))
+    }
+
+    fn used(&self) -> Ps {
+        self.used
+    }
+
+    fn switch(&mut self) -> Option<usize> {
+        let next = self.leftmost(Ps::ZERO);
+        self.run(next);
+        next
+    }
+
+    fn switch_to(&mut self, task: usize) {
+        self.run(Some(task));
+    }
+
+    fn next(&self, running_for: Ps) -> Option<usize> {
+        self.leftmost(running_for)
+    }
+
+    /// `check_preempt_wakeup`.
+    fn preempts(&self, woken: usize) -> bool {
+        let Some(running) = self.running else { return true };
+        let granularity = virtual_time(WAKEUP_GRANULARITY, self.entities[woken].weight.max(NICE_0));
+        self.entities[woken].vruntime + granularity < self.entities[running].vruntime
+    }
+
+    fn ready(&self) -> usize {
+        self.ready_ones().count()
+    }
+
+    fn waits(&self, task: usize) -> bool {
+        self.entities[task].ready && self.running != Some(task)
+    }
+}

@@ -1,0 +1,150 @@
+//! Earliest eligible virtual deadline first, as Linux has it since 6.6 (`kernel/sched/fair.c`): of the tasks that have had no more than
+//! their share, the one with the earliest virtual deadline runs until its slice is used up.
+//!
+//! Kept: the base slice, eligibility by the weighted mean of virtual run times, deadlines, the lag that a sleeping task keeps (bounded),
+//! and "run to parity", by which a woken task does not take the processor before the slice is over. Left out: groups, several processors,
+//! slices of a task's own.
+
+use coldframe_core::Ps;
+
+use super::{virtual_time, weight, Nice, Scheduler};
+
+/// `sysctl_sched_base_slice` on one processor.
+const BASE_SLICE: Ps = Ps::from_us(750);
+
+#[derive(Clone, Copy, Debug)]
+struct Entity {
+    weight: u64,
+    vruntime: i64,
+    deadline: i64,
+    /// Virtual time owed to it when it fell asleep.
+    lag: i64,
+    ready: bool,
+}
+
+/// The run queue.
+#[derive(Debug)]
+pub struct Eevdf {
+    entities: Vec<Entity>,
+    running: Option<usize>,
+    used: Ps,
+    /// The mean when last somebody was ready.
+    mean_before: i64,
+}
+
+impl Eevdf {
+    /// For tasks with these priorities.
+    pub fn new(nices: &[Nice]) -> Eevdf {
+        let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, deadline: 0, lag: 0, ready: false };
+        Eevdf { entities: nices.iter().map(entity).collect(), running: None, used: Ps::ZERO, mean_before: 0 }
+    }
+
+    /// The ready ones as they would be if the running one ran so long.
+    fn ready_ones(&self, running_for: Ps) -> impl Iterator<Item = (usize, Entity)> + '_ {
+        let at = move |(task, e): (usize, &Entity)| match self.running == Some(task) {
+            true => (task, e.ran(running_for)),
+            false => (task, *e),
+        };
+        self.entities.iter().enumerate().filter(|(_, e)| e.ready).map(at)
+    }
+
+    /// `avg_vruntime`: the mean by weight.
+    fn mean(&self, running_for: Ps) -> i64 {
+        let sum = |(w, v): (i128, i128), e: Entity| {
+            (w + i128::from(e.weight), v + i128::from(e.weight) * i128::from(e.vruntime))
+        };
+        match self.ready_ones(running_for).fold((0, 0), |sums, (_, e)| sum(sums, e)) {
+            (0, _) => self.mean_before,
+            (weight, sum) => sum.div_euclid(weight) as i64,
+        }
+    }
+
+    /// `pick_eevdf`.
+    fn pick(&self, running_for: Ps) -> Option<usize> {
+        let mean = self.mean(running_for);
+        let eligible = |(_, e): &(usize, Entity)| e.vruntime <= mean;
+        self.ready_ones(running_for).filter(eligible).min_by_key(|(task, e)| (e.deadline, *task)).map(|(task, _)| task)
+    }
+
+    fn run(&mut self, task: Option<usize>) {
+        (self.running, self.used) = (task, Ps::ZERO);
+    }
+}
+
+impl Entity {
+    fn virtual_slice(&self) -> i64 {
+        virtual_time(BASE_SLICE, self.weight) as i64
+    }
+
+    /// After so long on the processor; a deadline that is reached moves on.
+    fn ran(mut self, time: Ps) -> Entity {
+        self.vruntime += virtual_time(time, self.weight) as i64;
+        if self.vruntime >= self.deadline {
+            self.deadline = self.vruntime + self.virtual_slice();
+        }
+        self
+    }
+}
+
+impl Scheduler for Eevdf {
+    fn wake(&mut self, task: usize) {
+        let mean = self.mean(Ps::ZERO);
+        let entity = &mut self.entities[task];
+        entity.vruntime = mean - entity.lag;
+        entity.deadline = entity.vruntime + entity.virtual_slice();
+        entity.ready = true;
+    }
+
+    fn block(&mut self) {
+        let mean = self.mean(Ps::ZERO);
+        if let Some(task) = self.running.take() {
+            let entity = &mut self.entities[task];
+            // `update_entity_lag`: within two slices.
+            let most = 2 * entity.virtual_slice();
+            entity.lag = (mean - entity.vruntime).clamp(-most, most);
+            entity.ready = false;
+            self.mean_before = mean;
+        }
+    }
+
+    fn charge(&mut self, ran: Ps) {
+        if let Some(task) = self.running {
+            self.entities[task] = self.entities[task].ran(ran);
+            self.used += ran;
+        }
+    }
+
+    fn slice(&self) -> Ps {
+        BASE_SLICE
+    }
+
+    fn used(&self) -> Ps {
+        self.used
+    }
+
+    fn switch(&mut self) -> Option<usize> {
+        let next = self.pick(Ps::ZERO);
+        self.run(next);
+        next
+    }
+
+    fn switch_to(&mut self, task: usize) {
+        self.run(Some(task));
+    }
+
+    fn next(&self, running_for: Ps) -> Option<usize> {
+        self.pick(running_for)
+    }
+
+    fn preempts(&self, _: usize) -> bool {
+        self.running.is_none()
+    }
+
+    fn ready(&self) -> usize {
+        self.ready_ones(Ps::ZERO).count()
+    }
+
+    fn waits(&self, task: usize) -> bool {
+        self.entities[task].ready && self.running != Some(task)
+    }
+}

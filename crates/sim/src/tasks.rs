@@ -1,0 +1,168 @@
+//! Several tasks on one processor: a scheduler, one engine, and loads that run beside the tasks.
+//!
+//! ```text
+//!   task runs ── hit: bits set ─────────────────────────────► until the next tick, device end or timer
+//!      │ fault                                                        │ fraction xi of the slice used
+//!      ▼                                                              ▼
+//!   Engine::handle ── resumed at once (minor): goes on        Scheduler::next ─► PrefetchLists::of ─► Event::WillNeed ...
+//!      │ page on its way                                              │ loads in the background, at most `depth` at a time
+//!      ▼                                                              ▼
+//!   task sleeps, the scheduler switches        Bus: demand before background, one transfer at a time
+//! ```
+//!
+//! Faults are counted as Linux counts them. *Major*: the device had to load the page. *Minor*: the page was in RAM and not mapped (it was
+//! prefetched: Linux's swap cache), or on its way for a prefetch, or had never been touched (a page of zeros, which the device has not).
+//! One table maps the pages of all tasks; tasks that share pages name the same numbers.
+
+use coldframe_core::fault::handler::Handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::{Counts, Ps};
+use coldframe_device::StagePrices;
+
+use crate::clock::DeviceTimes;
+use crate::latency::Latency;
+use crate::scheduler::{Make, Nice};
+
+mod cpu;
+mod paging;
+mod program;
+
+pub use cpu::Cpu;
+pub use program::{Program, Step};
+
+/// One task.
+#[derive(Clone, Debug)]
+pub struct TaskSpec {
+    /// What it does.
+    pub program: Program,
+    /// The number of its first page; pages of tasks whose ranges meet are shared.
+    pub first_page: u32,
+    /// How often it goes through its program; `None`: again and again, until the others have ended.
+    pub rounds: Option<u32>,
+    /// When it begins.
+    pub begins: Ps,
+    /// Its priority.
+    pub nice: Nice,
+    /// Useful processor time of one job (Interbench's deadline), whose surplus is recorded; `None`: no jobs.
+    pub job: Option<Ps>,
+}
+
+/// When the next task's pages are prefetched.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Activation {
+    /// Never.
+    Never,
+    /// At the first scheduler tick after this part of the slice has been used (0 to 1; section 3.1's second approach, the paper's).
+    Tick(f64),
+    /// At a timer set for exactly then (the first approach).
+    Timer(f64),
+    /// At the first tick at which what is left of the slice is just enough for the absent pages of the list, by the last transfers' time.
+    Adaptive,
+}
+
+/// The prefetcher.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Prefetching {
+    /// When.
+    pub activation: Activation,
+    /// Pages on a list at most.
+    pub list_max: usize,
+    /// Idle slices after which a page leaves its list; `None`: never.
+    pub idle_max: Option<u32>,
+    /// Loads in the background at the same time.
+    pub depth: u32,
+    /// Ready tasks, the running one included, below which nothing is prefetched. Algorithm 1 prints `nr_tasks > 2`.
+    pub ready_min: usize,
+    /// The scheduler follows its prediction (section 3.2).
+    pub follow: bool,
+}
+
+/// A machine with several tasks.
+#[derive(Clone, Debug)]
+pub struct TasksConfig {
+    /// Policy.
+    pub policy: PolicyChoice,
+    /// Handler.
+    pub handler: &'static Handler,
+    /// Frames.
+    pub frames: usize,
+    /// What stages cost the processor.
+    pub prices: StagePrices,
+    /// What the device takes for one page.
+    pub device: DeviceTimes,
+    /// What a reference costs.
+    pub reference: Ps,
+    /// Period of the scheduler tick.
+    pub tick: Ps,
+    /// Makes the scheduler.
+    pub scheduler: Make,
+    /// The prefetcher.
+    pub prefetching: Prefetching,
+}
+
+/// What became of a task.
+#[derive(Clone, Debug)]
+pub struct TaskResult {
+    /// Major faults.
+    pub major: u64,
+    /// Minor faults.
+    pub minor: u64,
+    /// Processor time spent on references, without faults.
+    pub useful: Ps,
+    /// When it ended; `None`: it runs for ever.
+    pub ended: Option<Ps>,
+    /// From awake to running.
+    pub wait: Latency,
+    /// What each job took beyond its processor time.
+    pub jobs: Vec<Ps>,
+}
+
+/// What the prefetcher did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct PrefetchCounts {
+    /// Lists that were worked through.
+    pub activations: u64,
+    /// Of those, for a task that did run next.
+    pub predicted: u64,
+    /// For another one than ran next.
+    pub mispredicted: u64,
+    /// Prefetched pages that were touched.
+    pub used: u64,
+    /// Prefetched pages that left untouched.
+    pub wasted: u64,
+    /// Faults that waited for a page on its way to the device; Linux would take it back from the swap cache.
+    pub write_waits: u64,
+}
+
+/// What was found out.
+#[derive(Clone, Debug)]
+pub struct TasksResult {
+    /// The engine's counts.
+    pub counts: Counts,
+    /// By task.
+    pub tasks: Vec<TaskResult>,
+    /// The prefetcher's.
+    pub prefetch: PrefetchCounts,
+    /// Until the last task ended.
+    pub time: Ps,
+    /// Of it, while nobody was ready.
+    pub idle: Ps,
+    /// Time in which the device transferred.
+    pub device_busy: Ps,
+    /// Switches from one task to another.
+    pub switches: u64,
+    /// References.
+    pub references: u64,
+}
+
+impl TasksResult {
+    /// Major faults of all tasks.
+    pub fn major(&self) -> u64 {
+        self.tasks.iter().map(|task| task.major).sum()
+    }
+
+    /// Major and minor faults of all tasks.
+    pub fn faults(&self) -> u64 {
+        self.major() + self.tasks.iter().map(|task| task.minor).sum::<u64>()
+    }
+}

@@ -1,0 +1,425 @@
+//! The processor: who runs, until when, and what happens in between.
+
+use std::collections::VecDeque;
+
+use coldframe_core::prefetch::{Arrival, PrefetchLists};
+use coldframe_core::{Caps, Config, Engine, PageId, Ps, TaskId};
+
+use super::paging::{Outcome, Paging};
+use super::{Activation, Prefetching, TaskResult, TaskSpec, TasksConfig, TasksResult};
+use crate::front_end::PageRef;
+use crate::lane::LaneError;
+use crate::latency::Latency;
+use crate::page_table::Masks;
+use crate::scheduler::Scheduler;
+
+/// A task and how far it is.
+struct Task {
+    spec: TaskSpec,
+    step: usize,
+    rounds: u32,
+    /// How much of its time unit it has used, in however many pieces: the schedulers' own counters begin anew when it has slept, and a
+    /// task that sleeps on faults would never come to any fraction of its slice.
+    unit_used: Ps,
+    woken: Ps,
+    /// The fault that it sleeps on wrote.
+    writing: Option<PageId>,
+    /// Prefetched for since it ran last.
+    prefetched: bool,
+    job_began: Ps,
+    job_done: Ps,
+    result: TaskResult,
+}
+
+/// The processor with its tasks.
+pub struct Cpu {
+    paging: Paging,
+    masks: Masks,
+    scheduler: Box<dyn Scheduler>,
+    tasks: Vec<Task>,
+    lists: PrefetchLists,
+    prefetching: Prefetching,
+    reference: Ps,
+    tick: Ps,
+    next_tick: Ps,
+    timer: Option<Ps>,
+    /// Tasks that have not begun, the last first.
+    to_begin: Vec<usize>,
+    running: Option<usize>,
+    last: Option<usize>,
+    charged: Ps,
+    predicted: Option<usize>,
+    /// Pages still to be wished for.
+    pending: VecDeque<PageId>,
+    idle: Ps,
+    switches: u64,
+    references: u64,
+}
+
+impl Cpu {
+    /// A processor on which nothing has happened.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the frames, or bounds of zero.
+    pub fn new(config: &TasksConfig, specs: &[TaskSpec]) -> Result<Cpu, LaneError> {
+        let pages = specs.iter().map(|spec| spec.first_page + spec.program.pages).max().unwrap_or(0) as usize;
+        let p = config.prefetching;
+        // A buffer for each task and one for each load in the background: a demand load never lacks one.
+        let buffers = specs.len() as u32 + p.depth + 1;
+        let caps = Caps { reference_bit: true, dirty_bit: true, buffers, direct_read: false };
+        let bounds = Config { frames: config.frames, pages, tasks: specs.len(), evict_batch: 1, caps };
+        let policy = config.policy.build(config.frames, pages)?;
+        let mut engine = Engine::new(bounds, policy, config.handler)?;
+        engine.set_arrival(Arrival::BehindSlice);
+        let paging = Paging::new(engine, config.prices, config.device);
+        let mut to_begin: Vec<usize> = (0..specs.len()).collect();
+        to_begin.sort_by_key(|task| std::cmp::Reverse((specs[*task].begins, *task)));
+        let nices: Vec<_> = specs.iter().map(|spec| spec.nice).collect();
+        Ok(Cpu {
+            masks: paging.world.table.masks(),
+            paging,
+            scheduler: (config.scheduler)(&nices),
+            tasks: specs.iter().map(Task::new).collect(),
+            lists: PrefetchLists::new(specs.len(), p.list_max, p.idle_max),
+            prefetching: p,
+            reference: config.reference,
+            tick: config.tick,
+            next_tick: config.tick,
+            timer: None,
+            to_begin,
+            running: None,
+            last: None,
+            charged: Ps::ZERO,
+            predicted: None,
+            pending: VecDeque::new(),
+            idle: Ps::ZERO,
+            switches: 0,
+            references: 0,
+        })
+    }
+
+    /// Runs until the tasks that end have ended.
+    pub fn run(&mut self) -> TasksResult {
+        while self.tasks.iter().any(|task| task.spec.rounds.is_some() && task.result.ended.is_none()) {
+            self.events();
+            match self.running {
+                Some(task) => self.go_on(task),
+                None => self.wait(),
+            }
+        }
+        self.result()
+    }
+
+    /// Checks the engine's invariants; for tests, since it looks at everything.
+    ///
+    /// # Panics
+    /// If one does not hold.
+    pub fn check(&self) {
+        self.paging.engine.check();
+    }
+
+    fn now(&self) -> Ps {
+        self.paging.world.now
+    }
+
+    /// Everything that has come by now.
+    fn events(&mut self) {
+        while let Some(task) = self.to_begin.pop_if(|task| self.tasks[*task].spec.begins <= self.paging.world.now) {
+            self.tasks[task].job_began = self.now();
+            self.wake(task);
+        }
+        self.paging.deliver();
+        self.note_majors();
+        while let Some(task) = self.paging.world.resumed.pop_front() {
+            if let Some(page) = self.tasks[task].writing.take() {
+                self.paging.world.table.set_dirty(0, page);
+            }
+            self.wake(task);
+        }
+        self.feed();
+        if self.timer.is_some_and(|at| at <= self.now()) {
+            self.timer = None;
+            self.activate();
+        }
+        if self.next_tick <= self.now() {
+            let missed = (self.now() - self.next_tick).0 / self.tick.0;
+            self.next_tick += self.tick * (missed + 1);
+            self.tick();
+        }
+        if self.running.is_none() {
+            self.switch();
+        }
+    }
+
+    fn wake(&mut self, task: usize) {
+        self.charge();
+        self.tasks[task].woken = self.now();
+        self.scheduler.wake(task);
+        let held = self.prefetching.follow && self.predicted.is_some();
+        if self.running.is_some() && !held && self.scheduler.preempts(task) {
+            self.switch();
+        }
+    }
+
+    /// The running task's time until now.
+    fn charge(&mut self) {
+        let ran = self.now() - self.charged;
+        self.charged = self.now();
+        if let Some(task) = self.running {
+            self.scheduler.charge(ran);
+            self.tasks[task].unit_used += ran;
+        }
+    }
+
+    fn tick(&mut self) {
+        self.charge();
+        if self.running.is_none() {
+            return;
+        }
+        if self.scheduler.used() >= self.scheduler.slice() {
+            return self.switch();
+        }
+        let due = match self.prefetching.activation {
+            Activation::Tick(xi) => xi < 1.0 && self.used().0 as f64 > xi * self.scheduler.slice().0 as f64,
+            Activation::Adaptive => self.scheduler.slice().saturating_sub(self.used()) <= self.time_needed(),
+            Activation::Never | Activation::Timer(_) => false,
+        };
+        if due {
+            self.activate();
+        }
+    }
+
+    /// How much of its time unit the running task has used.
+    fn used(&self) -> Ps {
+        self.running.map_or(Ps::ZERO, |task| self.tasks[task].unit_used)
+    }
+
+    /// The task that would run when this slice is over.
+    fn next(&self) -> Option<usize> {
+        let rest = self.scheduler.slice().saturating_sub(self.scheduler.used());
+        self.scheduler.next(rest).filter(|next| Some(*next) != self.running)
+    }
+
+    /// For the loads of the next task's absent pages, a tick more than that.
+    fn time_needed(&self) -> Ps {
+        let Some(next) = self.next() else { return Ps::ZERO };
+        let absent = self.lists.of(TaskId::from(next)).filter(|page| self.paging.is_absent(*page)).count();
+        self.paging.world.load * absent as u64 + self.tick
+    }
+
+    /// Algorithm 1.
+    fn activate(&mut self) {
+        let Some(next) = self.next() else { return };
+        if self.scheduler.ready() < self.prefetching.ready_min || self.tasks[next].prefetched {
+            return;
+        }
+        self.tasks[next].prefetched = true;
+        self.predicted = Some(next);
+        self.pending = self.lists.of(TaskId::from(next)).collect();
+        self.paging.world.counts.activations += 1;
+        self.feed();
+    }
+
+    /// Wishes for as many pages as the device's queue takes.
+    fn feed(&mut self) {
+        while !self.pending.is_empty() && self.paging.in_background() < self.prefetching.depth {
+            let page = self.pending.pop_front().expect("there is one");
+            if self.paging.is_absent(page) && !self.paging.will_need(page) {
+                // Only pages of the running slice could make room: the others have none, either.
+                self.pending.clear();
+            }
+        }
+    }
+
+    /// Nobody is ready: until something ends or begins.
+    fn wait(&mut self) {
+        let begins = self.to_begin.last().map(|task| self.tasks[*task].spec.begins);
+        let until = self.paging.world.bus.next_end().into_iter().chain(begins).min();
+        let until = until.expect("tasks that sleep wait for the device").max(self.now());
+        self.idle += until - self.now();
+        self.paging.world.now = until;
+        self.charged = until;
+    }
+
+    fn switch(&mut self) {
+        self.charge();
+        if let Some(task) = self.running.take() {
+            self.leave(task);
+            self.tasks[task].woken = self.now();
+        }
+        let predicted = self.predicted.take();
+        let follow = predicted.filter(|task| self.prefetching.follow && self.scheduler.waits(*task));
+        let next = match follow {
+            Some(task) => {
+                self.scheduler.switch_to(task);
+                Some(task)
+            }
+            None => self.scheduler.switch(),
+        };
+        let counts = &mut self.paging.world.counts;
+        match (predicted, next) {
+            (Some(predicted), Some(next)) if predicted == next => counts.predicted += 1,
+            (Some(_), _) => counts.mispredicted += 1,
+            (None, _) => {}
+        }
+        if let Some(task) = next {
+            self.enter(task);
+        }
+    }
+
+    fn enter(&mut self, task: usize) {
+        let now = self.now();
+        self.running = Some(task);
+        let waited = now - self.tasks[task].woken;
+        self.tasks[task].result.wait.record(waited);
+        if self.last != Some(task) {
+            (self.last, self.switches) = (Some(task), self.switches + 1);
+            self.paging.engine.begin_slice();
+        }
+        self.timer = match self.prefetching.activation {
+            Activation::Timer(xi) if xi < 1.0 => {
+                let rest = self.scheduler.slice().0 as f64 * xi - self.used().0 as f64;
+                Some(now + Ps(rest.max(0.0) as u64))
+            }
+            _ => None,
+        };
+    }
+
+    /// The task stops running. When it has used up a time unit its list is renewed, and it may be prefetched for again.
+    fn leave(&mut self, task: usize) {
+        self.timer = None;
+        if self.tasks[task].unit_used >= self.scheduler.slice() {
+            (self.tasks[task].unit_used, self.tasks[task].prefetched) = (Ps::ZERO, false);
+            let paging = &mut self.paging;
+            self.lists.end_slice(TaskId::from(task), |page| paging.is_used(page));
+        }
+    }
+
+    fn sleep(&mut self, task: usize) {
+        self.charge();
+        self.leave(task);
+        self.scheduler.block();
+        self.running = None;
+    }
+
+    fn note_majors(&mut self) {
+        for (task, page) in self.paging.world.majors.drain(..) {
+            self.lists.major_fault(TaskId::from(task), page);
+            self.tasks[task].result.major += 1;
+        }
+    }
+
+    /// When the running task must be looked at again.
+    fn until(&self) -> Ps {
+        let begins = self.to_begin.last().map(|task| self.tasks[*task].spec.begins);
+        let others = self.paging.world.bus.next_end().into_iter().chain(begins).chain(self.timer);
+        others.fold(self.next_tick, Ord::min)
+    }
+
+    /// The hot loop: a hit is one compare, one store and one subtraction.
+    fn go_on(&mut self, running: usize) {
+        let budget = self.until().saturating_sub(self.now()).0.div_ceil(self.reference.0.max(1)).max(1);
+        let mut left = budget as i64;
+        let task = &mut self.tasks[running];
+        let steps = &task.spec.program.steps[task.step..];
+        let first = task.spec.first_page as usize;
+        let table = &mut self.paging.world.table;
+        let (mut done, mut fault) = (0, None);
+        for step in steps {
+            if left <= 0 {
+                break;
+            }
+            if !table.hit(&self.masks, first + step.reference.page(), step.reference.kind()) {
+                fault = Some(step.reference);
+                break;
+            }
+            left -= i64::from(step.times);
+            done += 1;
+        }
+        task.step += done;
+        let references = (budget as i64 - left) as u64;
+        self.account(running, references);
+        match fault {
+            Some(reference) => self.fault(running, reference),
+            None => self.end_round(running),
+        }
+    }
+
+    fn account(&mut self, running: usize, references: u64) {
+        self.references += references;
+        let time = self.reference * references;
+        self.paging.world.now += time;
+        let task = &mut self.tasks[running];
+        task.result.useful += time;
+        if let Some(job) = task.spec.job {
+            task.job_done += time;
+            while task.job_done >= job {
+                task.job_done = task.job_done - job;
+                // The job ended while the references of this stretch were made.
+                let ended = self.paging.world.now.saturating_sub(task.job_done);
+                task.result.jobs.push(ended.saturating_sub(task.job_began + job));
+                task.job_began = ended;
+            }
+        }
+    }
+
+    fn fault(&mut self, running: usize, reference: PageRef) {
+        let page = PageId::from(self.tasks[running].spec.first_page as usize + reference.page());
+        let majors = self.tasks[running].result.major;
+        let outcome = self.paging.fault(running, page, reference.writing());
+        self.note_majors();
+        if self.tasks[running].result.major == majors && !self.paging.waits_for_write(page) {
+            self.tasks[running].result.minor += 1;
+        }
+        if outcome == Outcome::Waits {
+            self.tasks[running].writing = reference.writing().then_some(page);
+            self.sleep(running);
+        }
+    }
+
+    fn end_round(&mut self, running: usize) {
+        let task = &mut self.tasks[running];
+        if task.step < task.spec.program.steps.len() {
+            return;
+        }
+        (task.step, task.rounds) = (0, task.rounds + 1);
+        if task.spec.rounds == Some(task.rounds) {
+            task.result.ended = Some(self.paging.world.now);
+            self.sleep(running);
+            self.lists.end_task(TaskId::from(running));
+        }
+    }
+
+    fn result(&self) -> TasksResult {
+        let world = &self.paging.world;
+        TasksResult {
+            counts: *self.paging.engine.counts(),
+            tasks: self.tasks.iter().map(|task| task.result.clone()).collect(),
+            prefetch: world.counts,
+            time: world.now,
+            idle: self.idle,
+            device_busy: world.bus.busy(),
+            switches: self.switches,
+            references: self.references,
+        }
+    }
+}
+
+impl Task {
+    fn new(spec: &TaskSpec) -> Task {
+        let result =
+            TaskResult { major: 0, minor: 0, useful: Ps::ZERO, ended: None, wait: Latency::new(), jobs: Vec::new() };
+        Task {
+            spec: spec.clone(),
+            step: 0,
+            rounds: 0,
+            unit_used: Ps::ZERO,
+            woken: Ps::ZERO,
+            writing: None,
+            prefetched: false,
+            job_began: Ps::ZERO,
+            job_done: Ps::ZERO,
+            result,
+        }
+    }
+}
