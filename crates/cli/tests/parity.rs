@@ -125,7 +125,7 @@ fn the_simulator_predicts_the_faults_of_one_thread_exactly() {
 /// As `string`, with a scan of a stretch of pages, reads and writes, now and then.
 fn string_with_scans(seed: u64) -> Vec<(usize, bool)> {
     let parts = string(seed, 20_000);
-    let scan = |i: usize| (0..200).map(move |page| ((i * 170 + page) % PAGES, i % 3 == 0));
+    let scan = |i: usize| (0..200).map(move |page| ((i * 170 + page) % PAGES, i.is_multiple_of(3)));
     parts
         .chunks(500)
         .enumerate()

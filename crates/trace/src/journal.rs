@@ -175,7 +175,7 @@ impl Journal {
                 tag(8, &[page.0.into(), u64::from(value) | u64::from(after == After::Clear) << 1])
             }
             Entry::Dirty { page, value } => tag(9, &[page.0.into(), u64::from(value)]),
-            Entry::Thread { thread } => tag(13, &[thread.into()]),
+            Entry::Thread { thread } => tag(50, &[thread.into()]),
         }
     }
 }
@@ -394,7 +394,7 @@ impl<'a> Entries<'a> {
                 return Ok(Some(Entry::Referenced { page, after, value: bits & 1 != 0 }));
             }
             9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
-            13 => return Ok(Some(Entry::Thread { thread: self.index()? })),
+            50 => return Ok(Some(Entry::Thread { thread: self.index()? })),
             16..=21 => {
                 let stage = Stage::ALL[usize::from(tag - 16)];
                 let work = Work {
