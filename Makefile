@@ -42,6 +42,10 @@ header:
 papers: build
 	$(BIN) papers all
 
+# The book, in target/book; installs mdbook in the tree if there is none.
+docs: build
+	@sh scripts/docs.sh $(BIN)
+
 # Each reader against mutated input for a bounded time (FUZZ_SECONDS each).
 fuzz:
 	$(CARGO) run --release --locked -p coldframe-fuzz -- $${FUZZ_SECONDS:-20}

@@ -13,6 +13,8 @@ mod convert;
 mod cut;
 mod devices;
 mod doctor;
+#[cfg(test)]
+mod documents;
 mod failure;
 mod heatmap;
 mod import;

@@ -21,13 +21,14 @@ Examples:
   coldframe papers drswap
   coldframe papers sap
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
+  coldframe papers all --format markdown > beside.md
 
 reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours is of the same kind.")]
 pub struct Args {
     /// swl, ddb, lobi, drswap, sap, or all.
     paper: String,
     /// How to print it.
-    #[arg(long, value_parser = ["table", "json"], default_value = "table")]
+    #[arg(long, value_parser = ["table", "markdown", "json"], default_value = "table")]
     format: String,
     /// Write the paper's curves, drawn from our figures, to this SVG file, beside the table.
     #[arg(short, value_name = "FILE.svg")]
@@ -53,11 +54,12 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     };
     let mut line = Line::new(quiet);
     let rows = rows(&args.paper, &traces, &mut |file| line.show(0, None, file))?;
-    let drawn = args.output.is_some() || args.format != "json";
+    let drawn = args.output.is_some() || args.format == "table";
     let curves = if drawn { plots(&args.paper, &traces)? } else { Vec::new() };
     drop(line);
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
+        "markdown" => markdown(&rows),
         _ => {
             let plotted = curves.iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17));
             format!("{plotted}\n{}", bars(&args.paper, &traces)?).trim_end().to_string() + "\n"
@@ -92,30 +94,48 @@ fn number(value: f64) -> String {
     }
 }
 
-fn table(rows: &[Row]) -> String {
+const HEADINGS: [&str; 7] = ["item", "", "paper", "ours", "unit", "deviation", "reached"];
+
+fn cells(row: &Row) -> Vec<String> {
     let dash = || "-".to_string();
-    let cells = rows.iter().map(|r| {
-        vec![
-            r.item.clone(),
-            r.row.clone(),
-            r.paper_value.map_or_else(dash, number),
-            number(r.our_value),
-            r.unit.to_string(),
-            r.deviation_percent.map_or_else(dash, |d| format!("{d:+.1} %")),
-            match r.reached {
-                Reached::Yes => "yes".into(),
-                Reached::No => "NO".into(),
-                Reached::Shape => "shape".into(),
-            },
-        ]
-    });
-    let headings = ["item", "", "paper", "ours", "unit", "deviation", "reached"];
-    let mut out = format!("{}\n", styled(&headings, cells.collect(), 2));
-    let of = |reached| rows.iter().filter(|r| r.reached == reached).count();
-    out +=
-        &format!("{} reached, {} not, {} compared in shape.\n", of(Reached::Yes), of(Reached::No), of(Reached::Shape));
-    for row in rows.iter().filter(|r| r.reached == Reached::No) {
-        out += &format!("Not reached: {}, {}: {}.\n", row.item, row.row, row.note);
-    }
-    out
+    vec![
+        row.item.clone(),
+        row.row.clone(),
+        row.paper_value.map_or_else(dash, number),
+        number(row.our_value),
+        row.unit.to_string(),
+        row.deviation_percent.map_or_else(dash, |d| format!("{d:+.1} %")),
+        match row.reached {
+            Reached::Yes => "yes".into(),
+            Reached::No => "NO".into(),
+            Reached::Shape => "shape".into(),
+        },
+    ]
+}
+
+fn table(rows: &[Row]) -> String {
+    let table = styled(&HEADINGS, rows.iter().map(cells).collect(), 2);
+    let missed = missed(rows).map(|row| format!("Not reached: {}, {}: {}.\n", row.item, row.row, row.note));
+    format!("{table}\n{}.\n{}", tally(rows), missed.collect::<String>())
+}
+
+/// The table and the reasons for a page of Markdown.
+fn markdown(rows: &[Row]) -> String {
+    let line = |cells: Vec<String>| {
+        let escaped: Vec<_> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
+        format!("| {} |\n", escaped.join(" | "))
+    };
+    let head = line(HEADINGS.map(String::from).to_vec()) + "|---|---|--:|--:|---|--:|---|\n";
+    let body: String = rows.iter().map(|row| line(cells(row))).collect();
+    let missed = missed(rows).map(|row| format!("- {}, {}: {}.\n", row.item, row.row, row.note));
+    format!("{head}{body}\n{}.\n\n{}", tally(rows), missed.collect::<String>())
+}
+
+fn missed(rows: &[Row]) -> impl Iterator<Item = &Row> {
+    rows.iter().filter(|row| row.reached == Reached::No)
+}
+
+fn tally(rows: &[Row]) -> String {
+    let of = |reached| rows.iter().filter(|row| row.reached == reached).count();
+    format!("{} reached, {} not, {} compared in shape", of(Reached::Yes), of(Reached::No), of(Reached::Shape))
 }

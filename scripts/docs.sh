@@ -1,0 +1,27 @@
+#!/bin/sh
+# The book in target/book: what stands in docs/book, and what the program itself prints. $1 is the coldframe program.
+set -eu
+coldframe=$1
+version=0.5.4
+generated=docs/book/src/generated
+tools=target/tools
+mkdir -p $generated
+
+for paper in swl ddb sap drswap lobi; do
+    echo "papers $paper"
+    "$coldframe" --quiet papers $paper --format markdown > $generated/$paper.md
+done
+
+{
+    for verb in $("$coldframe" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+        [ "$verb" = help ] || printf '## coldframe %s\n\n```text\n%s\n```\n\n' "$verb" "$("$coldframe" "$verb" --help)"
+    done
+} > $generated/reference.md
+
+mdbook=$(command -v mdbook || echo $tools/bin/mdbook)
+if ! [ -x "$mdbook" ]; then
+    echo "installing mdbook $version into $tools (once, some minutes)"
+    cargo install mdbook --version $version --locked --no-default-features --features search --root $tools
+fi
+"$mdbook" build docs/book
+echo "open target/book/index.html"
