@@ -9,7 +9,9 @@ mkdir -p $generated
 
 for paper in swl ddb sap drswap lobi; do
     echo "papers $paper"
-    "$coldframe" --quiet papers $paper --format markdown > $generated/$paper.md
+    case $paper in swl | ddb) picture="-o $generated/$paper.svg" ;; *) picture= ;; esac
+    # shellcheck disable=SC2086 # two words or none
+    "$coldframe" --quiet papers $paper --format markdown $picture > $generated/$paper.md
 done
 
 {

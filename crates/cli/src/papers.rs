@@ -57,6 +57,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let drawn = args.output.is_some() || args.format == "table";
     let curves = if drawn { plots(&args.paper, &traces)? } else { Vec::new() };
     drop(line);
+    if args.output.is_some() && curves.is_empty() {
+        return Err(Failure::usage(format!("-o: no curves are drawn for `{}`; leave -o away", args.paper)));
+    }
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
         "markdown" => markdown(&rows),
