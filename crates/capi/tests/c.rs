@@ -4,38 +4,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Whether there is a C compiler. If not, the test is skipped, aloud; or it fails, where `COLDFRAME_REQUIRE_TOOLS=1` says that a
-/// skipped test would go unnoticed.
-fn have_compiler() -> bool {
-    let found = Command::new("gcc").arg("--version").output().is_ok();
-    if !found {
-        eprintln!("skipped: gcc is missing; on Debian: apt-get install gcc");
-    }
-    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
-    assert!(found || !required, "COLDFRAME_REQUIRE_TOOLS=1 and gcc is missing");
-    found
-}
+use coldframe_toolbox::{have, shared_library, GCC};
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The folder of the libraries, built here once: cargo does not promise to build them for tests.
+/// The folder of the libraries, built here once.
 fn libraries() -> PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
-    FOLDER
-        .get_or_init(|| {
-            // .../target/debug/deps/this-test
-            let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
-            let status = Command::new(env!("CARGO"))
-                .args(["build", "--quiet", "-p", "coldframe-capi", "--target-dir"])
-                .arg(&target)
-                .current_dir(env!("CARGO_MANIFEST_DIR"))
-                .status();
-            assert!(status.unwrap().success(), "the library does not build");
-            target.join("debug")
-        })
-        .clone()
+    let built = || shared_library("coldframe-capi", "libcoldframe.so").parent().unwrap().to_owned();
+    FOLDER.get_or_init(built).clone()
 }
 
 /// Compiles a C program against the header and a library, `shared` or not, and runs it.
@@ -59,7 +38,7 @@ fn run(folder: &Path, source: &Path, shared: bool, arguments: &[&Path]) -> Outpu
 
 #[test]
 fn the_example_sums_and_sorts_eight_times_its_ram() {
-    if !have_compiler() {
+    if !have(&[GCC]) {
         return;
     }
     let numbers = (0..2u32 << 20).map(|i| i.wrapping_mul(2_654_435_761));
@@ -165,7 +144,7 @@ int main(int argc, char **argv) {
 
 #[test]
 fn every_function_works_and_every_mistake_is_named() {
-    if !have_compiler() {
+    if !have(&[GCC]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -11,6 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
 use coldframe_core::{Command as Order, Event, PageId, SlotId, Transfer};
+use coldframe_toolbox::skip;
 use coldframe_trace::journal::{self, Entry};
 use serde_json::Value;
 
@@ -70,12 +71,6 @@ fn build() -> Option<PathBuf> {
     let out = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().join("board");
     text(script().arg(&out));
     Some(out)
-}
-
-fn skip(why: &str) {
-    eprintln!("skipped: {why}");
-    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
-    assert!(!required, "COLDFRAME_REQUIRE_TOOLS=1 and {why}");
 }
 
 /// The build, if QEMU still has the n810 (it was removed in 9.2).

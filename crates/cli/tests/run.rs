@@ -5,22 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
-
-const GCC: (&str, &str) = ("gcc", "gcc");
-
-/// Whether all tools (name, Debian package) are here. If not, the test is skipped, aloud; or it fails, where
-/// `COLDFRAME_REQUIRE_TOOLS=1` says that a skipped test would go unnoticed.
-fn have(tools: &[(&str, &str)]) -> bool {
-    let places: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
-    let missing: Vec<_> = tools.iter().filter(|(name, _)| !places.iter().any(|p| p.join(name).is_file())).collect();
-    for (name, package) in &missing {
-        eprintln!("skipped: {name} is missing; on Debian: apt-get install {package}");
-    }
-    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
-    assert!(missing.is_empty() || !required, "COLDFRAME_REQUIRE_TOOLS=1 and tools are missing: {missing:?}");
-    missing.is_empty()
-}
 
 fn coldframe(arguments: &[&str], folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));

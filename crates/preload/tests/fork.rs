@@ -2,11 +2,12 @@
 
 mod common;
 
-use common::{check, compile, good, have, layout_only, CC};
+use coldframe_toolbox::{have, GCC};
+use common::{check, compile, good, layout_only};
 
 #[test]
 fn this_library_starts_before_all_others_and_forks_around_them() {
-    if !have(&[CC]) {
+    if !have(&[GCC]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -86,7 +87,7 @@ int main(void) {
 
 #[test]
 fn spawned_programs_are_managed_too() {
-    if !have(&[CC]) {
+    if !have(&[GCC]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

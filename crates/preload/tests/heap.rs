@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{check, compile, good, have, layout_only, run, CC};
+use coldframe_toolbox::{have, GCC};
+use common::{check, compile, good, layout_only, run};
 
 #[test]
 fn every_block_of_the_program_is_managed() {
@@ -95,7 +96,7 @@ int main(void) {
 
 #[test]
 fn the_heap_grows_arena_by_arena_until_memory_is_full_and_says_so_once() {
-    if !have(&[CC]) {
+    if !have(&[GCC]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -172,7 +173,7 @@ fn addresses_are_the_same_in_every_run() {
 #[test]
 fn addresses_are_the_same_under_qemu() {
     let qemu = if cfg!(target_arch = "aarch64") { "qemu-aarch64" } else { "qemu-x86_64" };
-    if !have(&[CC, (qemu, "qemu-user")]) {
+    if !have(&[GCC, (qemu, "qemu-user")]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
@@ -205,7 +206,7 @@ fn a_library_that_cannot_start_stops_the_program_with_a_word() {
 
 #[test]
 fn a_library_that_binds_to_itself_first_frees_managed_blocks_all_the_same() {
-    if !have(&[CC]) {
+    if !have(&[GCC]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

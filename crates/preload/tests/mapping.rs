@@ -2,7 +2,8 @@
 
 mod common;
 
-use common::{check, compile, good, have, layout_only, CC};
+use coldframe_toolbox::{have, GCC};
+use common::{check, compile, good, layout_only};
 
 #[test]
 fn large_private_anonymous_mappings_are_managed_and_no_others() {
@@ -92,7 +93,7 @@ int main(int argc, char **argv) {
 
 #[test]
 fn a_program_that_closes_everything_leaves_our_descriptors_open() {
-    if !have(&[CC]) {
+    if !have(&[GCC]) {
         return;
     }
     let dir = tempfile::tempdir().unwrap();

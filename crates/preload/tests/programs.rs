@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use common::{good, have, layout_only, library, CXX};
+use coldframe_toolbox::{have, skip};
+use common::{good, layout_only, library, CXX};
 
 const PYTHON: (&str, &str) = ("python3", "python3");
 /// The system's, which has the system's numpy.
@@ -41,9 +42,11 @@ print(sum(map(len, rows)))
 
 #[test]
 fn numpy() {
-    if !have(&[PYTHON]) || !Command::new(SYSTEM_PYTHON).args(["-c", "import numpy"]).status().unwrap().success() {
-        eprintln!("skipped: numpy is missing; on Debian: apt-get install python3-numpy");
+    if !have(&[PYTHON]) {
         return;
+    }
+    if !Command::new(SYSTEM_PYTHON).args(["-c", "import numpy"]).status().unwrap().success() {
+        return skip("numpy is missing; on Debian: apt-get install python3-numpy");
     }
     let program = "
 import numpy

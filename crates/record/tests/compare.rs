@@ -17,8 +17,9 @@ mod common;
 use std::collections::{BTreeMap, HashMap};
 
 use coldframe_record::Via;
+use coldframe_toolbox::{have, BZIP2, QEMU, VALGRIND};
 use coldframe_trace::{Kind, Provenance, Reference};
-use common::{have, order, read, run, BZIP2, QEMU, VALGRIND};
+use common::{order, read, run};
 
 /// The code whose references must agree.
 const OWN: [&str; 2] = ["bzip2", "libbz2.so"];

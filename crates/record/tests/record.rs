@@ -9,8 +9,9 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use coldframe_record::{record, Level, RecordError, Runs, Via};
+use coldframe_toolbox::{have, QEMU, VALGRIND};
 use coldframe_trace::{Fidelity, Kind, Provenance, Reference};
-use common::{compile, have, order, read, run, CC, QEMU, VALGRIND};
+use common::{compile, order, read, run, CC};
 
 use Kind::{Fetch, Read, Write};
 

@@ -18,6 +18,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("cli", &["core", "device", "systems", "trace", "sim", "live", "record", "report"]),
     ("fuzz", &["core", "device", "trace", "report"]),
     ("tidy", &[]),
+    ("toolbox", &[]),
 ];
 
 /// Crates that speak to foreign code and so need `unsafe`; each block says why. `capi` takes pointers from C.

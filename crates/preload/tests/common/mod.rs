@@ -6,40 +6,14 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-pub const CC: (&str, &str) = ("gcc", "gcc");
-pub const CXX: (&str, &str) = ("g++", "g++");
+use coldframe_toolbox::{have, shared_library, Tool, GCC};
 
-/// Whether all tools (name, Debian package) are here. If not, the test is skipped, aloud; or it fails, where
-/// `COLDFRAME_REQUIRE_TOOLS=1` says that a skipped test would go unnoticed.
-pub fn have(tools: &[(&str, &str)]) -> bool {
-    let on_path = |name: &str| {
-        std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).any(|p| p.join(name).is_file())
-    };
-    let missing: Vec<_> = tools.iter().filter(|(name, _)| !on_path(name)).collect();
-    for (name, package) in &missing {
-        eprintln!("skipped: {name} is missing; on Debian: apt-get install {package}");
-    }
-    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
-    assert!(missing.is_empty() || !required, "COLDFRAME_REQUIRE_TOOLS=1 and tools are missing: {missing:?}");
-    missing.is_empty()
-}
+pub const CXX: Tool = ("g++", "g++");
 
-/// The library, built here once: cargo does not promise to build a cdylib for tests.
+/// The library, built here once.
 pub fn library() -> PathBuf {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY
-        .get_or_init(|| {
-            // .../target/debug/deps/this-test
-            let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
-            let status = Command::new(env!("CARGO"))
-                .args(["build", "--release", "--quiet", "-p", "coldframe-preload", "--target-dir"])
-                .arg(&target)
-                .current_dir(env!("CARGO_MANIFEST_DIR"))
-                .status();
-            assert!(status.unwrap().success(), "the library does not build");
-            target.join("release/libcoldframe_preload.so")
-        })
-        .clone()
+    LIBRARY.get_or_init(|| shared_library("coldframe-preload", "libcoldframe_preload.so")).clone()
 }
 
 /// What every C program of the tests begins with.
@@ -115,7 +89,7 @@ pub fn run(command: &mut Command) -> Output {
 
 /// Compiles and runs a C program, which says with its exit code whether all is well.
 pub fn check(name: &str, source: &str) -> Option<Output> {
-    if !have(&[CC]) {
+    if !have(&[GCC]) {
         return None;
     }
     let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,74 @@
+//! # coldframe-toolbox: what tests need from outside
+//!
+//! A test that wants a tool asks [`have`], and returns if it is missing: the test is skipped, aloud, with the Debian package that
+//! brings the tool. Where `COLDFRAME_REQUIRE_TOOLS=1` says that a skipped test would go unnoticed, it fails instead.
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::process::Command;
+
+/// A program's name and the Debian package that brings it.
+pub type Tool = (&'static str, &'static str);
+
+/// GNU's C compiler.
+pub const GCC: Tool = ("gcc", "gcc");
+/// QEMU's user mode for this machine's programs.
+pub const QEMU: Tool = ("qemu-x86_64", "qemu-user");
+/// Valgrind.
+pub const VALGRIND: Tool = ("valgrind", "valgrind");
+/// bzip2.
+pub const BZIP2: Tool = ("bzip2", "bzip2");
+/// A browser without a window.
+pub const CHROMIUM: Tool = ("chromium", "chromium");
+
+/// Whether all tools are here; if not, says so as [`skip`] does.
+///
+/// # Panics
+/// As [`skip`].
+pub fn have(tools: &[Tool]) -> bool {
+    let places: Vec<PathBuf> = std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()).collect();
+    let missing: Vec<_> = tools.iter().filter(|(name, _)| !places.iter().any(|p| p.join(name).is_file())).collect();
+    for (name, package) in &missing {
+        skip(&format!("{name} is missing; on Debian: apt-get install {package}"));
+    }
+    missing.is_empty()
+}
+
+/// Says that a test is skipped, and why.
+///
+/// # Panics
+/// With `COLDFRAME_REQUIRE_TOOLS=1`.
+pub fn skip(why: &str) {
+    eprintln!("skipped: {why}");
+    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+    assert!(!required, "COLDFRAME_REQUIRE_TOOLS=1 and {why}");
+}
+
+/// The shared library `file` of `package`, optimized, built now if it is out of date: cargo does not promise to build one for tests.
+///
+/// # Panics
+/// If it does not build.
+pub fn shared_library(package: &str, file: &str) -> PathBuf {
+    // .../target/debug/deps/this-test
+    let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--release", "--quiet", "-p", package, "--target-dir"])
+        .arg(&target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status();
+    assert!(status.unwrap().success(), "{package} does not build");
+    target.join("release").join(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_on_the_path_is_there_and_what_is_not_is_missed() {
+        assert!(have(&[("sh", "dash")]));
+        let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+        let asked = std::panic::catch_unwind(|| have(&[("no-such-tool-anywhere", "nothing")]));
+        assert_eq!(asked.ok(), (!required).then_some(false));
+    }
+}
