@@ -21,7 +21,7 @@ int main(void) {
 
 #[test]
 fn every_first_touch_of_a_page_is_a_fault_in_the_trace_in_order() {
-    if !common::have(&[PERF, common::CC]) {
+    if !coldframe_toolbox::have(&[PERF, common::CC]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -51,7 +51,7 @@ fn every_first_touch_of_a_page_is_a_fault_in_the_trace_in_order() {
 
 #[test]
 fn a_running_process_is_attached_to_and_one_without_faults_is_told() {
-    if !common::have(&[PERF]) {
+    if !coldframe_toolbox::have(&[PERF]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn a_missing_perf_and_a_missing_process_are_told() {
     let nobody = Subject::Process(u32::MAX, Duration::from_millis(10));
     let error = record_faults(&nobody, &out, &folder.path().into(), false).unwrap_err();
     assert!(matches!(error, RecordError::MissingTool { .. }) && error.to_string().contains("linux-perf"));
-    if common::have(&[PERF]) {
+    if coldframe_toolbox::have(&[PERF]) {
         let path = std::env::var_os("PATH").unwrap();
         let error = record_faults(&nobody, &out, &path, false).unwrap_err();
         assert!(error.code() != 0 && !out.exists(), "{error}");
