@@ -54,8 +54,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     value["phases"] = json!(heat.phases);
     value["hottest"] =
         hottest.iter().map(|h| json!({ "address": h.address, "name": h.name, "references": h.references })).collect();
-    // A sample of references has no distances.
-    let reuse = if trace.fidelity == Fidelity::Sampled { None } else { Some(reuse(&args.trace)?) };
+    let reuse = if distances_known(trace.fidelity) { Some(reuse(&args.trace)?) } else { None };
     value["reuse"] = json!(reuse.as_ref().map(distances));
     if args.format == "json" {
         output::write(None, &output::json(&value))?;
@@ -69,6 +68,10 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     line("fidelity", value["fidelity"].as_str().unwrap_or_default());
     if let Some(page) = trace.page_size {
         line("reduced to", &format!("pages of {page} bytes"));
+    }
+    if let Some(whole) = trace.reduction {
+        let text = format!("{} references to {} pages", human_count(whole.references), human_count(whole.pages));
+        line("reduced from", &text);
     }
     line("references", &human_count(trace.references));
     let split = [("  fetches", trace.instructions), ("  reads", trace.reads), ("  writes", trace.writes)];
@@ -84,6 +87,9 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     for h in &hottest {
         let share = 100.0 * h.references as f64 / trace.references.max(1) as f64;
         line("hottest", &format!("{share:>5.1} % from {:#x} {}", h.address, h.name));
+    }
+    if reuse.is_none() {
+        line("reuse", &format!("not known: a {} trace lacks the references between", trace.fidelity));
     }
     for (key, text) in reuse.iter().flat_map(reuse_lines) {
         line(&key, &text);
@@ -103,6 +109,11 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     line("sha256", value["sha256"].as_str().unwrap_or_default());
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the references between two to the same page are there, all or in a known share.
+fn distances_known(fidelity: Fidelity) -> bool {
+    !matches!(fidelity, Fidelity::Sampled | Fidelity::Window | Fidelity::Faults)
 }
 
 /// For machines.

@@ -26,6 +26,7 @@ mod predict;
 mod priced;
 mod progress;
 mod record;
+mod reduce;
 mod replay;
 mod report;
 mod run;
@@ -67,6 +68,7 @@ enum Verb {
     Info(info::Args),
     Heatmap(heatmap::Args),
     Cut(cut::Args),
+    Reduce(reduce::Args),
     Merge(merge::Args),
     Mix(merge::MixArgs),
     Convert(convert::Args),
@@ -98,6 +100,7 @@ fn main() -> ExitCode {
         Verb::Info(args) => info::run(args),
         Verb::Heatmap(args) => heatmap::run(args),
         Verb::Cut(args) => cut::run(args),
+        Verb::Reduce(args) => reduce::run(args),
         Verb::Merge(args) => merge::run(args),
         Verb::Mix(args) => merge::mix(args),
         Verb::Convert(args) => convert::run(args),

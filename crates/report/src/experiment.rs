@@ -12,11 +12,13 @@ use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{Lane, PageCost, Run};
 use coldframe_trace::journal::{Head, Journal};
-use coldframe_trace::{Block, Fidelity, Provenance, Reader, Wanted};
+use coldframe_trace::{Block, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
+use crate::certainty::{bracket, estimates, sampled_lru, with_neighbours, Certainty};
 use crate::error::ReportError;
+use crate::fitness;
 use crate::plan::{resolve, Engine, FrontKey, Plan};
 use crate::result::{Found, RunResult, TraceFacts};
 use crate::settings::Settings;
@@ -133,6 +135,9 @@ fn simulate(
     let mut footprints: Vec<(FrontKey, usize)> = Vec::new();
     let mut footprint = |front: &FrontKey| {
         let whole = whole_trace(front);
+        if let Some(sample) = trace.reduction.filter(|reduction| reduction.rate().is_some()) {
+            return Ok(sample.pages as usize);
+        }
         if let Some((_, pages)) = footprints.iter().find(|(known, _)| *known == whole) {
             return Ok(*pages);
         }
@@ -140,8 +145,11 @@ fn simulate(
         footprints.push((whole, pages));
         Ok(pages)
     };
+    fitness::check_energy(path, &trace, all)?;
     let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
-    check_fidelity(path, &trace, &plans)?;
+    fitness::check(path, &trace, &plans)?;
+    let asked = plans.len();
+    let plans = with_neighbours(plans, &trace);
     let mut shares = shares(&plans, &trace)?;
     if ask.journal.is_some() {
         start_journal(&plans, &mut shares, &trace)?;
@@ -171,7 +179,7 @@ fn simulate(
         *costs = placed_costs(&mut shares);
     }
     let facts = facts(path, &trace)?;
-    let mut results = collect(&plans, &mut shares, &facts);
+    let mut results = bracket(collect(&plans, &mut shares, &facts), asked);
     if results.iter().any(|r| r.references() == 0) {
         let reason =
             "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
@@ -233,44 +241,6 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError
     Ok(front_end.numbering().count())
 }
 
-fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
-    let unfit = |reason: &str| Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
-    let exact = trace.fidelity == Fidelity::ExactReferences;
-    if !exact && plans.iter().any(|plan| plan.front.reading.is_some() || plan.front.caches) {
-        return unfit(
-            "the front ends swl and l1 need every reference, but the trace is reduced; record it with --level exact",
-        );
-    }
-    if trace.fidelity == Fidelity::Sampled {
-        return unfit(
-            "the trace is sampled: it shows working sets and heat, but no policy's misses; record every reference or fault",
-        );
-    }
-    let oracle = plans.iter().any(|plan| matches!(plan.engine, Engine::Oracle(_)));
-    if oracle && trace.fidelity == Fidelity::Faults {
-        return unfit("an oracle needs every reference, but the trace holds faults only; record it anew");
-    }
-    check_window(path, trace, plans)
-}
-
-/// Below twice its window a trace of entries bounds nothing.
-fn check_window(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
-    let Some(window) = trace.window else { return Ok(()) };
-    let ram = |plan: &Plan| (plan.frames as u64) << plan.front.page_shift;
-    let least = 2 * window * trace.page_size.unwrap_or(1);
-    match plans.iter().find(|plan| ram(plan) < least) {
-        Some(plan) => Err(ReportError::Unfit {
-            path: path.display().to_string(),
-            reason: format!(
-                "{} bytes of RAM are asked for, but the trace was filtered by a window of {window} pages, which says nothing below {least} \
-                 bytes; give more RAM, or record it with a smaller --window",
-                ram(plan)
-            ),
-        }),
-        None => Ok(()),
-    }
-}
-
 fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError> {
     let mut shares: Vec<Share> = Vec::new();
     for plan in plans {
@@ -302,7 +272,10 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
         }
         for (spec, members) in &share.oracles {
             let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
-            share.run.add_oracle(spec, &frames);
+            match trace.reduction.and_then(|reduction| reduction.rate()) {
+                Some(rate) => sampled_lru(&frames, rate).into_iter().for_each(|oracle| share.run.add_oracle(oracle)),
+                None => share.run.add_oracle((spec.build)(&frames)),
+            }
         }
     }
     Ok(shares)
@@ -352,21 +325,21 @@ fn drain_journal(shares: &mut [Share], sink: &mut Sink<'_>) -> Result<(), Report
 }
 
 fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunResult> {
-    let mut found: Vec<Option<Found>> = vec![None; plans.len()];
+    let mut found: Vec<Option<(Found, Certainty)>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
         for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
-            found[*i] = Some(Found::Lane(Box::new(result)));
+            found[*i] = Some((Found::Lane(Box::new(result)), Certainty::Exact));
         }
-        let answers = share.run.oracle_results();
-        for ((_, members), counts) in share.oracles.iter().zip(answers) {
-            members.iter().zip(counts).for_each(|(i, counts)| found[*i] = Some(Found::Oracle(counts)));
+        for (i, answer) in oracle_answers(share, plans, facts) {
+            found[i] = Some(answer);
         }
     }
-    let result = |(plan, found): (&Plan, Option<Found>)| {
+    let result = |(plan, found): (&Plan, Option<(Found, Certainty)>)| {
+        let (found, certainty) = found.expect("each plan has been run");
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
         RunResult {
             trace: facts.clone(),
-            pages: share.run.pages_touched(),
+            pages: facts.sampled().map_or(share.run.pages_touched(), |whole| whole.pages as usize),
             policy: match &plan.engine {
                 Engine::Lane(config) => config.policy.short(),
                 Engine::Oracle(spec) => spec.name.into(),
@@ -381,11 +354,26 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunR
             idle: share.run.idle(),
             memory: plan.memory.clone(),
             memory_time: share.run.memory(),
-            found: found.expect("each plan has been run"),
+            found,
+            certainty,
             host_seconds: 0.0,
         }
     };
     plans.iter().zip(found).map(result).collect()
+}
+
+/// What a share's oracles have found out, by configuration.
+fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &TraceFacts) -> Vec<(usize, (Found, Certainty))> {
+    let answers = share.run.oracle_results();
+    if let Some((whole, rate)) = facts.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
+        // A sample answers for one oracle, which takes all answers.
+        let members: Vec<usize> = share.oracles.iter().flat_map(|(_, members)| members.clone()).collect();
+        let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
+        return members.into_iter().zip(estimates(&answers, &frames, &whole, rate)).collect();
+    }
+    let exact = |(i, counts): (&usize, _)| (*i, (Found::Oracle(counts), Certainty::Exact));
+    let oracles = share.oracles.iter().zip(answers);
+    oracles.flat_map(|((_, members), counts)| members.iter().zip(counts).map(exact).collect::<Vec<_>>()).collect()
 }
 
 pub(crate) fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {
@@ -398,6 +386,8 @@ pub(crate) fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, Repor
             .unwrap_or_default(),
         references: trace.references,
         instructions: trace.instructions,
+        window: trace.window,
+        reduction: trace.reduction,
     })
 }
 

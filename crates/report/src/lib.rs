@@ -9,8 +9,10 @@
 #![warn(missing_docs)]
 
 pub mod advise;
+pub mod certainty;
 pub mod error;
 pub mod experiment;
+mod fitness;
 pub mod html;
 pub mod interleave;
 pub mod memory;

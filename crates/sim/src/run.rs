@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use crate::front_end::{FrontEnd, FrontEndCounts, PageRef};
 use crate::lane::{Lane, LaneConfig, LaneError, LaneResult};
 use crate::numbering::Numbering;
-use crate::oracle::{Oracle, OracleCounts, OracleSpec};
+use crate::oracle::{Oracle, OracleCounts};
 use crate::page_table::{Masks, PageTable, LANES};
 
 /// What the front end's work costs, for the virtual clock.
@@ -94,9 +94,9 @@ impl Run {
         Ok(())
     }
 
-    /// Adds an oracle for several numbers of frames.
-    pub fn add_oracle(&mut self, spec: &OracleSpec, frames: &[usize]) {
-        self.oracles.push((spec.build)(frames));
+    /// Adds an oracle.
+    pub fn add_oracle(&mut self, oracle: Box<dyn Oracle>) {
+        self.oracles.push(oracle);
     }
 
     /// The lanes, in the order in which they were added.
