@@ -36,6 +36,7 @@ mod summary;
 mod top;
 mod whole;
 mod window;
+mod writes;
 
 const AFTER: &str = "\
 Examples:
