@@ -12,6 +12,7 @@ pub mod advise;
 pub mod error;
 pub mod experiment;
 pub mod html;
+pub mod info;
 pub mod interleave;
 pub mod memory;
 pub mod papers;
