@@ -41,8 +41,6 @@ FIRST = 4
 """Configurations of the first tasks, before it is known how long one takes."""
 MOST = 16 * LANES
 """Most configurations of a task: beyond it a pass costs each of them no less."""
-PATIENCE = 30.0
-"""Seconds without a scheduler after which it is taken for lost: as long as Dask itself tries to connect."""
 AHEAD = 2
 """Tasks for each thread of the cluster: one that runs and one that waits beside it."""
 
@@ -92,7 +90,8 @@ class DaskExecutor:
 
     ``store``: a folder or an object store that client and workers see. ``seconds``: what a task should take at least; the first ones are
     small and tell how large the others may be. ``batch``: configurations of a task, instead. ``cache``: the workers' folder for traces, by
-    default ``~/.cache/coldframe``. ``options``: fsspec's for the store.
+    default ``~/.cache/coldframe``. ``options``: fsspec's for the store. ``patience``: seconds without a scheduler after which it is taken
+    for lost; Dask itself tries to connect for 30.
     """
 
     def __init__(
@@ -104,8 +103,10 @@ class DaskExecutor:
         batch: int | None = None,
         cache: str | os.PathLike[str] | None = None,
         options: Mapping[str, Any] | None = None,
+        patience: float = 30.0,
     ) -> None:
-        self._client, self._store = client, Store(store, options)
+        self._client, self._patience = client, patience
+        self._store = Store(store, options)
         self._seconds, self._fixed, self._size = seconds, batch, batch or FIRST
         self._cache = None if cache is None else os.fspath(cache)
         self._flying: dict[Future, dict[str, Config]] = {}
@@ -167,7 +168,7 @@ class DaskExecutor:
         while not (done := [future for future in self._flying if future.done()]):
             if self._client.status == "running":
                 lost = None
-            elif self._client.status == "closed" or time.monotonic() - (lost := lost or time.monotonic()) > PATIENCE:
+            elif self._client.status == "closed" or time.monotonic() - (lost := lost or time.monotonic()) > self._patience:
                 raise self._gone()
             try:
                 wait(list(self._flying), timeout=0.5, return_when="FIRST_COMPLETED")
@@ -199,7 +200,12 @@ class DaskExecutor:
         return json.dumps(result, separators=(",", ":"), ensure_ascii=False)
 
     def _threads(self) -> int:
-        return sum(worker["nthreads"] for worker in self._client.scheduler_info(n_workers=-1)["workers"].values())
+        """Threads of the cluster; where the scheduler does not answer none, and :meth:`_some` finds out why."""
+        try:
+            workers = self._client.scheduler_info(n_workers=-1)["workers"]
+        except OSError:
+            return 0
+        return sum(worker["nthreads"] for worker in workers.values())
 
     def _grow(self, seconds: float) -> None:
         """Larger tasks while they take less than they should, at most four times as large at once."""
