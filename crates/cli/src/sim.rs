@@ -9,6 +9,7 @@ use coldframe_core::Ps;
 use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::experiment::{run as simulate, run_with_journal};
 use coldframe_report::plot::{stack, Plot, Series};
+use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
 use coldframe_sim::Latency;
@@ -18,9 +19,6 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 use crate::sim_swap;
-
-/// RAM sizes when none is given, in percent of the trace's footprint.
-const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
 
 /// Simulate demand paging of a trace with some RAM, policy and handler.
 #[derive(clap::Args)]

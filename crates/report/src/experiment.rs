@@ -1,11 +1,13 @@
 //! Runs configurations over a trace: the trace is decoded once for all of them, block by block, the next block beside the work on one;
 //! configurations behind the same front end share that too.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
+use coldframe_core::policy::Policy;
 use coldframe_core::swap::Swap;
 use coldframe_core::Bytes;
 use coldframe_sim::oracle::OracleSpec;
@@ -23,13 +25,21 @@ use crate::plan::{resolve, Engine, FrontKey, Plan};
 use crate::result::{Found, RunResult, TraceFacts};
 use crate::settings::Settings;
 
-/// How far a run is.
+/// How far a run is. Whoever is told may end it.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Rows of the trace gone through.
     pub rows: u64,
     /// Rows of the trace.
     pub rows_total: u64,
+    stop: &'a Cell<bool>,
+}
+
+impl Progress<'_> {
+    /// Ends the run before the next block, with [`ReportError::Stopped`].
+    pub fn stop(&self) {
+        self.stop.set(true);
+    }
 }
 
 /// A share of a sweep: all configurations behind one front end.
@@ -105,6 +115,31 @@ pub fn run_with_journal(
     Ok(results.remove(0))
 }
 
+/// Makes a policy for a number of frames and pages.
+pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Box<dyn Policy>;
+
+/// Runs one configuration with a policy that has no name here; the result shows it as `name`. Stages have Clock's prices unless the
+/// settings give others.
+///
+/// # Errors
+/// As [`run`]; the settings name a policy.
+pub fn run_with_policy(
+    path: &Path,
+    settings: &Settings,
+    (name, make): (&str, MakePolicy<'_>),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RunResult, ReportError> {
+    if settings.policy.is_some() {
+        return Err(ReportError::setting("policy", "a policy object is given, too; leave one of them out"));
+    }
+    let settings = Settings { policy: Some("clock".into()), ..settings.clone() };
+    let ask = Ask { policy: Some(make), ..Ask::default() };
+    let mut result = simulate(path, std::slice::from_ref(&settings), ask, progress)?.remove(0);
+    result.config["policy"] = name.into();
+    result.policy = name.into();
+    Ok(result)
+}
+
 type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
 
 /// What is wanted beside results.
@@ -115,11 +150,13 @@ struct Ask<'a> {
     rows_max: u64,
     /// The costs of pages under the first configuration.
     page_costs: Option<&'a mut Vec<PlacedCost>>,
+    /// Makes the policy of the first configuration, instead of the one that the settings name.
+    policy: Option<MakePolicy<'a>>,
 }
 
 impl Default for Ask<'_> {
     fn default() -> Self {
-        Ask { journal: None, rows_max: u64::MAX, page_costs: None }
+        Ask { journal: None, rows_max: u64::MAX, page_costs: None, policy: None }
     }
 }
 
@@ -150,7 +187,7 @@ fn simulate(
     fitness::check(path, &trace, &plans)?;
     let asked = plans.len();
     let plans = with_neighbours(plans, &trace);
-    let mut shares = shares(&plans, &trace)?;
+    let mut shares = shares(&plans, &trace, ask.policy.take())?;
     if ask.journal.is_some() {
         start_journal(&plans, &mut shares, &trace)?;
     }
@@ -160,7 +197,7 @@ fn simulate(
     let (mut block, mut next) = (Block::new(), Block::new());
     let wanted = wanted(&reader);
     let mut rows = reader.read(&mut block, wanted)? as u64;
-    let mut at = 0u64;
+    let (mut at, stop) = (0u64, Cell::new(false));
     while rows > 0 {
         let (fed, read) = rayon::join(|| feed(&mut shares, &block, at, rows), || reader.read(&mut next, wanted));
         fed?;
@@ -168,7 +205,10 @@ fn simulate(
             drain_journal(&mut shares, sink)?;
         }
         at += rows;
-        progress(Progress { rows: at, rows_total: reader.rows() });
+        progress(Progress { rows: at, rows_total: reader.rows(), stop: &stop });
+        if stop.get() {
+            return Err(ReportError::Stopped);
+        }
         if at >= ask.rows_max || shares.iter().all(|share| share.done) {
             break;
         }
@@ -241,8 +281,8 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError
     Ok(front_end.numbering().count())
 }
 
-fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError> {
-    let mut shares: Vec<Share> = Vec::new();
+fn shares(plans: &[Plan], trace: &Provenance, policy: Option<MakePolicy<'_>>) -> Result<Vec<Share>, ReportError> {
+    let (mut shares, mut policy): (Vec<Share>, _) = (Vec::new(), policy);
     for plan in plans {
         if !shares.iter().any(|share| share.front == plan.front) {
             let front = plan.front.clone();
@@ -264,7 +304,10 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
                 },
             }
         }
-        share.run.add_lanes(&configs)?;
+        match &mut policy {
+            Some(make) => configs.iter().try_for_each(|config| share.run.add_lane(config, make))?,
+            None => share.run.add_lanes(&configs)?,
+        }
         let pages = share.front.pages_max(trace).max(1);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
             give_swap(lane, &plans[*plan], pages)?;

@@ -14,6 +14,7 @@ pub mod error;
 pub mod experiment;
 mod fitness;
 pub mod html;
+pub mod info;
 pub mod interleave;
 pub mod memory;
 pub mod papers;
