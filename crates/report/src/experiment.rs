@@ -42,6 +42,19 @@ impl Progress<'_> {
     }
 }
 
+/// Tells how far a run is.
+///
+/// # Errors
+/// [`ReportError::Stopped`] if whoever is told ends it.
+pub(crate) fn tell(progress: &mut dyn FnMut(Progress), rows: u64, rows_total: u64) -> Result<(), ReportError> {
+    let stop = Cell::new(false);
+    progress(Progress { rows, rows_total, stop: &stop });
+    if stop.get() {
+        return Err(ReportError::Stopped);
+    }
+    Ok(())
+}
+
 /// A share of a sweep: all configurations behind one front end.
 struct Share {
     front: FrontKey,
@@ -197,7 +210,7 @@ fn simulate(
     let (mut block, mut next) = (Block::new(), Block::new());
     let wanted = wanted(&reader);
     let mut rows = reader.read(&mut block, wanted)? as u64;
-    let (mut at, stop) = (0u64, Cell::new(false));
+    let mut at = 0u64;
     while rows > 0 {
         let (fed, read) = rayon::join(|| feed(&mut shares, &block, at, rows), || reader.read(&mut next, wanted));
         fed?;
@@ -205,10 +218,7 @@ fn simulate(
             drain_journal(&mut shares, sink)?;
         }
         at += rows;
-        progress(Progress { rows: at, rows_total: reader.rows(), stop: &stop });
-        if stop.get() {
-            return Err(ReportError::Stopped);
-        }
+        tell(progress, at, reader.rows())?;
         if at >= ask.rows_max || shares.iter().all(|share| share.done) {
             break;
         }
