@@ -9,21 +9,26 @@ use std::time::Instant;
 
 use coldframe_core::policy::Policy;
 use coldframe_core::swap::Swap;
-use coldframe_core::Bytes;
+use coldframe_core::{Bytes, Pj, SlotId};
+use coldframe_device::sheet;
+use coldframe_device::used::{self, Moved};
 use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{Lane, PageCost, Run};
 use coldframe_trace::journal::{Head, Journal};
 use coldframe_trace::{Block, Provenance, Reader, Wanted};
 use rayon::prelude::*;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::certainty::{bracket, estimates, sampled_lru, with_neighbours, Certainty};
 use crate::error::ReportError;
 use crate::fitness;
+use crate::owner::Owners;
 use crate::plan::{resolve, Engine, FrontKey, Plan};
 use crate::result::{Found, RunResult, TraceFacts};
 use crate::settings::Settings;
+use crate::slots::SlotPicture;
 
 /// How far a run is. Whoever is told may end it.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +68,8 @@ struct Share {
     lanes: Vec<usize>,
     /// Which configurations each oracle answers.
     oracles: Vec<(&'static OracleSpec, Vec<usize>)>,
+    /// Of the lanes with a swap area.
+    slots: Vec<Option<SlotPicture>>,
     done: bool,
 }
 
@@ -98,7 +105,7 @@ pub struct PlacedCost {
     pub cost: PageCost,
 }
 
-/// Runs one configuration and finds out what each page that faulted has cost.
+/// Runs one configuration and finds out what each page that faulted has cost, too.
 ///
 /// # Errors
 /// As [`run`]; an oracle has no costs.
@@ -106,11 +113,11 @@ pub fn page_costs(
     path: &Path,
     settings: &Settings,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<PlacedCost>, ReportError> {
+) -> Result<(RunResult, Vec<PlacedCost>), ReportError> {
     let mut costs = Vec::new();
     let ask = Ask { page_costs: Some(&mut costs), ..Ask::default() };
-    simulate(path, std::slice::from_ref(settings), ask, progress)?;
-    Ok(costs)
+    let mut results = simulate(path, std::slice::from_ref(settings), ask, progress)?;
+    Ok((results.remove(0), costs))
 }
 
 /// Runs one configuration and hands its journal to `sink`, piece by piece.
@@ -207,6 +214,7 @@ fn simulate(
     if ask.page_costs.is_some() {
         shares.iter_mut().flat_map(|share| share.run.lanes_mut()).for_each(Lane::note_pages);
     }
+    let owners = Owners::new(&trace);
     let (mut block, mut next) = (Block::new(), Block::new());
     let wanted = wanted(&reader);
     let mut rows = reader.read(&mut block, wanted)? as u64;
@@ -214,6 +222,7 @@ fn simulate(
     while rows > 0 {
         let (fed, read) = rayon::join(|| feed(&mut shares, &block, at, rows), || reader.read(&mut next, wanted));
         fed?;
+        shares.iter_mut().for_each(|share| share.look_at_slots(&owners));
         if let Some(sink) = &mut ask.journal {
             drain_journal(&mut shares, sink)?;
         }
@@ -229,7 +238,7 @@ fn simulate(
         *costs = placed_costs(&mut shares);
     }
     let facts = facts(path, &trace)?;
-    let mut results = bracket(collect(&plans, &mut shares, &facts), asked);
+    let mut results = bracket(collect(&plans, &mut shares, &facts, &owners), asked);
     if results.iter().any(|r| r.references() == 0) {
         let reason =
             "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
@@ -238,6 +247,23 @@ fn simulate(
     let seconds = began.elapsed().as_secs_f64();
     results.iter_mut().for_each(|result| result.host_seconds = seconds);
     Ok(results)
+}
+
+impl Share {
+    /// Notes who owns what slot of the lanes' swap areas now.
+    fn look_at_slots(&mut self, owners: &Owners<'_>) {
+        if self.slots.iter().all(Option::is_none) {
+            return;
+        }
+        let (places, shift) = (self.run.places().to_vec(), self.front.page_shift);
+        for (lane, picture) in self.run.lanes_mut().zip(&mut self.slots) {
+            let (Some(swap), Some(picture)) = (lane.engine().swap(), picture) else { continue };
+            picture.look(|slot| {
+                let (space, page) = places.get(swap.page_in(SlotId(slot))?.index())?;
+                Some(owners.of(*space, page << shift))
+            });
+        }
+    }
 }
 
 /// Takes a block, which begins with row `at` of the trace, through every share that is not done.
@@ -297,7 +323,7 @@ fn shares(plans: &[Plan], trace: &Provenance, policy: Option<MakePolicy<'_>>) ->
         if !shares.iter().any(|share| share.front == plan.front) {
             let front = plan.front.clone();
             let run = Run::new(front.build(trace), front.idle, front.pages_max(trace));
-            shares.push(Share { front, run, lanes: Vec::new(), oracles: Vec::new(), done: false });
+            shares.push(Share { front, run, lanes: Vec::new(), oracles: Vec::new(), slots: Vec::new(), done: false });
         }
     }
     for share in &mut shares {
@@ -321,6 +347,9 @@ fn shares(plans: &[Plan], trace: &Provenance, policy: Option<MakePolicy<'_>>) ->
         let pages = share.front.pages_max(trace).max(1);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
             give_swap(lane, &plans[*plan], pages)?;
+            share
+                .slots
+                .push(lane.engine().swap().map(|s| SlotPicture::new(s.block_count() as u32 * s.slots_per_block())));
             lane.set_read_ahead(plans[*plan].read_ahead);
         }
         for (spec, members) in &share.oracles {
@@ -377,9 +406,13 @@ fn drain_journal(shares: &mut [Share], sink: &mut Sink<'_>) -> Result<(), Report
     Ok(())
 }
 
-fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunResult> {
+fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
     let mut found: Vec<Option<(Found, Certainty)>> = vec![None; plans.len()];
+    let mut slots: Vec<Option<Value>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
+        for (i, picture) in share.lanes.iter().zip(&share.slots) {
+            slots[*i] = picture.as_ref().map(|picture| picture.json(|owner| owners.name(owner)));
+        }
         for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
             found[*i] = Some((Found::Lane(Box::new(result)), Certainty::Exact));
         }
@@ -387,9 +420,10 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunR
             found[i] = Some(answer);
         }
     }
-    let result = |(plan, found): (&Plan, Option<(Found, Certainty)>)| {
-        let (found, certainty) = found.expect("each plan has been run");
+    let result = |((plan, found), slots): ((&Plan, Option<(Found, Certainty)>), Option<Value>)| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
+        let (found, certainty) = found.expect("each plan has been run");
+        let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &found) };
         RunResult {
             trace: facts.clone(),
             pages: facts.sampled().map_or(share.run.pages_touched(), |whole| whole.pages as usize),
@@ -409,10 +443,21 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunR
             memory_time: share.run.memory(),
             found,
             certainty,
+            slots,
+            device_energy,
             host_seconds: 0.0,
         }
     };
-    plans.iter().zip(found).map(result).collect()
+    plans.iter().zip(found).zip(slots).map(result).collect()
+}
+
+/// Of all loads and writes, a collection's copies among them; none where the sheet lacks an energy.
+fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
+    let (Found::Lane(lane), Some(device)) = (found, plan.config["device"].as_str()) else { return Vec::new() };
+    let page = 1u64 << plan.front.page_shift;
+    let written = lane.swap.as_ref().map_or(lane.counts.dirty_evictions, |s| s.counts.programs + s.counts.copies);
+    let moved = Moved { read: Bytes(lane.counts.page_loads * page), written: Bytes(written * page) };
+    sheet::find(device).and_then(|sheet| used::energy_terms(&sheet, moved)).unwrap_or_default()
 }
 
 /// What a share's oracles have found out, by configuration.
