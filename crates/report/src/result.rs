@@ -7,9 +7,12 @@ use coldframe_device::quantity::show_bytes;
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::oracle::OracleCounts;
 use coldframe_sim::{LaneResult, Latency};
+use coldframe_trace::Reduction;
 use serde_json::{json, Map, Value};
 
+use crate::certainty::{caveat, Certainty};
 use crate::memory::{self, MemoryPrices};
+use crate::table::human_count;
 
 /// Version of the JSON's schema.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -27,6 +30,17 @@ pub struct TraceFacts {
     pub references: u64,
     /// In the whole trace.
     pub instructions: u64,
+    /// Pages of the window that it was recorded through.
+    pub window: Option<u64>,
+    /// How it was reduced, and of what.
+    pub reduction: Option<Reduction>,
+}
+
+impl TraceFacts {
+    /// What it is a sample of, if it is one.
+    pub fn sampled(&self) -> Option<Reduction> {
+        self.reduction.filter(|reduction| reduction.rate().is_some())
+    }
 }
 
 /// What a lane or an oracle has found out.
@@ -69,6 +83,12 @@ pub struct RunResult {
     pub memory_time: Ps,
     /// What was found out.
     pub found: Found,
+    /// How sure its misses are.
+    pub certainty: Certainty,
+    /// Who owned what slot of its swap area, as [`crate::slots`] draws it; `None` without one.
+    pub slots: Option<Value>,
+    /// Energy of the pages moved, by term, where nothing prices main memory and the device's sheet has energies.
+    pub device_energy: Vec<(&'static str, Pj)>,
     /// Seconds that the whole run took on this machine, all configurations together.
     pub host_seconds: f64,
 }
@@ -76,6 +96,9 @@ pub struct RunResult {
 impl RunResult {
     /// Page references that the memory management unit saw.
     pub fn references(&self) -> u64 {
+        if let Some(whole) = self.trace.sampled() {
+            return whole.references;
+        }
         let quiet_faults = match &self.found {
             Found::Lane(lane) => lane.quiet_faults,
             Found::Oracle(_) => self.front_end.quiet,
@@ -101,8 +124,32 @@ impl RunResult {
 
     /// True faults per reference, or per instruction where an instruction cache hides most references.
     pub fn miss_ratio(&self) -> f64 {
+        self.per_reference(self.true_faults() as f64)
+    }
+
+    fn per_reference(&self, misses: f64) -> f64 {
         let of = if self.has_icache { self.front_end.instructions } else { self.references() };
-        self.true_faults() as f64 / of.max(1) as f64
+        misses / of.max(1) as f64
+    }
+
+    /// The miss ratio as shown: with its error; none for a recording through a window, of which nobody knows the hits.
+    pub fn miss_ratio_text(&self) -> String {
+        match self.certainty {
+            Certainty::Exact => format!("{:.6}", self.miss_ratio()),
+            Certainty::Between { .. } => "-".into(),
+            Certainty::Estimated { error } => format!("{:.6} +- {:.6}", self.miss_ratio(), self.per_reference(error)),
+        }
+    }
+
+    /// True faults as shown: one number, or two bounds, or with the standard error.
+    pub fn true_faults_text(&self) -> String {
+        match self.certainty {
+            Certainty::Exact => human_count(self.true_faults()),
+            Certainty::Between { low, high } => format!("{} to {}", human_count(low), human_count(high)),
+            Certainty::Estimated { error } => {
+                format!("{} +- {}", human_count(self.true_faults()), human_count(error.ceil() as u64))
+            }
+        }
     }
 
     /// The lane's findings; `None` for an oracle.
@@ -187,12 +234,35 @@ impl RunResult {
             },
             "config": self.config,
         });
+        if let Some(window) = self.trace.window {
+            object["trace"]["window_pages"] = window.into();
+        }
+        if let Some(reduction) = self.trace.reduction {
+            object["trace"]["reduction"] = json!(reduction);
+        }
+        if let Some(caveat) = caveat(&self.trace) {
+            object["trace"]["caveat"] = caveat.into();
+        }
         match &self.found {
             Found::Oracle(found) => {
-                put("true_faults", found.true_faults);
-                put("cold_faults", found.cold_faults);
-                put("evictions", found.evictions);
-                put("dirty_evictions", found.dirty_evictions);
+                match self.certainty {
+                    Certainty::Exact => {
+                        put("true_faults", found.true_faults);
+                        put("cold_faults", found.cold_faults);
+                        put("evictions", found.evictions);
+                        put("dirty_evictions", found.dirty_evictions);
+                    }
+                    Certainty::Between { low, high } => {
+                        put("true_faults_min", low);
+                        put("true_faults_max", high);
+                        counts.remove("references");
+                    }
+                    Certainty::Estimated { error } => {
+                        put("true_faults", found.true_faults);
+                        put("true_faults_error", error.ceil() as u64);
+                        put("cold_faults", found.cold_faults);
+                    }
+                }
                 object["counts"] = counts.into();
             }
             Found::Lane(lane) => {
@@ -214,12 +284,17 @@ impl RunResult {
                 put("page_moves_dual", c.page_moves_dual);
                 object["counts"] = counts.into();
                 self.put_ledger(&mut object);
+                self.put_device_energy(&mut object);
                 if let Some(swap) = &lane.swap {
                     let (c, wear) = (&swap.counts, flash::wear(&swap.erases));
                     object["swap"] = json!({
                         "programs": c.programs, "copies": c.copies, "erases": c.erases, "collections": c.collections,
                         "area_full": c.areas_full, "erases_max": wear.max, "erases_deviation": wear.deviation,
+                        "wear_map": wear_map(&swap.erases),
                     });
+                    if let Some(slots) = &self.slots {
+                        object["swap"]["slots"] = slots.clone();
+                    }
                 }
                 object["time_ps"] = self.times(lane);
                 object["fault_latency_ps"] =
@@ -258,6 +333,14 @@ impl RunResult {
         }
     }
 
+    fn put_device_energy(&self, object: &mut Value) {
+        if !self.device_energy.is_empty() {
+            let terms = self.device_energy.iter().map(|(name, energy)| ((*name).to_string(), energy.0.into()));
+            let sum = self.device_energy.iter().map(|(_, energy)| energy.0).sum::<u64>();
+            object["energy_pj"] = Value::Object(terms.chain([("paging".to_string(), sum.into())]).collect());
+        }
+    }
+
     fn times(&self, lane: &LaneResult) -> Value {
         let names = ["pre_process", "get_freeframe", "load_stopover", "trans_host_mem", "update_mmu", "post_process"];
         let stages: Map<String, Value> =
@@ -271,16 +354,44 @@ impl RunResult {
     }
 }
 
+/// Most cells of a map of erase blocks.
+const WEAR_CELLS_MAX: usize = 256;
+
+/// The erases of the most worn block of each so many, in the blocks' order.
+pub fn wear_map(erases: &[u32]) -> Value {
+    let each = erases.len().div_ceil(WEAR_CELLS_MAX).max(1);
+    let most: Vec<u32> = erases.chunks(each).filter_map(|blocks| blocks.iter().copied().max()).collect();
+    json!({ "blocks": erases.len(), "blocks_per_cell": each, "erases_max": most })
+}
+
 fn latency(of: &Latency) -> Value {
     let mut object = Map::new();
     object.insert("count".into(), of.count().into());
-    let quantiles = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)];
+    let quantiles = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
     if let Some(mean) = of.mean() {
         object.insert("mean".into(), mean.0.into());
         for (name, q) in quantiles {
             object.insert(name.into(), of.quantile(q).unwrap_or_default().0.into());
         }
         object.insert("max".into(), of.max().0.into());
+        let bins: Vec<Value> = of.bins().iter().map(|bin| json!([bin.from.0, bin.to.0, bin.count])).collect();
+        object.insert("bins".into(), bins.into());
     }
     object.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wear_map_is_bounded_and_shows_the_most_worn_of_each_cell() {
+        let few = wear_map(&[3, 0, 7]);
+        assert_eq!((&few["blocks_per_cell"], &few["erases_max"]), (&json!(1), &json!([3, 0, 7])));
+        let many: Vec<u32> = (0..1000).collect();
+        let many = wear_map(&many);
+        assert_eq!(many["blocks_per_cell"], 4);
+        assert_eq!((&many["erases_max"][0], &many["erases_max"][249]), (&json!(3), &json!(999)));
+        assert_eq!(many["erases_max"].as_array().unwrap().len(), 250);
+    }
 }
