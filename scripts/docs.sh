@@ -20,6 +20,8 @@ done
     done
 } > $generated/reference.md
 
+python3 scripts/notebook.py docs/notebook/first.ipynb > $generated/notebook.md
+
 mdbook=$(command -v mdbook || echo $tools/bin/mdbook)
 if ! [ -x "$mdbook" ]; then
     echo "installing mdbook $version into $tools (once, some minutes)"
