@@ -27,6 +27,7 @@ mod predict;
 mod priced;
 mod progress;
 mod record;
+mod reduce;
 mod replay;
 mod report;
 mod run;
@@ -37,6 +38,7 @@ mod summary;
 mod top;
 mod whole;
 mod window;
+mod writes;
 
 const AFTER: &str = "\
 Examples:
@@ -69,6 +71,7 @@ enum Verb {
     Info(info::Args),
     Heatmap(heatmap::Args),
     Cut(cut::Args),
+    Reduce(reduce::Args),
     Merge(merge::Args),
     Mix(merge::MixArgs),
     Convert(convert::Args),
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Verb::Info(args) => info::run(args),
         Verb::Heatmap(args) => heatmap::run(args),
         Verb::Cut(args) => cut::run(args),
+        Verb::Reduce(args) => reduce::run(args),
         Verb::Merge(args) => merge::run(args),
         Verb::Mix(args) => merge::mix(args),
         Verb::Convert(args) => convert::run(args),

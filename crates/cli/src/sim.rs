@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_core::Ps;
+use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::experiment::{run as simulate, run_with_journal};
 use coldframe_report::plot::{stack, Plot, Series};
+use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
 use coldframe_sim::Latency;
@@ -17,9 +19,6 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 use crate::{sim_foreground, sim_swap};
-
-/// RAM sizes when none is given, in percent of the trace's footprint.
-const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
 
 /// Simulate demand paging of a trace with some RAM, policy and handler.
 #[derive(clap::Args)]
@@ -217,13 +216,16 @@ fn json(args: &Args, results: &[RunResult]) -> String {
 fn csv(results: &[RunResult]) -> String {
     let mut out = String::from(
         "policy,handler,ram_bytes,frames,page_bytes,references,instructions,true_faults,false_faults,evictions,dirty_evictions,walk_sum,walk_max,\
-         forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps\n",
+         forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps,true_faults_min,true_faults_max\n",
     );
     for r in results {
         let value = r.json();
         let at = |path: &str| value.pointer(path).map(Value::to_string).unwrap_or_default();
+        let (least, most) = r.certainty.range(r.true_faults());
+        // Between two bounds there is no single number.
+        let single = |text: String| if matches!(r.certainty, Certainty::Between { .. }) { String::new() } else { text };
         out += &format!(
-            "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+            "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{least},{most}\n",
             r.policy,
             r.handler,
             r.ram().0,
@@ -231,14 +233,14 @@ fn csv(results: &[RunResult]) -> String {
             r.page.0,
             r.references(),
             r.front_end.instructions,
-            r.true_faults(),
+            single(r.true_faults().to_string()),
             at("/counts/false_faults"),
             at("/counts/evictions"),
             at("/counts/dirty_evictions"),
             at("/counts/walk_sum"),
             at("/counts/walk_max"),
             at("/counts/forced_evictions"),
-            r.miss_ratio(),
+            single(r.miss_ratio().to_string()),
             at("/time_ps/paging"),
             at("/fault_latency_ps/true/mean"),
             at("/fault_latency_ps/true/max"),
@@ -258,6 +260,9 @@ fn words(args: &Args, results: &[RunResult]) -> String {
         coldframe_device::quantity::show_bytes(first.page),
         first.trace.fidelity,
     );
+    if let Some(caveat) = caveat(&first.trace) {
+        out += &format!("{caveat}\n");
+    }
     if first.has_icache {
         let f = first.front_end;
         out += &format!(
@@ -308,7 +313,7 @@ fn miss_plot(results: &[RunResult]) -> Plot {
         title: "Miss ratio by RAM".into(),
         x: "RAM, KiB".into(),
         y: "miss ratio".into(),
-        series: series(results, |r| Some(r.miss_ratio())),
+        series: series(results, |r| (!matches!(r.certainty, Certainty::Between { .. })).then(|| r.miss_ratio())),
         log_x: true,
         log_y: true,
     }

@@ -9,10 +9,13 @@
 #![warn(missing_docs)]
 
 pub mod advise;
+pub mod certainty;
 pub mod error;
 pub mod experiment;
+mod fitness;
 pub mod foreground;
 pub mod html;
+pub mod info;
 pub mod interleave;
 pub mod memory;
 pub mod papers;

@@ -268,6 +268,9 @@ fn insert(table: &mut toml::Table, path: &str, value: &str) -> Result<(), String
     Ok(())
 }
 
+/// RAM sizes of a sweep that gives none, in percent of the trace's footprint.
+pub const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
+
 /// Lists of what a run varies; an empty list means the settings' own value. Outermost first: system, page, device, policy, handler,
 /// frames.
 #[derive(Clone, Debug, Default)]

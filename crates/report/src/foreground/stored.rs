@@ -9,7 +9,7 @@ use coldframe_trace::{Block, Fidelity, Provenance, Reader, Reference, Wanted};
 
 use super::{resolve, Outcome, Plan, Session};
 use crate::error::ReportError;
-use crate::experiment::{facts, Progress};
+use crate::experiment::{facts, tell, Progress};
 use crate::plan::spaces;
 use crate::result::TraceFacts;
 use crate::settings::Settings;
@@ -46,7 +46,7 @@ pub fn simulate(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress
         for (session, clock) in sessions.iter_mut().zip(&mut clocks) {
             session.feed(clock.tell(&block, &mut timed));
         }
-        progress(Progress { rows: reader.position(), rows_total: reader.rows() });
+        tell(progress, reader.position(), reader.rows())?;
     }
     let untimed = !reader.columns().time;
     let outcomes = sessions.into_iter().map(Session::finish).collect::<Vec<_>>();
