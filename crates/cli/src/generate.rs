@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let (rows, provenance) = generate(&parameters, &args.category)?;
     let tasks = provenance.tasks.len();
     let path = args.output.expect("required by the command line");
-    let mut writer = Writer::create(&path, Columns { time: true, count: false, task: true })?;
+    let mut writer = Writer::create(&path, Columns { time: true, count: true, task: true })?;
     writer.write(&rows)?;
     let summary = writer.finish(provenance)?;
     let text = if args.format == "json" {

@@ -14,7 +14,7 @@ use crate::command::{Command, Stage, Work};
 use crate::event::{Access, Event, Transfer};
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched, Held};
-use crate::fault::in_slot::{leave_slot, read_in_slot};
+use crate::fault::in_slot::{copy_often_read, leave_slot, read_in_slot};
 use crate::fault::{frame_behind_slice, resident, Fault, InFlight};
 use crate::frames::{Frame, Frames, Residents, Use};
 use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
@@ -110,6 +110,8 @@ pub struct Counts {
     pub failures: u64,
     /// Swapped pages mapped where they lie, without a copy.
     pub direct_reads: u64,
+    /// Pages copied from slots since they were read there often; part of `swap_ins`.
+    pub read_often: u64,
     /// Pages copied from slots that are rewritten in place (`SlotsConfig`).
     pub swap_ins: u64,
     /// Pages copied to them.
@@ -244,6 +246,11 @@ impl Engine {
         &self.counts
     }
 
+    /// Whether a load is under way.
+    pub fn is_loading(&self) -> bool {
+        self.in_flight.iter().any(Option::is_some)
+    }
+
     /// The frames and who lives in them.
     pub fn frames(&self) -> &Frames {
         &self.frames
@@ -287,6 +294,7 @@ impl Engine {
                     && self.backing.slots.as_ref().is_some_and(|slots| slots.owner(page).is_none())
             }
             Event::Foreground { task } => task.index() < self.config.tasks && self.backing.slots.is_some(),
+            Event::ReadOften { page } => matches!(page_state(page), Some(PageState::InSlot(_))),
             Event::Forked { page, child } => {
                 let owned = |slots: &Slots| slots.owner(child).is_some() && !slots.is_file(child);
                 matches!(page_state(page), Some(PageState::Absent | PageState::InSlot(_)))
@@ -319,6 +327,7 @@ impl Engine {
             Event::Failed { transfer: Transfer::Write(page) } => self.write_failed(page, machine),
             Event::Released { page } => self.release(page, machine),
             Event::WillNeed { page } => return self.prefetch(page, machine),
+            Event::ReadOften { page } => return copy_often_read(self, machine, page),
             Event::Owned { .. } | Event::Foreground { .. } | Event::Forked { .. } => return self.told(event),
             Event::Pinned { page } | Event::Unpinned { page } => {
                 self.move_before_pin(page, machine);
@@ -401,7 +410,7 @@ impl Engine {
             && !self.held.iter().any(|(page, _)| owns(*page))
     }
 
-    fn load(&mut self, ticket: Ticket, flight: InFlight, machine: &mut dyn Machine) {
+    pub(crate) fn load(&mut self, ticket: Ticket, flight: InFlight, machine: &mut dyn Machine) {
         self.pages.set(flight.page, PageState::Loading(ticket));
         self.in_flight[ticket.index()] = Some(flight);
         (self.handler.fault)(&mut self.fault(ticket, machine));

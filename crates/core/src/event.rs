@@ -78,6 +78,12 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
+    /// The page, mapped in its slot, has been read there more often than it may ([`crate::read_counts`]): it is worth a copy. Nobody stands
+    /// still for it; if it can be copied now it is.
+    ReadOften {
+        /// The page.
+        page: PageId,
+    },
     /// A fork: `child` has the bytes of `page`, which lies in a slot, and shares the slot until either is written. What lies in a frame
     /// the machine copies or shares by itself.
     Forked {

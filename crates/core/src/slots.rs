@@ -43,6 +43,9 @@ pub enum Backed {
     File,
 }
 
+/// When a task was last in the foreground that never was, but has pages.
+const BEGUN: u64 = 1;
+
 const NOBODY: u32 = u32::MAX;
 const FILE: u32 = 1 << 31;
 
@@ -79,7 +82,7 @@ impl Slots {
             pages_of: vec![List::new(); tasks].into_boxed_slice(),
             page_links: Links::new(pages),
             last: vec![0; tasks].into_boxed_slice(),
-            turn: 0,
+            turn: BEGUN,
             files: 0,
         }
     }
@@ -156,7 +159,7 @@ impl Slots {
         self.files += usize::from(self.is_file(page));
         if let Some(task) = self.owner(page) {
             let last = &mut self.last[task.index()];
-            *last = (*last).max(1);
+            *last = (*last).max(BEGUN);
         }
     }
 
@@ -178,7 +181,7 @@ impl Slots {
     }
 
     fn is_foreground(&self, task: usize) -> bool {
-        self.turn > 0 && self.last[task] == self.turn
+        self.turn > BEGUN && self.last[task] == self.turn
     }
 
     /// The task has nothing any more.

@@ -93,6 +93,24 @@ fn a_write_after_a_direct_read_copies_to_a_frame_and_gives_the_slot_back() {
 }
 
 #[test]
+fn a_page_read_often_is_copied_for_nobody_and_gives_its_slot_back() {
+    let mut rig = rig("fifo", 2, IN_PLACE, 4);
+    (0..3).for_each(|n| write(&mut rig, 0, page(0, n), 10 + u64::from(n)));
+    let often = Event::ReadOften { page: page(0, 0) };
+    assert!(!rig.engine.accepts(&often), "it is not mapped in its slot yet");
+    assert_eq!((read(&mut rig, 0, page(0, 0)), rig.engine.counts().swap_ins), (10, 0));
+    rig.machine.log.clear();
+    tell(&mut rig, often);
+    rig.settle();
+    assert!(!rig.machine.log.iter().any(|c| matches!(c, Command::Resume { .. })), "nobody stood still");
+    assert!(matches!(maps(&rig)[..], [(Place::Frame(_), _)]));
+    assert_eq!(rig.machine.read(page(0, 0)), Some(10), "mapped, with its old contents");
+    let counts = rig.engine.counts();
+    // Its slot is free; the page that made room for it has another.
+    assert_eq!((counts.read_often, counts.swap_ins, rig.engine.free_slots()), (1, 1, Some(3)));
+}
+
+#[test]
 fn without_direct_read_each_touch_copies() {
     let mut rig = rig("fifo", 1, HARDWARE, 4);
     write(&mut rig, 0, page(0, 0), 7);
@@ -130,6 +148,15 @@ fn a_full_area_costs_the_task_that_is_longest_in_the_background() {
     assert_eq!(rig.machine.killed, [TaskId(0), TaskId(2)]);
     assert_eq!((0..4).map(|n| read(&mut rig, 1, page(1, n))).collect::<Vec<_>>(), [11, 21, 22, 23]);
     assert_eq!(rig.engine.counts().homeless, 0);
+}
+
+#[test]
+fn a_task_that_was_never_in_the_foreground_goes_first() {
+    let mut rig = rig("fifo", 1, IN_PLACE, 0);
+    write(&mut rig, 1, page(1, 0), 1);
+    write(&mut rig, 0, page(0, 0), 2);
+    assert_eq!(rig.machine.killed, [TaskId(1)]);
+    assert_eq!((read(&mut rig, 0, page(0, 0)), rig.engine.counts().homeless), (2, 0));
 }
 
 #[test]
@@ -182,7 +209,7 @@ proptest! {
         direct_read in any::<bool>(),
         bare in any::<bool>(),
         policy in prop::sample::select(vec!["fifo", "clock", "sieve", "fifo-sc:valid=1", "multi-queue", "s3-fifo"]),
-        steps in prop::collection::vec((0..TASKS, 0..PAGES_OF_A_TASK, 0u32..12, 0u32..20), 1..250),
+        steps in prop::collection::vec((0..TASKS, 0..PAGES_OF_A_TASK, 0u32..14, 0u32..20), 1..250),
     ) {
         let caps = Caps { direct_read, reference_bit: !bare, dirty_bit: !bare, buffers: 2 };
         let mut rig = rig(policy, frames, caps, slots);
@@ -202,6 +229,14 @@ proptest! {
                     tell(&mut rig, Event::Released { page: id });
                     rig.machine.forget(id);
                     contents[id.index()] = 0;
+                }
+                12.. => {
+                    let often = Event::ReadOften { page: id };
+                    if rig.engine.accepts(&often) {
+                        tell(&mut rig, often);
+                        rig.settle();
+                        forget_the_killed(&mut rig, &mut killed, &mut contents);
+                    }
                 }
                 _ => {
                     let seen = read(&mut rig, task, id);

@@ -14,6 +14,7 @@ pub mod flash;
 pub mod prices;
 pub mod quantity;
 pub mod sheet;
+pub mod start_gap;
 pub mod swap_energy;
 pub mod time;
 pub mod used;

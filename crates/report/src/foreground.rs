@@ -3,13 +3,17 @@
 //! [`resolve`] settings to a [`Plan`], [`Session::new`] for it, feed it blocks, and [`Session::finish`]; [`simulate`] does all that for a stored
 //! trace. Every backing is a configuration of the same engine.
 
-use coldframe_core::{Backed, Ps};
+use std::collections::BTreeSet;
+
+use coldframe_core::{Backed, Pj, Ps};
 use coldframe_device::swap_energy::{SwapCounts, SwapLedger};
+use coldframe_sim::foreground::Switch;
 use coldframe_sim::{Foreground, ForegroundResult};
 use coldframe_trace::{Block, Kind, Provenance, Reference};
 
 use crate::error::ReportError;
 use crate::plan::spaces;
+use crate::workload;
 
 mod prices;
 mod resolve;
@@ -27,13 +31,21 @@ pub struct Outcome {
     pub result: ForegroundResult,
     /// Energy of the swap area by term.
     pub energy: SwapLedger,
+    /// Energy of reading pages where they lie, which the equations leave out.
+    pub in_slots: Pj,
 }
 
 impl Outcome {
-    /// Mean of the fault handling that switches back waited for; the first visits only start the applications.
-    pub fn switch_delay(&self, tasks: usize) -> Ps {
-        let back = self.result.switches.get(tasks..).unwrap_or_default();
-        Ps(back.iter().map(|s| s.delay.0).sum::<u64>() / back.len().max(1) as u64)
+    /// Switches to tasks that had been in the foreground before; the first visits only start the applications.
+    pub fn switches_back(&self) -> impl Iterator<Item = &Switch> {
+        let mut seen = BTreeSet::new();
+        self.result.switches.iter().filter(move |switch| !seen.insert(switch.task))
+    }
+
+    /// Mean of what switches back waited for, in fault handling and for slots that are slower than DRAM.
+    pub fn switch_delay(&self) -> Ps {
+        let (sum, n) = self.switches_back().fold((0, 0), |(sum, n), switch| (sum + switch.delay.0, n + 1));
+        Ps(sum / n.max(1))
     }
 
     /// Writes to each slot of an area of so many.
@@ -65,6 +77,14 @@ impl Owners {
     }
 }
 
+/// By address space: it belongs to a service, as its task's name says ([`workload::SERVICE`]).
+fn services(trace: &Provenance, spaces: usize) -> Vec<bool> {
+    let mut services = vec![false; spaces];
+    let named = trace.tasks.iter().filter(|task| task.name.starts_with(workload::SERVICE));
+    named.for_each(|task| services[task.space as usize] = true);
+    services
+}
+
 /// A run that is under way.
 pub struct Session<'a> {
     plan: &'a Plan,
@@ -79,7 +99,9 @@ impl<'a> Session<'a> {
     /// Parameters that do not fit the frames.
     pub fn new(plan: &'a Plan, trace: &Provenance, pages: usize) -> Result<Session<'a>, ReportError> {
         let spaces_max = trace.tasks.iter().map(|task| task.space as usize + 1).max().unwrap_or(1);
-        let run = Foreground::new(&plan.config, pages, spaces(trace), spaces_max);
+        let mut config = plan.config.clone();
+        config.services = services(trace, spaces_max);
+        let run = Foreground::new(&config, pages, spaces(trace), spaces_max);
         Ok(Session { plan, run: run.map_err(coldframe_sim::RunError::from)?, owners: Owners::of(trace) })
     }
 
@@ -94,6 +116,7 @@ impl<'a> Session<'a> {
         let (swap_ins, swap_outs) = (result.counts.swap_ins, result.counts.swap_outs);
         let counts = SwapCounts { swap_ins, swap_outs, up_time: result.end };
         let energy = energy(&self.plan.area, &counts);
-        Outcome { energy, result }
+        let in_slots = Pj(self.plan.area.line_energy().0 * result.reads_in_slots);
+        Outcome { energy, in_slots, result }
     }
 }

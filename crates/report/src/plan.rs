@@ -206,9 +206,14 @@ fn swap_area(
             return Err(ReportError::setting(field, "is for swap traces; the paging engine reads a page at a time"));
         }
     }
-    for (field, given) in
-        [("swap.backing", s.backing.is_some()), ("swap.size", s.size.is_some()), ("swap.phone", s.phone.is_some())]
-    {
+    for (field, given) in [
+        ("swap.backing", s.backing.is_some()),
+        ("swap.size", s.size.is_some()),
+        ("swap.reads_max", s.reads_max.is_some()),
+        ("swap.prefetch", s.prefetch.is_some()),
+        ("swap.activation", s.activation.is_some()),
+        ("swap.phone", s.phone.is_some()),
+    ] {
         if given {
             return Err(ReportError::setting(field, "is for tasks in the foreground; give the system drswap"));
         }

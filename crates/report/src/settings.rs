@@ -199,6 +199,15 @@ pub struct Swap {
     /// System `drswap`: the area's size, or a percentage of the trace's footprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
+    /// System `drswap`: lines after which a page that is read where it lies is copied (default: never).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads_max: Option<u32>,
+    /// System `drswap`: pages that a task copied lately, so many at most, are loaded before it comes back (SAP's lists; default: none).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<usize>,
+    /// System `drswap`: how long after a switch that is done for the task expected next (default 45s).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub activation: Option<String>,
     /// System `drswap`: a file like `data/workloads/phone.toml`, whose `[machine]` applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,

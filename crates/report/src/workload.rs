@@ -2,6 +2,7 @@
 //! where it comes from).
 //!
 //! ```text
+//!  services, all along:  each is begun at 0 and builds its heap up; then, once a period, it touches the working part
 //!  a visit, one minute:  the working part of heap and files, at once      what the user waits for
 //!                        then each second: touches, nine of ten there; new pages, from a pool that goes round
 //!  the first visit:      the whole heap is made, that is written
@@ -45,11 +46,24 @@ pub struct AppParameters {
     pub heap_per_mb: f64,
     pub working: f64,
     pub read_mostly: f64,
+    pub stray: f64,
+    pub lines: u32,
     pub file_working: f64,
     pub touches_per_s: u64,
     pub file_touches_per_s: u64,
     pub new_pages_per_s: u64,
     pub pool_mb: f64,
+}
+
+/// What works in the background.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(missing_docs)]
+pub struct ServiceParameters {
+    pub count: u64,
+    pub heap_mb: f64,
+    pub working: f64,
+    pub period_s: u64,
 }
 
 /// All parameters.
@@ -62,6 +76,7 @@ pub struct Parameters {
     pub foreground_s: u64,
     pub machine: MachineParameters,
     pub app: AppParameters,
+    pub services: ServiceParameters,
     pub categories: BTreeMap<String, Vec<f64>>,
 }
 
@@ -76,6 +91,8 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
         ("app.working", p.app.working),
         ("app.read_mostly", p.app.read_mostly),
         ("app.file_working", p.app.file_working),
+        ("app.stray", p.app.stray),
+        ("services.working", p.services.working),
     ];
     if let Some((field, value)) = parts.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
         return Err(bad(format!("`{field}` is {value}; give a part from 0 to 1")));
@@ -85,6 +102,9 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
     let numbers = [
         ("app.heap_mb", p.app.heap_mb),
         ("app.pool_mb", p.app.pool_mb),
+        ("app.lines", p.app.lines.into()),
+        ("services.heap_mb", p.services.heap_mb),
+        ("services.period_s", p.services.period_s as f64),
         ("rounds", p.rounds.into()),
         ("foreground_s", p.foreground_s as f64),
         ("machine.ram_mb", m.ram_mb as f64),
@@ -93,7 +113,11 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
         ("machine.nand_program_us", m.nand_program_us),
     ];
     let named = numbers.into_iter().chain(sizes.map(|size| ("categories", size)));
-    let at_least = [("app.heap_per_mb", p.app.heap_per_mb), ("machine.block_layer_us", m.block_layer_us)];
+    let at_least = [
+        ("app.heap_per_mb", p.app.heap_per_mb),
+        ("machine.block_layer_us", m.block_layer_us),
+        ("services.count", p.services.count as f64),
+    ];
     let wrong = named.clone().find(|(_, v)| !(*v > 0.0 && *v < 1e5));
     match wrong.or(at_least.into_iter().find(|(_, v)| !(0.0..1e5).contains(v))) {
         Some((field, value)) => Err(bad(format!("`{field}` is {value}; give a number above 0 and below 100000"))),
@@ -118,8 +142,15 @@ pub fn shipped() -> Parameters {
     parse(SHIPPED.0, SHIPPED.1).expect("the shipped parameters are tested")
 }
 
-/// Bytes of a page.
+/// How the names of tasks begin that work in the background and are never in the foreground.
+pub const SERVICE: &str = "service";
+
+/// Bytes of a page, and of a line.
 const PAGE: u64 = 4096;
+const LINE: u32 = 64;
+
+/// Nanoseconds.
+const SECOND: u64 = 1_000_000_000;
 
 /// Where the parts of an application lie, the same in each; address spaces keep them apart.
 const HEAP: u64 = 0x1000_0000;
@@ -144,11 +175,21 @@ impl Chance {
         self.next() % n
     }
 
-    /// One of the first `part` of `n` in nine cases of ten, otherwise any.
-    fn mostly_of(&mut self, part: u64, n: u64) -> u64 {
-        let bound = if self.below(10) < 9 { part.max(1) } else { n };
+    /// True with this chance.
+    fn is(&mut self, part: f64) -> bool {
+        unit(self.next()) < part
+    }
+
+    /// One of the first `part` of `n`, but of all of them with the chance `stray`.
+    fn mostly_of(&mut self, part: u64, n: u64, stray: f64) -> u64 {
+        let bound = if self.is(stray) { n } else { part.max(1) };
         self.below(bound)
     }
+}
+
+/// The upper bits as a number from 0 to 1.
+fn unit(n: u64) -> f64 {
+    (n >> 11) as f64 / (1u64 << 53) as f64
 }
 
 fn mix(z: u64) -> u64 {
@@ -184,6 +225,25 @@ impl App {
     }
 }
 
+/// What works in the background, in pages.
+struct Service {
+    task: u32,
+    heap: u64,
+    working: u64,
+    /// When it wakes, in seconds of its period.
+    phase: u64,
+}
+
+impl Service {
+    /// The services' tasks come behind the applications', and wake evenly over the period.
+    fn all(apps: usize, p: &ServiceParameters) -> Vec<Service> {
+        let heap = pages(p.heap_mb);
+        let working = (heap as f64 * p.working) as u64;
+        let service = |i: u64| Service { task: apps as u32 + i as u32, heap, working, phase: i * p.period_s / p.count };
+        (0..p.count).map(service).collect()
+    }
+}
+
 struct Making<'a> {
     p: &'a Parameters,
     chance: Chance,
@@ -191,46 +251,59 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    fn touch(&mut self, app: &App, address: u64, kind: Kind, time: u64) {
-        self.rows.push(Reference { task: app.task, time, ..Reference::new(address, 4, kind) });
+    fn touch(&mut self, task: u32, address: u64, kind: Kind, time: u64) {
+        let count = self.p.app.lines;
+        self.rows.push(Reference { task, time, count, ..Reference::new(address, LINE, kind) });
     }
 
     /// Whether a heap page is written by touches: by a hash, so that it stays what it is.
-    fn is_written(&self, app: &App, page: u64) -> bool {
-        let hash = mix(self.p.seed ^ u64::from(app.task) << 48 ^ page);
-        (hash >> 11) as f64 / (1u64 << 53) as f64 >= self.p.app.read_mostly
+    fn is_written(&self, task: u32, page: u64) -> bool {
+        unit(mix(self.p.seed ^ u64::from(task) << 48 ^ page)) >= self.p.app.read_mostly
     }
 
-    fn touch_heap(&mut self, app: &App, page: u64, time: u64) {
-        let writes = self.is_written(app, page) && self.chance.below(3) == 0;
-        self.touch(app, HEAP + page * PAGE, if writes { Kind::Write } else { Kind::Read }, time);
+    fn touch_heap(&mut self, task: u32, page: u64, time: u64) {
+        let writes = self.is_written(task, page) && self.chance.below(3) == 0;
+        self.touch(task, HEAP + page * PAGE, if writes { Kind::Write } else { Kind::Read }, time);
     }
 
-    fn visit(&mut self, app: &mut App, first: bool, start: u64) {
+    fn build_up(&mut self, task: u32, heap: u64, time: u64) {
+        (0..heap).for_each(|page| self.touch(task, HEAP + page * PAGE, Kind::Write, time));
+    }
+
+    fn visit(&mut self, app: &mut App, services: &[Service], first: bool, start: u64) {
+        let time = start * SECOND;
         if first {
-            (0..app.heap).for_each(|page| self.touch(app, HEAP + page * PAGE, Kind::Write, start));
+            self.build_up(app.task, app.heap, time);
         }
-        (0..app.file_working).for_each(|page| self.touch(app, FILES + page * PAGE, Kind::Fetch, start));
-        (0..app.working).for_each(|page| self.touch_heap(app, page, start));
-        for second in 1..self.p.foreground_s {
-            self.second(app, start + second * 1_000_000_000);
+        (0..app.file_working).for_each(|page| self.touch(app.task, FILES + page * PAGE, Kind::Fetch, time));
+        (0..app.working).for_each(|page| self.touch_heap(app.task, page, time));
+        for second in start + 1..start + self.p.foreground_s {
+            self.second(app, second * SECOND);
+            services.iter().for_each(|service| self.wake(service, second));
         }
     }
 
     fn second(&mut self, app: &mut App, time: u64) {
-        for _ in 0..self.p.app.touches_per_s {
-            let page = self.chance.mostly_of(app.working, app.heap);
-            self.touch_heap(app, page, time);
+        let p = self.p.app;
+        for _ in 0..p.touches_per_s {
+            let page = self.chance.mostly_of(app.working, app.heap, p.stray);
+            self.touch_heap(app.task, page, time);
         }
-        for _ in 0..self.p.app.file_touches_per_s {
-            let page = self.chance.mostly_of(app.file_working, app.files);
-            self.touch(app, FILES + page * PAGE, Kind::Fetch, time);
+        for _ in 0..p.file_touches_per_s {
+            let page = self.chance.mostly_of(app.file_working, app.files, p.stray);
+            self.touch(app.task, FILES + page * PAGE, Kind::Fetch, time);
         }
-        for _ in 0..self.p.app.new_pages_per_s {
+        for _ in 0..p.new_pages_per_s {
             let address = POOL + app.next_new % app.pool * PAGE;
             app.next_new += 1;
-            self.touch(app, address, Kind::Write, time);
-            self.touch(app, address, Kind::Read, time);
+            self.touch(app.task, address, Kind::Write, time);
+            self.touch(app.task, address, Kind::Read, time);
+        }
+    }
+
+    fn wake(&mut self, service: &Service, second: u64) {
+        if second % self.p.services.period_s == service.phase {
+            (0..service.working).for_each(|page| self.touch_heap(service.task, page, second * SECOND));
         }
     }
 }
@@ -248,11 +321,13 @@ pub fn generate(p: &Parameters, category: &str) -> Result<(Block, Provenance), R
     let seed = category.bytes().fold(p.seed, |seed, byte| mix(seed ^ u64::from(byte)));
     let mut apps: Vec<App> = sizes.iter().enumerate().map(|(i, mb)| App::new(i, *mb, &p.app)).collect();
     let mut making = Making { p, chance: Chance(seed), rows: Vec::new() };
+    let services = Service::all(apps.len(), &p.services);
+    services.iter().for_each(|service| making.build_up(service.task, service.heap, 0));
     let mut start = 0;
     for round in 0..p.rounds {
         for app in &mut apps {
-            making.visit(app, round == 0, start);
-            start += p.foreground_s * 1_000_000_000;
+            making.visit(app, &services, round == 0, start);
+            start += p.foreground_s;
         }
     }
     Ok((making.rows.into_iter().collect(), provenance(p, category, sizes)))
@@ -265,7 +340,9 @@ fn provenance(p: &Parameters, category: &str, sizes: &[f64]) -> Provenance {
         end,
         protection: protection.into(),
     };
-    let task = |(i, mb): (usize, &f64)| Task { id: i as u32, name: format!("app of {mb} MB"), space: i as u32 };
+    let app = sizes.iter().map(|mb| format!("app of {mb} MB"));
+    let services = (0..p.services.count).map(|i| format!("{SERVICE} {i}"));
+    let task = |(i, name)| Task { id: i as u32, name, space: i as u32 };
     Provenance {
         page_size: Some(PAGE),
         clock: Some("nanoseconds of the script".into()),
@@ -274,7 +351,7 @@ fn provenance(p: &Parameters, category: &str, sizes: &[f64]) -> Provenance {
             mapping("[pool]", POOL, FILES, "rw-p"),
             mapping("/app", FILES, END, "r-xp"),
         ],
-        tasks: sizes.iter().enumerate().map(task).collect(),
+        tasks: app.chain(services).enumerate().map(task).collect(),
         notes: vec![format!("generated: {category}, seed {}; touches of pages, not of bytes", p.seed)],
         ..Provenance::new("coldframe workload", Fidelity::PageReferences)
     }
@@ -289,9 +366,10 @@ mod tests {
     fn a_category_takes_a_quarter_of_an_hour_in_fifteen_turns() {
         let p = shipped();
         let (rows, provenance) = generate(&p, "news").unwrap();
-        let turns = rows.task().chunk_by(|a, b| a == b).count();
+        let apps = rows.task().iter().filter(|task| **task < 5).copied().collect::<Vec<_>>();
+        let turns = apps.chunk_by(|a, b| a == b).count();
         let last = rows.time().iter().max().unwrap() / 1_000_000_000;
-        assert_eq!((turns, last, provenance.tasks.len()), (15, 899, 5));
+        assert_eq!((turns, last, provenance.tasks.len() as u64), (15, 899, 5 + p.services.count));
         assert!(rows.time().is_sorted());
         assert_eq!(rows, generate(&p, "news").unwrap().0, "the seed decides");
     }
@@ -310,7 +388,7 @@ mod tests {
         let p = shipped();
         let making = Making { p: &p, chance: Chance(0), rows: Vec::new() };
         let app = App::new(3, 50.0, &p.app);
-        let written = (0..100_000).filter(|page| making.is_written(&app, *page)).count() as f64 / 1e5;
+        let written = (0..100_000).filter(|page| making.is_written(app.task, *page)).count() as f64 / 1e5;
         assert!((written - (1.0 - p.app.read_mostly)).abs() < 0.005, "{written}");
     }
 

@@ -3,7 +3,8 @@
 //!
 //! Make a [`Foreground`], feed it the blocks of a multi-task trace, and take the [`ForegroundResult`]. A task that a row names after another
 //! one is in the foreground from then on. A row's `time` says when it happens if no fault delays it. The trace knows nothing of tasks that are
-//! ended: such a task does again what it did at its first beginning ([`launch`]) before it goes on with its rows.
+//! ended: such a task does again what it did at its first beginning (`launch.rs`) before it goes on with its rows. Services work in the
+//! background: their rows switch nothing, and nobody waits for them.
 //!
 //! ```text
 //!  a page of a file   ──►  the card (device beside the processor), through the block layer
@@ -24,9 +25,11 @@ use crate::numbering::Numbering;
 
 mod launch;
 mod memory;
+mod prefetching;
 
 use launch::Launches;
 use memory::Memory;
+use prefetching::Prefetching;
 
 /// log2 of the page size: a slot is a page of 4 KiB.
 const PAGE_SHIFT: u32 = 12;
@@ -44,6 +47,12 @@ pub struct ForegroundConfig {
     pub slots: SlotsConfig,
     /// Swapped pages are read where they lie.
     pub direct_read: bool,
+    /// Reads after which a page that is read where it lies is copied; `None`: it never is.
+    pub reads_max: Option<u32>,
+    /// What is loaded for the task that is expected next.
+    pub prefetch: Option<Prefetch>,
+    /// By task: it works in the background and is never in the foreground.
+    pub services: Vec<bool>,
     /// What things take.
     pub prices: ForegroundPrices,
 }
@@ -59,12 +68,23 @@ pub struct ForegroundPrices {
     pub swap_out: Ps,
     /// The swap area lies on the card too, which then does its part of the work.
     pub swap_on_card: bool,
+    /// A reference to a page in its slot takes so much longer than one to DRAM.
+    pub slot_read: Ps,
     /// The block layer, for each page from or to a file.
     pub block_layer: Ps,
     /// The card.
     pub card: DeviceTimes,
     /// How long after a switch references belong to the switch.
     pub answer: Ps,
+}
+
+/// Prefetching lists (SAP section 3) for tasks that come back in the order of their last visits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Prefetch {
+    /// Most pages on a list.
+    pub bound: usize,
+    /// The activation moment: so long after a switch the next task's list is loaded.
+    pub activation: Ps,
 }
 
 /// A task came to the foreground.
@@ -95,6 +115,10 @@ pub struct ForegroundResult {
     pub slot_log: Vec<u32>,
     /// Time in fault handling.
     pub paging: Ps,
+    /// Time by which references to slots took longer than references to DRAM.
+    pub slot_reading: Ps,
+    /// Time for copies that nobody waited for.
+    pub beside: Ps,
     /// When the last reference was answered.
     pub end: Ps,
 }
@@ -106,11 +130,13 @@ pub struct Foreground {
     numbering: Numbering,
     spaces: Spaces,
     owned: usize,
-    current: Option<u32>,
+    current: Option<TaskId>,
     switched: Ps,
     switches: Vec<Switch>,
     ended: Vec<bool>,
     launches: Launches,
+    prefetching: Prefetching,
+    services: Vec<bool>,
     answer: Ps,
     handler: &'static Handler,
     last: Ps,
@@ -137,7 +163,9 @@ impl Foreground {
             switched: Ps::ZERO,
             switches: Vec::new(),
             ended: vec![true; tasks],
-            launches: Launches::new(pages, tasks),
+            launches: Launches::new(pages, tasks, config.prices.answer),
+            prefetching: Prefetching::new(config.prefetch, tasks, &config.services),
+            services: config.services.clone(),
             answer: config.prices.answer,
             handler: config.handler,
             last: Ps::ZERO,
@@ -153,48 +181,54 @@ impl Foreground {
     }
 
     fn reference(&mut self, row: Reference, backed: &dyn Fn(&Reference) -> Backed) {
-        let space = self.spaces.of(row.task);
+        let task = TaskId(self.spaces.of(row.task));
         self.last = Ps::from_ns(row.time);
-        if self.current != Some(space) {
-            self.switch(space);
+        if self.current != Some(task) && !self.is_service(task) {
+            self.switch(task);
         }
-        let page = PageId(self.numbering.number(space, row.address >> PAGE_SHIFT));
+        let page = PageId(self.numbering.number(task.0, row.address >> PAGE_SHIFT));
         if self.numbering.count() > self.owned {
-            self.own(TaskId(space), page, backed(&row));
+            self.own(task, page, backed(&row));
         }
-        let writing = row.kind == Kind::Write;
-        if self.answering() {
-            self.launches.note(space, page, writing);
-        }
-        self.access(TaskId(space), page, writing, u64::from(row.count));
-    }
-
-    /// The task in the foreground has not answered yet.
-    fn answering(&self) -> bool {
-        self.last < self.switched + self.answer
-    }
-
-    fn access(&mut self, task: TaskId, page: PageId, writing: bool, count: u64) {
-        if !self.machine.lets(page, writing) {
-            let took = self.fault(task, page, writing);
-            if self.answering() {
-                self.switches.last_mut().expect("a task is in the foreground").delay += took;
-            }
-        }
-        self.machine.touch(page, writing, count);
-    }
-
-    fn switch(&mut self, space: u32) {
-        self.launches.close(self.current);
-        self.current = Some(space);
-        self.switched = self.last;
-        let task = TaskId(space);
-        let cold = std::mem::take(&mut self.ended[task.index()]);
-        self.switches.push(Switch { task: space, cold, delay: Ps::ZERO });
-        self.handle(Event::Foreground { task });
-        if cold {
+        if std::mem::take(&mut self.ended[task.index()]) {
             self.launch(task);
         }
+        let writing = row.kind == Kind::Write;
+        self.launches.note(task, page, writing, self.last);
+        self.access(task, page, writing, row.count);
+        self.prefetch();
+    }
+
+    fn is_service(&self, task: TaskId) -> bool {
+        self.services.get(task.index()).copied().unwrap_or(false)
+    }
+
+    /// The user waits for this task.
+    fn is_awaited(&self, task: TaskId) -> bool {
+        self.current == Some(task) && self.last < self.switched + self.answer
+    }
+
+    fn access(&mut self, task: TaskId, page: PageId, writing: bool, count: u32) {
+        let mut took = Ps::ZERO;
+        if !self.machine.lets(page, writing) {
+            took = self.fault(task, page, writing);
+            self.prefetching.faulted(task, page, &self.machine);
+        }
+        took += self.machine.touch(page, writing, count);
+        if self.machine.is_read_often(page) {
+            self.settle(Event::ReadOften { page });
+        }
+        if self.is_awaited(task) {
+            self.switches.last_mut().expect("a task is in the foreground").delay += took;
+        }
+    }
+
+    fn switch(&mut self, task: TaskId) {
+        self.current = Some(task);
+        self.switched = self.last;
+        self.switches.push(Switch { task: task.0, cold: self.ended[task.index()], delay: Ps::ZERO });
+        self.prefetching.switched(task);
+        self.handle(Event::Foreground { task });
     }
 
     /// A task that was ended is begun anew: it does what it did when it was begun first. Nothing the first time.
@@ -202,6 +236,28 @@ impl Foreground {
         let touches = self.launches.take(task);
         touches.iter().for_each(|(page, writing)| self.access(task, *page, *writing, 1));
         self.launches.put_back(task, touches);
+    }
+
+    /// Loads what the task that is expected next had to copy lately, once in each visit.
+    fn prefetch(&mut self) {
+        if self.prefetching.is_due(self.last - self.switched) {
+            for page in self.prefetching.wishes() {
+                self.settle(Event::WillNeed { page });
+            }
+        }
+    }
+
+    /// An event for which nobody stands still, with all that follows from it.
+    fn settle(&mut self, event: Event) {
+        self.catch_up();
+        let began = self.machine.now;
+        self.handle(event);
+        self.machine.resumed = !self.engine.is_loading();
+        while let Some(event) = self.machine.next_event() {
+            self.handle(event);
+            self.machine.resumed = !self.engine.is_loading();
+        }
+        self.machine.beside += self.machine.now - began;
     }
 
     fn own(&mut self, task: TaskId, page: PageId, backed: Backed) {
@@ -218,12 +274,17 @@ impl Foreground {
         }
     }
 
-    /// The whole fault, until the task can repeat its access. Returns what it took.
-    fn fault(&mut self, task: TaskId, page: PageId, writing: bool) -> Ps {
-        self.machine.now = self.machine.now.max(self.last + self.machine.paging);
+    /// The clock stands at the reference that is at hand, and what has ended by now is told.
+    fn catch_up(&mut self) {
+        self.machine.now = self.machine.now.max(self.last + self.machine.delayed());
         while let Some(event) = self.machine.card.ended(self.machine.now) {
             self.handle(event);
         }
+    }
+
+    /// The whole fault, until the task can repeat its access. Returns what it took.
+    fn fault(&mut self, task: TaskId, page: PageId, writing: bool) -> Ps {
+        self.catch_up();
         let began = self.machine.now;
         self.machine.resumed = false;
         let access = if writing { Access::Write } else { Access::Read };
@@ -264,7 +325,9 @@ impl Foreground {
             reads_in_slots: machine.reads_in_slots,
             slot_log: machine.slot_log.clone(),
             paging: machine.paging,
-            end: self.last + machine.paging,
+            slot_reading: machine.slot_reading,
+            beside: machine.beside,
+            end: self.last + machine.delayed(),
         }
     }
 }
@@ -277,20 +340,45 @@ mod tests {
 
     const US: Ps = Ps(1_000_000);
 
-    /// The run, and its journal, which a fresh engine must repeat.
-    fn run(frames: usize, slots: usize, direct_read: bool, rows: &[(u32, u64, Kind)]) -> ForegroundResult {
-        let prices = ForegroundPrices {
+    fn prices() -> ForegroundPrices {
+        ForegroundPrices {
             fault: US,
             swap_in: US * 10,
             swap_out: US * 100,
             swap_on_card: false,
+            slot_read: Ps(1_000),
             block_layer: US * 1_000,
             card: DeviceTimes { load: US * 10_000, program: Some(US * 100_000) },
             answer: US * 500,
-        };
+        }
+    }
+
+    /// The run, and its journal, which a fresh engine must repeat.
+    fn run(frames: usize, slots: usize, direct_read: bool, rows: &[(u32, u64, Kind)]) -> ForegroundResult {
+        run_with(frames, slots, direct_read, None, rows)
+    }
+
+    fn run_with(
+        frames: usize,
+        slots: usize,
+        direct_read: bool,
+        reads_max: Option<u32>,
+        rows: &[(u32, u64, Kind)],
+    ) -> ForegroundResult {
         let policy = PolicyChoice::parse("fifo").unwrap();
         let slots = SlotsConfig { slots, files_min: 0 };
-        let config = ForegroundConfig { policy, handler: &sequential::HANDLER, frames, slots, direct_read, prices };
+        let prices = prices();
+        let config = ForegroundConfig {
+            policy,
+            handler: &sequential::HANDLER,
+            frames,
+            slots,
+            direct_read,
+            reads_max,
+            prefetch: None,
+            services: Vec::new(),
+            prices,
+        };
         let mut run = Foreground::new(&config, 16, Spaces::default(), 3).unwrap();
         run.keep_journal(&config.policy, slots);
         let row =
@@ -320,6 +408,88 @@ mod tests {
         // Three faults, two reads from the card; page 8 is dropped, page 9 stays.
         assert_eq!(done.paging, US * (3 + 2 * 11_000));
         assert_eq!((done.card_reads, done.card_writes), (2, 0));
+    }
+
+    #[test]
+    fn reads_in_slots_take_their_time_and_the_one_too_many_copies() {
+        let read = (0, 0, Kind::Read);
+        let rows = [(0, 0, Kind::Write), (0, 1, Kind::Write), read, read, read, read];
+        let (twice, ever) = (run_with(1, 4, true, Some(2), &rows), run_with(1, 4, true, None, &rows));
+        // Three of four reads in the slot, the third one too many; the copy traps, sends page 1 out, and is nobody's wait.
+        assert_eq!((twice.reads_in_slots, ever.reads_in_slots), (3, 4));
+        assert_eq!((twice.slot_reading, ever.slot_reading), (Ps(3_000), Ps(4_000)));
+        assert_eq!((twice.counts.swap_ins, twice.counts.read_often, twice.beside), (1, 1, US * 111));
+        assert_eq!((ever.counts.swap_ins, ever.beside, twice.paging), (0, Ps::ZERO, ever.paging));
+    }
+
+    #[test]
+    fn a_service_is_never_in_the_foreground_and_begins_anew_when_it_was_ended() {
+        let prices = prices();
+        let policy = PolicyChoice::parse("fifo").unwrap();
+        let slots = SlotsConfig { slots: 0, files_min: 0 };
+        let config = ForegroundConfig {
+            policy,
+            handler: &sequential::HANDLER,
+            frames: 2,
+            slots,
+            direct_read: false,
+            reads_max: None,
+            prefetch: None,
+            services: vec![false, true],
+            prices,
+        };
+        let mut run = Foreground::new(&config, 16, Spaces::default(), 2).unwrap();
+        // The service builds page 0 up and is ended for task 0's second page; at its next row, a read of page 1, it builds page 0 up again.
+        let row = |(task, page, time): (u32, u64, u64)| Reference {
+            task,
+            time,
+            ..Reference::new(page << 12, 4, Kind::Write)
+        };
+        let second = 1_000_000_000;
+        let rows: Block = [(1, 0, 0), (0, 0, 0), (0, 1, 1), (1, 1, second)].into_iter().map(row).collect();
+        run.feed(&rows, &|_| Backed::Anonymous);
+        let done = run.result();
+        assert_eq!(done.switches.len(), 1);
+        assert_eq!((done.counts.kills, done.counts.cold_faults), (1, 5));
+    }
+
+    #[test]
+    fn what_was_copied_is_there_before_the_task_comes_back() {
+        let policy = PolicyChoice::parse("fifo").unwrap();
+        let slots = SlotsConfig { slots: 8, files_min: 0 };
+        let visit =
+            |(i, task): (usize, &u32)| {
+                let start = i as u64 * 1_000_000_000;
+                // At the activation moment a frame is free of the visit's own pages.
+                [(0, start), (0, start + 500_000_000), (0, start + 900_000_000)].map(|(page, time): (u64, u64)| {
+                    Reference { task: *task, time, ..Reference::new(page << 12, 4, Kind::Write) }
+                })
+            };
+        let rows: Block = [0, 1, 0, 1, 0].iter().enumerate().flat_map(visit).collect();
+        let run = |prefetch| {
+            let config = ForegroundConfig {
+                policy: policy.clone(),
+                handler: &sequential::HANDLER,
+                frames: 1,
+                slots,
+                direct_read: false,
+                reads_max: None,
+                prefetch,
+                services: Vec::new(),
+                prices: prices(),
+            };
+            let mut run = Foreground::new(&config, 16, Spaces::default(), 2).unwrap();
+            run.feed(&rows, &|_| Backed::Anonymous);
+            run.result()
+        };
+        let with = run(Some(Prefetch { bound: 4, activation: Ps(900_000_000_000) }));
+        let without = run(None);
+        // One frame: three switches back copy one page each, unless it was copied at the end of the visit before; the last visit's
+        // end copies one for a visit that does not come.
+        assert_eq!((without.counts.swap_ins, without.counts.prefetches), (3, 0));
+        assert_eq!((with.counts.swap_ins, with.counts.prefetches), (4, 4));
+        let waits = |r: &ForegroundResult| r.switches.iter().skip(2).map(|s| s.delay).sum::<Ps>();
+        assert_eq!((waits(&with), waits(&without)), (Ps::ZERO, US * 3 * 111));
     }
 
     #[test]

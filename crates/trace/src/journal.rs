@@ -138,6 +138,7 @@ impl Journal {
                         tag(14, &[since, task.0.into(), page.0.into()])
                     }
                     Event::Foreground { task } => tag(15, &[since, task.0.into()]),
+                    Event::ReadOften { page } => tag(23, &[since, page.0.into()]),
                     Event::Forked { page, child } => tag(22, &[since, page.0.into(), child.0.into()]),
                 }
                 self.now = now;
@@ -359,7 +360,7 @@ impl<'a> Entries<'a> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 | 10..=15 | 22 = tag {
+        if let 1..=7 | 10..=15 | 22 | 23 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -380,6 +381,7 @@ impl<'a> Entries<'a> {
                 Some(Event::Owned { task: TaskId(self.index()?), page: PageId(self.index()?), backed })
             }
             15 => Some(Event::Foreground { task: TaskId(self.index()?) }),
+            23 => Some(Event::ReadOften { page: PageId(self.index()?) }),
             22 => Some(Event::Forked { page: PageId(self.index()?), child: PageId(self.index()?) }),
             _ => None,
         };

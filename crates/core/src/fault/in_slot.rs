@@ -3,7 +3,7 @@
 //! `PageState::InSlot` is the paper's sixth bit of a page table entry. Such a page has no frame, so no policy knows it and it costs no RAM. A
 //! write to it faults, takes the mapping away, and then goes the way of any true fault: copied to DRAM, mapped read-write, slot given back.
 
-use super::mark;
+use super::{mark, InFlight};
 use crate::command::{Command, Stage, Work};
 use crate::engine::Engine;
 use crate::ids::{PageId, SlotId, TaskId};
@@ -22,6 +22,16 @@ pub(crate) fn read_in_slot(engine: &mut Engine, machine: &mut dyn Machine, task:
     mark(machine, Stage::UpdateMMU, &mut work);
     mark(machine, Stage::PostProcess, &mut work);
     machine.issue(Command::Resume { task });
+}
+
+/// The page is read in its slot so often that a copy pays: it goes to a frame as any swapped page does, but nobody waits for it. Without a
+/// ticket it stays where it is, which is no harm.
+pub(crate) fn copy_often_read(engine: &mut Engine, machine: &mut dyn Machine, page: PageId) {
+    let Some(ticket) = engine.tickets.pop() else { return };
+    engine.counts.read_often += 1;
+    engine.pages.set(page, PageState::Absent);
+    machine.issue(Command::Unmap { page });
+    engine.load(ticket, InFlight { task: None, page, writing: false, buffer: None, frame: None, tries: 1 }, machine);
 }
 
 /// A task wants to write to a page that is mapped in its slot: from now on it is a swapped page like any other.

@@ -1,6 +1,6 @@
 //! What a swap area costs: pages to and from it in time, all that was done in energy. Powers and times are those of its data sheet.
 
-use coldframe_core::{Bytes, Ps};
+use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::sheet::electric::{BusMemory, Card};
 use coldframe_device::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_device::{sheet, Sheet};
@@ -70,6 +70,31 @@ impl Area {
     }
 }
 
+impl Area {
+    /// What reading one line where it lies costs, with an activation of its own (equations 2, 4, 5 and 13 for a line).
+    pub fn line_energy(&self) -> Pj {
+        match &self.electric {
+            Electric::Bus(memory) => bus_energy(memory, LINE, Bytes::ZERO, &ONE_READ).total(),
+            Electric::None | Electric::Card(_) => Pj(0),
+        }
+    }
+}
+
+/// A line of the processor's caches (2.3 GHz Qualcomm 8974, Krait 400: 64 bytes in its second level, which is what memory sees).
+pub const LINE: Bytes = Bytes(64);
+
+const ONE_READ: SwapCounts = SwapCounts { swap_ins: 1, swap_outs: 0, up_time: Ps::ZERO };
+
+/// By how much a line takes longer from the area than from DRAM; nothing where pages are not read in place.
+fn slot_read(area: &Area, dram: &BusMemory) -> Ps {
+    let Electric::Bus(memory) = area.electric else { return Ps::ZERO };
+    let (near, far) = (bus_times(dram, LINE, &ONE_READ), bus_times(&memory, LINE, &ONE_READ));
+    match area.slowdown {
+        Some((read, _)) => Ps(near.active.0 * (read - 1)),
+        None => far.active.saturating_sub(near.active),
+    }
+}
+
 fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ReportError> {
     let capacity = sheet.capacity()?;
     if area <= capacity {
@@ -121,6 +146,7 @@ pub(super) fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPri
         fault: us(m.fault_us),
         swap_in: software + copy_in,
         swap_out: software + copy_out,
+        slot_read: slot_read(area, &dram),
         swap_on_card: area.path == Path::BlockLayer,
         block_layer: us(m.block_layer_us),
         card: DeviceTimes { load: us(m.nand_read_us) + read, program: Some(us(m.nand_program_us) + write) },

@@ -1,8 +1,10 @@
 //! From settings to a plan.
 
 use coldframe_core::fault::handler;
+use coldframe_core::prefetch::LIST_MAX;
 use coldframe_core::{Bytes, Ps, SlotsConfig};
 use coldframe_device::quantity::{self, show_bytes};
+use coldframe_sim::foreground::Prefetch;
 use coldframe_sim::ForegroundConfig;
 use coldframe_systems::drswap::{Backing, BACKINGS, PAGE, SWAP_MIB};
 use serde_json::{json, Value};
@@ -12,6 +14,9 @@ use crate::error::{nearest, ReportError};
 use crate::plan::{find_handler, find_policy};
 use crate::settings::Settings;
 use crate::workload::{self, MachineParameters};
+
+/// SAP's activation moment, 75 % of a slice (table 1), of DR.Swap's minute in the foreground.
+const ACTIVATION: &str = "45s";
 
 /// What a reference takes in a trace without times: 1 ns, assumed.
 const REFERENCE: Ps = Ps(1_000);
@@ -78,11 +83,14 @@ fn plan(settings: &Settings, area: Area, ram: Bytes, m: &MachineParameters) -> R
             files_min: (m.files_min_mb * 1_000_000 / PAGE.0) as usize,
         },
         direct_read: area.direct_read,
+        reads_max: settings.swap.reads_max,
+        prefetch: prefetch(settings)?,
+        services: Vec::new(),
         prices: prices(&area, m)?,
     };
     let shown = json!({
         "system": "drswap", "policy": config.policy.to_string(), "handler": handler.name, "frames": frames, "page": show_bytes(PAGE),
-        "swap": { "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read },
+        "swap": { "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read, "reads_max": settings.swap.reads_max, "prefetch": settings.swap.prefetch, "activation": settings.swap.activation },
         "machine": m,
     });
     Ok(Plan { config, area, reference, shown })
@@ -109,6 +117,24 @@ fn refuse_others(s: &Settings) -> Result<(), ReportError> {
         }
     }
     Ok(())
+}
+
+fn prefetch(settings: &Settings) -> Result<Option<Prefetch>, ReportError> {
+    let s = &settings.swap;
+    match (s.prefetch, &s.activation) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => {
+            bad("swap.activation", "says when lists are loaded, but there are none; give swap.prefetch=N too")
+        }
+        (Some(bound), _) if bound == 0 || bound > LIST_MAX => {
+            bad("swap.prefetch", format!("is {bound}; give 1 to {LIST_MAX} pages"))
+        }
+        (Some(bound), text) => {
+            let text = text.as_deref().unwrap_or(ACTIVATION);
+            let activation = quantity::time(text).map_err(|e| ReportError::quantity("swap.activation", e))?;
+            Ok(Some(Prefetch { bound, activation }))
+        }
+    }
 }
 
 fn machine(settings: &Settings) -> Result<MachineParameters, ReportError> {
@@ -189,6 +215,8 @@ mod tests {
             (&["ram=1MiB", "swap.blocks=1024"], "swap.blocks"),
             (&["ram=1MiB", "handler=delayed-dual-buffering"], "handler"),
             (&["ram=1MiB", "policy=lru2"], "policy"),
+            (&["ram=1MiB", "swap.prefetch=0"], "swap.prefetch"),
+            (&["ram=1MiB", "swap.activation=3s"], "swap.prefetch=N"),
             (&["ram=1MiB", "swap.phone=nowhere.toml"], "nowhere.toml"),
             (&["ram=1MiB", "device=nowhere.toml"], "nowhere.toml"),
             (&["ram=1MiB", "front_end.reference=-3ns"], "front_end.reference"),

@@ -27,11 +27,11 @@ const HEADINGS: [&str; 12] = [
 
 /// One row for each outcome, then what the columns mean.
 pub fn table(stored: &Stored) -> String {
-    let rows = stored.outcomes.iter().map(|(plan, outcome)| row(plan, outcome, stored.tasks));
+    let rows = stored.outcomes.iter().map(|(plan, outcome)| row(plan, outcome));
     format!("{}\n{}", styled(&HEADINGS, rows.collect(), 4), legend(stored))
 }
 
-fn row(plan: &Plan, o: &Outcome, tasks: usize) -> Vec<String> {
+fn row(plan: &Plan, o: &Outcome) -> Vec<String> {
     let c = &o.result.counts;
     let dash = || "-".to_string();
     vec![
@@ -44,7 +44,7 @@ fn row(plan: &Plan, o: &Outcome, tasks: usize) -> Vec<String> {
         human_count(c.swap_outs),
         human_count(c.kills),
         human_count(o.result.card_reads + o.result.card_writes),
-        human_time(o.switch_delay(tasks)),
+        human_time(o.switch_delay()),
         format!("{:.3} J", o.energy.total().0 as f64 / 1e12),
         life(plan, o).map_or_else(dash, |years| format!("{years:.1} years")),
     ]
@@ -95,12 +95,12 @@ fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
             "true_faults": r.counts.true_faults, "cold_faults": r.counts.cold_faults, "write_faults": r.counts.write_faults,
             "evictions": r.counts.evictions, "dirty_evictions": r.counts.dirty_evictions,
             "swap_ins": r.counts.swap_ins, "swap_outs": r.counts.swap_outs, "direct_reads": r.counts.direct_reads,
-            "kills": r.counts.kills, "homeless": r.counts.homeless, "reads_in_slots": r.reads_in_slots,
+            "kills": r.counts.kills, "homeless": r.counts.homeless, "read_often": r.counts.read_often, "prefetches": r.counts.prefetches, "reads_in_slots": r.reads_in_slots,
             "card_reads": r.card_reads, "card_writes": r.card_writes,
         },
-        "time_ps": { "paging": r.paging.0, "switch_back_mean": o.switch_delay(stored.tasks).0, "end": r.end.0 },
+        "time_ps": { "paging": r.paging.0, "switch_back_mean": o.switch_delay().0, "slot_reading": r.slot_reading.0, "beside": r.beside.0, "end": r.end.0 },
         "switches": switches,
-        "energy_pj": { "terms": terms, "total": o.energy.total().0 },
+        "energy_pj": { "terms": terms, "total": o.energy.total().0, "reads_in_slots": o.in_slots.0 },
         "slot_writes": { "mean": writes.mean, "max": writes.max },
         "life_years": life(plan, o),
     })

@@ -101,7 +101,6 @@ fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ReportError> {
 pub struct Grid {
     /// By category, size and backing.
     outcomes: Vec<[[Outcome; 5]; 3]>,
-    tasks: usize,
 }
 
 /// Distinct pages of address spaces.
@@ -150,7 +149,7 @@ impl Grid {
             let [small, middle, large] = SWAP_MIB.map(size);
             outcomes.push([small?, middle?, large?]);
         }
-        Ok(Grid { outcomes, tasks: 5 })
+        Ok(Grid { outcomes })
     }
 
     /// The runs of a size and backing, by category.
@@ -220,7 +219,7 @@ impl Grid {
 
     /// Switching delay: what the application does besides swapping is a parameter; what swapping adds is ours.
     fn figure_8(&self, golden: &Golden, p: &Parameters, rows: &mut Vec<Row>) {
-        let delay = |o: &Outcome| p.machine.start_ms + o.switch_delay(self.tasks).0 as f64 / 1e9;
+        let delay = |o: &Outcome| p.machine.start_ms + o.switch_delay().0 as f64 / 1e9;
         let gains = SWAP_MIB.iter().enumerate().map(|(size, mib)| {
             for (backing, name) in
                 [(DRAM, "DRAM"), (EMMC, "eMMC"), (NVM, "NVM, no direct read"), (NVM_DR, "DR.Swap"), (NONE, "no swap")]

@@ -1,7 +1,7 @@
-//! What each task did from its beginning until it answered: the pages of its first visit's first moments, read or written. When the low memory
-//! killer has ended a task, whoever switches to it waits for that again, since all that it had built up is gone.
+//! What each task did from its beginning until it answered: the pages of its first moments, read or written. When the low memory killer has
+//! ended a task, it does that again at its next reference, since all that it had built up is gone.
 
-use coldframe_core::{PageId, TaskId};
+use coldframe_core::{PageId, Ps, TaskId};
 
 /// A touch that a task's beginning consists of: the page, and whether it is written.
 pub(super) type Touch = (PageId, bool);
@@ -9,31 +9,26 @@ pub(super) type Touch = (PageId, bool);
 /// The beginnings of all tasks.
 pub(super) struct Launches {
     of: Vec<Vec<Touch>>,
-    /// By task: its first visit is over, and nothing is noted any more.
-    closed: Vec<bool>,
+    /// By task: when it was begun first.
+    began: Vec<Option<Ps>>,
     /// By page: 1 if its read is noted, 2 if its write is.
     noted: Vec<u8>,
+    /// How long a beginning lasts.
+    answer: Ps,
 }
 
 impl Launches {
-    pub(super) fn new(pages: usize, tasks: usize) -> Launches {
-        Launches { of: vec![Vec::new(); tasks], closed: vec![false; tasks], noted: vec![0; pages] }
+    pub(super) fn new(pages: usize, tasks: usize, answer: Ps) -> Launches {
+        Launches { of: vec![Vec::new(); tasks], began: vec![None; tasks], noted: vec![0; pages], answer }
     }
 
-    /// The task touched the page before it answered. Only a first visit counts, and of equal touches the first.
-    pub(super) fn note(&mut self, task: u32, page: PageId, writing: bool) {
-        let bit = 1 << u8::from(writing);
-        let noted = &mut self.noted[page.index()];
-        if !self.closed[task as usize] && *noted & bit == 0 {
+    /// The task touches the page now. Of equal touches the first counts, and none after its beginning.
+    pub(super) fn note(&mut self, task: TaskId, page: PageId, writing: bool, now: Ps) {
+        let began = *self.began[task.index()].get_or_insert(now);
+        let (bit, noted) = (1 << u8::from(writing), &mut self.noted[page.index()]);
+        if now < began + self.answer && *noted & bit == 0 {
             *noted |= bit;
-            self.of[task as usize].push((page, writing));
-        }
-    }
-
-    /// The task's visit is over.
-    pub(super) fn close(&mut self, task: Option<u32>) {
-        if let Some(task) = task {
-            self.closed[task as usize] = true;
+            self.of[task.index()].push((page, writing));
         }
     }
 

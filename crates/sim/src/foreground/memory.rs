@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use coldframe_core::read_counts::ReadCounts;
 use coldframe_core::{After, Command, Event, Machine, PageId, Place, Ps, Stage, TaskId};
 use coldframe_trace::journal::{Entry, Journal};
 
@@ -26,6 +27,12 @@ pub(super) struct Memory {
     pub(super) reads_in_slots: u64,
     /// Slots of the area in the order in which they were written.
     pub(super) slot_log: Vec<u32>,
+    pub(super) slot_reading: Ps,
+    /// Copies that nobody waited for.
+    pub(super) beside: Ps,
+    counter: Option<ReadCounts>,
+    /// The last touch was one too many.
+    often: bool,
     pub(super) journal: Option<Journal>,
 }
 
@@ -51,6 +58,10 @@ impl Memory {
             card_writes: 0,
             reads_in_slots: 0,
             slot_log: Vec::new(),
+            slot_reading: Ps::ZERO,
+            beside: Ps::ZERO,
+            counter: config.reads_max.map(|max| ReadCounts::new(pages, max)),
+            often: false,
             journal: None,
         }
     }
@@ -66,10 +77,37 @@ impl Memory {
         self.table[page.index()] & needs == needs
     }
 
-    pub(super) fn touch(&mut self, page: PageId, writing: bool, count: u64) {
+    /// Marks the page; returns by how much reading it in its slot takes longer than reading DRAM. Who counts reads stops at the one too many:
+    /// the rest is read in DRAM.
+    pub(super) fn touch(&mut self, page: PageId, writing: bool, count: u32) -> Ps {
         let entry = &mut self.table[page.index()];
         *entry |= if writing { REFERENCED | DIRTY } else { REFERENCED };
-        self.reads_in_slots += if *entry & IN_SLOT != 0 { count } else { 0 };
+        if *entry & IN_SLOT == 0 {
+            return Ps::ZERO;
+        }
+        let reads = self.counter.as_ref().map_or(count, |counter| count.min(counter.left(page)));
+        if let Some(counter) = &mut self.counter {
+            self.often |= counter.read(page, reads);
+        }
+        let longer = self.prices.slot_read * u64::from(reads);
+        self.reads_in_slots += u64::from(reads);
+        self.slot_reading += longer;
+        longer
+    }
+
+    /// The page that was touched last has been read in its slot more often than it may.
+    pub(super) fn is_read_often(&mut self, page: PageId) -> bool {
+        std::mem::take(&mut self.often) && self.table[page.index()] & IN_SLOT != 0
+    }
+
+    /// By how much the trace's own times are exceeded.
+    pub(super) fn delayed(&self) -> Ps {
+        self.paging + self.slot_reading
+    }
+
+    /// Whether the page is read where it lies.
+    pub(super) fn is_mapped_in_slot(&self, page: PageId) -> bool {
+        self.table[page.index()] & IN_SLOT != 0
     }
 
     /// The next end: of what the processor did, and, as long as the task stands still, of what the card does.
@@ -129,6 +167,9 @@ impl Machine for Memory {
             Command::Map { page, place, writable, referenced } => {
                 let bit = |on: bool, bit: u8| if on { bit } else { 0 };
                 let in_slot = bit(matches!(place, Place::Slot(_)), IN_SLOT);
+                if let Some(counter) = self.counter.as_mut().filter(|_| in_slot != 0) {
+                    counter.mapped(page);
+                }
                 self.table[page.index()] = MAPPED | bit(writable, WRITABLE) | bit(referenced, REFERENCED) | in_slot;
             }
             Command::Resume { .. } => self.resumed = true,
