@@ -31,6 +31,7 @@ mod report;
 mod run;
 mod sim;
 mod sim_swap;
+mod sim_tasks;
 mod summary;
 mod top;
 mod whole;
