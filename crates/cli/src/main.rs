@@ -36,6 +36,7 @@ mod run;
 mod sim;
 mod sim_foreground;
 mod sim_swap;
+mod sim_tasks;
 mod summary;
 mod top;
 mod whole;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::{sim_foreground, sim_swap};
+use crate::{sim_foreground, sim_swap, sim_tasks};
 
 /// Simulate demand paging of a trace with some RAM, policy and handler.
 #[derive(clap::Args)]
@@ -28,6 +28,7 @@ Examples:
   coldframe sim chess.parquet --system swl --ram 64KiB,128KiB --policy clock --policy pa-clock:budget=13
   coldframe sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
+  coldframe sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50,adaptive
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
   coldframe sim phone.parquet --system drswap --ram 396MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
@@ -82,6 +83,8 @@ pub struct Args {
     pub swap: sim_swap::SwapArgs,
     #[command(flatten)]
     pub foreground: sim_foreground::ForegroundArgs,
+    #[command(flatten)]
+    pub tasks: sim_tasks::TasksArgs,
     /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
@@ -89,8 +92,13 @@ pub struct Args {
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if sim_swap::is_swap_trace(&args.trace) {
+        args.tasks.refuse()?;
         return sim_swap::run(&args, quiet);
     }
+    if sim_tasks::is_of_tasks(&args, &base(&args)?) {
+        return sim_tasks::run(&args, quiet);
+    }
+    args.tasks.refuse()?;
     let all = settings(&args)?;
     if sim_foreground::is_asked_for(&all) {
         return sim_foreground::run(&args, &all, quiet);
@@ -127,7 +135,7 @@ pub fn base(args: &Args) -> Result<Settings, Failure> {
     Ok(Settings::read(name.as_deref().zip(file.as_deref()), &args.set)?)
 }
 
-fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
+pub fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
     let mut base = base(args)?;
     args.swap.apply(&mut base)?;
     if let Some(stream) = &args.stream {

@@ -96,6 +96,8 @@ pub struct Counts {
     pub walk_max: Walk,
     /// Loads of pages that nobody stood still for.
     pub prefetches: u64,
+    /// Wishes for pages that were in RAM and became as recent as if they had been loaded now.
+    pub prefetches_present: u64,
     /// Wishes for pages that came when every ticket but one was taken, or when only pages of the running slice could have left.
     pub prefetches_dropped: u64,
     /// Faults on pages that a prefetch was loading.
@@ -140,7 +142,7 @@ pub struct Engine {
     pub(crate) policy: Box<dyn Policy>,
     pub(crate) backing: Backing,
     handler: &'static Handler,
-    arrival: Arrival,
+    pub(crate) arrival: Arrival,
     pub(crate) in_flight: Box<[Option<InFlight>]>,
     pub(crate) tickets: Vec<Ticket>,
     pub(crate) buffers: Vec<BufferId>,
@@ -224,16 +226,20 @@ impl Engine {
     /// How pages enter RAM from now on for which nobody stands still.
     ///
     /// # Panics
-    /// If they shall come unmapped and the handler maps pages in their buffers: it has no place for such a page.
+    /// If they shall come behind the slice and the handler maps pages in their buffers: it has no place for such a page.
     pub fn set_arrival(&mut self, arrival: Arrival) {
-        let xip = self.handler.needs_xip && arrival == Arrival::BehindSlice;
+        let xip = self.handler.needs_xip && arrival.is_behind_slice();
         assert!(!xip, "handler {} maps what it loads", self.handler.name);
         self.arrival = arrival;
     }
 
     /// Another task runs from now on: a slice begins, in the policy's recency order.
-    pub fn begin_slice(&mut self) {
-        self.policy.begin_slice();
+    pub fn begin_slice(&mut self, machine: &mut dyn Machine) {
+        let (policy, mut residents) = (
+            &mut self.policy,
+            Residents { frames: &mut self.frames, machine, caps: self.config.caps, work: &mut Work::default() },
+        );
+        policy.begin_slice(&mut residents);
     }
 
     /// The bounds it was made with.
@@ -470,8 +476,10 @@ impl Engine {
 
     /// Loads a page for nobody, with a ticket that no fault can miss: the last one is kept for those.
     fn prefetch(&mut self, page: PageId, machine: &mut dyn Machine) {
-        if !matches!(self.pages.get(page), PageState::Absent | PageState::Untouched) {
-            return;
+        match self.pages.get(page) {
+            PageState::Absent | PageState::Untouched => {}
+            PageState::Resident(frame) => return self.renew(frame, machine),
+            _ => return,
         }
         if self.tickets.len() < 2 && self.in_flight.len() > 1 {
             self.counts.prefetches_dropped += 1;
@@ -483,7 +491,7 @@ impl Engine {
         };
         let frame = match self.arrival {
             Arrival::Mapped => None,
-            Arrival::BehindSlice => match frame_behind_slice(self, machine) {
+            Arrival::BehindSlice | Arrival::MappedBehindSlice => match frame_behind_slice(self, machine) {
                 Some(frame) => Some(frame),
                 None => {
                     self.tickets.push(ticket);
@@ -496,9 +504,19 @@ impl Engine {
         self.load(ticket, InFlight { task: None, page, writing: false, buffer: None, frame, tries: 1 }, machine);
     }
 
-    /// Whether the page loaded with this ticket waits unmapped for its first touch.
+    /// Makes a page recent that was wished for and is there (SAP section 3.4: to make pages present moves them in the LRU list).
+    fn renew(&mut self, frame: FrameId, machine: &mut dyn Machine) {
+        if self.arrival.is_behind_slice() && self.frames.get(frame).pins == 0 {
+            let mut work = Work::default();
+            let (policy, mut residents) = self.policy_and_residents(machine, &mut work);
+            let renewed = policy.renew_behind_slice(frame, &mut residents);
+            self.counts.prefetches_present += u64::from(renewed);
+        }
+    }
+
+    /// Whether the page loaded with this ticket is for nobody and takes no place of the running slice.
     pub(crate) fn enters_behind_slice(&self, flight: &InFlight) -> bool {
-        flight.task.is_none() && self.arrival == Arrival::BehindSlice
+        flight.task.is_none() && self.arrival.is_behind_slice()
     }
 
     /// Lets waiting faults go on, the oldest first.

@@ -179,6 +179,11 @@ impl Residents<'_> {
         referenced
     }
 
+    /// Whether a cleared bit costs nothing.
+    pub fn has_reference_bits(&self) -> bool {
+        self.caps.reference_bit
+    }
+
     /// Takes the page in `frame` out of the page table but keeps it in RAM: its next touch is a false fault.
     pub fn downgrade(&mut self, frame: FrameId) {
         self.unmap(frame);

@@ -66,7 +66,7 @@ pub trait Policy: Send {
     fn insert(&mut self, frame: FrameId, residents: &mut Residents<'_>);
 
     /// Another task's slice begins: pages that come or are touched from now on are pages of the running slice.
-    fn begin_slice(&mut self) {}
+    fn begin_slice(&mut self, _residents: &mut Residents<'_>) {}
 
     /// As [`Policy::victim`] for a page that nobody stands still for; `None`: only pages of the running slice are left, as far as it knows.
     /// A policy that keeps no slices apart finds any victim.
@@ -78,6 +78,12 @@ pub trait Policy: Send {
     /// keeps no slices apart takes it as any other.
     fn insert_behind_slice(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
         self.insert(frame, residents);
+    }
+
+    /// The page in `frame` was wished for and is in RAM: it becomes as recent as one that is prefetched now, unless it belongs to the running
+    /// slice. False: it does, or the policy keeps no slices apart; nothing has changed.
+    fn renew_behind_slice(&mut self, _frame: FrameId, _residents: &mut Residents<'_>) -> bool {
+        false
     }
 
     /// The page in `frame` was resident but not mapped and has been touched: a false fault.

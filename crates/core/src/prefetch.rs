@@ -17,4 +17,14 @@ pub enum Arrival {
     /// Not mapped (its first touch is a false fault, Linux's minor fault on a page in the swap cache), and in the recency order behind the
     /// pages of the running task's slice, of which it pushes out none (SAP section 3.4).
     BehindSlice,
+    /// Mapped with a clear reference bit, and in the same place of the recency order: its first touch is no fault (the `make_present` of
+    /// SAP's algorithm 1). A machine without reference bits cannot tell an untouched page, so there it waits unmapped.
+    MappedBehindSlice,
+}
+
+impl Arrival {
+    /// Whether the page stands behind those of the running slice, and takes no frame of theirs.
+    pub const fn is_behind_slice(self) -> bool {
+        !matches!(self, Arrival::Mapped)
+    }
 }

@@ -1,7 +1,8 @@
 //! # coldframe-report: from names to results
 //!
 //! [`settings`] are what a user writes (`-c config.toml`, `--set`, flags); [`experiment`] turns them and a trace into simulator runs and
-//! results, [`mod@swap`] does so for swap traces, [`foreground`] for tasks that take turns on a phone; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person;
+//! results, [`mod@swap`] does so for swap traces, [`foreground`] for tasks that take turns on a phone, [`tasks`] for several tasks on one
+//! processor; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person;
 //! [`papers`] puts a paper's printed figures beside ours.
 //!
 //! The command line and the Python package both call this and decide nothing themselves.
@@ -32,6 +33,7 @@ pub mod swap;
 pub mod swap_analysis;
 pub mod swap_table;
 pub mod table;
+pub mod tasks;
 pub mod workload;
 
 pub use error::ReportError;

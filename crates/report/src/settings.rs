@@ -50,6 +50,9 @@ pub struct Settings {
     /// The swap area.
     #[serde(default)]
     pub swap: Swap,
+    /// Several tasks on one processor: the system `sap`.
+    #[serde(default)]
+    pub tasks: Tasks,
 }
 
 /// `front_end.*`.
@@ -211,6 +214,54 @@ pub struct Swap {
     /// System `drswap`: a file like `data/workloads/phone.toml`, whose `[machine]` applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
+}
+
+/// `tasks.*`: the system `sap`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tasks {
+    /// `round-robin`, `cfs` or `eevdf`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scheduler: Option<String>,
+    /// The scheduler's knob: the slice of round robin, the latency of CFS, the base slice of EEVDF.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slice: Option<String>,
+    /// Period of the scheduler tick.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tick: Option<String>,
+    /// `sleeps` or `keeps`: whether a fault gives up the processor.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub on_fault: Option<String>,
+    /// `off`, `75`, `50`, `xi=0.6`, `timer=0.6` or `adaptive`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefetch: Option<String>,
+    /// Pages on a task's list at most.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub list: Option<usize>,
+    /// Idle time units after which a page leaves its list; 0: never.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle: Option<u32>,
+    /// Loads in the background at the same time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub depth: Option<u32>,
+    /// Ready tasks, the running one included, below which nothing is prefetched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ready_min: Option<usize>,
+    /// The scheduler follows its prediction.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub follow: Option<bool>,
+    /// Listed pages that are in RAM become recent, too.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub renew: Option<bool>,
+    /// `mapped` or `unmapped`: how a prefetched page waits for its first touch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrival: Option<String>,
+    /// How often each task goes through its part of the trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
+    /// What a task sleeps after each round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pause: Option<String>,
 }
 
 impl Settings {

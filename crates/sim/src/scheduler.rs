@@ -13,14 +13,17 @@ mod round_robin;
 /// What a scheduler needs to know of a task: its priority, -20 to 19.
 pub type Nice = i8;
 
-/// Makes a scheduler for tasks with these priorities.
-pub type Make = fn(&[Nice]) -> Box<dyn Scheduler>;
+/// Makes a scheduler for tasks with these priorities. The time is the scheduler's own knob: the slice of round robin, the latency of CFS (in
+/// which each task runs once), the base slice of EEVDF; `None`: the kernel's.
+pub type Make = fn(&[Nice], Option<Ps>) -> Box<dyn Scheduler>;
 
 /// Names and makers.
 pub const ALL: &[(&str, Make)] = &[
-    ("round-robin", |nices| Box::new(round_robin::RoundRobin::new(nices.len(), round_robin::SLICE))),
-    ("cfs", |nices| Box::new(cfs::Cfs::new(nices))),
-    ("eevdf", |nices| Box::new(eevdf::Eevdf::new(nices))),
+    ("round-robin", |nices, slice| {
+        Box::new(round_robin::RoundRobin::new(nices.len(), slice.unwrap_or(round_robin::SLICE)))
+    }),
+    ("cfs", |nices, latency| Box::new(cfs::Cfs::new(nices, latency.unwrap_or(cfs::LATENCY)))),
+    ("eevdf", |nices, slice| Box::new(eevdf::Eevdf::new(nices, slice.unwrap_or(eevdf::BASE_SLICE)))),
 ];
 
 /// The scheduler of this name.
@@ -35,6 +38,11 @@ pub trait Scheduler {
 
     /// The running task is not ready any more: it sleeps, or has ended.
     fn block(&mut self);
+
+    /// The running task sleeps of its own will: what is left of its slice is forgotten.
+    fn pause(&mut self) {
+        self.block();
+    }
 
     /// The running task has run for so long since the last charge.
     fn charge(&mut self, ran: Ps);

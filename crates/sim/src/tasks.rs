@@ -16,6 +16,7 @@
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::Arrival;
 use coldframe_core::{Counts, Ps};
 use coldframe_device::StagePrices;
 
@@ -28,7 +29,7 @@ mod paging;
 mod program;
 
 pub use cpu::Cpu;
-pub use program::{Program, Step};
+pub use program::{Program, Step, TraceTasks};
 
 /// One task.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct TaskSpec {
     pub first_page: u32,
     /// How often it goes through its program; `None`: again and again, until the others have ended.
     pub rounds: Option<u32>,
+    /// How long it sleeps after each round; zero: it goes on at once.
+    pub pause: Ps,
     /// When it begins.
     pub begins: Ps,
     /// Its priority.
@@ -75,6 +78,19 @@ pub struct Prefetching {
     pub ready_min: usize,
     /// The scheduler follows its prediction (section 3.2).
     pub follow: bool,
+    /// Listed pages that are in RAM are made recent, too; otherwise they are left where they are.
+    pub renew: bool,
+    /// Whether a prefetched page is mapped, and where in the recency order it enters.
+    pub arrival: Arrival,
+}
+
+/// What becomes of the processor when a task must wait for a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OnFault {
+    /// Others run meanwhile (Linux).
+    Sleeps,
+    /// It waits with the task, as the boards of SWL and DDB do: no fault breaks a turn. The wait is no processor time of the slice.
+    Keeps,
 }
 
 /// A machine with several tasks.
@@ -96,6 +112,10 @@ pub struct TasksConfig {
     pub tick: Ps,
     /// Makes the scheduler.
     pub scheduler: Make,
+    /// Its knob ([`Make`]); `None`: the kernel's.
+    pub slice: Option<Ps>,
+    /// Whether a fault gives up the processor.
+    pub on_fault: OnFault,
     /// The prefetcher.
     pub prefetching: Prefetching,
 }
@@ -107,14 +127,31 @@ pub struct TaskResult {
     pub major: u64,
     /// Minor faults.
     pub minor: u64,
+    /// Of those, faults on pages that were on their way, for which the task waited.
+    pub in_flight: u64,
+    /// Pages that were prefetched for it, and what became of them.
+    pub prefetched: Prefetched,
     /// Processor time spent on references, without faults.
     pub useful: Ps,
     /// When it ended; `None`: it runs for ever.
     pub ended: Option<Ps>,
     /// From awake to running.
     pub wait: Latency,
+    /// From a fault to awake, of faults that waited for the device.
+    pub stall: Latency,
     /// What each job took beyond its processor time.
     pub jobs: Vec<Ps>,
+}
+
+/// Prefetched pages of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Prefetched {
+    /// Loads that were started.
+    pub loads: u64,
+    /// Pages that were touched.
+    pub used: u64,
+    /// Pages that left untouched. What is in neither of both was in RAM or on its way at the end.
+    pub useless: u64,
 }
 
 /// What the prefetcher did.
@@ -126,10 +163,6 @@ pub struct PrefetchCounts {
     pub predicted: u64,
     /// For another one than ran next.
     pub mispredicted: u64,
-    /// Prefetched pages that were touched.
-    pub used: u64,
-    /// Prefetched pages that left untouched.
-    pub wasted: u64,
     /// Faults that waited for a page on its way to the device; Linux would take it back from the swap cache.
     pub write_waits: u64,
 }
@@ -159,6 +192,15 @@ impl TasksResult {
     /// Major faults of all tasks.
     pub fn major(&self) -> u64 {
         self.tasks.iter().map(|task| task.major).sum()
+    }
+
+    /// Prefetched pages of all tasks.
+    pub fn prefetched(&self) -> Prefetched {
+        let mut sum = Prefetched::default();
+        for Prefetched { loads, used, useless } in self.tasks.iter().map(|task| task.prefetched) {
+            sum = Prefetched { loads: sum.loads + loads, used: sum.used + used, useless: sum.useless + useless };
+        }
+        sum
     }
 
     /// Major and minor faults of all tasks.

@@ -6,6 +6,7 @@ use crate::engine::Engine;
 use crate::ids::{FrameId, PageId};
 use crate::machine::Machine;
 use crate::page_state::PageState;
+use crate::prefetch::Arrival;
 
 pub(super) fn update_mmu(fault: &mut Fault<'_>) {
     let in_flight = *fault.in_flight();
@@ -40,10 +41,14 @@ pub(super) fn settle(
     policy.insert(frame, &mut residents);
 }
 
-/// The page's bytes are in the frame, where they wait unmapped for the first touch.
+/// The page's bytes are in the frame, where they wait for the first touch, mapped if it can be told that nobody has touched them.
 fn settle_behind_slice(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work, page: PageId, frame: FrameId) {
     engine.frames.settle(frame, page);
     engine.pages.set(page, PageState::Resident(frame));
+    let mapped = engine.arrival == Arrival::MappedBehindSlice && engine.config.caps.reference_bit;
     let (policy, mut residents) = engine.policy_and_residents(machine, work);
+    if mapped {
+        residents.map(frame, false, false);
+    }
     policy.insert_behind_slice(frame, &mut residents);
 }

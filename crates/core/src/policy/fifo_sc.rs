@@ -94,6 +94,9 @@ pub struct FifoSc {
     invalid: Box<[bool]>,
     /// The first page that the running slice has downgraded, if it is still on the invalid list; else the one behind it.
     boundary: Option<usize>,
+    /// The slice in which each page was downgraded last, and the running one.
+    downgraded: Box<[u64]>,
+    slice: u64,
     capacity: usize,
     downgrade: Downgrade,
 }
@@ -108,6 +111,8 @@ impl FifoSc {
             links: Links::new(frames),
             invalid: vec![false; frames].into_boxed_slice(),
             boundary: None,
+            downgraded: vec![0; frames].into_boxed_slice(),
+            slice: 1,
             capacity: valid,
             downgrade,
         }
@@ -118,7 +123,16 @@ impl FifoSc {
         self.invalid_list.push_tail(&mut self.links, frame);
         self.invalid[frame] = true;
         self.boundary = self.boundary.or(Some(frame));
+        self.downgraded[frame] = self.slice;
         frame.into()
+    }
+
+    fn join_behind_slice(&mut self, frame: usize) {
+        match self.boundary {
+            Some(boundary) => self.invalid_list.insert_before(&mut self.links, boundary, frame),
+            None => self.invalid_list.push_tail(&mut self.links, frame),
+        }
+        (self.invalid[frame], self.downgraded[frame]) = (true, 0);
     }
 
     fn leave_invalid_list(&mut self, frame: usize) {
@@ -148,8 +162,8 @@ impl Policy for FifoSc {
         Victim { frame: oldest.into(), walk: Walk(1), forced: false }
     }
 
-    fn begin_slice(&mut self) {
-        self.boundary = None;
+    fn begin_slice(&mut self, _: &mut Residents<'_>) {
+        (self.boundary, self.slice) = (None, self.slice + 1);
     }
 
     fn victim_behind_slice(&mut self, residents: &mut Residents<'_>) -> Option<Victim> {
@@ -158,13 +172,20 @@ impl Policy for FifoSc {
         oldest.map(|_| self.victim(residents))
     }
 
-    fn insert_behind_slice(&mut self, frame: FrameId, _: &mut Residents<'_>) {
-        let (list, frame) = (&mut self.invalid_list, frame.index());
-        match self.boundary {
-            Some(boundary) => list.insert_before(&mut self.links, boundary, frame),
-            None => list.push_tail(&mut self.links, frame),
+    fn insert_behind_slice(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
+        // A touch of a mapped page would not show, and pages of the invalid list must show theirs.
+        residents.downgrade(frame);
+        self.join_behind_slice(frame.index());
+    }
+
+    fn renew_behind_slice(&mut self, frame: FrameId, _: &mut Residents<'_>) -> bool {
+        let i = frame.index();
+        if !self.invalid[i] || self.downgraded[i] == self.slice {
+            return false;
         }
-        self.invalid[frame] = true;
+        self.leave_invalid_list(i);
+        self.join_behind_slice(i);
+        true
     }
 
     fn insert(&mut self, frame: FrameId, residents: &mut Residents<'_>) {

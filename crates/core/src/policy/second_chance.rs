@@ -8,11 +8,15 @@
 //!   victim
 //! ```
 //!
-//! Without slices it is Clock, victim by victim. A page joins the running slice when it is loaded for the task and when the search
-//! finds its bit set (the touch may have been made before the slice; then it is protected for too long, which harms the prefetched only). A
-//! prefetched page that has been touched has its bit set, as any other. A prefetch takes pages before the boundary only. When not to use it: where nothing is prefetched, Clock does the same with less work.
+//! Without slices it is Clock, victim by victim. When a slice begins all bits are read and cleared, and noted beside the queue, so that a bit
+//! that is set tells of a touch in the slice. A page joins the running slice when it is loaded for the task and when the search finds its
+//! bit set; one that was touched earlier has its second chance before the boundary. A prefetch takes pages before the boundary only. A
+//! machine without reference bits pays for each cleared bit with a false fault; there touches before the slice count as touches in it.
+//!
+//! When not to use it: where nothing is prefetched, Clock does the same with less work, and each slice costs a look at every frame.
 
 use alloc::boxed::Box;
+use alloc::vec;
 
 use super::{Policy, PolicySpec, Victim, INSERT_BIT};
 use crate::frames::Residents;
@@ -39,18 +43,54 @@ pub struct SecondChance {
     links: Links,
     /// The oldest page of the running slice; all behind it belong to the slice, too.
     boundary: Option<usize>,
+    /// Touched before the slice, and not examined since.
+    earlier: Box<[bool]>,
+    /// The slice that each page joined last, and the running one.
+    joined: Box<[u64]>,
+    slice: u64,
     insert_bit: bool,
 }
 
 impl SecondChance {
     /// For a number of frames.
     pub fn new(frames: usize, insert_bit: bool) -> SecondChance {
-        SecondChance { queue: List::new(), links: Links::new(frames), boundary: None, insert_bit }
+        SecondChance {
+            queue: List::new(),
+            links: Links::new(frames),
+            boundary: None,
+            earlier: vec![false; frames].into(),
+            joined: vec![0; frames].into(),
+            slice: 1,
+            insert_bit,
+        }
     }
 
     fn join_slice(&mut self, frame: usize) {
         self.queue.push_tail(&mut self.links, frame);
+        self.joined[frame] = self.slice;
         self.boundary = self.boundary.or(Some(frame));
+    }
+
+    /// Before the boundary, as the newest page of earlier slices.
+    fn join_behind_slice(&mut self, frame: usize) {
+        match self.boundary {
+            Some(boundary) => self.queue.insert_before(&mut self.links, boundary, frame),
+            None => self.queue.push_tail(&mut self.links, frame),
+        }
+    }
+
+    /// Takes the page out of the queue; true if it has no second chance. Otherwise it is back in the queue.
+    fn examine(&mut self, frame: usize, residents: &mut Residents<'_>) -> bool {
+        self.leave(frame);
+        let earlier = core::mem::take(&mut self.earlier[frame]);
+        if residents.referenced(frame.into(), After::Clear) {
+            self.join_slice(frame);
+            return false;
+        }
+        if earlier {
+            self.join_behind_slice(frame);
+        }
+        !earlier
     }
 
     fn leave(&mut self, frame: usize) {
@@ -67,16 +107,22 @@ impl Policy for SecondChance {
         loop {
             let frame = self.queue.head().expect("a page is resident");
             walk += Walk(1);
-            self.leave(frame);
-            if !residents.referenced(frame.into(), After::Clear) {
+            if self.examine(frame, residents) {
                 return Victim { frame: frame.into(), walk, forced: false };
             }
-            self.join_slice(frame);
         }
     }
 
-    fn begin_slice(&mut self) {
-        self.boundary = None;
+    fn begin_slice(&mut self, residents: &mut Residents<'_>) {
+        (self.boundary, self.slice) = (None, self.slice + 1);
+        if !residents.has_reference_bits() {
+            return;
+        }
+        let mut next = self.queue.head();
+        while let Some(frame) = next {
+            self.earlier[frame] |= residents.referenced(frame.into(), After::Clear);
+            next = self.links.next(frame);
+        }
     }
 
     fn victim_behind_slice(&mut self, residents: &mut Residents<'_>) -> Option<Victim> {
@@ -84,11 +130,9 @@ impl Policy for SecondChance {
         loop {
             let frame = self.queue.head().filter(|head| self.boundary != Some(*head))?;
             walk += Walk(1);
-            self.leave(frame);
-            if !residents.referenced(frame.into(), After::Clear) {
+            if self.examine(frame, residents) {
                 return Some(Victim { frame: frame.into(), walk, forced: false });
             }
-            self.join_slice(frame);
         }
     }
 
@@ -97,14 +141,23 @@ impl Policy for SecondChance {
     }
 
     fn insert_behind_slice(&mut self, frame: FrameId, _: &mut Residents<'_>) {
-        match self.boundary {
-            Some(boundary) => self.queue.insert_before(&mut self.links, boundary, frame.index()),
-            None => self.queue.push_tail(&mut self.links, frame.index()),
+        self.joined[frame.index()] = 0;
+        self.join_behind_slice(frame.index());
+    }
+
+    fn renew_behind_slice(&mut self, frame: FrameId, residents: &mut Residents<'_>) -> bool {
+        let i = frame.index();
+        if self.joined[i] == self.slice || residents.referenced(frame, After::Keep) {
+            return false;
         }
+        self.leave(i);
+        self.join_behind_slice(i);
+        true
     }
 
     fn remove(&mut self, frame: FrameId) {
         self.leave(frame.index());
+        self.earlier[frame.index()] = false;
     }
 
     fn insert_bit(&self) -> bool {

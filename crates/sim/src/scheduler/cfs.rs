@@ -9,7 +9,7 @@ use coldframe_core::Ps;
 use super::{virtual_time, weight, Nice, Scheduler, NICE_0};
 
 /// `sysctl_sched_latency` on one processor.
-const LATENCY: Ps = Ps::from_us(20_000);
+pub const LATENCY: Ps = Ps::from_us(20_000);
 /// `sched_nr_latency`: the latency divided by `sysctl_sched_min_granularity`, 4 ms.
 const NR_LATENCY: u64 = 5;
 /// `sysctl_sched_wakeup_granularity`.
@@ -28,6 +28,7 @@ struct Entity {
 /// The run queue.
 #[derive(Debug)]
 pub struct Cfs {
+    latency: Ps,
     entities: Vec<Entity>,
     running: Option<usize>,
     min_vruntime: u64,
@@ -36,10 +37,11 @@ pub struct Cfs {
 }
 
 impl Cfs {
-    /// For tasks with these priorities.
-    pub fn new(nices: &[Nice]) -> Cfs {
+    /// For tasks with these priorities, each of which runs once in a period of `latency`.
+    pub fn new(nices: &[Nice], latency: Ps) -> Cfs {
         let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, joined: 0, ready: false, is_new: true };
-        Cfs { entities: nices.iter().map(entity).collect(), running: None, min_vruntime: 0, joins: 0, used: Ps::ZERO }
+        let entities = nices.iter().map(entity).collect();
+        Cfs { latency, entities, running: None, min_vruntime: 0, joins: 0, used: Ps::ZERO }
     }
 
     fn ready_ones(&self) -> impl Iterator<Item = (usize, &Entity)> {
@@ -48,7 +50,7 @@ impl Cfs {
 
     fn slice_of(&self, weight: u64) -> Ps {
         let (count, total) = self.ready_ones().fold((0u64, 0u64), |(n, sum), (_, e)| (n + 1, sum + e.weight));
-        let period = LATENCY.0 * count.max(NR_LATENCY) / NR_LATENCY;
+        let period = self.latency.0 * count.max(NR_LATENCY) / NR_LATENCY;
         Ps((u128::from(period) * u128::from(weight) / u128::from(total.max(weight))) as u64)
     }
 
@@ -83,7 +85,7 @@ impl Scheduler for Cfs {
         // `place_entity`.
         let placed = match is_new {
             true => self.min_vruntime + virtual_time(self.slice_of(weight), weight),
-            false => vruntime.max(self.min_vruntime.saturating_sub(LATENCY.0)),
+            false => vruntime.max(self.min_vruntime.saturating_sub(self.latency.0)),
         };
         let joined = self.joins;
         let entity = &mut self.entities[task];

@@ -10,7 +10,7 @@ use coldframe_core::Ps;
 use super::{virtual_time, weight, Nice, Scheduler};
 
 /// `sysctl_sched_base_slice` on one processor.
-const BASE_SLICE: Ps = Ps::from_us(750);
+pub const BASE_SLICE: Ps = Ps::from_us(750);
 
 #[derive(Clone, Copy, Debug)]
 struct Entity {
@@ -25,6 +25,7 @@ struct Entity {
 /// The run queue.
 #[derive(Debug)]
 pub struct Eevdf {
+    base_slice: Ps,
     entities: Vec<Entity>,
     running: Option<usize>,
     used: Ps,
@@ -33,16 +34,17 @@ pub struct Eevdf {
 }
 
 impl Eevdf {
-    /// For tasks with these priorities.
-    pub fn new(nices: &[Nice]) -> Eevdf {
+    /// For tasks with these priorities and slices of this length.
+    pub fn new(nices: &[Nice], base_slice: Ps) -> Eevdf {
         let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, deadline: 0, lag: 0, ready: false };
-        Eevdf { entities: nices.iter().map(entity).collect(), running: None, used: Ps::ZERO, mean_before: 0 }
+        let entities = nices.iter().map(entity).collect();
+        Eevdf { base_slice, entities, running: None, used: Ps::ZERO, mean_before: 0 }
     }
 
     /// The ready ones as they would be if the running one ran so long.
     fn ready_ones(&self, running_for: Ps) -> impl Iterator<Item = (usize, Entity)> + '_ {
         let at = move |(task, e): (usize, &Entity)| match self.running == Some(task) {
-            true => (task, e.ran(running_for)),
+            true => (task, e.ran(running_for, self.base_slice)),
             false => (task, *e),
         };
         self.entities.iter().enumerate().filter(|(_, e)| e.ready).map(at)
@@ -72,15 +74,15 @@ impl Eevdf {
 }
 
 impl Entity {
-    fn virtual_slice(&self) -> i64 {
-        virtual_time(BASE_SLICE, self.weight) as i64
+    fn virtual_slice(&self, slice: Ps) -> i64 {
+        virtual_time(slice, self.weight) as i64
     }
 
     /// After so long on the processor; a deadline that is reached moves on.
-    fn ran(mut self, time: Ps) -> Entity {
+    fn ran(mut self, time: Ps, slice: Ps) -> Entity {
         self.vruntime += virtual_time(time, self.weight) as i64;
         if self.vruntime >= self.deadline {
-            self.deadline = self.vruntime + self.virtual_slice();
+            self.deadline = self.vruntime + self.virtual_slice(slice);
         }
         self
     }
@@ -88,19 +90,19 @@ impl Entity {
 
 impl Scheduler for Eevdf {
     fn wake(&mut self, task: usize) {
-        let mean = self.mean(Ps::ZERO);
+        let (mean, slice) = (self.mean(Ps::ZERO), self.base_slice);
         let entity = &mut self.entities[task];
         entity.vruntime = mean - entity.lag;
-        entity.deadline = entity.vruntime + entity.virtual_slice();
+        entity.deadline = entity.vruntime + entity.virtual_slice(slice);
         entity.ready = true;
     }
 
     fn block(&mut self) {
-        let mean = self.mean(Ps::ZERO);
+        let (mean, slice) = (self.mean(Ps::ZERO), self.base_slice);
         if let Some(task) = self.running.take() {
             let entity = &mut self.entities[task];
             // `update_entity_lag`: within two slices.
-            let most = 2 * entity.virtual_slice();
+            let most = 2 * entity.virtual_slice(slice);
             entity.lag = (mean - entity.vruntime).clamp(-most, most);
             entity.ready = false;
             self.mean_before = mean;
@@ -109,13 +111,13 @@ impl Scheduler for Eevdf {
 
     fn charge(&mut self, ran: Ps) {
         if let Some(task) = self.running {
-            self.entities[task] = self.entities[task].ran(ran);
+            self.entities[task] = self.entities[task].ran(ran, self.base_slice);
             self.used += ran;
         }
     }
 
     fn slice(&self) -> Ps {
-        BASE_SLICE
+        self.base_slice
     }
 
     fn used(&self) -> Ps {

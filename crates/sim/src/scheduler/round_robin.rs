@@ -1,4 +1,4 @@
-//! Round robin: a queue and a slice. A task that sleeps keeps what is left of its slice.
+//! Round robin: a queue and a slice. A task that sleeps on a fault keeps what is left of its slice.
 
 use std::collections::VecDeque;
 
@@ -39,6 +39,12 @@ impl Scheduler for RoundRobin {
 
     fn block(&mut self) {
         self.running = None;
+    }
+
+    fn pause(&mut self) {
+        if let Some(task) = self.running.take() {
+            self.used[task] = Ps::ZERO;
+        }
     }
 
     fn charge(&mut self, ran: Ps) {

@@ -1,12 +1,13 @@
 //! The processor: who runs, until when, and what happens in between.
 
-use std::collections::VecDeque;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
 
-use coldframe_core::prefetch::{Arrival, PrefetchLists};
+use coldframe_core::prefetch::PrefetchLists;
 use coldframe_core::{Caps, Config, Engine, PageId, Ps, TaskId};
 
 use super::paging::{Outcome, Paging};
-use super::{Activation, Prefetching, TaskResult, TaskSpec, TasksConfig, TasksResult};
+use super::{Activation, OnFault, Prefetched, Prefetching, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::front_end::PageRef;
 use crate::lane::LaneError;
 use crate::latency::Latency;
@@ -21,9 +22,18 @@ struct Task {
     /// How much of its time unit it has used, in however many pieces: the schedulers' own counters begin anew when it has slept, and a
     /// task that sleeps on faults would never come to any fraction of its slice.
     unit_used: Ps,
+    unit_began: Ps,
+    /// What it used of its last unit before it paused; none if it never paused. The next one is taken to be as long (section 3.1: the
+    /// moment lies between the release of the current job and that of the next).
+    unit_last: Option<Ps>,
     woken: Ps,
+    /// When it began to wait for the device.
+    stalled: Ps,
     /// The fault that it sleeps on wrote.
     writing: Option<PageId>,
+    /// The page that it slept on has come, and with it the access was made: it goes on even if the page has left again, or five tasks in
+    /// four frames could push out each other's pages for ever.
+    served: bool,
     /// Prefetched for since it ran last.
     prefetched: bool,
     job_began: Ps,
@@ -43,14 +53,18 @@ pub struct Cpu {
     tick: Ps,
     next_tick: Ps,
     timer: Option<Ps>,
-    /// Tasks that have not begun, the last first.
-    to_begin: Vec<usize>,
+    /// When tasks begin, or go on after a pause; the next first.
+    alarms: BinaryHeap<Reverse<(Ps, usize)>>,
     running: Option<usize>,
+    on_fault: OnFault,
+    /// The running task keeps the processor and waits for a page.
+    stands: bool,
     last: Option<usize>,
     charged: Ps,
     predicted: Option<usize>,
-    /// Pages still to be wished for.
+    /// Pages still to be wished for, and the task.
     pending: VecDeque<PageId>,
+    pending_for: usize,
     idle: Ps,
     switches: u64,
     references: u64,
@@ -70,15 +84,13 @@ impl Cpu {
         let bounds = Config { frames: config.frames, pages, tasks: specs.len(), evict_batch: 1, caps };
         let policy = config.policy.build(config.frames, pages)?;
         let mut engine = Engine::new(bounds, policy, config.handler)?;
-        engine.set_arrival(Arrival::BehindSlice);
+        engine.set_arrival(p.arrival);
         let paging = Paging::new(engine, config.prices, config.device);
-        let mut to_begin: Vec<usize> = (0..specs.len()).collect();
-        to_begin.sort_by_key(|task| std::cmp::Reverse((specs[*task].begins, *task)));
         let nices: Vec<_> = specs.iter().map(|spec| spec.nice).collect();
         Ok(Cpu {
             masks: paging.world.table.masks(),
             paging,
-            scheduler: (config.scheduler)(&nices),
+            scheduler: (config.scheduler)(&nices, config.slice),
             tasks: specs.iter().map(Task::new).collect(),
             lists: PrefetchLists::new(specs.len(), p.list_max, p.idle_max),
             prefetching: p,
@@ -86,12 +98,15 @@ impl Cpu {
             tick: config.tick,
             next_tick: config.tick,
             timer: None,
-            to_begin,
+            alarms: (0..).zip(specs).map(|(task, spec)| Reverse((spec.begins, task))).collect(),
             running: None,
+            on_fault: config.on_fault,
+            stands: false,
             last: None,
             charged: Ps::ZERO,
             predicted: None,
             pending: VecDeque::new(),
+            pending_for: 0,
             idle: Ps::ZERO,
             switches: 0,
             references: 0,
@@ -103,6 +118,7 @@ impl Cpu {
         while self.tasks.iter().any(|task| task.spec.rounds.is_some() && task.result.ended.is_none()) {
             self.events();
             match self.running {
+                Some(_) if self.stands => self.stand(),
                 Some(task) => self.go_on(task),
                 None => self.wait(),
             }
@@ -124,8 +140,11 @@ impl Cpu {
 
     /// Everything that has come by now.
     fn events(&mut self) {
-        while let Some(task) = self.to_begin.pop_if(|task| self.tasks[*task].spec.begins <= self.paging.world.now) {
-            self.tasks[task].job_began = self.now();
+        while let Some(Reverse((_, task))) = self.alarms.peek().copied().filter(|Reverse((at, _))| *at <= self.now()) {
+            self.alarms.pop();
+            if self.tasks[task].rounds == 0 {
+                self.tasks[task].job_began = self.now();
+            }
             self.wake(task);
         }
         self.paging.deliver();
@@ -134,7 +153,13 @@ impl Cpu {
             if let Some(page) = self.tasks[task].writing.take() {
                 self.paging.world.table.set_dirty(0, page);
             }
-            self.wake(task);
+            self.tasks[task].served = true;
+            let waited = self.now() - self.tasks[task].stalled;
+            self.tasks[task].result.stall.record(waited);
+            match std::mem::take(&mut self.stands) {
+                true => {}
+                false => self.wake(task),
+            }
         }
         self.feed();
         if self.timer.is_some_and(|at| at <= self.now()) {
@@ -156,7 +181,7 @@ impl Cpu {
         self.tasks[task].woken = self.now();
         self.scheduler.wake(task);
         let held = self.prefetching.follow && self.predicted.is_some();
-        if self.running.is_some() && !held && self.scheduler.preempts(task) {
+        if self.running.is_some() && !self.stands && !held && self.scheduler.preempts(task) {
             self.switch();
         }
     }
@@ -176,12 +201,12 @@ impl Cpu {
         if self.running.is_none() {
             return;
         }
-        if self.scheduler.used() >= self.scheduler.slice() {
+        if !self.stands && self.scheduler.used() >= self.scheduler.slice() {
             return self.switch();
         }
         let due = match self.prefetching.activation {
-            Activation::Tick(xi) => xi < 1.0 && self.used().0 as f64 > xi * self.scheduler.slice().0 as f64,
-            Activation::Adaptive => self.scheduler.slice().saturating_sub(self.used()) <= self.time_needed(),
+            Activation::Tick(xi) => xi < 1.0 && self.used().0 as f64 > xi * self.unit().0 as f64,
+            Activation::Adaptive => self.unit().saturating_sub(self.used()) <= self.time_needed(),
             Activation::Never | Activation::Timer(_) => false,
         };
         if due {
@@ -192,6 +217,12 @@ impl Cpu {
     /// How much of its time unit the running task has used.
     fn used(&self) -> Ps {
         self.running.map_or(Ps::ZERO, |task| self.tasks[task].unit_used)
+    }
+
+    /// The running task's time unit: its slice, or less if it used less before its last pause.
+    fn unit(&self) -> Ps {
+        let slice = self.scheduler.slice();
+        self.running.and_then(|task| self.tasks[task].unit_last).map_or(slice, |last| last.min(slice))
     }
 
     /// The task that would run when this slice is over.
@@ -215,7 +246,7 @@ impl Cpu {
         }
         self.tasks[next].prefetched = true;
         self.predicted = Some(next);
-        self.pending = self.lists.of(TaskId::from(next)).collect();
+        (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
         self.paging.world.counts.activations += 1;
         self.feed();
     }
@@ -224,7 +255,8 @@ impl Cpu {
     fn feed(&mut self) {
         while !self.pending.is_empty() && self.paging.in_background() < self.prefetching.depth {
             let page = self.pending.pop_front().expect("there is one");
-            if self.paging.is_absent(page) && !self.paging.will_need(page) {
+            let wanted = self.prefetching.renew || self.paging.is_absent(page);
+            if wanted && !self.paging.will_need(self.pending_for, page) {
                 // Only pages of the running slice could make room: the others have none, either.
                 self.pending.clear();
             }
@@ -233,10 +265,17 @@ impl Cpu {
 
     /// Nobody is ready: until something ends or begins.
     fn wait(&mut self) {
-        let begins = self.to_begin.last().map(|task| self.tasks[*task].spec.begins);
-        let until = self.paging.world.bus.next_end().into_iter().chain(begins).min();
-        let until = until.expect("tasks that sleep wait for the device").max(self.now());
+        let until = self.paging.world.bus.next_end().into_iter().chain(self.next_alarm()).min();
+        let until = until.expect("tasks that sleep wait for the device or the clock").max(self.now());
         self.idle += until - self.now();
+        self.paging.world.now = until;
+        self.charged = until;
+    }
+
+    /// The running task waits with the processor: until the next thing happens.
+    fn stand(&mut self) {
+        self.charge();
+        let until = self.until().max(self.now());
         self.paging.world.now = until;
         self.charged = until;
     }
@@ -274,11 +313,13 @@ impl Cpu {
         self.tasks[task].result.wait.record(waited);
         if self.last != Some(task) {
             (self.last, self.switches) = (Some(task), self.switches + 1);
-            self.paging.engine.begin_slice();
+            if self.prefetching.activation != Activation::Never && self.prefetching.list_max > 0 {
+                self.paging.begin_slice();
+            }
         }
         self.timer = match self.prefetching.activation {
             Activation::Timer(xi) if xi < 1.0 => {
-                let rest = self.scheduler.slice().0 as f64 * xi - self.used().0 as f64;
+                let rest = self.unit().0 as f64 * xi - self.used().0 as f64;
                 Some(now + Ps(rest.max(0.0) as u64))
             }
             _ => None,
@@ -289,10 +330,27 @@ impl Cpu {
     fn leave(&mut self, task: usize) {
         self.timer = None;
         if self.tasks[task].unit_used >= self.scheduler.slice() {
-            (self.tasks[task].unit_used, self.tasks[task].prefetched) = (Ps::ZERO, false);
-            let paging = &mut self.paging;
-            self.lists.end_slice(TaskId::from(task), |page| paging.is_used(page));
+            self.end_unit(task);
         }
+    }
+
+    fn end_unit(&mut self, task: usize) {
+        let now = self.now();
+        let began = std::mem::replace(&mut self.tasks[task].unit_began, now);
+        (self.tasks[task].unit_used, self.tasks[task].prefetched) = (Ps::ZERO, false);
+        let paging = &mut self.paging;
+        self.lists.end_slice(TaskId::from(task), |page| paging.was_used(page, began));
+    }
+
+    /// The task sleeps of its own will, and its time unit is over.
+    fn pause(&mut self, task: usize) {
+        self.charge();
+        self.tasks[task].unit_last = Some(self.tasks[task].unit_used);
+        self.end_unit(task);
+        self.timer = None;
+        self.scheduler.pause();
+        self.running = None;
+        self.alarms.push(Reverse((self.now() + self.tasks[task].spec.pause, task)));
     }
 
     fn sleep(&mut self, task: usize) {
@@ -311,9 +369,12 @@ impl Cpu {
 
     /// When the running task must be looked at again.
     fn until(&self) -> Ps {
-        let begins = self.to_begin.last().map(|task| self.tasks[*task].spec.begins);
-        let others = self.paging.world.bus.next_end().into_iter().chain(begins).chain(self.timer);
+        let others = self.paging.world.bus.next_end().into_iter().chain(self.next_alarm()).chain(self.timer);
         others.fold(self.next_tick, Ord::min)
+    }
+
+    fn next_alarm(&self) -> Option<Ps> {
+        self.alarms.peek().map(|Reverse((at, _))| *at)
     }
 
     /// The hot loop: a hit is one compare, one store and one subtraction.
@@ -321,6 +382,7 @@ impl Cpu {
         let budget = self.until().saturating_sub(self.now()).0.div_ceil(self.reference.0.max(1)).max(1);
         let mut left = budget as i64;
         let task = &mut self.tasks[running];
+        let served = std::mem::take(&mut task.served);
         let steps = &task.spec.program.steps[task.step..];
         let first = task.spec.first_page as usize;
         let table = &mut self.paging.world.table;
@@ -329,7 +391,7 @@ impl Cpu {
             if left <= 0 {
                 break;
             }
-            if !table.hit(&self.masks, first + step.reference.page(), step.reference.kind()) {
+            if !table.hit(&self.masks, first + step.reference.page(), step.reference.kind()) && !(served && done == 0) {
                 fault = Some(step.reference);
                 break;
             }
@@ -365,15 +427,19 @@ impl Cpu {
 
     fn fault(&mut self, running: usize, reference: PageRef) {
         let page = PageId::from(self.tasks[running].spec.first_page as usize + reference.page());
-        let majors = self.tasks[running].result.major;
         let outcome = self.paging.fault(running, page, reference.writing());
         self.note_majors();
-        if self.tasks[running].result.major == majors && !self.paging.waits_for_write(page) {
-            self.tasks[running].result.minor += 1;
+        let task = &mut self.tasks[running];
+        task.result.minor += u64::from(outcome != Outcome::Waits);
+        task.result.in_flight += u64::from(outcome == Outcome::InFlight);
+        if outcome == Outcome::Minor {
+            return;
         }
-        if outcome == Outcome::Waits {
-            self.tasks[running].writing = reference.writing().then_some(page);
-            self.sleep(running);
+        task.writing = reference.writing().then_some(page);
+        task.stalled = self.paging.world.now;
+        match self.on_fault {
+            OnFault::Keeps => self.stands = true,
+            OnFault::Sleeps => self.sleep(running),
         }
     }
 
@@ -387,10 +453,16 @@ impl Cpu {
             task.result.ended = Some(self.paging.world.now);
             self.sleep(running);
             self.lists.end_task(TaskId::from(running));
+        } else if task.spec.pause > Ps::ZERO {
+            self.pause(running);
         }
     }
 
-    fn result(&self) -> TasksResult {
+    fn result(&mut self) -> TasksResult {
+        let prefetches = self.paging.prefetches();
+        for (task, prefetched) in self.tasks.iter_mut().zip(prefetches) {
+            task.result.prefetched = prefetched;
+        }
         let world = &self.paging.world;
         TasksResult {
             counts: *self.paging.engine.counts(),
@@ -407,15 +479,28 @@ impl Cpu {
 
 impl Task {
     fn new(spec: &TaskSpec) -> Task {
-        let result =
-            TaskResult { major: 0, minor: 0, useful: Ps::ZERO, ended: None, wait: Latency::new(), jobs: Vec::new() };
+        let result = TaskResult {
+            major: 0,
+            minor: 0,
+            in_flight: 0,
+            prefetched: Prefetched::default(),
+            useful: Ps::ZERO,
+            ended: None,
+            wait: Latency::new(),
+            stall: Latency::new(),
+            jobs: Vec::new(),
+        };
         Task {
             spec: spec.clone(),
             step: 0,
             rounds: 0,
             unit_used: Ps::ZERO,
+            unit_began: Ps::ZERO,
+            unit_last: None,
             woken: Ps::ZERO,
+            stalled: Ps::ZERO,
             writing: None,
+            served: false,
             prefetched: false,
             job_began: Ps::ZERO,
             job_done: Ps::ZERO,

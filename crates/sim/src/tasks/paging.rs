@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use coldframe_core::{Access, After, Command, Engine, Event, Machine, PageId, Ps, TaskId, Ticket};
 use coldframe_device::StagePrices;
 
-use super::PrefetchCounts;
+use super::{PrefetchCounts, Prefetched};
 use crate::bus::{Bus, Class};
 use crate::clock::DeviceTimes;
 use crate::page_table::PageTable;
@@ -15,8 +15,10 @@ use crate::page_table::PageTable;
 pub(super) enum Outcome {
     /// The task goes on; the fault was minor.
     Minor,
-    /// It waits for the device, or for a page that others have asked for.
+    /// It waits for the device.
     Waits,
+    /// It waits for a page that was on its way already: a minor fault.
+    InFlight,
 }
 
 /// Everything that the engine's commands change.
@@ -38,8 +40,14 @@ pub(super) struct World {
     tickets: Vec<Option<Ticket>>,
     /// The device has bytes of the page.
     stored: Vec<bool>,
-    /// Prefetched and not touched yet.
-    prefetched: Vec<bool>,
+    /// The task for which a page was prefetched that nobody has touched yet.
+    prefetched: Vec<Option<u32>>,
+    /// When each page was last found touched.
+    touched: Vec<Ps>,
+    /// The task for which pages are wished.
+    wished_for: u32,
+    /// By task.
+    pub(super) prefetches: Vec<Prefetched>,
     /// Loaded in the background now.
     for_nobody: Vec<bool>,
     /// Loads that need no device.
@@ -71,7 +79,10 @@ impl Paging {
             waits_for: vec![None; tasks],
             tickets: vec![None; pages],
             stored: vec![false; pages],
-            prefetched: vec![false; pages],
+            prefetched: vec![None; pages],
+            touched: vec![Ps::ZERO; pages],
+            wished_for: 0,
+            prefetches: vec![Prefetched::default(); tasks],
             for_nobody: vec![false; pages],
             zeros: VecDeque::new(),
             background: 0,
@@ -84,9 +95,7 @@ impl Paging {
     pub(super) fn fault(&mut self, task: usize, page: PageId, writing: bool) -> Outcome {
         let world = &mut self.world;
         world.waits_for[task] = Some(page);
-        if std::mem::take(&mut world.prefetched[page.index()]) {
-            world.counts.used += 1;
-        }
+        world.note_use(page);
         let access = if writing { Access::Write } else { Access::Read };
         let majors = world.majors.len();
         self.handle(Event::Fault { task: TaskId::from(task), page, access }, Class::Demand);
@@ -101,6 +110,9 @@ impl Paging {
         }
         if let Some(ticket) = world.tickets[page.index()] {
             world.bus.hurry(Event::Loaded { ticket });
+            if world.majors.len() == majors {
+                return Outcome::InFlight;
+            }
         } else if world.majors.len() == majors {
             world.counts.write_waits += 1;
             world.bus.hurry(Event::Written { page });
@@ -108,9 +120,14 @@ impl Paging {
         Outcome::Waits
     }
 
-    /// A wish for a page that nobody stands still for. False: it was dropped.
-    pub(super) fn will_need(&mut self, page: PageId) -> bool {
+    /// A wish for a page of this task, which does not stand still for it. False: it was dropped. A page that the device has not is zeros,
+    /// and none is made before it is wanted.
+    pub(super) fn will_need(&mut self, task: usize, page: PageId) -> bool {
+        if !self.world.stored[page.index()] {
+            return true;
+        }
         let before = self.engine.counts().prefetches_dropped;
+        self.world.wished_for = task as u32;
         self.handle(Event::WillNeed { page }, Class::Background);
         self.engine.counts().prefetches_dropped == before
     }
@@ -140,24 +157,48 @@ impl Paging {
         self.world.background
     }
 
-    /// Whether the page, which a task has just faulted on, is on its way to the device.
-    pub(super) fn waits_for_write(&self, page: PageId) -> bool {
-        self.world.tickets[page.index()].is_none() && self.engine.frame_of(page).is_none()
-    }
-
     /// Whether a load of the page would be worth it: the device has it and RAM has not.
     pub(super) fn is_absent(&self, page: PageId) -> bool {
         let world = &self.world;
         world.stored[page.index()] && world.tickets[page.index()].is_none() && self.engine.frame_of(page).is_none()
     }
 
-    /// Whether the page is in RAM and has been touched lately, as far as its bit says.
-    pub(super) fn is_used(&mut self, page: PageId) -> bool {
-        self.engine.frame_of(page).is_some() && self.world.table.referenced(0, page, After::Keep)
+    /// Another task runs from now on.
+    pub(super) fn begin_slice(&mut self) {
+        self.engine.begin_slice(&mut self.world);
+    }
+
+    /// Whether the page has been touched since then, as far as its bit has told.
+    pub(super) fn was_used(&mut self, page: PageId, since: Ps) -> bool {
+        self.look(page);
+        self.world.touched[page.index()] >= since
+    }
+
+    /// Notes the page's bit, without clearing it.
+    fn look(&mut self, page: PageId) {
+        if self.engine.frame_of(page).is_some() {
+            self.world.referenced(page, After::Keep);
+        }
+    }
+
+    /// By task, with the touches that no fault has shown.
+    pub(super) fn prefetches(&mut self) -> Vec<Prefetched> {
+        for page in 0..self.world.prefetched.len() {
+            self.look(PageId::from(page));
+        }
+        self.world.prefetches.clone()
     }
 }
 
 impl World {
+    /// The page has been touched.
+    fn note_use(&mut self, page: PageId) {
+        self.touched[page.index()] = self.now;
+        if let Some(task) = self.prefetched[page.index()].take() {
+            self.prefetches[task as usize].used += 1;
+        }
+    }
+
     fn load(&mut self, page: PageId, ticket: Ticket) {
         let end = Event::Loaded { ticket };
         if !std::mem::replace(&mut self.stored[page.index()], true) {
@@ -166,7 +207,11 @@ impl World {
         self.tickets[page.index()] = Some(ticket);
         match self.waits_for.iter().position(|waited| *waited == Some(page)) {
             Some(task) => self.majors.push((task, page)),
-            None => (self.prefetched[page.index()], self.background) = (true, self.background + 1),
+            None => {
+                self.prefetched[page.index()] = Some(self.wished_for);
+                self.prefetches[self.wished_for as usize].loads += 1;
+                self.background += 1;
+            }
         }
         self.for_nobody[page.index()] = !self.waits_for.contains(&Some(page));
         self.bus.submit(self.now, self.device.load, end, self.class);
@@ -189,8 +234,8 @@ impl Machine for World {
             }
             Command::Unmap { page } => self.table.unmap(0, page),
             Command::Evict { page, .. } => {
-                if std::mem::take(&mut self.prefetched[page.index()]) {
-                    self.counts.wasted += 1;
+                if let Some(task) = self.prefetched[page.index()].take() {
+                    self.prefetches[task as usize].useless += 1;
                 }
                 self.table.unmap(0, page);
             }
@@ -207,7 +252,11 @@ impl Machine for World {
     }
 
     fn referenced(&mut self, page: PageId, after: After) -> bool {
-        self.table.referenced(0, page, after)
+        let referenced = self.table.referenced(0, page, after);
+        if referenced {
+            self.note_use(page);
+        }
+        referenced
     }
 
     fn dirty(&mut self, page: PageId) -> bool {

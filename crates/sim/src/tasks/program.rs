@@ -1,10 +1,11 @@
 //! What a task does: page references in order, recorded ones.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use coldframe_trace::Block;
 
-use crate::front_end::PageRef;
+use crate::front_end::{PageRef, Spaces};
 use crate::numbering::Numbering;
 
 /// A run of references to one page.
@@ -60,6 +61,59 @@ impl Program {
     }
 }
 
+/// The tasks of a trace, each with the references that it made, in the order of their numbers in the trace; when they were made and
+/// between which of another task's is forgotten, since the scheduler decides that anew. Tasks of one address space share pages.
+#[derive(Clone, Debug)]
+pub struct TraceTasks {
+    /// Number in the trace, and what it does.
+    pub programs: Vec<(u32, Program)>,
+    /// Pages that they touch together.
+    pub pages: usize,
+}
+
+impl TraceTasks {
+    /// From the blocks of a trace, which `next` fills until it says false; pages of `1 << shift` bytes. The references of a reduced trace
+    /// are spread evenly, as by [`Program::read`].
+    ///
+    /// # Errors
+    /// What `next` fails with.
+    pub fn read<E>(
+        shift: u32,
+        spaces: &Spaces,
+        reduced: bool,
+        mut next: impl FnMut(&mut Block) -> Result<bool, E>,
+    ) -> Result<TraceTasks, E> {
+        let (mut numbers, mut tasks, mut block) =
+            (Numbering::new(shift), BTreeMap::<u32, Vec<Step>>::new(), Block::new());
+        while next(&mut block)? {
+            for (i, address) in block.address().iter().enumerate() {
+                let task = block.task().get(i).copied().unwrap_or(0);
+                let times = block.count().get(i).copied().unwrap_or(1);
+                let steps = tasks.entry(task).or_default();
+                for page in address >> shift..=(address + u64::from(block.size()[i] - 1)) >> shift {
+                    let page = numbers.number(spaces.of(task), page);
+                    add(steps, Step { reference: PageRef::new(page, block.kind()[i] == 2, false), times });
+                }
+            }
+        }
+        if reduced {
+            tasks.values_mut().for_each(|steps| spread(steps));
+        }
+        let programs = tasks.into_iter().map(|(task, steps)| (task, Program::new(steps))).collect();
+        Ok(TraceTasks { programs, pages: numbers.count() })
+    }
+}
+
+/// Goes on with the last step where that is the same.
+fn add(steps: &mut Vec<Step>, step: Step) {
+    match steps.last_mut() {
+        Some(last) if last.reference == step.reference && last.times.checked_add(step.times).is_some() => {
+            last.times += step.times;
+        }
+        _ => steps.push(step),
+    }
+}
+
 /// Gives each step the same number of references, within one, of the same sum.
 fn spread(steps: &mut [Step]) {
     let (total, count) = (steps.iter().map(|step| u64::from(step.times)).sum::<u64>(), steps.len() as u64);
@@ -71,7 +125,36 @@ fn spread(steps: &mut [Step]) {
 
 #[cfg(test)]
 mod tests {
+    use coldframe_trace::Kind::{Read, Write};
+    use coldframe_trace::Reference;
+
     use super::*;
+
+    #[test]
+    fn tasks_of_a_trace_have_their_own_references_and_share_pages_within_a_space() {
+        let mut blocks = 0;
+        let read = TraceTasks::read(12, &Spaces(vec![0, 0, 2]), false, |block: &mut Block| {
+            block.clear();
+            // Tasks 0 and 1 are threads of one process, task 2 has a space of its own.
+            let rows =
+                [(0, 0x1000, Read), (1, 0x1008, Write), (0, 0x1010, Read), (2, 0x1000, Read), (0, 0x2ffc, Write)];
+            for (task, address, kind) in rows {
+                block.push(Reference { task, ..Reference::new(address, 8, kind) });
+            }
+            blocks += 1;
+            Ok::<_, ()>(blocks == 1)
+        });
+        let read = read.unwrap();
+        let step = |page, writing, times| Step { reference: PageRef::new(page, writing, false), times };
+        let steps: Vec<_> = read.programs.iter().map(|(task, program)| (*task, program.steps.to_vec())).collect();
+        // Pages in the order of their first touch: 0 is 0x1000 of the process, 1 that of task 2, 2 is 0x2000; the last write straddles.
+        let expected = [
+            (0, vec![step(0, false, 2), step(2, true, 1), step(3, true, 1)]),
+            (1, vec![step(0, true, 1)]),
+            (2, vec![step(1, false, 1)]),
+        ];
+        assert_eq!((read.pages, steps), (4, expected.to_vec()));
+    }
 
     #[test]
     fn references_are_spread_evenly_and_none_is_lost() {

@@ -7,9 +7,28 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
-use crate::{lobi, swl};
+use crate::{lobi, swl, Defaults, System};
 
 pub mod golden;
+
+/// The entry of the table of systems.
+pub const SYSTEM: System = System {
+    name: "sap",
+    paper: "Belogolov, Park, Park, Hong: Scheduler-Assisted Prefetching: Efficient Demand Paging for Embedded Systems",
+    summary: "several tasks on one processor: the next task's pages are loaded before its turn",
+    defaults: || Defaults {
+        policy: "second-chance",
+        handler: "sequential",
+        page: PAGE,
+        stream: "ID",
+        front_end: "none",
+        device: "LOBI-NAND",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: None,
+    },
+    prices,
+};
 
 /// Unit of demand paging (section 5.2).
 pub const PAGE: Bytes = Bytes(4096);
@@ -26,9 +45,21 @@ pub const PROGRAM: Ps = Ps::from_us(180);
 pub const TICK: Ps = Ps::from_us(1_000);
 
 /// A reference. The paper names no processor, only that the machine is emulated. Ours: ten times the instruction of SWL's board (10 ns, the
-/// only one of the papers that is measured), an assumption; `coldframe papers sap` shows other speeds, since with a processor so fast
-/// that the device never rests nothing can be prefetched.
+/// only one of the papers that is measured), an assumption.
 pub const REFERENCE: Ps = Ps(10 * swl::FRONT_END.instruction.0);
+
+/// What a worker sleeps between two iterations ("accesses allocated memory periodically", section 5.2). The paper does not print the
+/// period. Ours is that of our own run of the test on Linux 6.1: five workers, twelve iterations each, 100 ms between them.
+pub const PAUSE: Ps = Ps::from_us(100_000);
+
+/// Iterations of a worker, of the same run.
+pub const ITERATIONS: u32 = 12;
+
+/// Algorithm 1 prints `nr_tasks > 2`.
+pub const READY_MIN: usize = 3;
+
+/// The paper does not say when a page leaves a list that is not full. Two time units without use are ours; `coldframe papers sap` shows others.
+pub const IDLE_MAX: u32 = 2;
 
 /// Loads of a prefetcher under way at the same time. The paper queues all of a list at once; the engine needs a bound.
 pub const DEPTH: u32 = 16;

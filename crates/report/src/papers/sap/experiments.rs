@@ -4,11 +4,11 @@ use std::path::Path;
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::prefetch::LIST_MAX;
-use coldframe_core::Ps;
+use coldframe_core::prefetch::{Arrival, LIST_MAX};
+use coldframe_core::{Bytes, Ps};
 use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::scheduler;
-use coldframe_sim::tasks::{Activation, Cpu, Prefetching, Program, TaskSpec, TasksConfig, TasksResult};
+use coldframe_sim::tasks::{Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult};
 use coldframe_sim::RunError;
 use coldframe_systems::sap;
 use coldframe_trace::{Reader, Wanted};
@@ -19,27 +19,25 @@ use crate::error::ReportError;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kernel {
     pub name: &'static str,
+    pub policy: &'static str,
     pub scheduler: &'static str,
-    pub reference: Ps,
+    pub on_fault: OnFault,
     pub prefetching: Prefetching,
 }
 
-/// Algorithm 1 prints `nr_tasks > 2`.
-const READY_MIN: usize = 3;
-
-/// The paper does not say when a page leaves a list that is not full. Two time units without use are ours; the variants show others.
-const IDLE_MAX: u32 = 2;
-
-const fn kernel(name: &'static str, activation: Activation) -> Kernel {
+/// The readings of `systems/sap/README.md`.
+pub(super) const fn kernel(name: &'static str, activation: Activation) -> Kernel {
     let prefetching = Prefetching {
         activation,
         list_max: LIST_MAX,
-        idle_max: Some(IDLE_MAX),
+        idle_max: Some(sap::IDLE_MAX),
         depth: sap::DEPTH,
-        ready_min: READY_MIN,
+        ready_min: sap::READY_MIN,
         follow: false,
+        renew: true,
+        arrival: Arrival::MappedBehindSlice,
     };
-    Kernel { name, scheduler: "cfs", reference: sap::REFERENCE, prefetching }
+    Kernel { name, policy: "second-chance", scheduler: "round-robin", on_fault: OnFault::Keeps, prefetching }
 }
 
 /// Section 5.2.
@@ -49,35 +47,33 @@ pub(super) const KERNELS: [Kernel; 3] = [
     kernel("prefetch-50", Activation::Tick(0.5)),
 ];
 
-/// What the paper leaves open.
+/// What the paper leaves open or names as future work.
 pub(super) fn variants() -> Vec<Kernel> {
-    let named = |name, activation| kernel(name, activation);
-    let with = |name, change: fn(&mut Prefetching)| {
-        let mut kernel = kernel(name, Activation::Tick(0.75));
-        change(&mut kernel.prefetching);
+    let kernel_with = |name, xi, change: fn(&mut Kernel)| {
+        let mut kernel = kernel(name, Activation::Tick(xi));
+        change(&mut kernel);
         kernel
     };
-    let under = |name, scheduler| Kernel { scheduler, ..kernel(name, Activation::Tick(0.75)) };
-    let at = |name, reference| Kernel { reference, ..kernel(name, Activation::Tick(0.75)) };
+    let with = |name, change| kernel_with(name, 0.75, change);
     vec![
-        named("tick, xi 0.75", Activation::Tick(0.75)),
-        named("tick, xi 0.5", Activation::Tick(0.5)),
-        named("timer, xi 0.75", Activation::Timer(0.75)),
-        named("timer, xi 0.5", Activation::Timer(0.5)),
-        named("timer, xi 0", Activation::Timer(0.0)),
-        named("adaptive", Activation::Adaptive),
-        with("pages leave after 1 idle unit", |p| p.idle_max = Some(1)),
-        with("pages leave after 8 idle units", |p| p.idle_max = Some(8)),
-        with("pages never leave", |p| p.idle_max = None),
-        with("also with 2 ready tasks", |p| p.ready_min = 2),
-        with("prediction followed", |p| p.follow = true),
-        at("processor ten times as fast", Ps(sap::REFERENCE.0 / 10)),
-        at("processor 100 times as fast", Ps(sap::REFERENCE.0 / 100)),
-        at("processor 1000 times as fast", Ps(sap::REFERENCE.0 / 1000)),
-        at("processor twice as fast", Ps(sap::REFERENCE.0 / 2)),
-        at("processor half as fast", Ps(sap::REFERENCE.0 * 2)),
-        under("round robin", "round-robin"),
-        under("EEVDF", "eevdf"),
+        kernel("timer, xi 0.75", Activation::Timer(0.75)),
+        kernel("timer, xi 0.5", Activation::Timer(0.5)),
+        kernel("timer, xi 0", Activation::Timer(0.0)),
+        kernel("adaptive", Activation::Adaptive),
+        with("exact LRU", |k| k.policy = "fifo-sc:valid=1"),
+        kernel_with("exact LRU, xi 0.5", 0.5, |k| k.policy = "fifo-sc:valid=1"),
+        with("pages unmapped until touched", |k| k.prefetching.arrival = Arrival::BehindSlice),
+        with("pages as recent as others", |k| k.prefetching.arrival = Arrival::Mapped),
+        with("listed pages in RAM left alone", |k| k.prefetching.renew = false),
+        kernel_with("the same, xi 0.5", 0.5, |k| k.prefetching.renew = false),
+        with("pages leave after 1 idle unit", |k| k.prefetching.idle_max = Some(1)),
+        with("pages leave after 8 idle units", |k| k.prefetching.idle_max = Some(8)),
+        with("pages never leave", |k| k.prefetching.idle_max = None),
+        with("also with 2 ready tasks", |k| k.prefetching.ready_min = 2),
+        with("prediction followed", |k| k.prefetching.follow = true),
+        with("others run during a fault", |k| k.on_fault = OnFault::Sleeps),
+        with("CFS", |k| k.scheduler = "cfs"),
+        with("EEVDF", |k| k.scheduler = "eevdf"),
     ]
 }
 
@@ -88,24 +84,28 @@ fn program(path: &Path) -> Result<Program, ReportError> {
     Program::read(shift, |block| Ok::<_, ReportError>(reader.read(block, wanted)? > 0))
 }
 
-fn run(kernel: &Kernel, ram_mb: u64, specs: &[TaskSpec]) -> Result<TasksResult, ReportError> {
+/// Runs tasks under a kernel.
+pub(super) fn run(kernel: &Kernel, ram: Bytes, specs: &[TaskSpec]) -> Result<TasksResult, ReportError> {
     let scheduler = scheduler::find(kernel.scheduler).expect("the table of variants names schedulers that there are");
     let config = TasksConfig {
-        policy: PolicyChoice::parse("second-chance")?,
+        policy: PolicyChoice::parse(kernel.policy)?,
         handler: handler::find("sequential").expect("it is there"),
-        frames: ((ram_mb << 20) / sap::PAGE.0) as usize,
-        prices: sap::prices("second-chance"),
+        prices: sap::prices(kernel.policy.split(':').next().unwrap_or_default()),
+        frames: (ram.0 / sap::PAGE.0) as usize,
         device: DeviceTimes { load: sap::LOAD, program: Some(sap::PROGRAM) },
-        reference: kernel.reference,
+        reference: sap::REFERENCE,
         tick: sap::TICK,
         scheduler,
+        slice: None,
+        on_fault: kernel.on_fault,
         prefetching: kernel.prefetching,
     };
     Ok(Cpu::new(&config, specs).map_err(RunError::from)?.run())
 }
 
-fn task(program: &Program, first_page: u32, rounds: Option<u32>, job: Option<Ps>) -> TaskSpec {
-    TaskSpec { program: program.clone(), first_page, rounds, begins: Ps::ZERO, nice: 0, job }
+fn task(program: &Program, first_page: u32, rounds: Option<u32>) -> TaskSpec {
+    let program = program.clone();
+    TaskSpec { program, first_page, rounds, pause: Ps::ZERO, begins: Ps::ZERO, nice: 0, job: None }
 }
 
 /// Five workers of 8 MB.
@@ -117,9 +117,9 @@ impl Stress {
     }
 
     pub(super) fn run(&self, ram_mb: u64, kernel: &Kernel) -> Result<TasksResult, ReportError> {
-        let workers = sap::golden::read().workers;
-        let specs: Vec<_> = (0..workers).map(|i| task(&self.0, i * self.0.pages, Some(1), None)).collect();
-        run(kernel, ram_mb, &specs)
+        let worker = |i| TaskSpec { pause: sap::PAUSE, ..task(&self.0, i * self.0.pages, Some(sap::ITERATIONS)) };
+        let specs: Vec<_> = (0..sap::golden::read().workers).map(worker).collect();
+        run(kernel, Bytes(ram_mb << 20), &specs)
     }
 }
 
@@ -146,13 +146,13 @@ impl Interactivity {
         Ok(Interactivity { game: game?, load: load? })
     }
 
-    pub(super) fn run(&self, kernel: &Kernel) -> Result<Responsiveness, ReportError> {
-        let game = task(&self.game, 0, Some(GAME_ROUNDS), Some(sap::JOB));
-        let load = task(&self.load, self.game.pages, None, None);
+    pub(super) fn run(&self, kernel: &Kernel) -> Result<(Responsiveness, TasksResult), ReportError> {
+        let game = TaskSpec { job: Some(sap::JOB), ..task(&self.game, 0, Some(GAME_ROUNDS)) };
+        let load = task(&self.load, self.game.pages, None);
         // Two tasks; algorithm 1's `nr_tasks > 2` counts others of the system, which are not simulated.
         let prefetching = Prefetching { ready_min: 1, ..kernel.prefetching };
-        let result = run(&Kernel { prefetching, ..*kernel }, 32, &[game, load])?;
-        Ok(responsiveness(&result.tasks[0].jobs))
+        let result = run(&Kernel { prefetching, ..*kernel }, Bytes(32 << 20), &[game, load])?;
+        Ok((responsiveness(&result.tasks[0].jobs), result))
     }
 }
 

@@ -1,0 +1,287 @@
+//! Several tasks on one processor (the system `sap`): from settings and a trace with a task column to runs of the machine of tasks.
+//!
+//! The trace says what each task does and in which order; who runs when is decided by the scheduler, whatever the trace's own order of
+//! tasks was. All references are held in memory, 12 bytes a run of references to one page.
+
+use std::path::Path;
+
+use coldframe_core::prefetch::{Arrival, LIST_MAX};
+use coldframe_core::Ps;
+use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::tasks::{
+    Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, TraceTasks,
+};
+use coldframe_sim::{scheduler, RunError};
+use coldframe_systems::sap;
+use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
+use rayon::prelude::*;
+
+use crate::error::{nearest, ReportError};
+use crate::experiment::pages_touched;
+use crate::plan::{self, optional_time, Engine, Plan};
+use crate::settings::{Settings, Tasks};
+
+mod show;
+
+pub use show::{json, table};
+
+/// More tasks than any recording of ours; a bound on what a slip of the pen can allocate.
+const TASKS_MAX: usize = 4096;
+
+/// A run and what it was.
+#[derive(Clone, Debug)]
+pub struct TasksOutcome {
+    /// Every setting in force.
+    pub config: serde_json::Value,
+    /// Pages that the tasks touch together.
+    pub pages: usize,
+    /// By task: its number in the trace, and the name that the trace has for it.
+    pub names: Vec<(u32, String)>,
+    /// What was found out.
+    pub result: TasksResult,
+}
+
+/// Settings of every combination: prefetch innermost, scheduler around it.
+pub fn expand(all: Vec<Settings>, schedulers: &[String], prefetches: &[String]) -> Vec<Settings> {
+    let vary = |all: Vec<Settings>, values: &[String], set: fn(&mut Settings, &str)| -> Vec<Settings> {
+        if values.is_empty() {
+            return all;
+        }
+        let with = |one: Settings| values.iter().map(move |value| (one.clone(), value));
+        all.into_iter()
+            .flat_map(with)
+            .map(|(mut one, value)| {
+                set(&mut one, value);
+                one
+            })
+            .collect()
+    };
+    let all = vary(all, schedulers, |s, v| s.tasks.scheduler = Some(v.into()));
+    vary(all, prefetches, |s, v| s.tasks.prefetch = Some(v.into()))
+}
+
+/// Runs every configuration; `progress` hears how many are done.
+///
+/// # Errors
+/// Settings that do not resolve, a trace that cannot be read or is none of references.
+pub fn run(
+    path: &Path,
+    all: &[Settings],
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<TasksOutcome>, ReportError> {
+    let trace = Reader::open(path)?.provenance().clone();
+    check(path, &trace)?;
+    let plans = all.iter().map(|settings| resolve(path, settings, &trace)).collect::<Result<Vec<_>, _>>()?;
+    let mut shifts: Vec<u32> = plans.iter().map(|plan| plan.shift).collect();
+    shifts.sort_unstable();
+    shifts.dedup();
+    let read = |shift: &u32| Ok::<_, ReportError>((*shift, read(path, *shift, &trace)?));
+    let tasks = shifts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let done = std::sync::atomic::AtomicUsize::new(0);
+    let simulate = |plan: &TasksPlan| {
+        let (_, tasks) = tasks.iter().find(|(shift, _)| *shift == plan.shift).expect("read above");
+        let outcome = simulate(plan, tasks, &trace);
+        progress(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, plans.len());
+        outcome
+    };
+    plans.par_iter().map(simulate).collect()
+}
+
+fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
+    let unfit = |reason: &str| Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
+    match trace.fidelity {
+        Fidelity::Sampled => {
+            unfit("the trace is sampled, so that its tasks' references are not known; record every reference")
+        }
+        Fidelity::Faults => {
+            unfit("the trace holds faults only, so that its tasks' time is not known; record every reference")
+        }
+        _ if trace.references == 0 => unfit("the trace has no references"),
+        _ => Ok(()),
+    }
+}
+
+fn read(path: &Path, shift: u32, trace: &Provenance) -> Result<TraceTasks, ReportError> {
+    let mut reader = Reader::open(path)?;
+    let columns = reader.columns();
+    let wanted = Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS };
+    let next = |block: &mut coldframe_trace::Block| Ok::<_, ReportError>(reader.read(block, wanted)? > 0);
+    let tasks = TraceTasks::read(shift, &plan::spaces(trace), columns.count, next)?;
+    if tasks.programs.len() > TASKS_MAX {
+        let reason = format!("{} tasks are more than the {TASKS_MAX} that are simulated", tasks.programs.len());
+        return Err(ReportError::Unfit { path: path.display().to_string(), reason });
+    }
+    Ok(tasks)
+}
+
+/// A configuration with every name resolved.
+struct TasksPlan {
+    shift: u32,
+    config: TasksConfig,
+    rounds: u32,
+    pause: Ps,
+    shown: serde_json::Value,
+}
+
+fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<TasksPlan, ReportError> {
+    let settings = &Settings { system: Some(sap::SYSTEM.name.into()), ..settings.clone() };
+    let mut footprint = |front: &plan::FrontKey| pages_touched(path, front);
+    let Plan { front, engine, mut config, .. } = plan::resolve(settings, trace, &mut footprint)?;
+    let Engine::Lane(lane) = engine else {
+        return Err(ReportError::setting(
+            "policy",
+            "an oracle schedules no tasks; give a policy, such as second-chance",
+        ));
+    };
+    let t = &settings.tasks;
+    let prefetching = prefetching(t)?;
+    if prefetching.arrival.is_behind_slice() && lane.handler.needs_xip {
+        let reason =
+            format!("{} maps what it loads, so that nothing can be prefetched; give sequential", lane.handler.name);
+        return Err(ReportError::setting("handler", reason));
+    }
+    let (name, scheduler) = find_scheduler(t)?;
+    config["tasks"] = show::settings(t, name, &prefetching);
+    let config_of_tasks = TasksConfig {
+        policy: lane.policy,
+        handler: lane.handler,
+        frames: lane.frames,
+        // The device moves the page by itself (section 3 asks for DMA), so that the transfer is its time and not the processor's.
+        device: DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program },
+        prices: coldframe_device::StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices },
+        reference: if front.idle.reference == Ps::ZERO { sap::REFERENCE } else { front.idle.reference },
+        tick: positive_time("tasks.tick", &t.tick, sap::TICK)?,
+        scheduler,
+        slice: t.slice.as_ref().map(|_| positive_time("tasks.slice", &t.slice, Ps::ZERO)).transpose()?,
+        on_fault: on_fault(t)?,
+        prefetching,
+    };
+    let rounds = t.rounds.unwrap_or(1);
+    if rounds == 0 {
+        return Err(ReportError::setting("tasks.rounds", "is 0; give at least 1"));
+    }
+    let pause = optional_time("tasks.pause", &t.pause)?.unwrap_or(Ps::ZERO);
+    Ok(TasksPlan { shift: front.page_shift, config: config_of_tasks, rounds, pause, shown: config })
+}
+
+fn positive_time(field: &str, text: &Option<String>, default: Ps) -> Result<Ps, ReportError> {
+    match optional_time(field, text)? {
+        Some(Ps::ZERO) => Err(ReportError::setting(field, "is 0; give a time, such as 1ms")),
+        time => Ok(time.unwrap_or(default)),
+    }
+}
+
+fn find_scheduler(t: &Tasks) -> Result<(&'static str, scheduler::Make), ReportError> {
+    let wanted = t.scheduler.as_deref().unwrap_or("cfs");
+    scheduler::ALL.iter().copied().find(|(name, _)| *name == wanted).ok_or_else(|| {
+        let names = || scheduler::ALL.iter().map(|(name, _)| *name);
+        let list: Vec<_> = names().collect();
+        let reason =
+            format!("there is no scheduler `{wanted}`; there are {}{}", list.join(", "), nearest(wanted, names()));
+        ReportError::setting("tasks.scheduler", reason)
+    })
+}
+
+fn on_fault(t: &Tasks) -> Result<OnFault, ReportError> {
+    match t.on_fault.as_deref() {
+        None | Some("sleeps") => Ok(OnFault::Sleeps),
+        Some("keeps") => Ok(OnFault::Keeps),
+        Some(other) => Err(ReportError::setting("tasks.on_fault", format!("`{other}` is none; give sleeps or keeps"))),
+    }
+}
+
+fn prefetching(t: &Tasks) -> Result<Prefetching, ReportError> {
+    let arrival = match t.arrival.as_deref() {
+        None | Some("mapped") => Arrival::MappedBehindSlice,
+        Some("unmapped") => Arrival::BehindSlice,
+        Some(other) => {
+            return Err(ReportError::setting("tasks.arrival", format!("`{other}` is none; give mapped or unmapped")))
+        }
+    };
+    let depth = t.depth.unwrap_or(sap::DEPTH);
+    let list_max = t.list.unwrap_or(LIST_MAX);
+    for (field, value, most) in [("tasks.depth", depth as usize, 1 << 12), ("tasks.list", list_max, 1 << 20)] {
+        if value > most || (field == "tasks.depth" && value == 0) {
+            return Err(ReportError::setting(field, format!("is {value}; give from 1 to {most}")));
+        }
+    }
+    Ok(Prefetching {
+        activation: activation(t.prefetch.as_deref().unwrap_or("75"))?,
+        list_max,
+        idle_max: Some(t.idle.unwrap_or(sap::IDLE_MAX)).filter(|idle| *idle > 0),
+        depth,
+        ready_min: t.ready_min.unwrap_or(2),
+        follow: t.follow.unwrap_or(false),
+        renew: t.renew.unwrap_or(false),
+        arrival,
+    })
+}
+
+/// `off`, `75`, `50`, `xi=0.6`, `timer=0.6` or `adaptive`.
+fn activation(text: &str) -> Result<Activation, ReportError> {
+    let bad = || {
+        let reason = format!("`{text}` is none; give off, 75, 50, xi=0..1, timer=0..1 or adaptive");
+        ReportError::setting("tasks.prefetch", reason)
+    };
+    let part = |text: &str| text.parse::<f64>().ok().filter(|xi| (0.0..=1.0).contains(xi)).ok_or_else(bad);
+    match (text, text.split_once('=')) {
+        ("off", _) => Ok(Activation::Never),
+        ("adaptive", _) => Ok(Activation::Adaptive),
+        (_, Some(("xi", xi))) => Ok(Activation::Tick(part(xi)?)),
+        (_, Some(("timer", xi))) => Ok(Activation::Timer(part(xi)?)),
+        (percent, None) => match percent.parse::<u32>() {
+            Ok(percent @ 0..=100) => Ok(Activation::Tick(f64::from(percent) / 100.0)),
+            _ => Err(bad()),
+        },
+        _ => Err(bad()),
+    }
+}
+
+fn simulate(plan: &TasksPlan, tasks: &TraceTasks, trace: &Provenance) -> Result<TasksOutcome, ReportError> {
+    // One numbering for all, so that tasks of one process share pages.
+    let spec = |program: &Program| TaskSpec {
+        program: Program { pages: tasks.pages as u32, ..program.clone() },
+        first_page: 0,
+        rounds: Some(plan.rounds),
+        pause: plan.pause,
+        begins: Ps::ZERO,
+        nice: 0,
+        job: None,
+    };
+    let specs: Vec<TaskSpec> = tasks.programs.iter().map(|(_, program)| spec(program)).collect();
+    let result = Cpu::new(&plan.config, &specs).map_err(RunError::from)?.run();
+    let name = |id: u32| trace.tasks.iter().find(|task| task.id == id).map_or(String::new(), |task| task.name.clone());
+    Ok(TasksOutcome {
+        config: plan.shown.clone(),
+        pages: tasks.pages,
+        names: tasks.programs.iter().map(|(id, _)| (*id, name(*id))).collect(),
+        result,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_activation_is_a_word_a_percentage_or_a_fraction() {
+        assert_eq!(activation("off").unwrap(), Activation::Never);
+        assert_eq!(activation("75").unwrap(), Activation::Tick(0.75));
+        assert_eq!(activation("xi=0.6").unwrap(), Activation::Tick(0.6));
+        assert_eq!(activation("timer=1").unwrap(), Activation::Timer(1.0));
+        assert_eq!(activation("adaptive").unwrap(), Activation::Adaptive);
+        for bad in ["", "101", "-1", "xi=", "xi=1.1", "xi=nan", "timer", "soon=1"] {
+            let error = activation(bad).unwrap_err();
+            assert!(error.to_string().contains("tasks.prefetch"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn schedulers_vary_around_activations() {
+        let words = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let all = expand(vec![Settings::default()], &words(&["cfs", "eevdf"]), &words(&["off", "75"]));
+        let shown: Vec<_> =
+            all.iter().map(|s| (s.tasks.scheduler.as_deref().unwrap(), s.tasks.prefetch.as_deref().unwrap())).collect();
+        assert_eq!(shown, [("cfs", "off"), ("cfs", "75"), ("eevdf", "off"), ("eevdf", "75")]);
+    }
+}

@@ -1,0 +1,151 @@
+//! Results of several tasks, as a table and as JSON.
+
+use std::path::Path;
+
+use coldframe_core::prefetch::Arrival;
+use coldframe_core::Ps;
+use coldframe_device::quantity::show_time;
+use coldframe_sim::tasks::{Prefetching, TaskResult, TasksResult};
+use coldframe_sim::Latency;
+use serde_json::{json, Value};
+
+use super::TasksOutcome;
+use crate::settings::Tasks;
+use crate::table::{human_count, styled};
+
+/// The settings of tasks that are in force.
+pub(super) fn settings(given: &Tasks, scheduler: &str, p: &Prefetching) -> Value {
+    let mut all = serde_json::to_value(given).expect("settings are plain data");
+    for (key, value) in [
+        ("scheduler", Value::from(scheduler)),
+        ("prefetch", given.prefetch.as_deref().unwrap_or("75").into()),
+        ("on_fault", given.on_fault.as_deref().unwrap_or("sleeps").into()),
+        ("list", p.list_max.into()),
+        ("idle", p.idle_max.unwrap_or(0).into()),
+        ("depth", p.depth.into()),
+        ("ready_min", p.ready_min.into()),
+        ("follow", p.follow.into()),
+        ("renew", p.renew.into()),
+        ("arrival", if p.arrival == Arrival::BehindSlice { "unmapped" } else { "mapped" }.into()),
+        ("rounds", given.rounds.unwrap_or(1).into()),
+    ] {
+        all[key] = value;
+    }
+    all
+}
+
+/// One object for each outcome.
+pub fn json(path: &Path, outcomes: &[TasksOutcome]) -> Value {
+    let one = |outcome: &TasksOutcome| {
+        let r = &outcome.result;
+        let p = r.prefetched();
+        let tasks = outcome.names.iter().zip(&r.tasks).map(|((id, name), task)| of_task(*id, name, task, r.time));
+        json!({
+            "schema_version": 1,
+            "trace": { "path": path.display().to_string(), "pages": outcome.pages },
+            "config": outcome.config,
+            "counts": r.counts_json(),
+            "prefetched": { "loads": p.loads, "used": p.used, "useless": p.useless, "made_recent": r.counts.prefetches_present },
+            "predictions": { "right": r.prefetch.predicted, "wrong": r.prefetch.mispredicted },
+            "switches": r.switches,
+            "references": r.references,
+            "time_ps": { "total": r.time.0, "idle": r.idle.0, "device_busy": r.device_busy.0 },
+            "tasks": tasks.collect::<Vec<_>>(),
+        })
+    };
+    Value::Array(outcomes.iter().map(one).collect())
+}
+
+/// The sums that a reader looks for first.
+trait Counted {
+    fn counts_json(&self) -> Value;
+}
+
+impl Counted for TasksResult {
+    fn counts_json(&self) -> Value {
+        json!({
+            "major_faults": self.major(),
+            "minor_faults": self.faults() - self.major(),
+            "in_flight_faults": self.tasks.iter().map(|task| task.in_flight).sum::<u64>(),
+            "cold_faults": self.counts.cold_faults,
+            "evictions": self.counts.evictions,
+            "dirty_evictions": self.counts.dirty_evictions,
+        })
+    }
+}
+
+fn of_task(id: u32, name: &str, task: &TaskResult, time: Ps) -> Value {
+    let p = task.prefetched;
+    json!({
+        "task": id,
+        "name": name,
+        "major_faults": task.major,
+        "minor_faults": task.minor,
+        "in_flight_faults": task.in_flight,
+        "prefetched": { "loads": p.loads, "used": p.used, "useless": p.useless },
+        "useful_ps": task.useful.0,
+        "ended_ps": task.ended.map(|at| at.0),
+        "share_percent": share(task, time),
+        "fault_wait_ps": latency(&task.stall),
+        "ready_wait_ps": latency(&task.wait),
+    })
+}
+
+fn latency(l: &Latency) -> Value {
+    json!({ "count": l.count(), "mean": l.mean().map(|t| t.0), "p99": l.quantile(0.99).map(|t| t.0), "max": l.max().0 })
+}
+
+/// Of the time until the task's end, what it spent on its references.
+fn share(task: &TaskResult, time: Ps) -> f64 {
+    100.0 * task.useful.0 as f64 / task.ended.unwrap_or(time).0.max(1) as f64
+}
+
+/// A line for all tasks of a configuration, and one for each task if there is only one configuration.
+pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
+    let tasks = outcomes.first().map_or(0, |outcome| outcome.names.len());
+    let pages = outcomes.first().map_or(0, |outcome| outcome.pages);
+    let mut text = format!("{}: {tasks} tasks, {} pages touched\n", path.display(), human_count(pages as u64));
+    text += &format!("{}\n", styled(&HEADINGS, outcomes.iter().map(sums).collect(), 2));
+    if tasks == 1 {
+        text += "One task has nobody before it, for whom could be prefetched; `coldframe mix` makes several of recorded ones.\n";
+    }
+    if let [one] = outcomes {
+        let rows = one.names.iter().zip(&one.result.tasks).map(|(name, task)| task_row(name, task, one.result.time));
+        text += &format!("\n{}\n", styled(&TASK_HEADINGS, rows.collect(), 1));
+    }
+    text
+}
+
+const HEADINGS: [&str; 10] =
+    ["scheduler", "prefetch", "frames", "major", "minor", "in flight", "prefetched", "useless", "predicted", "time"];
+
+const TASK_HEADINGS: [&str; 10] =
+    ["task", "major", "minor", "in flight", "prefetched", "used", "useless", "fault mean", "wait p99", "share"];
+
+fn sums(outcome: &TasksOutcome) -> Vec<String> {
+    let (r, config) = (&outcome.result, &outcome.config);
+    let word = |path: &str| config.pointer(path).and_then(Value::as_str).unwrap_or_default().to_string();
+    let p = r.prefetched();
+    let in_flight: u64 = r.tasks.iter().map(|task| task.in_flight).sum();
+    let mut row = vec![word("/tasks/scheduler"), word("/tasks/prefetch")];
+    let frames = config["frames"].as_u64().unwrap_or_default();
+    row.extend([frames, r.major(), r.faults() - r.major(), in_flight, p.loads, p.useless].map(human_count));
+    row.push(format!("{}/{}", r.prefetch.predicted, r.prefetch.predicted + r.prefetch.mispredicted));
+    row.push(show_time(round(r.time)));
+    row
+}
+
+fn task_row((id, name): &(u32, String), task: &TaskResult, time: Ps) -> Vec<String> {
+    let p = task.prefetched;
+    let shown = |time: Option<Ps>| time.map_or("-".into(), |time| show_time(round(time)));
+    let mut row = vec![format!("{id} {name}").trim_end().to_string()];
+    row.extend([task.major, task.minor, task.in_flight, p.loads, p.used, p.useless].map(human_count));
+    row.extend([shown(task.stall.mean()), shown(task.wait.quantile(0.99)), format!("{:.1} %", share(task, time))]);
+    row
+}
+
+/// To four digits and no more, for people.
+fn round(time: Ps) -> Ps {
+    let unit = 10u64.pow(time.0.max(1).ilog10().saturating_sub(3));
+    Ps(time.0.div_ceil(unit) * unit)
+}
