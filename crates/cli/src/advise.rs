@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_device::quantity;
-use coldframe_report::advise::question::{percent, years};
+use coldframe_report::advise::limits::{percent, years};
 use coldframe_report::advise::{advise, json, words, Advice, Cache, Limits, Question};
 use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
@@ -23,7 +23,7 @@ Examples:
   coldframe advise bzip2.parquet --max-slowdown 5% --max-p99 1ms --min-life 5y --swap-area 64MiB -o config.toml
   coldframe advise chess.parquet --system swl --max-slowdown 20% --format json
 
-All policies and handlers are tried over sizes from 1 % to 100 % of what the trace touches, then finer. A limit must hold at the bad
+All policies and handlers, without and with read-ahead, are tried over sizes from 1 % to 100 % of what the trace touches, then finer. A limit must hold at the bad
 end of its range; without one, the slowdown is at most 5 %. `coldframe sim TRACE -c config.toml` runs what was advised.
 Exit code 1: no configuration meets the limits.")]
 pub struct Args {
@@ -88,6 +88,9 @@ pub struct Asked {
     /// Handlers [default: parallel, sequential].
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     handler: Vec<String>,
+    /// Most pages of a sequential stream read ahead with a fault [default: 0, 16].
+    #[arg(long, value_name = "PAGES", value_delimiter = ',')]
+    read_ahead: Vec<u32>,
     /// Bytes of the flash for pages that leave RAM.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     swap_area: Option<String>,
@@ -126,6 +129,7 @@ impl Asked {
             device: Vec::new(),
             policy: Vec::new(),
             handler: Vec::new(),
+            read_ahead: Vec::new(),
             swap_area: None,
             collector: Vec::new(),
             set: Vec::new(),
@@ -213,6 +217,7 @@ fn question(asked: &Asked) -> Result<Question, Failure> {
         devices: asked.device.clone(),
         policies: asked.policy.iter().flat_map(|text| policies(text)).collect(),
         handlers: asked.handler.clone(),
+        read_aheads: asked.read_ahead.clone(),
         collectors: asked.collector.clone(),
         swap_area: size("--swap-area", &asked.swap_area)?,
         program_time: time("--program-time", &asked.program_time)?,

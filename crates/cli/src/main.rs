@@ -14,6 +14,7 @@ mod cut;
 mod devices;
 mod doctor;
 mod failure;
+mod generate;
 mod heatmap;
 mod import;
 mod info;
@@ -31,6 +32,7 @@ mod replay;
 mod report;
 mod run;
 mod sim;
+mod sim_foreground;
 mod sim_swap;
 mod summary;
 mod top;
@@ -73,6 +75,7 @@ enum Verb {
     Merge(merge::Args),
     Mix(merge::MixArgs),
     Convert(convert::Args),
+    Generate(generate::Args),
     Record(record::Args),
     Sim(Box<sim::Args>),
     Advise(Box<advise::Args>),
@@ -105,6 +108,7 @@ fn main() -> ExitCode {
         Verb::Merge(args) => merge::run(args),
         Verb::Mix(args) => merge::mix(args),
         Verb::Convert(args) => convert::run(args),
+        Verb::Generate(args) => generate::run(args),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Advise(args) => advise::run(*args, quiet),

@@ -40,9 +40,8 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let mut page = Page::default();
     for path in &args.results {
         let name = path.display().to_string();
-        let text =
-            std::fs::read_to_string(path).map_err(|e| ReportError::Io { path: name.clone(), reason: e.to_string() })?;
-        page.add(&name, &text)?;
+        let io = |e: std::io::Error| ReportError::Io { path: name.clone(), reason: e.to_string() };
+        page.add(&name, &std::fs::read(path).map_err(io)?)?;
     }
     if let Some(path) = &args.trace {
         page.add_heat(&path.display().to_string(), &sha256(path)?, heat(path, MAP_ROWS, MAP_COLUMNS)?)?;

@@ -9,6 +9,7 @@ use coldframe_core::Ps;
 use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::experiment::{run as simulate, run_with_journal};
 use coldframe_report::plot::{stack, Plot, Series};
+use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
 use coldframe_sim::Latency;
@@ -17,10 +18,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::sim_swap;
-
-/// RAM sizes when none is given, in percent of the trace's footprint.
-const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
+use crate::{sim_foreground, sim_swap};
 
 /// Simulate demand paging of a trace with some RAM, policy and handler.
 #[derive(clap::Args)]
@@ -31,6 +29,7 @@ Examples:
   coldframe sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
+  coldframe sim phone.parquet --system drswap --ram 396MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
 Lists make a sweep: policy outermost, then handler, then frames; the trace is decoded once. `coldframe policies` lists
 names and parameters, `coldframe devices` the devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap trace.")]
@@ -81,9 +80,11 @@ pub struct Args {
     pub plot: bool,
     #[command(flatten)]
     pub swap: sim_swap::SwapArgs,
+    #[command(flatten)]
+    pub foreground: sim_foreground::ForegroundArgs,
     /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
     #[arg(long, value_name = "FILE")]
-    journal: Option<PathBuf>,
+    pub journal: Option<PathBuf>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
@@ -91,6 +92,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         return sim_swap::run(&args, quiet);
     }
     let all = settings(&args)?;
+    if sim_foreground::is_asked_for(&all) {
+        return sim_foreground::run(&args, &all, quiet);
+    }
+    args.foreground.refuse()?;
     let mut line = Line::new(quiet);
     let mut progress = |p: coldframe_report::Progress| {
         line.show(p.rows, Some(p.rows_total), &format!("{} rows", human_count(p.rows)));

@@ -29,7 +29,7 @@ pub fn run(program: &[OsString]) -> Result<ExitCode, Failure> {
     advise::write_config(&folder.join("config.toml"), &advice)?;
     let (rows, columns) = (report::MAP_ROWS, report::MAP_COLUMNS);
     let mut page = Page::default();
-    page.add("advice", &json::json(&advice).to_string())?;
+    page.add("advice", json::json(&advice).to_string().as_bytes())?;
     page.add_heat(&advice.trace.path, &advice.trace.sha256, heat(&trace, rows, columns)?)?;
     output::write(Some(&folder.join("report.html")), &page.html()?)?;
     let files = format!("\nIn {}: trace.parquet, config.toml, report.html\n", folder.display());

@@ -36,6 +36,11 @@ impl Page {
         Page { runs: json(&runs), advice: json(&advice), folder }
     }
 
+    /// The runs of the page: those given, then the advised one.
+    fn shown(&self) -> Vec<Value> {
+        self.runs.as_array().unwrap().iter().cloned().chain([self.advice["run"].clone()]).collect()
+    }
+
     fn text(&self) -> String {
         std::fs::read_to_string(self.folder.path().join("report.html")).unwrap()
     }
@@ -43,9 +48,19 @@ impl Page {
     /// That the text, as written or as a browser has it, shows the JSON's numbers.
     fn agrees(&self, text: &str) {
         assert!(text.contains(&format!("data-ram=\"{}\"", self.advice["best"]["ram_bytes"])));
-        for (i, run) in self.runs.as_array().unwrap().iter().enumerate() {
-            let row = format!("data-run=\"{i}\" data-faults=\"{}\"", run["counts"]["true_faults"]);
+        for (i, run) in self.shown().iter().enumerate() {
+            let at = format!("data-at=\"/runs/{i}\"");
+            let row = format!("{at} class=\"row\" data-faults=\"{}\"", run["counts"]["true_faults"]);
             assert!(text.contains(&row), "{row}");
+            let latency = &run["fault_latency_ps"]["true"];
+            let Some(strip) = text.split(&format!("<div class=\"strip\" {at}>")).nth(1) else {
+                assert_eq!(run["config"]["policy"], "opt", "a run without a strip");
+                continue;
+            };
+            for mark in ["p50", "p90", "p99", "p999", "max"] {
+                let shown = strip.split(&format!("data-{mark}=\"")).nth(1).unwrap().split('"').next().unwrap();
+                assert_eq!(shown, latency[mark].to_string(), "{mark} of run {i}");
+            }
         }
     }
 }
@@ -62,28 +77,119 @@ fn the_page_is_one_small_file_without_network_with_the_numbers_of_its_json() {
     assert_eq!(text.matches("http://").count(), text.matches("http://www.w3.org/2000/svg").count());
     let data = text.split_once("id=\"data\">").unwrap().1.split_once("</script>").unwrap().0;
     let data: Value = serde_json::from_str(data).unwrap();
-    assert_eq!((&data["runs"], &data["advice"][0]), (&page.runs, &page.advice));
+    assert_eq!(data["runs"], Value::Array(page.shown()));
+    let mut advice = page.advice.clone();
+    advice.as_object_mut().unwrap().remove("run");
+    assert_eq!(data["advice"][0], advice);
+}
+
+/// The document as a headless browser has it once scripts have run, and what the console said; `None` without a browser.
+fn browse(folder: &Path, page: &str) -> Option<(String, Vec<String>)> {
+    if Command::new("chromium").arg("--version").output().is_err() {
+        assert!(std::env::var_os("COLDFRAME_REQUIRE_TOOLS").is_none(), "chromium is missing");
+        eprintln!("skipped: chromium is missing; on Debian: apt-get install chromium");
+        return None;
+    }
+    let url = format!("file://{}", folder.join(page).display());
+    let profile = format!("--user-data-dir={}", folder.join("profile").display());
+    let args = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", &profile, "--dump-dom", &url];
+    let output = Command::new("chromium").args(args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let console = said.lines().filter(|line| line.contains("CONSOLE")).map(Into::into).collect();
+    Some((String::from_utf8_lossy(&output.stdout).into_owned(), console))
 }
 
 #[test]
 fn a_browser_renders_the_page_and_has_nothing_to_say() {
-    if Command::new("chromium").arg("--version").output().is_err() {
-        assert!(std::env::var_os("COLDFRAME_REQUIRE_TOOLS").is_none(), "chromium is missing");
-        eprintln!("skipped: chromium is missing; on Debian: apt-get install chromium");
-        return;
-    }
     let page = Page::new();
-    let url = format!("file://{}", page.folder.path().join("report.html").display());
-    let profile = format!("--user-data-dir={}", page.folder.path().join("profile").display());
-    let args = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", &profile, "--dump-dom", &url];
-    let output = Command::new("chromium").args(args).output().unwrap();
-    let (dom, said) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let console: Vec<&str> = said.lines().filter(|line| line.contains("CONSOLE")).collect();
-    assert_eq!(console, Vec::<&str>::new());
+    let Some((dom, console)) = browse(page.folder.path(), "report.html") else { return };
+    assert_eq!(console, Vec::<String>::new());
     // The script sets it as its last act.
-    assert!(dom.contains("data-ready=\"yes\""), "{said}");
+    assert!(dom.contains("data-ready=\"yes\""), "{dom}");
     page.agrees(&dom);
     assert!(dom.matches("<circle").count() > 20);
+}
+
+/// A page around the report in frames of a phone's and a desk's width, which chooses two points as a reader would.
+const AROUND: &str = r##"<!doctype html><html><body><script>
+const report = REPORT;
+for (const width of [390, 1280]) {
+  const frame = document.createElement("iframe");
+  frame.width = width; frame.height = 800; frame.srcdoc = report;
+  frame.onload = () => {
+    const root = frame.contentDocument.documentElement, body = document.documentElement.dataset;
+    body["w" + width] = root.scrollWidth <= width ? "fits" : "is " + root.scrollWidth;
+    const click = (path) => frame.contentDocument.querySelector(`[data-at="${path}"]`)
+      .dispatchEvent(new frame.contentWindow.MouseEvent("click", { bubbles: true }));
+    const rows = () => [...frame.contentDocument.querySelectorAll("#compared tr")].map((row) => row.textContent);
+    click("/runs/0");
+    body["one" + width] = rows().length;
+    click("/runs/1");
+    body["faults" + width] = rows().find((row) => row.startsWith("counts.true_faults"));
+    body["same" + width] = rows().filter((row) => row.startsWith("trace.")).length;
+    body["chosen" + width] = frame.contentDocument.getElementById("chosen").hidden ? "hidden" : "seen";
+  };
+  document.body.appendChild(frame);
+}
+</script></body></html>"##;
+
+#[test]
+fn it_fits_a_phone_and_two_points_can_be_compared() {
+    let page = Page::new();
+    let report = serde_json::to_string(&page.text()).unwrap().replace("</", "<\\/");
+    std::fs::write(page.folder.path().join("around.html"), AROUND.replace("REPORT", &report)).unwrap();
+    let Some((dom, console)) = browse(page.folder.path(), "around.html") else { return };
+    assert_eq!(console, Vec::<String>::new());
+    let faults = |run: usize| page.runs[run]["counts"]["true_faults"].to_string();
+    assert_ne!(faults(0), faults(1));
+    for width in [390, 1280] {
+        let has = |name: &str, value: &str| {
+            let attribute = format!("data-{name}{width}=\"{value}\"");
+            assert!(dom.contains(&attribute), "{attribute} in {}", &dom[..dom.len().min(600)]);
+        };
+        has("w", "fits");
+        has("faults", &format!("counts.true_faults{}{}", faults(0), faults(1)));
+        has("same", "0");
+        has("chosen", "seen");
+        assert!(!dom.contains(&format!("data-one{width}=\"0\"")));
+    }
+}
+
+/// What each part of the page is drawn from, on results that have it.
+#[test]
+fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let data =
+        |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name).display().to_string();
+    let (ddb, swap) = (at("ddb.json"), at("swap.json"));
+    done(&["sim", &data("fft.parquet"), "--system", "ddb", "--ram", "16KiB", "-o", &ddb]);
+    let layouts =
+        ["--system", "lobi", "--blocks", "1024", "--layout", "log,linux-ftl", "--format", "json", "-o", &swap];
+    done(&[&["sim", &data("swap-desktop.csv.zst")], &layouts[..]].concat());
+    done(&["report", &ddb, &swap, "-o", &at("report.html")]);
+    let text = std::fs::read_to_string(at("report.html")).unwrap();
+    for heading in
+        ["How long a true fault takes", "Where the time of a fault goes", "Energy of paging", "Wear", "Slots"]
+    {
+        assert!(text.contains(&format!("<h2>{heading}")), "{heading}");
+    }
+    let json = |path: &str| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
+    let (ddb, swap) = (json(&ddb), json(&swap));
+    // The mean of a load: all of its time over all faults.
+    let of = |pointer: &str| ddb.pointer(pointer).and_then(Value::as_u64).unwrap();
+    let faults = of("/counts/true_faults") + of("/counts/false_faults") + of("/counts/write_faults");
+    let load = of("/time_ps/stages/load_stopover") as f64 / faults as f64 / 1e6;
+    assert!(text.contains(&format!("LoadStopover {load:.2} us")), "{load}");
+    // Every block of every area is a square, and the wear is the erases.
+    for run in swap.as_array().unwrap() {
+        let cells = run["wear_map"]["erases_max"].as_array().unwrap();
+        assert_eq!(cells.iter().map(|cell| cell.as_u64().unwrap()).max(), run["wear"]["max"].as_u64());
+        assert_eq!(run["wear_map"]["blocks_per_cell"].as_u64().unwrap() * cells.len() as u64, 1024);
+        let owners = run["slots"]["owners"].as_array().unwrap();
+        assert_eq!((owners.len(), run["slots"]["owner"].as_array().unwrap().len()), (7, 32));
+    }
+    assert_eq!(text.matches("<title>block ").count(), 2 * 256);
 }
 
 #[test]
@@ -91,16 +197,28 @@ fn what_is_no_result_of_this_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("in.json").display().to_string();
     let out = folder.path().join("out.html").display().to_string();
-    for (text, said) in [
-        ("{", "no JSON"),
-        ("{\"schema_version\": 99, \"counts\": {}}", "schema version 99"),
-        ("{\"counts\": {}}", "no result"),
-        ("{\"schema_version\": 1, \"kind\": \"other\"}", "kind"),
-    ] {
-        std::fs::write(&file, text).unwrap();
+    let trace = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces/fft.parquet")).unwrap();
+    let cases: [(&[u8], &str); 10] = [
+        (b"", "is empty"),
+        (b"{\"schema_version\": 1, \"counts\"", "ends in the middle"),
+        (b"no result", "is no JSON"),
+        (b"[]", "holds no result"),
+        (&trace, "--trace"),
+        (b"\xff\xfe\x00\x01", "is binary"),
+        (b"{\"schema_version\": 99, \"version\": \"7.0\", \"counts\": {}}", "schema version 99 (of coldframe 7.0)"),
+        (b"{\"counts\": {}}", "is no result"),
+        (b"{\"schema_version\": 1, \"kind\": \"other\"}", "kind `other`"),
+        (b"{\"schema_version\": 1, \"kind\": \"advice\"}", "lacks most of a result"),
+    ];
+    for (bytes, said) in cases {
+        std::fs::write(&file, bytes).unwrap();
         let output = coldframe(&["report", &file, "-o", &out]);
-        assert_eq!(output.status.code(), Some(3), "{text}");
-        assert!(String::from_utf8_lossy(&output.stderr).contains(said), "{text}");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{errors}");
+        // What it is, in which file, and what to do.
+        assert!(errors.contains(said) && errors.contains(&file), "{said}: {errors}");
+        assert!(errors.contains("--format json") || errors.contains("run it again"), "{errors}");
+        assert!(!Path::new(&out).exists());
     }
     assert_eq!(coldframe(&["report", &out]).status.code(), Some(5));
 }

@@ -56,16 +56,27 @@ pub fn time(sheet: &Sheet, moved: Moved) -> Result<Ps, SheetError> {
 /// # Errors
 /// The sheet lacks an energy or a size.
 pub fn energy(sheet: &Sheet, moved: Moved) -> Result<Pj, SheetError> {
+    Ok(energy_terms(sheet, moved)?.iter().fold(Pj(0), |sum, (_, term)| sum + *term))
+}
+
+/// The same by term, those that did not happen left out.
+///
+/// # Errors
+/// As [`energy`].
+pub fn energy_terms(sheet: &Sheet, moved: Moved) -> Result<Vec<(&'static str, Pj)>, SheetError> {
     let done = operations(sheet, moved)?;
-    let mut sum = Pj(0);
+    let mut terms = Vec::new();
     if done.reads > 0 {
-        sum += (sheet.load_energy()? + sheet.transfer_energy()?) * done.reads;
+        terms.push(("load", sheet.load_energy()? * done.reads));
+    }
+    if done.reads + done.programs > 0 {
+        terms.push(("transfer", sheet.transfer_energy()? * (done.reads + done.programs)));
     }
     if done.programs > 0 {
-        let each = sheet.transfer_energy()? + sheet.program_energy()?;
-        sum += each * done.programs + sheet.erase_energy()? * done.erases;
+        terms.push(("program", sheet.program_energy()? * done.programs));
+        terms.push(("erase", sheet.erase_energy()? * done.erases));
     }
-    Ok(sum)
+    Ok(terms)
 }
 
 /// Years until every block of the swap `area` has been erased as often as it is rated for, if the run goes on as it did for `seconds`.
@@ -103,7 +114,11 @@ mod tests {
         let text = sheet::SHIPPED.iter().find(|(file, _)| *file == "lobi-nand.toml").unwrap().1;
         let with = |more: &str| sheet::parse("t.toml", &format!("{text}\n{more}")).unwrap();
         // 11 (10 + 4) + 32 (4 + 50) + 2000 nJ.
-        assert_eq!(energy(&with(&format!("{energies}{writes}")), MOVED), Ok(Pj(3_882_000)));
+        let whole = with(&format!("{energies}{writes}"));
+        assert_eq!(energy(&whole, MOVED), Ok(Pj(3_882_000)));
+        let nj = |n: u64| Pj(n * 1000);
+        let terms = [("load", nj(110)), ("transfer", nj(172)), ("program", nj(1600)), ("erase", nj(2000))];
+        assert_eq!(energy_terms(&whole, MOVED).unwrap(), terms);
         let lacking = energy(&with(energies), MOVED).unwrap_err();
         assert!(lacking.to_string().contains("energy.program"), "{lacking}");
         let read_only = Moved { written: Bytes(0), ..MOVED };

@@ -1,12 +1,13 @@
 //! How little RAM a program can live with: the smallest that meets the limits, what it costs, and how sure that is.
 //!
-//! [`mod@question`] is what a user asks, [`point`] what one configuration was found to do, [`mod@cost`] prices a point beside the same
+//! [`mod@question`] is what a user asks, [`limits`] what must hold, [`point`] what one configuration was found to do, [`mod@cost`] prices a point beside the same
 //! configuration with all the RAM it could use, [`search`] looks for the smallest RAM, [`cache`] remembers points by content, [`regions`]
 //! says what costs most, and [`words`] and [`json`] show the answer.
 
 pub mod cache;
 pub mod cost;
 pub mod json;
+pub mod limits;
 pub mod point;
 pub mod question;
 pub mod regions;
@@ -19,13 +20,15 @@ use coldframe_core::Bytes;
 use coldframe_trace::{Fidelity, Provenance, Reader};
 
 use crate::error::ReportError;
-use crate::experiment::{self, Progress};
+use crate::experiment::{self, page_costs, Progress};
+use crate::result::RunResult;
 use crate::settings::Settings;
 
 pub use cache::Cache;
 pub use cost::{Cost, Range};
+pub use limits::Limits;
 pub use point::Point;
-pub use question::{Limits, Question};
+pub use question::Question;
 pub use regions::Region;
 use search::Tried;
 
@@ -55,8 +58,12 @@ pub struct Advice {
     pub binds: Vec<String>,
     /// The least slowdown for each RAM, as far as more RAM slows down less; RAM ascending.
     pub front: Vec<Candidate>,
+    /// Everything that was tried on the whole trace: a list for each family, RAM ascending.
+    pub curves: Vec<Vec<Candidate>>,
     /// What costs most under the best configuration.
     pub regions: Vec<Region>,
+    /// The best configuration's run, with its latencies, stages and energy.
+    pub run: Option<RunResult>,
     /// How it was searched.
     pub search: search::Searched,
     /// What the reader must know to trust it.
@@ -88,16 +95,20 @@ pub fn advise(
     let best = tried.best();
     let below = best.as_ref().and_then(|best| tried.below(best));
     let binds = if best.is_none() { tried.binds() } else { Vec::new() };
-    let front = tried.front();
+    let (front, curves) = (tried.front(), tried.curves());
     drop(tried);
-    let regions = match &best {
-        Some(best) => regions::costliest(path, &trace, &best.point.settings()?, progress)?,
-        None => Vec::new(),
+    let (run, regions) = match &best {
+        Some(best) => {
+            let (run, costs) = page_costs(path, &best.point.settings()?, progress)?;
+            (Some(run), regions::costliest(costs, &trace))
+        }
+        None => (None, Vec::new()),
     };
     let assumptions = question.assumptions(&trace, best.as_ref());
     let footprint = Bytes(footprint as u64 * page.0);
     let limits = question.limits.clone();
-    Ok(Advice { trace: facts, footprint, best, below, binds, front, regions, search: searched, assumptions, limits })
+    let search = searched;
+    Ok(Advice { trace: facts, footprint, best, below, binds, front, curves, regions, run, search, assumptions, limits })
 }
 
 /// A trace without its hits cannot say what RAM would do.

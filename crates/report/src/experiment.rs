@@ -1,35 +1,63 @@
 //! Runs configurations over a trace: the trace is decoded once for all of them, block by block, the next block beside the work on one;
 //! configurations behind the same front end share that too.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
+use coldframe_core::policy::Policy;
 use coldframe_core::swap::Swap;
-use coldframe_core::Bytes;
+use coldframe_core::{Bytes, Pj, SlotId};
+use coldframe_device::sheet;
+use coldframe_device::used::{self, Moved};
 use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{Lane, PageCost, Run};
 use coldframe_trace::journal::{Head, Journal};
 use coldframe_trace::{Block, Provenance, Reader, Wanted};
 use rayon::prelude::*;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::certainty::{bracket, estimates, sampled_lru, with_neighbours, Certainty};
 use crate::error::ReportError;
 use crate::fitness;
+use crate::owner::Owners;
 use crate::plan::{resolve, Engine, FrontKey, Plan};
 use crate::result::{Found, RunResult, TraceFacts};
 use crate::settings::Settings;
+use crate::slots::SlotPicture;
 
-/// How far a run is.
+/// How far a run is. Whoever is told may end it.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Rows of the trace gone through.
     pub rows: u64,
     /// Rows of the trace.
     pub rows_total: u64,
+    stop: &'a Cell<bool>,
+}
+
+impl Progress<'_> {
+    /// Ends the run before the next block, with [`ReportError::Stopped`].
+    pub fn stop(&self) {
+        self.stop.set(true);
+    }
+}
+
+/// Tells how far a run is.
+///
+/// # Errors
+/// [`ReportError::Stopped`] if whoever is told ends it.
+pub(crate) fn tell(progress: &mut dyn FnMut(Progress), rows: u64, rows_total: u64) -> Result<(), ReportError> {
+    let stop = Cell::new(false);
+    progress(Progress { rows, rows_total, stop: &stop });
+    if stop.get() {
+        return Err(ReportError::Stopped);
+    }
+    Ok(())
 }
 
 /// A share of a sweep: all configurations behind one front end.
@@ -40,6 +68,8 @@ struct Share {
     lanes: Vec<usize>,
     /// Which configurations each oracle answers.
     oracles: Vec<(&'static OracleSpec, Vec<usize>)>,
+    /// Of the lanes with a swap area.
+    slots: Vec<Option<SlotPicture>>,
     done: bool,
 }
 
@@ -75,7 +105,7 @@ pub struct PlacedCost {
     pub cost: PageCost,
 }
 
-/// Runs one configuration and finds out what each page that faulted has cost.
+/// Runs one configuration and finds out what each page that faulted has cost, too.
 ///
 /// # Errors
 /// As [`run`]; an oracle has no costs.
@@ -83,11 +113,11 @@ pub fn page_costs(
     path: &Path,
     settings: &Settings,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<PlacedCost>, ReportError> {
+) -> Result<(RunResult, Vec<PlacedCost>), ReportError> {
     let mut costs = Vec::new();
     let ask = Ask { page_costs: Some(&mut costs), ..Ask::default() };
-    simulate(path, std::slice::from_ref(settings), ask, progress)?;
-    Ok(costs)
+    let mut results = simulate(path, std::slice::from_ref(settings), ask, progress)?;
+    Ok((results.remove(0), costs))
 }
 
 /// Runs one configuration and hands its journal to `sink`, piece by piece.
@@ -105,6 +135,31 @@ pub fn run_with_journal(
     Ok(results.remove(0))
 }
 
+/// Makes a policy for a number of frames and pages.
+pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Box<dyn Policy>;
+
+/// Runs one configuration with a policy that has no name here; the result shows it as `name`. Stages have Clock's prices unless the
+/// settings give others.
+///
+/// # Errors
+/// As [`run`]; the settings name a policy.
+pub fn run_with_policy(
+    path: &Path,
+    settings: &Settings,
+    (name, make): (&str, MakePolicy<'_>),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RunResult, ReportError> {
+    if settings.policy.is_some() {
+        return Err(ReportError::setting("policy", "a policy object is given, too; leave one of them out"));
+    }
+    let settings = Settings { policy: Some("clock".into()), ..settings.clone() };
+    let ask = Ask { policy: Some(make), ..Ask::default() };
+    let mut result = simulate(path, std::slice::from_ref(&settings), ask, progress)?.remove(0);
+    result.config["policy"] = name.into();
+    result.policy = name.into();
+    Ok(result)
+}
+
 type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
 
 /// What is wanted beside results.
@@ -115,11 +170,13 @@ struct Ask<'a> {
     rows_max: u64,
     /// The costs of pages under the first configuration.
     page_costs: Option<&'a mut Vec<PlacedCost>>,
+    /// Makes the policy of the first configuration, instead of the one that the settings name.
+    policy: Option<MakePolicy<'a>>,
 }
 
 impl Default for Ask<'_> {
     fn default() -> Self {
-        Ask { journal: None, rows_max: u64::MAX, page_costs: None }
+        Ask { journal: None, rows_max: u64::MAX, page_costs: None, policy: None }
     }
 }
 
@@ -150,13 +207,14 @@ fn simulate(
     fitness::check(path, &trace, &plans)?;
     let asked = plans.len();
     let plans = with_neighbours(plans, &trace);
-    let mut shares = shares(&plans, &trace)?;
+    let mut shares = shares(&plans, &trace, ask.policy.take())?;
     if ask.journal.is_some() {
         start_journal(&plans, &mut shares, &trace)?;
     }
     if ask.page_costs.is_some() {
         shares.iter_mut().flat_map(|share| share.run.lanes_mut()).for_each(Lane::note_pages);
     }
+    let owners = Owners::new(&trace);
     let (mut block, mut next) = (Block::new(), Block::new());
     let wanted = wanted(&reader);
     let mut rows = reader.read(&mut block, wanted)? as u64;
@@ -164,11 +222,12 @@ fn simulate(
     while rows > 0 {
         let (fed, read) = rayon::join(|| feed(&mut shares, &block, at, rows), || reader.read(&mut next, wanted));
         fed?;
+        shares.iter_mut().for_each(|share| share.look_at_slots(&owners));
         if let Some(sink) = &mut ask.journal {
             drain_journal(&mut shares, sink)?;
         }
         at += rows;
-        progress(Progress { rows: at, rows_total: reader.rows() });
+        tell(progress, at, reader.rows())?;
         if at >= ask.rows_max || shares.iter().all(|share| share.done) {
             break;
         }
@@ -179,7 +238,7 @@ fn simulate(
         *costs = placed_costs(&mut shares);
     }
     let facts = facts(path, &trace)?;
-    let mut results = bracket(collect(&plans, &mut shares, &facts), asked);
+    let mut results = bracket(collect(&plans, &mut shares, &facts, &owners), asked);
     if results.iter().any(|r| r.references() == 0) {
         let reason =
             "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
@@ -188,6 +247,23 @@ fn simulate(
     let seconds = began.elapsed().as_secs_f64();
     results.iter_mut().for_each(|result| result.host_seconds = seconds);
     Ok(results)
+}
+
+impl Share {
+    /// Notes who owns what slot of the lanes' swap areas now.
+    fn look_at_slots(&mut self, owners: &Owners<'_>) {
+        if self.slots.iter().all(Option::is_none) {
+            return;
+        }
+        let (places, shift) = (self.run.places().to_vec(), self.front.page_shift);
+        for (lane, picture) in self.run.lanes_mut().zip(&mut self.slots) {
+            let (Some(swap), Some(picture)) = (lane.engine().swap(), picture) else { continue };
+            picture.look(|slot| {
+                let (space, page) = places.get(swap.page_in(SlotId(slot))?.index())?;
+                Some(owners.of(*space, page << shift))
+            });
+        }
+    }
 }
 
 /// Takes a block, which begins with row `at` of the trace, through every share that is not done.
@@ -241,13 +317,13 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError
     Ok(front_end.numbering().count())
 }
 
-fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError> {
-    let mut shares: Vec<Share> = Vec::new();
+fn shares(plans: &[Plan], trace: &Provenance, policy: Option<MakePolicy<'_>>) -> Result<Vec<Share>, ReportError> {
+    let (mut shares, mut policy): (Vec<Share>, _) = (Vec::new(), policy);
     for plan in plans {
         if !shares.iter().any(|share| share.front == plan.front) {
             let front = plan.front.clone();
             let run = Run::new(front.build(trace), front.idle, front.pages_max(trace));
-            shares.push(Share { front, run, lanes: Vec::new(), oracles: Vec::new(), done: false });
+            shares.push(Share { front, run, lanes: Vec::new(), oracles: Vec::new(), slots: Vec::new(), done: false });
         }
     }
     for share in &mut shares {
@@ -264,10 +340,16 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
                 },
             }
         }
-        share.run.add_lanes(&configs)?;
+        match &mut policy {
+            Some(make) => configs.iter().try_for_each(|config| share.run.add_lane(config, make))?,
+            None => share.run.add_lanes(&configs)?,
+        }
         let pages = share.front.pages_max(trace).max(1);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
             give_swap(lane, &plans[*plan], pages)?;
+            share
+                .slots
+                .push(lane.engine().swap().map(|s| SlotPicture::new(s.block_count() as u32 * s.slots_per_block())));
             lane.set_read_ahead(plans[*plan].read_ahead);
         }
         for (spec, members) in &share.oracles {
@@ -324,9 +406,13 @@ fn drain_journal(shares: &mut [Share], sink: &mut Sink<'_>) -> Result<(), Report
     Ok(())
 }
 
-fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunResult> {
+fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
     let mut found: Vec<Option<(Found, Certainty)>> = vec![None; plans.len()];
+    let mut slots: Vec<Option<Value>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
+        for (i, picture) in share.lanes.iter().zip(&share.slots) {
+            slots[*i] = picture.as_ref().map(|picture| picture.json(|owner| owners.name(owner)));
+        }
         for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
             found[*i] = Some((Found::Lane(Box::new(result)), Certainty::Exact));
         }
@@ -334,9 +420,10 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunR
             found[i] = Some(answer);
         }
     }
-    let result = |(plan, found): (&Plan, Option<(Found, Certainty)>)| {
-        let (found, certainty) = found.expect("each plan has been run");
+    let result = |((plan, found), slots): ((&Plan, Option<(Found, Certainty)>), Option<Value>)| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
+        let (found, certainty) = found.expect("each plan has been run");
+        let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &found) };
         RunResult {
             trace: facts.clone(),
             pages: facts.sampled().map_or(share.run.pages_touched(), |whole| whole.pages as usize),
@@ -356,10 +443,21 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts) -> Vec<RunR
             memory_time: share.run.memory(),
             found,
             certainty,
+            slots,
+            device_energy,
             host_seconds: 0.0,
         }
     };
-    plans.iter().zip(found).map(result).collect()
+    plans.iter().zip(found).zip(slots).map(result).collect()
+}
+
+/// Of all loads and writes, a collection's copies among them; none where the sheet lacks an energy.
+fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
+    let (Found::Lane(lane), Some(device)) = (found, plan.config["device"].as_str()) else { return Vec::new() };
+    let page = 1u64 << plan.front.page_shift;
+    let written = lane.swap.as_ref().map_or(lane.counts.dirty_evictions, |s| s.counts.programs + s.counts.copies);
+    let moved = Moved { read: Bytes(lane.counts.page_loads * page), written: Bytes(written * page) };
+    sheet::find(device).and_then(|sheet| used::energy_terms(&sheet, moved)).unwrap_or_default()
 }
 
 /// What a share's oracles have found out, by configuration.

@@ -1,7 +1,7 @@
 //! # coldframe-report: from names to results
 //!
 //! [`settings`] are what a user writes (`-c config.toml`, `--set`, flags); [`experiment`] turns them and a trace into simulator runs and
-//! results, [`mod@swap`] does so for swap traces; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person;
+//! results, [`mod@swap`] does so for swap traces, [`foreground`] for tasks that take turns on a phone; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person;
 //! [`papers`] puts a paper's printed figures beside ours.
 //!
 //! The command line and the Python package both call this and decide nothing themselves.
@@ -13,9 +13,12 @@ pub mod certainty;
 pub mod error;
 pub mod experiment;
 mod fitness;
+pub mod foreground;
 pub mod html;
+pub mod info;
 pub mod interleave;
 pub mod memory;
+pub mod owner;
 pub mod papers;
 pub mod plan;
 pub mod plot;
@@ -24,10 +27,12 @@ pub mod predict;
 pub mod result;
 pub mod reuse;
 pub mod settings;
+pub mod slots;
 pub mod swap;
 pub mod swap_analysis;
 pub mod swap_table;
 pub mod table;
+pub mod workload;
 
 pub use error::ReportError;
 pub use experiment::{run, Progress};

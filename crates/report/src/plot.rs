@@ -32,14 +32,15 @@ const MARKS: [char; 10] = ['o', 'x', '+', '*', '#', '@', '%', '&', '=', '~'];
 pub(crate) const COLOURS: [&str; 8] =
     ["#1b6ca8", "#d1495b", "#2e933c", "#8f5db7", "#e08e45", "#4a4a4a", "#00a6a6", "#b5179e"];
 
-struct Axis {
-    low: f64,
-    high: f64,
-    log: bool,
+/// An axis between its least and its largest value.
+pub(crate) struct Axis {
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) log: bool,
 }
 
 impl Axis {
-    fn over(values: impl Iterator<Item = f64>, log: bool) -> Option<Axis> {
+    pub(crate) fn over(values: impl Iterator<Item = f64>, log: bool) -> Option<Axis> {
         let values: Vec<f64> = values.filter(|v| v.is_finite() && (!log || *v > 0.0)).collect();
         let low = values.iter().copied().reduce(f64::min)?;
         let high = values.iter().copied().reduce(f64::max)?;
@@ -49,14 +50,14 @@ impl Axis {
     }
 
     /// 0 at the low end, 1 at the high end.
-    fn place(&self, value: f64) -> Option<f64> {
+    pub(crate) fn place(&self, value: f64) -> Option<f64> {
         let f = |v: f64| if self.log { v.ln() } else { v };
         let place = (f(value) - f(self.low)) / (f(self.high) - f(self.low));
         (place.is_finite()).then_some(place.clamp(0.0, 1.0))
     }
 
     /// The value at a place.
-    fn value(&self, place: f64) -> f64 {
+    pub(crate) fn value(&self, place: f64) -> f64 {
         match self.log {
             true => (self.low.ln() + place * (self.high.ln() - self.low.ln())).exp(),
             false => self.low + place * (self.high - self.low),
@@ -65,7 +66,7 @@ impl Axis {
 }
 
 /// A number short enough for an axis.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         0.0 => "0".into(),
         v if v >= 1000.0 => format!("{value:.0}"),

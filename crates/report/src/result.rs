@@ -85,6 +85,10 @@ pub struct RunResult {
     pub found: Found,
     /// How sure its misses are.
     pub certainty: Certainty,
+    /// Who owned what slot of its swap area, as [`crate::slots`] draws it; `None` without one.
+    pub slots: Option<Value>,
+    /// Energy of the pages moved, by term, where nothing prices main memory and the device's sheet has energies.
+    pub device_energy: Vec<(&'static str, Pj)>,
     /// Seconds that the whole run took on this machine, all configurations together.
     pub host_seconds: f64,
 }
@@ -280,12 +284,17 @@ impl RunResult {
                 put("page_moves_dual", c.page_moves_dual);
                 object["counts"] = counts.into();
                 self.put_ledger(&mut object);
+                self.put_device_energy(&mut object);
                 if let Some(swap) = &lane.swap {
                     let (c, wear) = (&swap.counts, flash::wear(&swap.erases));
                     object["swap"] = json!({
                         "programs": c.programs, "copies": c.copies, "erases": c.erases, "collections": c.collections,
                         "area_full": c.areas_full, "erases_max": wear.max, "erases_deviation": wear.deviation,
+                        "wear_map": wear_map(&swap.erases),
                     });
+                    if let Some(slots) = &self.slots {
+                        object["swap"]["slots"] = slots.clone();
+                    }
                 }
                 object["time_ps"] = self.times(lane);
                 object["fault_latency_ps"] =
@@ -324,6 +333,14 @@ impl RunResult {
         }
     }
 
+    fn put_device_energy(&self, object: &mut Value) {
+        if !self.device_energy.is_empty() {
+            let terms = self.device_energy.iter().map(|(name, energy)| ((*name).to_string(), energy.0.into()));
+            let sum = self.device_energy.iter().map(|(_, energy)| energy.0).sum::<u64>();
+            object["energy_pj"] = Value::Object(terms.chain([("paging".to_string(), sum.into())]).collect());
+        }
+    }
+
     fn times(&self, lane: &LaneResult) -> Value {
         let names = ["pre_process", "get_freeframe", "load_stopover", "trans_host_mem", "update_mmu", "post_process"];
         let stages: Map<String, Value> =
@@ -337,16 +354,44 @@ impl RunResult {
     }
 }
 
+/// Most cells of a map of erase blocks.
+const WEAR_CELLS_MAX: usize = 256;
+
+/// The erases of the most worn block of each so many, in the blocks' order.
+pub fn wear_map(erases: &[u32]) -> Value {
+    let each = erases.len().div_ceil(WEAR_CELLS_MAX).max(1);
+    let most: Vec<u32> = erases.chunks(each).filter_map(|blocks| blocks.iter().copied().max()).collect();
+    json!({ "blocks": erases.len(), "blocks_per_cell": each, "erases_max": most })
+}
+
 fn latency(of: &Latency) -> Value {
     let mut object = Map::new();
     object.insert("count".into(), of.count().into());
-    let quantiles = [("p50", 0.5), ("p99", 0.99), ("p999", 0.999)];
+    let quantiles = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999)];
     if let Some(mean) = of.mean() {
         object.insert("mean".into(), mean.0.into());
         for (name, q) in quantiles {
             object.insert(name.into(), of.quantile(q).unwrap_or_default().0.into());
         }
         object.insert("max".into(), of.max().0.into());
+        let bins: Vec<Value> = of.bins().iter().map(|bin| json!([bin.from.0, bin.to.0, bin.count])).collect();
+        object.insert("bins".into(), bins.into());
     }
     object.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wear_map_is_bounded_and_shows_the_most_worn_of_each_cell() {
+        let few = wear_map(&[3, 0, 7]);
+        assert_eq!((&few["blocks_per_cell"], &few["erases_max"]), (&json!(1), &json!([3, 0, 7])));
+        let many: Vec<u32> = (0..1000).collect();
+        let many = wear_map(&many);
+        assert_eq!(many["blocks_per_cell"], 4);
+        assert_eq!((&many["erases_max"][0], &many["erases_max"][249]), (&json!(3), &json!(999)));
+        assert_eq!(many["erases_max"].as_array().unwrap().len(), 250);
+    }
 }

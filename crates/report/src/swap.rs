@@ -4,20 +4,21 @@ use std::path::Path;
 
 use coldframe_core::swap::collect::{self, Collector};
 use coldframe_core::swap::read_ahead::Window;
-use coldframe_core::swap::{linux, AreaConfig, Layout, WearLevelling};
+use coldframe_core::swap::{linux, AreaConfig, Layout, SwapError, WearLevelling};
 use coldframe_core::Ps;
 use coldframe_device::flash::{self, FlashTime, Operations, Wear};
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::{sheet, Sheet};
-use coldframe_sim::swap::{run as simulate, Keep, ReadAhead, SwapConfig, SwapResult, Translation};
+use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, SwapResult, SwapRun, Translation};
 use coldframe_systems::lobi;
-use coldframe_trace::swap::{read, SwapTrace};
+use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::{json, Value};
 
 use crate::error::{nearest, ReportError};
 use crate::experiment::sha256;
-use crate::result::SCHEMA_VERSION;
+use crate::result::{wear_map, SCHEMA_VERSION};
 use crate::settings::{Settings, Swap};
+use crate::slots::SlotPicture;
 
 /// Where slots come from, as names.
 pub const LAYOUTS: [&str; 3] = ["log", "linux", "linux-ftl"];
@@ -61,6 +62,8 @@ pub struct SwapOutcome {
     pub life_years: Option<f64>,
     /// Blocks of all areas.
     pub blocks: u32,
+    /// Which process owned what slot, as [`crate::slots`] draws it.
+    pub slots: Value,
 }
 
 impl SwapOutcome {
@@ -237,12 +240,32 @@ impl SwapSweep {
     }
 }
 
+/// Looks at the slots' owners in a whole trace.
+const LOOKS: usize = 64;
+
+/// The run, and whose each slot was over it.
+fn simulate(config: &SwapConfig, trace: &SwapTrace) -> Result<(SwapResult, Value), SwapError> {
+    let mut run = SwapRun::new(config, trace)?;
+    let mut picture = SlotPicture::new(run.slots());
+    let mut owners = vec![0; trace.slots().max(1)];
+    for events in trace.events.chunks(trace.events.len().div_ceil(LOOKS).max(1)) {
+        for event in events {
+            if event.op == SwapOp::Out {
+                owners[event.slot as usize] = event.pid;
+            }
+            run.event(event);
+        }
+        picture.look(|slot| run.copy_in(slot).map(|copy| owners[copy as usize]));
+    }
+    Ok((run.result(), picture.json(|pid| format!("process {pid}"))))
+}
+
 /// Runs a plan over a trace that has been read.
 ///
 /// # Errors
 /// Numbers out of their bounds.
 pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, ReportError> {
-    let result = simulate(&plan.config, trace).map_err(|e| ReportError::setting("swap", e.to_string()))?;
+    let (result, slots) = simulate(&plan.config, trace).map_err(|e| ReportError::setting("swap", e.to_string()))?;
     let counts = &result.flash;
     let operations =
         Operations { reads: result.reads, programs: counts.programs, copies: counts.copies, erases: counts.erases };
@@ -256,6 +279,7 @@ pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, Report
         time: flash::flash_time(&plan.sheet, lobi::SLOT, operations).ok(),
         life_years: cycles.and_then(|cycles| flash::life_years(&wear, cycles, result.duration_ns)),
         blocks: plan.config.areas.iter().map(|a| a.blocks).sum(),
+        slots,
         result,
     })
 }
@@ -312,6 +336,8 @@ fn object(trace: &Value, o: &SwapOutcome) -> Value {
             "invalidations": f.invalidations, "valid_slots_max": r.copies_max, "unknown_slots": r.unknown,
         },
         "wear": { "mean": w.mean, "standard_deviation": w.deviation, "min": w.min, "max": w.max, "blocks": o.blocks },
+        "wear_map": wear_map(&r.erases),
+        "slots": o.slots,
         "cost": o.cost(),
         "write_amplification": flash::write_amplification(o.operations),
         "time_ps": o.time.map(|t| json!({

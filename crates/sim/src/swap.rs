@@ -12,7 +12,7 @@
 use coldframe_core::swap::cache::{CacheCounts, SwapCache};
 use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{AreaConfig, Counts, SwapError};
-use coldframe_core::PageId;
+use coldframe_core::{PageId, SlotId};
 use coldframe_trace::swap::{SwapEvent, SwapOp, SwapTrace};
 
 mod neighbours;
@@ -246,6 +246,16 @@ impl SwapRun {
                 dropped.into_iter().for_each(|page| self.at[page.index()] = Where::Flash);
             }
         }
+    }
+
+    /// The copy in a slot, as the kernel numbers slots: the trace's name of it.
+    pub fn copy_in(&self, slot: u32) -> Option<u32> {
+        self.store.page_in(SlotId(slot)).map(|page| page.0)
+    }
+
+    /// Slots that the kernel can use.
+    pub fn slots(&self) -> u32 {
+        self.store.slots()
     }
 
     /// What it has found out so far.

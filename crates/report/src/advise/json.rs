@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 
 use crate::advise::cost::Range;
 use crate::advise::{Advice, Candidate};
-use crate::result::SCHEMA_VERSION;
+use crate::result::{RunResult, SCHEMA_VERSION};
 
 /// The JSON object of an answer.
 pub fn json(advice: &Advice) -> Value {
@@ -33,10 +33,29 @@ pub fn json(advice: &Advice) -> Value {
         "search": {
             "families": s.families, "configurations": s.configurations, "cached": s.cached, "exhaustive": s.rungs.is_empty(),
             "rungs": s.rungs.iter().map(|(rows, families)| json!({ "rows": rows, "families": families })).collect::<Vec<_>>(),
-            "opt_bound_bytes": s.bound.as_ref().ok().map(|b| b.0), "no_bound": s.bound.as_ref().err(),
+            "opt_bound_bytes": s.bound.as_ref().ok().map(|b| b.ram.0), "no_bound": s.bound.as_ref().err(),
         },
+        "curves": advice.curves.iter().map(|family| curve(family)).chain(opt(advice)).collect::<Vec<_>>(),
+        "run": advice.run.as_ref().map(RunResult::json),
         "assumptions": advice.assumptions,
     })
+}
+
+/// A family over the sizes: `[ram_bytes, true_faults, most percent of slowdown]` for each.
+fn curve(family: &[Candidate]) -> Value {
+    let point =
+        |c: &Candidate| json!([c.point.ram().0, c.point.true_faults, c.cost.slowdown.as_ref().ok().map(|r| r.high)]);
+    json!({
+        "policy": family[0].point.setting("policy"), "name": family[0].point.family(),
+        "points": family.iter().map(point).collect::<Vec<_>>(),
+    })
+}
+
+/// OPT at the sizes that the bound needed.
+fn opt(advice: &Advice) -> Option<Value> {
+    let faults = &advice.search.bound.as_ref().ok()?.faults;
+    let points: Vec<Value> = faults.iter().map(|(ram, faults)| json!([ram.0, faults, null])).collect();
+    (!points.is_empty()).then(|| json!({ "policy": "opt", "name": "opt", "points": points }))
 }
 
 fn candidate(c: &Candidate) -> Value {

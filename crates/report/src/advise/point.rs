@@ -125,11 +125,13 @@ impl Point {
         serde_json::from_value(self.config.clone()).map_err(bad)
     }
 
-    /// Policy, handler, device and collector, for people.
+    /// Policy, handler, device, read-ahead and collector, for people.
     pub fn family(&self) -> String {
         let collector = self.config["swap"]["collector"].as_str();
         let collector = collector.map(|c| format!(", collector {c}")).unwrap_or_default();
-        format!("{}, {}, {}{collector}", self.setting("policy"), self.setting("handler"), self.setting("device"))
+        let ahead = self.config["machine"]["read_ahead"].as_u64().filter(|pages| *pages > 0);
+        let ahead = ahead.map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
+        format!("{}, {}, {}{ahead}{collector}", self.setting("policy"), self.setting("handler"), self.setting("device"))
     }
 }
 

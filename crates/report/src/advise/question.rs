@@ -1,12 +1,13 @@
 //! What a user asks: limits, and what may be varied to meet them.
 
+use coldframe_core::fault::handler;
 use coldframe_core::policy;
-use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::quantity::{self, show_bytes, show_energy, show_time};
+use coldframe_core::{Bytes, Ps};
+use coldframe_device::quantity::{self, show_time};
 use coldframe_systems::swl;
 use coldframe_trace::Provenance;
-use serde_json::{json, Value};
 
+use crate::advise::limits::Limits;
 use crate::advise::Candidate;
 use crate::error::ReportError;
 use crate::settings::Settings;
@@ -17,68 +18,8 @@ pub const SLOWDOWN_DEFAULT: f64 = 5.0;
 pub const DEVICE_DEFAULT: &str = "LOBI-NAND";
 /// Handlers that need nothing of the machine. The others execute from the device's buffers; name them to have them tried.
 const HANDLERS_DEFAULT: [&str; 2] = ["parallel", "sequential"];
-
-/// What must hold, at the bad end of each range.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Limits {
-    /// Most that the run may take longer than with all the RAM it can use, in percent of the program's own time.
-    pub slowdown: Option<f64>,
-    /// Longest 99th percentile of a true fault's latency.
-    pub p99: Option<Ps>,
-    /// Least life of the device in years, if the program runs without a pause.
-    pub life: Option<f64>,
-    /// Most energy of paging for the whole run.
-    pub energy: Option<Pj>,
-    /// Most RAM.
-    pub ram: Option<Bytes>,
-}
-
-impl Limits {
-    /// Whether nothing but RAM is limited.
-    pub fn is_empty(&self) -> bool {
-        let Limits { slowdown, p99, life, energy, ram: _ } = self;
-        slowdown.is_none() && p99.is_none() && life.is_none() && energy.is_none()
-    }
-
-    /// With their units.
-    pub fn json(&self) -> Value {
-        json!({
-            "max_slowdown_percent": self.slowdown, "max_p99_ps": self.p99.map(|t| t.0), "min_life_years": self.life,
-            "max_energy_pj": self.energy.map(|e| e.0), "max_ram_bytes": self.ram.map(|b| b.0),
-        })
-    }
-
-    /// For people.
-    pub fn words(&self) -> String {
-        let mut parts = Vec::new();
-        parts.extend(self.slowdown.map(|s| format!("slowdown at most {s} %")));
-        parts.extend(self.p99.map(|t| format!("p99 of a fault at most {}", show_time(t))));
-        parts.extend(self.life.map(|y| format!("life at least {y} years")));
-        parts.extend(self.energy.map(|e| format!("energy of paging at most {}", show_energy(e))));
-        parts.extend(self.ram.map(|b| format!("RAM at most {}", show_bytes(b))));
-        parts.join(", ")
-    }
-}
-
-/// Reads `5%` or `5`.
-///
-/// # Errors
-/// Not a number from 0 on.
-pub fn percent(field: &str, text: &str) -> Result<f64, ReportError> {
-    let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
-    let number = number.filter(|n| n.is_finite() && *n >= 0.0);
-    number.ok_or_else(|| ReportError::setting(field, format!("`{text}` cannot be read; give a share such as 5%")))
-}
-
-/// Reads `5y` or `5`.
-///
-/// # Errors
-/// Not a positive number.
-pub fn years(field: &str, text: &str) -> Result<f64, ReportError> {
-    let number = text.strip_suffix('y').unwrap_or(text).trim().parse::<f64>().ok();
-    let number = number.filter(|n| n.is_finite() && *n > 0.0);
-    number.ok_or_else(|| ReportError::setting(field, format!("`{text}` cannot be read; give years such as 5y")))
-}
+/// Most pages read ahead with a fault: none, and the live pager's window.
+const READ_AHEADS_DEFAULT: [u32; 2] = [0, 16];
 
 /// The whole question.
 #[derive(Clone, Debug, Default)]
@@ -93,6 +34,8 @@ pub struct Question {
     pub policies: Vec<String>,
     /// Handlers; empty: parallel and sequential.
     pub handlers: Vec<String>,
+    /// Most pages of a sequential stream read ahead with a fault; empty: none and the live pager's window.
+    pub read_aheads: Vec<u32>,
     /// Collectors of a swap area in log order; empty: pages are written in place.
     pub collectors: Vec<String>,
     /// Bytes of the flash that pages are written to; `None`: the whole device.
@@ -163,6 +106,7 @@ impl Question {
         vary(&mut families, &self.devices, |s, v| s.device = Some(v.into()));
         vary(&mut families, &policies, |s, v| s.policy = Some(v.into()));
         vary(&mut families, &handlers, |s, v| s.handler = Some(v.into()));
+        vary_read_ahead(&mut families, &self.read_aheads);
         vary(&mut families, &self.collectors, |s, v| s.swap.collector = Some(v.into()));
         families
     }
@@ -184,7 +128,7 @@ impl Question {
         all.push(
             "every page is on the device when the run begins; slowdown is beside a run with RAM for all pages".into(),
         );
-        all.push("the engine loads one page a fault: read-ahead and prefetch are not searched".into());
+        all.push("prefetch at task switches is not searched".into());
         if best.is_some_and(|b| b.cost.life.as_ref().is_ok_and(Option::is_some)) {
             all.push("life: the same work without a pause, the erases spread evenly over the area".into());
         }
@@ -198,6 +142,25 @@ fn policies_default() -> Vec<String> {
     let complete = |name: &&str| policy::PolicyChoice::parse(name).is_ok();
     let names = policy::ALL.iter().map(|spec| spec.name).filter(complete).chain([(swl::SYSTEM.defaults)().policy]);
     names.map(Into::into).collect()
+}
+
+/// Nothing is read ahead into buffers that hold pages, so handlers that need them stay alone unless the user asks for both.
+fn vary_read_ahead(all: &mut Vec<Settings>, given: &[u32]) {
+    let own = |s: &Settings| {
+        let holds = s.handler.as_deref().and_then(handler::find).is_some_and(|handler| handler.needs_xip);
+        match (given, s.machine.read_ahead) {
+            ([], Some(pages)) => vec![pages],
+            ([], None) if holds => vec![0],
+            ([], None) => READ_AHEADS_DEFAULT.to_vec(),
+            (given, _) => given.to_vec(),
+        }
+    };
+    let with = |s: &Settings, pages: u32| {
+        let mut one = s.clone();
+        one.machine.read_ahead = Some(pages);
+        one
+    };
+    *all = all.iter().flat_map(|s| own(s).into_iter().map(|pages| with(s, pages)).collect::<Vec<_>>()).collect();
 }
 
 fn vary(all: &mut Vec<Settings>, values: &[String], set: impl Fn(&mut Settings, &str)) {

@@ -1,14 +1,12 @@
 //! Which parts of memory cost most: a program's mappings, or stretches of touched pages where the recorder has noted none.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use coldframe_core::Ps;
 use coldframe_trace::Provenance;
 
-use crate::error::ReportError;
-use crate::experiment::{page_costs, PlacedCost, Progress};
-use crate::settings::Settings;
+use crate::experiment::PlacedCost;
+use crate::owner;
 
 /// How many are shown.
 const SHOWN: usize = 3;
@@ -28,19 +26,10 @@ pub struct Region {
     pub share: f64,
 }
 
-/// The regions whose faults take the most time under these settings, the most costly first.
-///
-/// # Errors
-/// As [`page_costs`].
-pub fn costliest(
-    path: &Path,
-    trace: &Provenance,
-    settings: &Settings,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<Region>, ReportError> {
-    let mut costs = page_costs(path, settings, progress)?;
+/// The regions whose faults take the most time, the most costly first.
+pub fn costliest(mut costs: Vec<PlacedCost>, trace: &Provenance) -> Vec<Region> {
     costs.sort_by_key(|cost| (cost.space, cost.address));
-    Ok(by_region(&costs, trace))
+    by_region(&costs, trace)
 }
 
 fn by_region(costs: &[PlacedCost], trace: &Provenance) -> Vec<Region> {
@@ -74,7 +63,7 @@ fn named<'a>(costs: &'a [PlacedCost], trace: &'a Provenance) -> impl Iterator<It
         let stretch = format!("{:#x} to {:#x}", costs[from].address, costs[to].address);
         costs[from..=to].iter().map(move |cost| {
             let name = mapping(cost, trace).unwrap_or_else(|| stretch.clone());
-            (if several { format!("{}: {name}", task(cost.space, trace)) } else { name }, cost)
+            (if several { format!("{}: {name}", owner::task(cost.space, trace)) } else { name }, cost)
         })
     })
 }
@@ -83,15 +72,7 @@ fn named<'a>(costs: &'a [PlacedCost], trace: &'a Provenance) -> impl Iterator<It
 fn mapping(cost: &PlacedCost, trace: &Provenance) -> Option<String> {
     let one = trace.tasks.iter().all(|task| task.space == cost.space);
     let found = trace.mappings.iter().find(|m| (m.start..m.end).contains(&cost.address))?;
-    one.then(|| match found.name.is_empty() {
-        true => format!("anonymous {:#x} to {:#x} {}", found.start, found.end, found.protection),
-        false => format!("{} {}", found.name, found.protection),
-    })
-}
-
-fn task(space: u32, trace: &Provenance) -> String {
-    let found = trace.tasks.iter().find(|task| task.space == space).map(|task| task.name.clone());
-    found.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("address space {space}"))
+    one.then(|| owner::mapping(found))
 }
 
 #[cfg(test)]

@@ -5,24 +5,25 @@
 //! families, those that meet the limits with the least RAM so far. What that may have dropped is bounded by OPT: no policy whatever
 //! meets the slowdown with less RAM than the bound.
 
-use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use coldframe_core::fault::handler;
-use coldframe_core::{Bytes, Ps};
-use coldframe_device::{quantity, sheet, Sheet};
+use coldframe_core::Bytes;
+use coldframe_device::{sheet, Sheet};
 use coldframe_trace::{Provenance, Reader};
 
 use crate::advise::cache::{self, Cache};
-use crate::advise::cost::Cost;
 use crate::advise::point::Point;
-use crate::advise::question::{Limits, Question};
-use crate::advise::Candidate;
+use crate::advise::question::Question;
 use crate::error::ReportError;
 use crate::experiment::{self, Progress};
-use crate::plan::{self, Plan};
+use crate::plan;
 use crate::settings::Settings;
+
+mod bound;
+mod found;
+
+pub use bound::Bound;
 
 /// Sizes of the grid: as many as one page table has lanes.
 const GRID: usize = 16;
@@ -32,8 +33,6 @@ const SMALLEST: f64 = 1.0;
 const FINE: usize = 100;
 /// Rows times configurations simulated in full: some tens of seconds on two cores.
 const WORK_MAX: u64 = 4_000_000_000;
-/// References times sizes for which OPT is computed: it keeps the string and takes some hundred nanoseconds for each.
-const OPT_MAX: u64 = 400_000_000;
 
 /// Rows and families of a step of the halving.
 pub type Rung = (u64, usize);
@@ -49,9 +48,8 @@ pub struct Searched {
     pub cached: usize,
     /// Rows and families of each rung of the halving; empty: every family ran over the whole trace.
     pub rungs: Vec<Rung>,
-    /// RAM with which not even OPT meets the slowdown, on the device that loads fastest; zero: there was none among the sizes.
-    /// The error says why it is not known.
-    pub bound: Result<Bytes, String>,
+    /// What no policy whatever does better; the error says why it is not known.
+    pub bound: Result<Bound, String>,
 }
 
 struct Family {
@@ -228,44 +226,6 @@ impl<'a> Tried<'a> {
         Ok(known)
     }
 
-    fn candidate(&self, family: usize, point: &Point, whole: &Point) -> Candidate {
-        let cost = Cost::new(point, whole, &self.families[family].sheet, self.question.swap_area);
-        let misses = misses(&self.question.limits, point, &cost);
-        Candidate { point: point.clone(), cost, misses }
-    }
-
-    fn candidates_of(&self, family: usize) -> Vec<Candidate> {
-        let points = &self.families[family].points;
-        let Some(whole) = points.get(&self.whole) else { return Vec::new() };
-        let tried = points.iter().filter(|(frames, _)| self.only.is_none_or(|only| only == **frames));
-        tried.map(|(_, point)| self.candidate(family, point, whole)).collect()
-    }
-
-    fn candidates(&self) -> impl Iterator<Item = Candidate> + use<'_, 'a> {
-        (0..self.families.len()).flat_map(|family| self.candidates_of(family))
-    }
-
-    /// A limit on what no configuration has a price for is refused.
-    fn refuse_unknown(&self) -> Result<(), ReportError> {
-        let limits = &self.question.limits;
-        let all: Vec<Candidate> = self.candidates().collect();
-        let lacks = |asked: bool, of: &dyn Fn(&Cost) -> Option<String>| {
-            let reasons = all.iter().map(|c| of(&c.cost)).collect::<Option<Vec<_>>>().filter(|_| asked)?;
-            reasons.into_iter().next()
-        };
-        for (field, reason) in [
-            ("max-slowdown", lacks(limits.slowdown.is_some(), &|c| c.slowdown.clone().err())),
-            ("max-p99", lacks(limits.p99.is_some(), &|c| c.p99.clone().err())),
-            ("min-life", lacks(limits.life.is_some(), &|c| c.life.clone().err())),
-            ("max-energy", lacks(limits.energy.is_some(), &|c| c.energy.clone().err())),
-        ] {
-            if let Some(reason) = reason {
-                return Err(ReportError::setting(field, format!("cannot be judged: {reason}")));
-            }
-        }
-        Ok(())
-    }
-
     /// Sizes between the largest that misses and the smallest that meets, below the best of all families.
     fn finer(&self, family: usize) -> Vec<Job> {
         if self.only.is_some() {
@@ -285,101 +245,6 @@ impl<'a> Tried<'a> {
         sizes.dedup();
         sizes.into_iter().map(|size| (family, size)).collect()
     }
-
-    /// The smallest RAM that meets the limits; of equal ones the one with the least time in faults.
-    pub(super) fn best(&self) -> Option<Candidate> {
-        let meets = self.candidates().filter(|candidate| candidate.misses.is_empty());
-        meets.min_by_key(|candidate| (candidate.point.frames, candidate.point.paging))
-    }
-
-    /// The next smaller size that was tried with the same family.
-    pub(super) fn below(&self, best: &Candidate) -> Option<Candidate> {
-        let family = |family: &usize| self.families[*family].points.values().any(|point| *point == best.point);
-        let family = (0..self.families.len()).find(family)?;
-        self.candidates_of(family)
-            .into_iter()
-            .filter(|c| c.point.frames < best.point.frames)
-            .max_by_key(|c| c.point.frames)
-    }
-
-    /// The misses of the candidate that misses fewest limits, the one with the most RAM that is allowed first: what no RAM mends.
-    pub(super) fn binds(&self) -> Vec<String> {
-        let too_large = |c: &Candidate| self.question.limits.ram.is_some_and(|limit| c.point.ram() > limit);
-        let rank = |c: &Candidate| (too_large(c), c.misses.len(), Reverse(c.point.frames), c.point.paging);
-        let Some(closest) = self.candidates().min_by_key(rank) else { return Vec::new() };
-        let with = format!("with {} and {}", crate::advise::words::ram(closest.point.ram()), closest.point.family());
-        closest.misses.iter().map(|miss| format!("{miss} ({with})")).collect()
-    }
-
-    /// The least slowdown for each RAM, as far as more RAM has less.
-    pub(super) fn front(&self) -> Vec<Candidate> {
-        let mut all: Vec<(f64, Candidate)> =
-            self.candidates().filter_map(|c| Some((c.cost.slowdown.clone().ok()?.high, c))).collect();
-        all.sort_by(|(a, x), (b, y)| x.point.frames.cmp(&y.point.frames).then(a.total_cmp(b)));
-        let mut least = f64::INFINITY;
-        all.retain(|(slowdown, _)| {
-            let better = *slowdown < least;
-            least = least.min(*slowdown);
-            better
-        });
-        all.into_iter().map(|(_, candidate)| candidate).collect()
-    }
-
-    /// The largest of the sizes at which not even OPT meets the slowdown: each of its faults takes a load at least.
-    fn bound(&mut self, sizes: &[usize]) -> Result<Result<Bytes, String>, ReportError> {
-        let Some(limit) = self.question.limits.slowdown else { return Ok(Err("no slowdown is asked for".into())) };
-        let below: Vec<usize> = match self.best() {
-            Some(best) => sizes.iter().copied().filter(|size| *size < best.point.frames).collect(),
-            None => sizes.to_vec(),
-        };
-        let Some(point) = self.candidates().next().map(|c| c.point) else { return Ok(Err("nothing was tried".into())) };
-        if point.quiet > 0 {
-            return Ok(Err("the front end hides references that OPT would see".into()));
-        }
-        if point.references.saturating_mul(below.len() as u64) > OPT_MAX {
-            return Ok(Err(format!(
-                "OPT at {} sizes is too much work for {} references",
-                below.len(),
-                point.references
-            )));
-        }
-        let (Some(own), Some(load), false) = (point.own, self.fastest_load()?, below.is_empty()) else {
-            return Ok(Ok(Bytes(0)));
-        };
-        let buffers = self.buffers_held()?;
-        let opt = |frames: &usize| Settings {
-            policy: Some("opt".into()),
-            ..with_frames(&self.families[0].settings, frames + buffers)
-        };
-        let settings: Vec<Settings> = below.iter().map(opt).collect();
-        let results = experiment::run(self.path, &settings, self.progress)?;
-        let misses = |faults: u64| 100.0 * (load.0 as f64 * faults as f64) / own.0.max(1) as f64 > limit;
-        let cold = self.whole as u64;
-        let frames = below.iter().zip(&results).filter(|(_, r)| misses(r.true_faults().saturating_sub(cold)));
-        Ok(Ok(Bytes(frames.map(|(frames, _)| *frames as u64 * self.page.0).max().unwrap_or(0))))
-    }
-
-    fn plans(&self) -> impl Iterator<Item = Result<Plan, ReportError>> + use<'_, 'a> {
-        self.families
-            .iter()
-            .map(|f| plan::resolve(&with_frames(&f.settings, self.whole), &self.trace, &mut |_| Ok(self.whole)))
-    }
-
-    fn fastest_load(&self) -> Result<Option<Ps>, ReportError> {
-        let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
-        let load = |plan: &Plan| quantity::time(plan.config["time"]["load_stopover"].as_str()?).ok();
-        Ok(plans.iter().filter_map(load).min())
-    }
-
-    /// Buffers that hold pages beside the frames.
-    fn buffers_held(&self) -> Result<usize, ReportError> {
-        let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
-        let held = |plan: &Plan| {
-            let handler = handler::find(plan.config["handler"].as_str()?)?;
-            handler.needs_xip.then(|| plan.config["machine"]["buffers"].as_u64().unwrap_or(0) as usize)
-        };
-        Ok(plans.iter().filter_map(held).max().unwrap_or(0))
-    }
 }
 
 fn with_frames(settings: &Settings, frames: usize) -> Settings {
@@ -397,45 +262,4 @@ fn with_swap(mut settings: Settings, question: &Question, page: Bytes) -> Result
     }
     settings.swap.blocks = Some(blocks.to_string());
     Ok(settings)
-}
-
-/// The limits that a price misses, or that it cannot be held against.
-fn misses(limits: &Limits, point: &Point, cost: &Cost) -> Vec<String> {
-    let mut all = Vec::new();
-    if let Some(limit) = limits.slowdown {
-        match &cost.slowdown {
-            Ok(found) if found.high <= limit => {}
-            Ok(found) => all.push(format!("slowdown is {:.1} %, above {limit} %", found.high)),
-            Err(reason) => all.push(format!("slowdown is not known: {reason}")),
-        }
-    }
-    if let Some(limit) = limits.p99 {
-        let shown = crate::table::human_time;
-        match &cost.p99 {
-            Ok(found) if *found <= limit => {}
-            Ok(found) => all.push(format!("p99 of a fault is {}, above {}", shown(*found), shown(limit))),
-            Err(reason) => all.push(format!("p99 of a fault is not known: {reason}")),
-        }
-    }
-    if let Some(limit) = limits.life {
-        match &cost.life {
-            Ok(None) => {}
-            Ok(Some(found)) if found.low >= limit => {}
-            Ok(Some(found)) => all.push(format!("life is {:.3} years, below {limit} years", found.low)),
-            Err(reason) => all.push(format!("life is not known: {reason}")),
-        }
-    }
-    if let Some(limit) = limits.energy {
-        let limit = limit.0 as f64 / 1e12;
-        match &cost.energy {
-            Ok(found) if found.high <= limit => {}
-            Ok(found) => all.push(format!("energy is {:.3} mJ, above {:.3} mJ", found.high * 1e3, limit * 1e3)),
-            Err(reason) => all.push(format!("energy is not known: {reason}")),
-        }
-    }
-    if let Some(limit) = limits.ram.filter(|limit| point.ram() > *limit) {
-        let shown = crate::advise::words::ram;
-        all.push(format!("RAM is {}, above {}", shown(point.ram()), shown(limit)));
-    }
-    all
 }

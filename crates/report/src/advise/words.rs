@@ -129,9 +129,11 @@ fn sure(advice: &Advice) -> String {
         out += &format!("  of all runs {} were known from before\n", human_count(s.cached as u64));
     }
     match &s.bound {
-        Ok(Bytes(0)) => out += "  bound: OPT would meet the slowdown at every smaller size that was looked at\n",
+        Ok(bound) if bound.ram == Bytes(0) => {
+            out += "  bound: OPT would meet the slowdown at every smaller size that was looked at\n"
+        }
         Ok(bound) => {
-            out += &format!("  bound: with {} or less no policy whatever meets the slowdown (OPT)\n", ram(*bound))
+            out += &format!("  bound: with {} or less no policy whatever meets the slowdown (OPT)\n", ram(bound.ram))
         }
         Err(reason) => out += &format!("  bound: none, {reason}\n"),
     }

@@ -95,6 +95,14 @@ impl Store {
         }
     }
 
+    /// Slots of the kernel.
+    pub(super) fn slots(&self) -> u32 {
+        match self {
+            Store::Direct(swap) => swap.block_count() as u32 * swap.slots_per_block(),
+            Store::Translated(device) => device.page.len() as u32,
+        }
+    }
+
     pub(super) fn page_in(&self, slot: SlotId) -> Option<PageId> {
         match self {
             Store::Direct(swap) => swap.page_in(slot),

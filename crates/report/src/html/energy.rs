@@ -1,0 +1,72 @@
+//! The energy of paging as a waterfall: each term begins where the one before ends.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::html::run::Run;
+use crate::html::words::{energy, note, section};
+use crate::plot::{escape, COLOURS};
+
+/// Runs shown.
+const SHOWN: usize = 12;
+/// What the terms are called in the equations, and for people.
+const NAMES: [(&str, &str); 10] = [
+    ("page_load", "page loads"),
+    ("page_move", "page moves"),
+    ("page_move_dual", "page moves beside a load"),
+    ("main_read", "reads from main memory"),
+    ("xip_read", "reads in place"),
+    ("main_write", "writes to main memory"),
+    ("load", "array to buffer"),
+    ("transfer", "over the bus"),
+    ("program", "programs"),
+    ("erase", "erases"),
+];
+
+/// Terms in the order of their names above; any other after them.
+fn terms(run: &Value) -> Vec<(String, u64)> {
+    let all = run["energy_pj"].as_object().into_iter().flatten();
+    let own = all.filter(|(name, _)| *name != "paging" && *name != "total");
+    let mut terms: Vec<(usize, String, u64)> = own
+        .filter_map(|(key, value)| {
+            let place = NAMES.iter().position(|(name, _)| name == key);
+            let name = place.map_or_else(|| key.replace('_', " "), |place| NAMES[place].1.to_string());
+            Some((place.unwrap_or(NAMES.len()), name, value.as_u64().filter(|pj| *pj > 0)?))
+        })
+        .collect();
+    terms.sort();
+    terms.into_iter().map(|(_, name, pj)| (name, pj)).collect()
+}
+
+/// The section; empty where no sheet has energies.
+pub fn energies(runs: &[Run<'_>]) -> String {
+    let all: Vec<_> = runs.iter().map(|run| (run, terms(run.json))).filter(|(_, terms)| !terms.is_empty()).collect();
+    let sum = |terms: &[(String, u64)]| terms.iter().map(|(_, pj)| *pj).sum::<u64>();
+    let most = all.iter().map(|(_, terms)| sum(terms)).max().unwrap_or(1).max(1);
+    let blocks: String = all.iter().take(SHOWN).map(|(run, terms)| waterfall(run, terms, sum(terms), most)).collect();
+    match (blocks.is_empty(), all.len() > SHOWN) {
+        (true, _) => blocks,
+        (_, false) => section("Energy of paging", &blocks),
+        (_, true) => section("Energy of paging", &(blocks + &note(&format!("{SHOWN} of {} runs.", all.len())))),
+    }
+}
+
+fn waterfall(run: &Run<'_>, terms: &[(String, u64)], sum: u64, most: u64) -> String {
+    let share = |pj: u64| 100.0 * pj as f64 / most as f64;
+    let (mut rows, mut before) = (String::new(), 0);
+    for (i, (name, pj)) in terms.iter().enumerate() {
+        let _ = write!(
+            rows,
+            "<div class=\"term\"><span>{}</span><div class=\"bar\"><i style=\"margin-left:{:.2}%;width:{:.2}%;background:{}\"></i></div>\
+             <span>{}</span></div>",
+            escape(name),
+            share(before),
+            share(*pj),
+            COLOURS[i % COLOURS.len()],
+            energy(*pj)
+        );
+        before += pj;
+    }
+    format!("<div class=\"strip\"{}><b>{}</b> {}{rows}</div>", run.at(), escape(&run.title()), energy(sum))
+}

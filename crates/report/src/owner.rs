@@ -1,0 +1,75 @@
+//! Whose a page is: the mapping it lies in, or its task where a trace has several address spaces.
+
+use coldframe_trace::provenance::Mapping;
+use coldframe_trace::Provenance;
+
+/// Names a mapping.
+pub fn mapping(mapping: &Mapping) -> String {
+    match mapping.name.is_empty() {
+        true => format!("anonymous {:#x} to {:#x} {}", mapping.start, mapping.end, mapping.protection),
+        false => format!("{} {}", mapping.name, mapping.protection),
+    }
+}
+
+/// Names the task of an address space.
+pub fn task(space: u32, trace: &Provenance) -> String {
+    let found = trace.tasks.iter().find(|task| task.space == space).map(|task| task.name.clone());
+    found.filter(|name| !name.is_empty()).unwrap_or_else(|| format!("address space {space}"))
+}
+
+/// Numbers for owners of pages.
+pub struct Owners<'a> {
+    trace: &'a Provenance,
+    /// The mappings are those of one program and say nothing where there are several.
+    one_space: bool,
+}
+
+impl<'a> Owners<'a> {
+    /// Of the pages of a trace.
+    pub fn new(trace: &'a Provenance) -> Owners<'a> {
+        let one_space = trace.tasks.windows(2).all(|pair| pair[0].space == pair[1].space);
+        Owners { trace, one_space }
+    }
+
+    /// Of the page at this place.
+    pub fn of(&self, space: u32, address: u64) -> u32 {
+        let mappings = &self.trace.mappings;
+        let found = || mappings.iter().position(|m| (m.start..m.end).contains(&address)).unwrap_or(mappings.len());
+        if self.one_space {
+            found() as u32
+        } else {
+            space
+        }
+    }
+
+    /// For people.
+    pub fn name(&self, owner: u32) -> String {
+        match (self.one_space, self.trace.mappings.get(owner as usize)) {
+            (false, _) => task(owner, self.trace),
+            (true, Some(found)) => mapping(found),
+            (true, None) => "no mapping noted".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use coldframe_trace::provenance::Task;
+    use coldframe_trace::Fidelity;
+
+    use super::*;
+
+    #[test]
+    fn one_program_s_pages_belong_to_mappings_and_several_programs_to_tasks() {
+        let mut trace = Provenance::new("a test", Fidelity::ExactReferences);
+        let heap = Mapping { name: "[heap]".into(), start: 0x1000, end: 0x4000, protection: "rw-p".into() };
+        trace.mappings.push(heap);
+        let owners = Owners::new(&trace);
+        assert_eq!(owners.name(owners.of(0, 0x1fff)), "[heap] rw-p");
+        assert_eq!(owners.name(owners.of(0, 0x4000)), "no mapping noted");
+        let task = |space: u32, name: &str| Task { id: space, space, name: name.into() };
+        trace.tasks = vec![task(0, "one"), task(1, "two")];
+        let owners = Owners::new(&trace);
+        assert_eq!(owners.name(owners.of(1, 0x1fff)), "two");
+    }
+}
