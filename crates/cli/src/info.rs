@@ -111,15 +111,18 @@ fn reuse_lines(reuse: &Reuse) -> Vec<(String, String)> {
 }
 
 fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
-    let analysis = analyse(&coldframe_trace::swap::read(&args.trace)?);
+    let trace = coldframe_trace::swap::read(&args.trace)?;
+    let analysis = analyse(&trace);
     let text = if args.format == "json" {
         let mut value = analysis.json();
         value["path"] = json!(args.trace);
         value["sha256"] = sha256(&args.trace)?.into();
+        value["notes"] = json!(trace.notes);
         output::json(&value)
     } else {
+        let notes = trace.notes.iter().map(|note| format!("{:<14}{note}\n", "note")).collect::<String>();
         let plots = if args.plot { analysis.plots() } else { Vec::new() };
-        plots.iter().fold(analysis.text(), |text, plot| text + "\n" + &plot.text(72, 21))
+        plots.iter().fold(analysis.text() + &notes, |text, plot| text + "\n" + &plot.text(72, 21))
     };
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)

@@ -3,17 +3,22 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
 use coldframe_device::quantity;
-use coldframe_record::{find_plugin, record, record_faults, Level, Limits, Outcome, Recording, Subject, Via};
+use coldframe_record::{
+    find_plugin, record, record_faults, record_swap, Level, Limits, Outcome, Recording, Subject, SwapOrder, Swapped,
+    Via,
+};
 use coldframe_report::table::human_count;
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
+use crate::sim_swap::is_swap_trace;
 use crate::window;
 use crate::writes;
 
@@ -27,6 +32,7 @@ Examples:
   coldframe record --via perf --attach 4711 --max-time 10s -o faults.parquet
   coldframe record --via writes --interval 100ms -o writes.parquet -- python3 script.py
   coldframe record --via writes --attach 4711 --max-time 10s -o writes.parquet
+  coldframe record --via swap --ram 64MiB -o swap.csv -- python3 script.py
   coldframe record --via faults --window 256 --overhead -- python3 script.py
   coldframe record --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
@@ -35,21 +41,25 @@ where only that is installed. With --via perf it runs natively and only its page
 With --via faults it runs natively with --window pages of its heap mapped at a time, first in first out, and each page that enters is a
 row: with C pages OPT's misses lie between those of the rows at C and at C - window, LRU's between those at C + window and
 C - window, from C = 2 windows on. With --via writes it runs natively, and each --interval the kernel says which pages were written
-to (PAGEMAP_SCAN with asynchronous write protection, Linux 6.7): a sample of writes over time. Accesses that the kernel makes for system calls are not seen. The trace is complete and
+to (PAGEMAP_SCAN with asynchronous write protection, Linux 6.7): a sample of writes over time. With --via swap it runs in a memory cgroup of --ram, as root on a machine that has swap, and its page
+tables, read each --interval, tell which page went to which slot and came back: a swap trace (CSV). Accesses that the kernel makes for system calls are not seen. The trace is complete and
 valid when a limit or Ctrl-C ends the recording.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
     /// Which tool runs the program.
-    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "writes"], default_value = "auto")]
+    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "writes", "swap"], default_value = "auto")]
     via: String,
     /// Pages that stay mapped with --via faults: the smaller, the closer to the program's references, and the slower.
     #[arg(long, value_name = "PAGES", default_value_t = 256)]
     window: usize,
-    /// Time between two looks with --via writes.
-    #[arg(long, default_value = "100ms")]
-    interval: String,
+    /// Time between two looks with --via writes [100ms] or swap [10ms].
+    #[arg(long)]
+    interval: Option<String>,
+    /// RAM of the program with --via swap.
+    #[arg(long, value_name = "SIZE")]
+    ram: Option<String>,
     /// Every reference with its address and size, or runs of references to a page.
     #[arg(long, value_parser = ["exact", "page"], default_value = "exact")]
     level: String,
@@ -98,16 +108,16 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if args.via == "writes" {
         return written(&args, quiet);
     }
+    if args.via == "swap" {
+        return swapped(&args, quiet);
+    }
     if args.attach.is_some() {
         return Err(Failure::usage(
             "--attach needs --via perf or writes: an emulator cannot take over a running program",
         ));
     }
     let order = order(&args)?;
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&order.stop))
-            .map_err(|e| Failure::Other { message: format!("cannot catch signal {signal}: {e}"), code: 5 })?;
-    }
+    stop_by_signal(&order.stop)?;
     let mut line = Line::new(quiet);
     let outcome = record(&order, &mut |p| {
         line.show(
@@ -163,6 +173,15 @@ fn default_output(command: &[OsString]) -> PathBuf {
 /// How long a process is attached to unless `--max-time` says otherwise.
 const ATTACHED: Duration = Duration::from_secs(10);
 
+/// Ctrl-C and SIGTERM end a recording, not the recorder.
+pub fn stop_by_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
+        signal_hook::flag::register(signal, Arc::clone(stop))
+            .map_err(|e| Failure::Other { message: format!("cannot catch signal {signal}: {e}"), code: 5 })?;
+    }
+    Ok(())
+}
+
 /// The process or program that is recorded natively.
 fn subject(args: &Args) -> Result<Subject, Failure> {
     let time = args.max_time.as_deref().map(quantity::time).transpose();
@@ -174,10 +193,93 @@ fn subject(args: &Args) -> Result<Subject, Failure> {
     }
 }
 
+/// Time between two looks.
+fn interval(args: &Args, default: Duration) -> Result<Duration, Failure> {
+    let Some(text) = &args.interval else { return Ok(default) };
+    let time = quantity::time(text).map_err(|e| Failure::usage(format!("--interval: {e}")))?;
+    match Duration::from_nanos(time.0 / 1000) {
+        short if short < Duration::from_millis(1) => Err(Failure::usage("--interval: give at least 1ms")),
+        interval => Ok(interval),
+    }
+}
+
+fn swapped(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+    refuse_limits(args)?;
+    let Subject::Program(program, arguments) = subject(args)? else {
+        return Err(Failure::usage("--attach needs --via perf or writes: a running program keeps the RAM that it has"));
+    };
+    let ram = args
+        .ram
+        .as_deref()
+        .ok_or_else(|| Failure::usage("--via swap needs --ram SIZE, less than the program wants"))?;
+    let ram = quantity::bytes(ram).map_err(|e| Failure::usage(format!("--ram: {e}")))?.0;
+    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command).with_extension("csv"));
+    if !is_swap_trace(&out) {
+        return Err(Failure::usage(format!("-o {}: a swap trace is CSV; name it .csv", out.display())));
+    }
+    let order = SwapOrder {
+        program,
+        args: arguments,
+        search_path: std::env::var_os("PATH").unwrap_or_default(),
+        out,
+        ram,
+        interval: interval(args, Duration::from_millis(10))?,
+        stop: Arc::default(),
+        overhead: args.overhead,
+    };
+    stop_by_signal(&order.stop)?;
+    let swapped = record_swap(&order)?;
+    if !quiet {
+        eprint!("{}", swap_words(&order, &swapped));
+    }
+    if let Some(path) = &args.stats {
+        output::write(Some(path), &output::json(&swap_json(&order, &swapped)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn swap_words(order: &SwapOrder, s: &Swapped) -> String {
+    let mut text = format!(
+        "coldframe: {}: {} pages seen to leave for swap, {} more without a write, {} to come back; the kernel counts {} written and {} read \
+         (of all programs), {} major faults\ncoldframe: {:.2} s; {} looks of {:.2} ms each ({:.1} % of a processor), the longest gap {} ms\n",
+        order.out.display(),
+        human_count(s.outs),
+        human_count(s.clean),
+        human_count(s.ins),
+        human_count(s.kernel_outs),
+        human_count(s.kernel_ins),
+        human_count(s.major_faults),
+        s.seconds,
+        human_count(s.looks),
+        s.looking * 1e3 / s.looks.max(1) as f64,
+        100.0 * s.looking / s.seconds.max(1e-9),
+        s.longest.as_millis(),
+    );
+    if let Some(native) = s.native_seconds {
+        text += &format!(
+            "coldframe: {:.2} times the time of the program alone, in all RAM\n",
+            s.seconds / native.max(1e-6)
+        );
+    }
+    if s.too_large > 0 {
+        text += &format!("coldframe: {} mappings are too large to be looked at\n", s.too_large);
+    }
+    if s.outs + s.clean == 0 {
+        text += "coldframe: nothing was swapped; give less --ram\n";
+    }
+    text
+}
+
+fn swap_json(order: &SwapOrder, s: &Swapped) -> serde_json::Value {
+    json!({ "trace": order.out, "via": "swap", "ram_bytes": order.ram, "outs": s.outs, "clean_evictions": s.clean, "ins": s.ins,
+        "kernel_outs": s.kernel_outs, "kernel_ins": s.kernel_ins, "major_faults": s.major_faults, "looks": s.looks,
+        "looking_seconds": s.looking, "longest_gap_seconds": s.longest.as_secs_f64(), "mappings_too_large": s.too_large,
+        "seconds": s.seconds, "native_seconds": s.native_seconds, "status": s.status.code() })
+}
+
 fn written(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     refuse_limits(args)?;
-    let interval = quantity::time(&args.interval).map_err(|e| Failure::usage(format!("--interval: {e}")))?;
-    let interval = Duration::from_nanos(interval.0 / 1000);
+    let interval = interval(args, Duration::from_millis(100))?;
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let recorded = writes::record(&subject(args)?, interval, &out, args.overhead)?;
     if !quiet {

@@ -87,7 +87,9 @@ pub fn run(args: &sim::Args, quiet: bool) -> Result<ExitCode, Failure> {
         "json" => output::json(&json(&args.trace, &outcomes)?),
         "table" => {
             let pictures = if args.plot { format!("\n{}", pictures(&outcomes)) } else { String::new() };
-            format!("{}: a swap trace\n{}{pictures}", args.trace.display(), table(&outcomes))
+            let notes = outcomes.first().map(|o| o.notes.join("\n")).unwrap_or_default();
+            let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
+            format!("{}: a swap trace{notes}\n{}{pictures}", args.trace.display(), table(&outcomes))
         }
         other => {
             let reason = format!("`{other}` is not there for a swap trace; give table or json");

@@ -15,6 +15,7 @@ use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, Provenance, Refer
 use serde_json::{json, Value};
 
 use crate::failure::Failure;
+use crate::record::stop_by_signal;
 
 /// What came of a recording.
 pub struct Recorded {
@@ -34,14 +35,8 @@ pub struct Recorded {
 /// Watches the subject's writes and writes the trace to `out`. With `overhead` a program runs alone once before, without input and
 /// output.
 pub fn record(subject: &Subject, interval: Duration, out: &Path, overhead: bool) -> Result<Recorded, Failure> {
-    if interval < Duration::from_millis(1) {
-        return Err(Failure::usage("--interval: give at least 1ms"));
-    }
     let stop = Arc::new(AtomicBool::new(false));
-    for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        signal_hook::flag::register(signal, Arc::clone(&stop))
-            .map_err(|e| Failure::Other { message: format!("cannot catch signal {signal}: {e}"), code: 5 })?;
-    }
+    stop_by_signal(&stop)?;
     let writer = Writer::create(out, Columns { time: true, ..Columns::default() })?;
     let mut native_seconds = None;
     let (child, watch, pid, command, time) = match subject {

@@ -4,6 +4,7 @@
 //! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows--> Parquet    (x86-64, ARM, AArch64)
 //! program under valgrind's lackey -------> text by a pipe ---------------> rows --> Parquet    (the host's machine)
 //! program under perf, or attached to -----> its page faults only -------> import --> Parquet    (`faults.rs`)
+//! program in a memory cgroup -------------> its page tables, in turns ---> swap trace (CSV)     (`swap.rs`)
 //! ```
 //!
 //! [`record`] does all: it finds the program and the tools, starts it, drains, obeys the limits and finishes the file,
@@ -40,6 +41,7 @@ mod qemu;
 mod reduce;
 mod ring;
 mod rows;
+mod swap;
 #[allow(dead_code)] // the plugin uses the rest
 #[path = "../../plugin/src/wire.rs"]
 mod wire;
@@ -56,6 +58,7 @@ pub use faults::{record_faults, Faults, Subject};
 pub use image::Image;
 pub use program::{find_library, find_plugin, interpreter, library_places, plugin_places, resolve, Target, PLUGIN};
 pub use reduce::Runs;
+pub use swap::{record_swap, SwapOrder, Swapped};
 
 /// What is kept of each reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -46,6 +46,8 @@ pub struct SwapPlan {
 /// The result of one configuration.
 #[derive(Clone, Debug)]
 pub struct SwapOutcome {
+    /// What the trace's recorder says of its limits.
+    pub notes: Vec<String>,
     /// Every setting in force.
     pub config: Value,
     /// What was found out.
@@ -270,6 +272,7 @@ pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, Report
     let wear = flash::wear(&result.erases);
     let cycles = plan.sheet.cycles().ok();
     Ok(SwapOutcome {
+        notes: trace.notes.clone(),
         config: plan.shown.clone(),
         operations,
         wear,
@@ -305,7 +308,10 @@ pub fn run(
 /// # Errors
 /// The trace cannot be hashed.
 pub fn json(path: &Path, outcomes: &[SwapOutcome]) -> Result<Value, ReportError> {
-    let trace = json!({ "path": path.display().to_string(), "sha256": sha256(path)? });
+    let mut trace = json!({ "path": path.display().to_string(), "sha256": sha256(path)? });
+    if let Some(first) = outcomes.first().filter(|o| !o.notes.is_empty()) {
+        trace["notes"] = json!(first.notes);
+    }
     let all: Vec<Value> = outcomes.iter().map(|o| object(&trace, o)).collect();
     Ok(match <[Value; 1]>::try_from(all) {
         Ok([one]) => one,

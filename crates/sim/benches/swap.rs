@@ -38,7 +38,7 @@ fn trace() -> SwapTrace {
             push(SwapOp::In, back + i);
         }
     }
-    SwapTrace { events, skipped: 0 }
+    SwapTrace { events, ..SwapTrace::default() }
 }
 
 fn main() {

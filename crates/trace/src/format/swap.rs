@@ -21,7 +21,7 @@ use std::path::Path;
 use super::input::Input;
 use super::lines::{Fault, Lines};
 use super::text::{hex, shown};
-use crate::error::TraceError;
+use crate::error::{TraceError, TEXT_MAX};
 
 /// What happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +64,8 @@ pub struct SwapTrace {
     pub events: Vec<SwapEvent>,
     /// Rows about processes.
     pub skipped: u64,
+    /// What its recorder says of its limits: marks that begin with `fidelity: `.
+    pub notes: Vec<String>,
 }
 
 /// Largest slot number: 64 GiB of swap in pages of 4 KiB.
@@ -116,7 +118,10 @@ pub fn read_input(input: Input) -> Result<SwapTrace, TraceError> {
                 before = event.time_ns;
                 trace.events.push(event);
             }
-            Ok(None) => trace.skipped += 1,
+            Ok(None) => {
+                trace.skipped += 1;
+                trace.notes.extend(limits(lines.line(line.clone())).filter(|_| trace.notes.len() < NOTES_MAX));
+            }
             Err(fault) => return Err(lines.bad(&line, fault)),
         }
     }
@@ -124,6 +129,16 @@ pub fn read_input(input: Input) -> Result<SwapTrace, TraceError> {
         return Err(empty(path, lines.number(), trace.skipped));
     }
     Ok(trace)
+}
+
+/// Most notes kept of a trace.
+const NOTES_MAX: usize = 16;
+
+/// What a recorder's mark says of the trace's limits.
+fn limits(line: &[u8]) -> Option<String> {
+    const MARK: &[u8] = b"fidelity: ";
+    let at = memchr::memmem::find(line, MARK)?;
+    Some(String::from_utf8_lossy(&line[at + MARK.len()..]).trim_end().chars().take(TEXT_MAX).collect())
 }
 
 fn empty(path: std::path::PathBuf, lines: u64, skipped: u64) -> TraceError {
@@ -254,6 +269,8 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name_and_rows_about_processes_are_counted() {
+        let noted = of("ts_ns,op,slot\n0,mark,fidelity: looked, now and then\n1,out,3\n").unwrap();
+        assert_eq!(noted.notes, ["looked, now and then"]);
         let text = "slot,op,comm,ts_ns,vpn,flag,pid,type\n7,out,,5,b2e23,a,28,heap\n,mark,a, b,9,,,,\n7,fault,,12,b2e23,Mw,28,heap\n";
         let trace = of(text).unwrap();
         let first = SwapEvent {

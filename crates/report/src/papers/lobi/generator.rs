@@ -98,7 +98,7 @@ pub fn generate(seed: u64) -> SwapTrace {
         m.come_back(m.outs, target.swap_ins);
     }
     m.come_back(u64::MAX, target.swap_ins);
-    SwapTrace { events: m.events, skipped: 0 }
+    SwapTrace { events: m.events, ..SwapTrace::default() }
 }
 
 fn pick(weights: &[f64], mut at: f64) -> u32 {
