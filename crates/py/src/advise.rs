@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::{self, QuantityError};
-use coldframe_report::advise::question::{percent, years};
+use coldframe_report::advise::limits::{percent, years};
 use coldframe_report::advise::{self as report, json, words, Cache, Limits, Question};
 use coldframe_report::papers::rows;
 use coldframe_report::ReportError;
@@ -55,10 +55,16 @@ fn question(config: &str, asked: &str) -> Result<Question, ReportError> {
         policies: list("policies"),
         handlers: list("handlers"),
         collectors: list("collectors"),
+        read_aheads: asked["read_aheads"].as_array().into_iter().flatten().filter_map(pages).collect(),
         swap_area: quantity_of::<Bytes>("swap_area", text("swap_area"), quantity::bytes)?,
         program_time: quantity_of::<Ps>("program_time", text("program_time"), quantity::time)?,
         work_max: asked["work"].as_u64(),
     })
+}
+
+/// A number of pages, bounded by what a setting can hold.
+fn pages(value: &Value) -> Option<u32> {
+    value.as_u64().map(|pages| u32::try_from(pages).unwrap_or(u32::MAX))
 }
 
 fn quantity_of<T>(

@@ -1,12 +1,16 @@
 """Configurations: the keys of `config.toml`, equality, pickling, and the order of grids."""
 
 import pickle
+import re
 from pathlib import Path
 
 import coldframe
+import pytest
+from coldframe import config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+TABLES = {"Settings": "", "FrontEnd": "front_end.", "Machine": "machine.", "Time": "time.", "Limit": "limit.", "Swap": "swap."}
 SETTINGS = st.fixed_dictionaries(
     {},
     optional={
@@ -23,11 +27,20 @@ SETTINGS = st.fixed_dictionaries(
 @settings(max_examples=100, deadline=None)
 @given(given_settings=SETTINGS)
 def test_toml_and_pickle_give_back_what_was_set(tmp_path_factory, given_settings) -> None:  # type: ignore[no-untyped-def]
-    config = coldframe.Config(**given_settings)
+    made = coldframe.Config(**given_settings)
     path = tmp_path_factory.mktemp("toml") / "config.toml"
-    path.write_text(config.to_toml())
-    assert coldframe.Config.read(path) == config == pickle.loads(pickle.dumps(config))
-    assert config.settings == {key: value for key, value in given_settings.items() if value != {}}
+    path.write_text(made.to_toml())
+    assert coldframe.Config.read(path) == made == pickle.loads(pickle.dumps(made))
+    assert made.settings == {key: value for key, value in given_settings.items() if value != {}}
+
+
+@pytest.mark.parametrize("path", ["", "front_end.", "machine.", "time.", "limit.", "swap."])
+def test_the_types_name_what_the_settings_have(path: str) -> None:
+    (table,) = [getattr(config, name) for name in TABLES if TABLES[name] == path]
+    with pytest.raises(coldframe.SettingError, match="nosuch") as raised:
+        coldframe.grid({f"{path}nosuch": 1})
+    known = set(re.findall(r"`(\w+)`", str(raised.value).split("expected one of")[-1]))
+    assert known - {"nosuch"} == set(table.__annotations__)
 
 
 def test_order_of_keys_does_not_matter() -> None:
@@ -37,10 +50,10 @@ def test_order_of_keys_does_not_matter() -> None:
 
 
 def test_replace_changes_what_it_names() -> None:
-    config = coldframe.Config(frames=3, machine={"buffers": 2, "dirty_bit": False})
-    changed = config.replace(ram="64KiB", machine={"buffers": 4})
+    first = coldframe.Config(frames=3, machine={"buffers": 2, "dirty_bit": False})
+    changed = first.replace(ram="64KiB", machine={"buffers": 4})
     assert changed.settings == {"ram": "64KiB", "machine": {"buffers": 4, "dirty_bit": False}}
-    assert config.settings["frames"] == 3, "the first is as it was"
+    assert first.settings["frames"] == 3, "the first is as it was"
 
 
 def test_a_file_and_sets(tmp_path: Path) -> None:
@@ -57,8 +70,8 @@ def test_a_grid_has_policies_outermost_and_frames_innermost() -> None:
 
 def test_a_grid_keeps_what_its_base_sets() -> None:
     made = coldframe.grid({"swap.collector": ["greedy", "cost-benefit"]}, coldframe.Config(frames=7, swap={"blocks": "64"}))
-    assert [config.settings["swap"] for config in made] == [
+    assert [one.settings["swap"] for one in made] == [
         {"blocks": "64", "collector": "greedy"},
         {"blocks": "64", "collector": "cost-benefit"},
     ]
-    assert {config.settings["frames"] for config in made} == {7}
+    assert {one.settings["frames"] for one in made} == {7}

@@ -77,6 +77,7 @@ def advise(
     policies: Sequence[str] = (),
     handlers: Sequence[str] = (),
     collectors: Sequence[str] = (),
+    read_aheads: Sequence[int] = (),
     work: int | None = None,
     cache: str | os.PathLike[str] | bool = True,
     progress: Tell | None = None,
@@ -99,6 +100,7 @@ def advise(
         "policies": list(policies),
         "handlers": list(handlers),
         "collectors": list(collectors),
+        "read_aheads": list(read_aheads),
         "work": work,
     }
     folder = cache_folder() if cache is True else None if cache is False else Path(cache)

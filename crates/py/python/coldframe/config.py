@@ -81,6 +81,9 @@ class Swap(TypedDict, total=False):
     cluster: int
     discard: bool
     spare_percent: int
+    backing: str
+    size: str
+    phone: str
 
 
 class Settings(TypedDict, total=False):

@@ -32,7 +32,7 @@ class Trace:
 
     @property
     def fidelity(self) -> str:
-        """What its rows can be trusted for: `exact-references`, `page-references`, `window`, `faults`, `block-only` or `sampled`."""
+        """What its rows can be trusted for: `exact-references`, `page-references`, `window`, `faults`, `sampled`, ..."""
         return str(self.provenance["fidelity"])
 
     @property
