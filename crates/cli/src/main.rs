@@ -32,6 +32,7 @@ mod run;
 mod sim;
 mod sim_swap;
 mod summary;
+mod teach;
 mod top;
 mod whole;
 mod window;
@@ -79,6 +80,7 @@ enum Verb {
     Run(Box<run::Args>),
     Doctor(doctor::Args),
     Top(top::Args),
+    Teach(teach::Args),
     Papers(papers::Args),
     Devices(devices::Args),
     Policies(policies::Args),
@@ -110,6 +112,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Top(args) => top::run(args),
+        Verb::Teach(args) => teach::run(args),
         Verb::Papers(args) => papers::run(args, quiet),
         Verb::Devices(args) => devices::run(args),
         Verb::Policies(args) => policies::run(args),

@@ -28,6 +28,7 @@ pub mod swap;
 pub mod swap_analysis;
 pub mod swap_table;
 pub mod table;
+pub mod teach;
 
 pub use error::ReportError;
 pub use experiment::{run, Progress};
