@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all build demo test board bench bench-live header papers fuzz lint docs clean
+.PHONY: all build demo test python board bench bench-live header papers fuzz lint docs clean
 
 all: build
 
@@ -18,6 +18,11 @@ demo: build
 test:
 	$(CARGO) build --locked -p coldframe-plugin -p coldframe-preload
 	$(CARGO) test --locked --workspace
+	@sh scripts/python.sh test
+
+# The Python package as a wheel, installed in target/venv with what its tests need; says what is missing.
+python:
+	@sh scripts/python.sh build
 
 # The engine on a bare ARM9 under QEMU, with MMU and OneNAND: built, run, and held to the simulator. Says what is missing.
 board:
@@ -49,6 +54,7 @@ fuzz:
 lint:
 	$(CARGO) fmt --all --check
 	cd board && $(CARGO) fmt --all --check
+	cd crates/py && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 clean:

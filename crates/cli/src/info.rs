@@ -4,11 +4,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_report::experiment::sha256;
-use coldframe_report::reuse::{reuse, Reuse};
+use coldframe_report::info::Info;
+use coldframe_report::reuse::Reuse;
 use coldframe_report::swap_analysis::analyse;
 use coldframe_report::table::human_count;
-use coldframe_trace::heat::{heat, Heat};
-use coldframe_trace::{Fidelity, Mapping, Reader};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -40,35 +39,24 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
             "--plot is for swap traces; `coldframe sim --plot` draws what a reference trace costs",
         ));
     }
-    let reader = Reader::open(&args.trace)?;
-    let trace = reader.provenance();
-    let bytes = reader.bytes();
-    let mut value = serde_json::to_value(trace).expect("provenance is plain data");
-    value["path"] = json!(args.trace);
-    value["rows"] = reader.rows().into();
-    value["bytes"] = bytes.into();
-    value["sha256"] = sha256(&args.trace)?.into();
-    let heat = heat(&args.trace, STRETCHES, COLUMNS)?;
-    let hottest = hottest(&heat, &trace.mappings);
-    value["working_set_pages_4KiB"] = json!(heat.working_set);
-    value["phases"] = json!(heat.phases);
-    value["hottest"] =
-        hottest.iter().map(|h| json!({ "address": h.address, "name": h.name, "references": h.references })).collect();
-    // A sample of references has no distances.
-    let reuse = if trace.fidelity == Fidelity::Sampled { None } else { Some(reuse(&args.trace)?) };
-    value["reuse"] = json!(reuse.as_ref().map(distances));
+    let info = Info::read(&args.trace)?;
     if args.format == "json" {
-        output::write(None, &output::json(&value))?;
+        output::write(None, &output::json(&info.json()))?;
         return Ok(ExitCode::SUCCESS);
     }
+    let Info { provenance: trace, rows, bytes, sha256, heat, hottest, reuse, .. } = &info;
     let mut text = String::new();
     let mut line = |key: &str, value: &str| text += &format!("{key:<14}{value}\n");
     line("trace", &args.trace.display().to_string());
     line("command", trace.command.as_deref().unwrap_or("not known"));
     line("recorder", &trace.recorder);
-    line("fidelity", value["fidelity"].as_str().unwrap_or_default());
+    line("fidelity", trace.fidelity.name());
     if let Some(page) = trace.page_size {
         line("reduced to", &format!("pages of {page} bytes"));
+    }
+    if let Some(whole) = trace.reduction {
+        let text = format!("{} references to {} pages", human_count(whole.references), human_count(whole.pages));
+        line("reduced from", &text);
     }
     line("references", &human_count(trace.references));
     let split = [("  fetches", trace.instructions), ("  reads", trace.reads), ("  writes", trace.writes)];
@@ -81,16 +69,19 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         &format!("{drawn} up to {} pages of 4 KiB in 1/{} of the trace", human_count(most), heat.columns),
     );
     line("phases", &format!("{} begin where the pages change", heat.phases.len()));
-    for h in &hottest {
+    for h in hottest {
         let share = 100.0 * h.references as f64 / trace.references.max(1) as f64;
         line("hottest", &format!("{share:>5.1} % from {:#x} {}", h.address, h.name));
+    }
+    if reuse.is_none() {
+        line("reuse", &format!("not known: a {} trace lacks the references between", trace.fidelity));
     }
     for (key, text) in reuse.iter().flat_map(reuse_lines) {
         line(&key, &text);
     }
-    line("rows", &human_count(reader.rows()));
-    let each = bytes as f64 / trace.references.max(1) as f64;
-    line("size", &format!("{} bytes, {each:.2} a reference", human_count(bytes)));
+    line("rows", &human_count(*rows));
+    let each = *bytes as f64 / trace.references.max(1) as f64;
+    line("size", &format!("{} bytes, {each:.2} a reference", human_count(*bytes)));
     for task in &trace.tasks {
         line("task", &format!("{}: {}", task.id, task.name));
     }
@@ -100,16 +91,9 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     for note in &trace.notes {
         line("note", note);
     }
-    line("sha256", value["sha256"].as_str().unwrap_or_default());
+    line("sha256", sha256);
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// For machines.
-fn distances(reuse: &Reuse) -> serde_json::Value {
-    let bin = |b: &coldframe_report::reuse::Bin| json!({ "up_to_pages": b.up_to, "references": b.references, "error": b.error });
-    let bins: Vec<_> = reuse.bins.iter().map(bin).collect();
-    json!({ "page": reuse.page, "first_references": reuse.first, "references": reuse.references, "followed": reuse.followed, "bins": bins })
 }
 
 /// For people: a line a bin that has references.
@@ -139,38 +123,6 @@ fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
     };
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Stretches of touched memory that are compared, and of the trace.
-const STRETCHES: usize = 64;
-const COLUMNS: usize = 40;
-/// Stretches that are named.
-const NAMED: usize = 4;
-
-/// A stretch of memory that much is touched.
-struct Hot {
-    address: u64,
-    name: String,
-    references: u64,
-}
-
-/// The stretches with the most references, by the mapping in which they begin.
-fn hottest(heat: &Heat, mappings: &[Mapping]) -> Vec<Hot> {
-    let references = |row: usize| {
-        let cells = row * heat.columns..(row + 1) * heat.columns;
-        heat.reads[cells.clone()].iter().sum::<u64>() + heat.writes[cells].iter().sum::<u64>()
-    };
-    let name = |address: u64| {
-        let mapping = mappings.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
-        mapping.map_or_else(String::new, |mapping| mapping.name.clone())
-    };
-    let mut all: Vec<Hot> = (0..heat.rows)
-        .map(|row| (heat.addresses[row], references(row)))
-        .map(|(address, references)| Hot { address, name: name(address), references })
-        .collect();
-    all.sort_by_key(|hot| std::cmp::Reverse(hot.references));
-    all.truncate(NAMED);
-    all
 }
 
 /// Counts as bars of eight heights.

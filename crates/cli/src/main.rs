@@ -14,6 +14,7 @@ mod cut;
 mod devices;
 mod doctor;
 mod failure;
+mod generate;
 mod heatmap;
 mod import;
 mod info;
@@ -26,16 +27,19 @@ mod predict;
 mod priced;
 mod progress;
 mod record;
+mod reduce;
 mod replay;
 mod report;
 mod run;
 mod sim;
+mod sim_foreground;
 mod sim_swap;
 mod summary;
 mod teach;
 mod top;
 mod whole;
 mod window;
+mod writes;
 
 const AFTER: &str = "\
 Examples:
@@ -68,9 +72,11 @@ enum Verb {
     Info(info::Args),
     Heatmap(heatmap::Args),
     Cut(cut::Args),
+    Reduce(reduce::Args),
     Merge(merge::Args),
     Mix(merge::MixArgs),
     Convert(convert::Args),
+    Generate(generate::Args),
     Record(record::Args),
     Sim(Box<sim::Args>),
     Advise(Box<advise::Args>),
@@ -100,9 +106,11 @@ fn main() -> ExitCode {
         Verb::Info(args) => info::run(args),
         Verb::Heatmap(args) => heatmap::run(args),
         Verb::Cut(args) => cut::run(args),
+        Verb::Reduce(args) => reduce::run(args),
         Verb::Merge(args) => merge::run(args),
         Verb::Mix(args) => merge::mix(args),
         Verb::Convert(args) => convert::run(args),
+        Verb::Generate(args) => generate::run(args),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Advise(args) => advise::run(*args, quiet),

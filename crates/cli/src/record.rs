@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 use crate::window;
+use crate::writes;
 
 /// Record the memory references of an unmodified program.
 #[derive(clap::Args)]
@@ -24,6 +25,8 @@ Examples:
   coldframe record --level page --page 4KiB --max-size 100MiB -- python3 script.py
   coldframe record --via perf -o faults.parquet -- python3 script.py
   coldframe record --via perf --attach 4711 --max-time 10s -o faults.parquet
+  coldframe record --via writes --interval 100ms -o writes.parquet -- python3 script.py
+  coldframe record --via writes --attach 4711 --max-time 10s -o writes.parquet
   coldframe record --via faults --window 256 --overhead -- python3 script.py
   coldframe record --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
@@ -31,18 +34,22 @@ The program runs under QEMU user mode with coldframe's plugin (Debian package qe
 where only that is installed. With --via perf it runs natively and only its page faults are recorded (package linux-perf).
 With --via faults it runs natively with --window pages of its heap mapped at a time, first in first out, and each page that enters is a
 row: with C pages OPT's misses lie between those of the rows at C and at C - window, LRU's between those at C + window and
-C - window, from C = 2 windows on. Accesses that the kernel makes for system calls are not seen. The trace is complete and
+C - window, from C = 2 windows on. With --via writes it runs natively, and each --interval the kernel says which pages were written
+to (PAGEMAP_SCAN with asynchronous write protection, Linux 6.7): a sample of writes over time. Accesses that the kernel makes for system calls are not seen. The trace is complete and
 valid when a limit or Ctrl-C ends the recording.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
     /// Which tool runs the program.
-    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults"], default_value = "auto")]
+    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "writes"], default_value = "auto")]
     via: String,
     /// Pages that stay mapped with --via faults: the smaller, the closer to the program's references, and the slower.
     #[arg(long, value_name = "PAGES", default_value_t = 256)]
     window: usize,
+    /// Time between two looks with --via writes.
+    #[arg(long, default_value = "100ms")]
+    interval: String,
     /// Every reference with its address and size, or runs of references to a page.
     #[arg(long, value_parser = ["exact", "page"], default_value = "exact")]
     level: String,
@@ -73,7 +80,7 @@ pub struct Args {
     /// Write counts and times as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
-    /// Record the page faults of this running process instead, for --max-time [10s]; with --via perf.
+    /// Record this running process instead, for --max-time [10s]; with --via perf or writes.
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     attach: Option<u32>,
     /// The program and its arguments.
@@ -88,8 +95,13 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if args.via == "faults" {
         return windowed(&args, quiet);
     }
+    if args.via == "writes" {
+        return written(&args, quiet);
+    }
     if args.attach.is_some() {
-        return Err(Failure::usage("--attach needs --via perf: an emulator cannot take over a running program"));
+        return Err(Failure::usage(
+            "--attach needs --via perf or writes: an emulator cannot take over a running program",
+        ));
     }
     let order = order(&args)?;
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
@@ -127,7 +139,7 @@ fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     refuse_limits(args)?;
     if args.attach.is_some() {
         return Err(Failure::usage(
-            "--attach needs --via perf: a window of pages must be there from the program's start",
+            "--attach needs --via perf or writes: a window of pages must be there from the program's start",
         ));
     }
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
@@ -151,15 +163,35 @@ fn default_output(command: &[OsString]) -> PathBuf {
 /// How long a process is attached to unless `--max-time` says otherwise.
 const ATTACHED: Duration = Duration::from_secs(10);
 
-fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
-    refuse_limits(args)?;
+/// The process or program that is recorded natively.
+fn subject(args: &Args) -> Result<Subject, Failure> {
     let time = args.max_time.as_deref().map(quantity::time).transpose();
     let time = time.map_err(|e| Failure::usage(format!("--max-time: {e}")))?;
-    let subject = match (args.attach, args.command.split_first()) {
-        (Some(pid), _) => Subject::Process(pid, time.map_or(ATTACHED, |t| Duration::from_nanos(t.0 / 1000))),
-        (None, Some((program, arguments))) => Subject::Program(program.clone(), arguments.to_vec()),
-        (None, None) => return Err(Failure::usage("give a program, or --attach PID")),
-    };
+    match (args.attach, args.command.split_first()) {
+        (Some(pid), _) => Ok(Subject::Process(pid, time.map_or(ATTACHED, |t| Duration::from_nanos(t.0 / 1000)))),
+        (None, Some((program, arguments))) => Ok(Subject::Program(program.clone(), arguments.to_vec())),
+        (None, None) => Err(Failure::usage("give a program, or --attach PID")),
+    }
+}
+
+fn written(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+    refuse_limits(args)?;
+    let interval = quantity::time(&args.interval).map_err(|e| Failure::usage(format!("--interval: {e}")))?;
+    let interval = Duration::from_nanos(interval.0 / 1000);
+    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
+    let recorded = writes::record(&subject(args)?, interval, &out, args.overhead)?;
+    if !quiet {
+        eprint!("{}", recorded.words(&out));
+    }
+    if let Some(path) = &args.stats {
+        output::write(Some(path), &output::json(&recorded.json(&out)))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
+    refuse_limits(args)?;
+    let subject = subject(args)?;
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let faults = record_faults(&subject, &out, &path, args.overhead)?;

@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_core::Ps;
+use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::experiment::{run as simulate, run_with_journal};
 use coldframe_report::plot::{stack, Plot, Series};
+use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
 use coldframe_sim::Latency;
@@ -16,10 +18,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::sim_swap;
-
-/// RAM sizes when none is given, in percent of the trace's footprint.
-const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
+use crate::{sim_foreground, sim_swap};
 
 /// Simulate demand paging of a trace with some RAM, policy and handler.
 #[derive(clap::Args)]
@@ -30,6 +29,7 @@ Examples:
   coldframe sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
+  coldframe sim phone.parquet --system drswap --ram 396MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
 Lists make a sweep: policy outermost, then handler, then frames; the trace is decoded once. `coldframe policies` lists
 names and parameters, `coldframe devices` the devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap trace.")]
@@ -80,9 +80,11 @@ pub struct Args {
     pub plot: bool,
     #[command(flatten)]
     pub swap: sim_swap::SwapArgs,
+    #[command(flatten)]
+    pub foreground: sim_foreground::ForegroundArgs,
     /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
     #[arg(long, value_name = "FILE")]
-    journal: Option<PathBuf>,
+    pub journal: Option<PathBuf>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
@@ -90,6 +92,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         return sim_swap::run(&args, quiet);
     }
     let all = settings(&args)?;
+    if sim_foreground::is_asked_for(&all) {
+        return sim_foreground::run(&args, &all, quiet);
+    }
+    args.foreground.refuse()?;
     let mut line = Line::new(quiet);
     let mut progress = |p: coldframe_report::Progress| {
         line.show(p.rows, Some(p.rows_total), &format!("{} rows", human_count(p.rows)));
@@ -210,13 +216,16 @@ fn json(args: &Args, results: &[RunResult]) -> String {
 fn csv(results: &[RunResult]) -> String {
     let mut out = String::from(
         "policy,handler,ram_bytes,frames,page_bytes,references,instructions,true_faults,false_faults,evictions,dirty_evictions,walk_sum,walk_max,\
-         forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps\n",
+         forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps,true_faults_min,true_faults_max\n",
     );
     for r in results {
         let value = r.json();
         let at = |path: &str| value.pointer(path).map(Value::to_string).unwrap_or_default();
+        let (least, most) = r.certainty.range(r.true_faults());
+        // Between two bounds there is no single number.
+        let single = |text: String| if matches!(r.certainty, Certainty::Between { .. }) { String::new() } else { text };
         out += &format!(
-            "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+            "\"{}\",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{least},{most}\n",
             r.policy,
             r.handler,
             r.ram().0,
@@ -224,14 +233,14 @@ fn csv(results: &[RunResult]) -> String {
             r.page.0,
             r.references(),
             r.front_end.instructions,
-            r.true_faults(),
+            single(r.true_faults().to_string()),
             at("/counts/false_faults"),
             at("/counts/evictions"),
             at("/counts/dirty_evictions"),
             at("/counts/walk_sum"),
             at("/counts/walk_max"),
             at("/counts/forced_evictions"),
-            r.miss_ratio(),
+            single(r.miss_ratio().to_string()),
             at("/time_ps/paging"),
             at("/fault_latency_ps/true/mean"),
             at("/fault_latency_ps/true/max"),
@@ -251,6 +260,9 @@ fn words(args: &Args, results: &[RunResult]) -> String {
         coldframe_device::quantity::show_bytes(first.page),
         first.trace.fidelity,
     );
+    if let Some(caveat) = caveat(&first.trace) {
+        out += &format!("{caveat}\n");
+    }
     if first.has_icache {
         let f = first.front_end;
         out += &format!(
@@ -301,7 +313,7 @@ fn miss_plot(results: &[RunResult]) -> Plot {
         title: "Miss ratio by RAM".into(),
         x: "RAM, KiB".into(),
         y: "miss ratio".into(),
-        series: series(results, |r| Some(r.miss_ratio())),
+        series: series(results, |r| (!matches!(r.certainty, Certainty::Between { .. })).then(|| r.miss_ratio())),
         log_x: true,
         log_y: true,
     }

@@ -16,6 +16,7 @@ pub mod doctor;
 mod error;
 mod evict;
 mod fatal;
+mod foreign;
 mod fork;
 mod handlers;
 mod inject;
@@ -38,6 +39,7 @@ mod stats_file;
 mod sys;
 mod table;
 mod task;
+pub mod writes;
 
 pub use coldframe_trace::span;
 pub use error::LiveError;

@@ -487,7 +487,7 @@ fn retry(mut f: impl FnMut() -> Sys<()>) -> Sys<()> {
     Err(Errno::AGAIN)
 }
 
-fn ioctl<T>(fd: &OwnedFd, number: u32, argument: &mut T) -> Sys<()> {
+pub(crate) fn ioctl<T>(fd: &OwnedFd, number: u32, argument: &mut T) -> Sys<()> {
     let argument = argument as *mut T as usize;
     // SAFETY: each number comes with the structure that the kernel expects of it.
     again(|| unsafe { call(libc::SYS_ioctl, [fd.as_raw_fd() as usize, number as usize, argument, 0, 0, 0]) }).map(drop)

@@ -118,6 +118,12 @@ fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
         Fidelity::Window => {
             "holds only the entries of pages into a window: the hits within it, and so the program's time, are not in it"
         }
+        Fidelity::Compacted => {
+            "is compacted: it keeps the misses of lru and opt, but not those of the policies that are advised, nor their time"
+        }
+        Fidelity::HashSampled => {
+            "is a sample of pages: it estimates lru's misses, but the searches and waits of a fault need all pages"
+        }
         Fidelity::Faults => {
             "holds only the faults of the recording machine: what more or less RAM would do needs the hits"
         }

@@ -45,6 +45,9 @@ pub enum ReportError {
         /// What it lacks, and the remedy.
         reason: String,
     },
+    /// Whoever was told of its progress ended it.
+    #[error("stopped before the end of the trace; what is given is given by whole runs only")]
+    Stopped,
     /// A file cannot be read or written.
     #[error("{path}: {reason}")]
     Io {
@@ -72,6 +75,8 @@ impl ReportError {
             ReportError::Setting { .. } | ReportError::Config { .. } | ReportError::Policy(_) => 2,
             ReportError::Sheet(SheetError::Io { .. }) | ReportError::Io { .. } => 5,
             ReportError::Sheet(_) => 2,
+            // As shells say it of a program that Ctrl-C ended.
+            ReportError::Stopped => 130,
             ReportError::Run(RunError::TooManyPages { .. }) | ReportError::Unfit { .. } => 3,
             ReportError::Run(RunError::Lane(_)) => 2,
             ReportError::Trace(error) => error.code(),

@@ -1,11 +1,13 @@
 //! Runs configurations over a trace: the trace is decoded once for all of them, block by block, the next block beside the work on one;
 //! configurations behind the same front end share that too.
 
+use std::cell::Cell;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::time::Instant;
 
+use coldframe_core::policy::Policy;
 use coldframe_core::swap::Swap;
 use coldframe_core::{Bytes, Pj, SlotId};
 use coldframe_device::sheet;
@@ -14,25 +16,48 @@ use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{Lane, PageCost, Run};
 use coldframe_trace::journal::{Head, Journal};
-use coldframe_trace::{Block, Fidelity, Provenance, Reader, Wanted};
+use coldframe_trace::{Block, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use crate::certainty::{bracket, estimates, sampled_lru, with_neighbours, Certainty};
 use crate::error::ReportError;
+use crate::fitness;
 use crate::owner::Owners;
 use crate::plan::{resolve, Engine, FrontKey, Plan};
 use crate::result::{Found, RunResult, TraceFacts};
 use crate::settings::Settings;
 use crate::slots::SlotPicture;
 
-/// How far a run is.
+/// How far a run is. Whoever is told may end it.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// Rows of the trace gone through.
     pub rows: u64,
     /// Rows of the trace.
     pub rows_total: u64,
+    stop: &'a Cell<bool>,
+}
+
+impl Progress<'_> {
+    /// Ends the run before the next block, with [`ReportError::Stopped`].
+    pub fn stop(&self) {
+        self.stop.set(true);
+    }
+}
+
+/// Tells how far a run is.
+///
+/// # Errors
+/// [`ReportError::Stopped`] if whoever is told ends it.
+pub(crate) fn tell(progress: &mut dyn FnMut(Progress), rows: u64, rows_total: u64) -> Result<(), ReportError> {
+    let stop = Cell::new(false);
+    progress(Progress { rows, rows_total, stop: &stop });
+    if stop.get() {
+        return Err(ReportError::Stopped);
+    }
+    Ok(())
 }
 
 /// A share of a sweep: all configurations behind one front end.
@@ -110,6 +135,31 @@ pub fn run_with_journal(
     Ok(results.remove(0))
 }
 
+/// Makes a policy for a number of frames and pages.
+pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Box<dyn Policy>;
+
+/// Runs one configuration with a policy that has no name here; the result shows it as `name`. Stages have Clock's prices unless the
+/// settings give others.
+///
+/// # Errors
+/// As [`run`]; the settings name a policy.
+pub fn run_with_policy(
+    path: &Path,
+    settings: &Settings,
+    (name, make): (&str, MakePolicy<'_>),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<RunResult, ReportError> {
+    if settings.policy.is_some() {
+        return Err(ReportError::setting("policy", "a policy object is given, too; leave one of them out"));
+    }
+    let settings = Settings { policy: Some("clock".into()), ..settings.clone() };
+    let ask = Ask { policy: Some(make), ..Ask::default() };
+    let mut result = simulate(path, std::slice::from_ref(&settings), ask, progress)?.remove(0);
+    result.config["policy"] = name.into();
+    result.policy = name.into();
+    Ok(result)
+}
+
 type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
 
 /// What is wanted beside results.
@@ -120,11 +170,13 @@ struct Ask<'a> {
     rows_max: u64,
     /// The costs of pages under the first configuration.
     page_costs: Option<&'a mut Vec<PlacedCost>>,
+    /// Makes the policy of the first configuration, instead of the one that the settings name.
+    policy: Option<MakePolicy<'a>>,
 }
 
 impl Default for Ask<'_> {
     fn default() -> Self {
-        Ask { journal: None, rows_max: u64::MAX, page_costs: None }
+        Ask { journal: None, rows_max: u64::MAX, page_costs: None, policy: None }
     }
 }
 
@@ -140,6 +192,9 @@ fn simulate(
     let mut footprints: Vec<(FrontKey, usize)> = Vec::new();
     let mut footprint = |front: &FrontKey| {
         let whole = whole_trace(front);
+        if let Some(sample) = trace.reduction.filter(|reduction| reduction.rate().is_some()) {
+            return Ok(sample.pages as usize);
+        }
         if let Some((_, pages)) = footprints.iter().find(|(known, _)| *known == whole) {
             return Ok(*pages);
         }
@@ -147,9 +202,12 @@ fn simulate(
         footprints.push((whole, pages));
         Ok(pages)
     };
+    fitness::check_energy(path, &trace, all)?;
     let plans = all.iter().map(|s| resolve(s, &trace, &mut footprint)).collect::<Result<Vec<_>, _>>()?;
-    check_fidelity(path, &trace, &plans)?;
-    let mut shares = shares(&plans, &trace)?;
+    fitness::check(path, &trace, &plans)?;
+    let asked = plans.len();
+    let plans = with_neighbours(plans, &trace);
+    let mut shares = shares(&plans, &trace, ask.policy.take())?;
     if ask.journal.is_some() {
         start_journal(&plans, &mut shares, &trace)?;
     }
@@ -169,7 +227,7 @@ fn simulate(
             drain_journal(&mut shares, sink)?;
         }
         at += rows;
-        progress(Progress { rows: at, rows_total: reader.rows() });
+        tell(progress, at, reader.rows())?;
         if at >= ask.rows_max || shares.iter().all(|share| share.done) {
             break;
         }
@@ -180,7 +238,7 @@ fn simulate(
         *costs = placed_costs(&mut shares);
     }
     let facts = facts(path, &trace)?;
-    let mut results = collect(&plans, &mut shares, &facts, &owners);
+    let mut results = bracket(collect(&plans, &mut shares, &facts, &owners), asked);
     if results.iter().any(|r| r.references() == 0) {
         let reason =
             "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
@@ -259,46 +317,8 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError
     Ok(front_end.numbering().count())
 }
 
-fn check_fidelity(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
-    let unfit = |reason: &str| Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
-    let exact = trace.fidelity == Fidelity::ExactReferences;
-    if !exact && plans.iter().any(|plan| plan.front.reading.is_some() || plan.front.caches) {
-        return unfit(
-            "the front ends swl and l1 need every reference, but the trace is reduced; record it with --level exact",
-        );
-    }
-    if trace.fidelity == Fidelity::Sampled {
-        return unfit(
-            "the trace is sampled: it shows working sets and heat, but no policy's misses; record every reference or fault",
-        );
-    }
-    let oracle = plans.iter().any(|plan| matches!(plan.engine, Engine::Oracle(_)));
-    if oracle && trace.fidelity == Fidelity::Faults {
-        return unfit("an oracle needs every reference, but the trace holds faults only; record it anew");
-    }
-    check_window(path, trace, plans)
-}
-
-/// Below twice its window a trace of entries bounds nothing.
-fn check_window(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
-    let Some(window) = trace.window else { return Ok(()) };
-    let ram = |plan: &Plan| (plan.frames as u64) << plan.front.page_shift;
-    let least = 2 * window * trace.page_size.unwrap_or(1);
-    match plans.iter().find(|plan| ram(plan) < least) {
-        Some(plan) => Err(ReportError::Unfit {
-            path: path.display().to_string(),
-            reason: format!(
-                "{} bytes of RAM are asked for, but the trace was filtered by a window of {window} pages, which says nothing below {least} \
-                 bytes; give more RAM, or record it with a smaller --window",
-                ram(plan)
-            ),
-        }),
-        None => Ok(()),
-    }
-}
-
-fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError> {
-    let mut shares: Vec<Share> = Vec::new();
+fn shares(plans: &[Plan], trace: &Provenance, policy: Option<MakePolicy<'_>>) -> Result<Vec<Share>, ReportError> {
+    let (mut shares, mut policy): (Vec<Share>, _) = (Vec::new(), policy);
     for plan in plans {
         if !shares.iter().any(|share| share.front == plan.front) {
             let front = plan.front.clone();
@@ -320,7 +340,10 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
                 },
             }
         }
-        share.run.add_lanes(&configs)?;
+        match &mut policy {
+            Some(make) => configs.iter().try_for_each(|config| share.run.add_lane(config, make))?,
+            None => share.run.add_lanes(&configs)?,
+        }
         let pages = share.front.pages_max(trace).max(1);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
             give_swap(lane, &plans[*plan], pages)?;
@@ -331,7 +354,10 @@ fn shares(plans: &[Plan], trace: &Provenance) -> Result<Vec<Share>, ReportError>
         }
         for (spec, members) in &share.oracles {
             let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
-            share.run.add_oracle(spec, &frames);
+            match trace.reduction.and_then(|reduction| reduction.rate()) {
+                Some(rate) => sampled_lru(&frames, rate).into_iter().for_each(|oracle| share.run.add_oracle(oracle)),
+                None => share.run.add_oracle((spec.build)(&frames)),
+            }
         }
     }
     Ok(shares)
@@ -381,27 +407,26 @@ fn drain_journal(shares: &mut [Share], sink: &mut Sink<'_>) -> Result<(), Report
 }
 
 fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
-    let mut found: Vec<Option<Found>> = vec![None; plans.len()];
+    let mut found: Vec<Option<(Found, Certainty)>> = vec![None; plans.len()];
     let mut slots: Vec<Option<Value>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
         for (i, picture) in share.lanes.iter().zip(&share.slots) {
             slots[*i] = picture.as_ref().map(|picture| picture.json(|owner| owners.name(owner)));
         }
         for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
-            found[*i] = Some(Found::Lane(Box::new(result)));
+            found[*i] = Some((Found::Lane(Box::new(result)), Certainty::Exact));
         }
-        let answers = share.run.oracle_results();
-        for ((_, members), counts) in share.oracles.iter().zip(answers) {
-            members.iter().zip(counts).for_each(|(i, counts)| found[*i] = Some(Found::Oracle(counts)));
+        for (i, answer) in oracle_answers(share, plans, facts) {
+            found[i] = Some(answer);
         }
     }
-    let result = |((plan, found), slots): ((&Plan, Option<Found>), Option<Value>)| {
+    let result = |((plan, found), slots): ((&Plan, Option<(Found, Certainty)>), Option<Value>)| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
-        let found = found.expect("each plan has been run");
+        let (found, certainty) = found.expect("each plan has been run");
         let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &found) };
         RunResult {
             trace: facts.clone(),
-            pages: share.run.pages_touched(),
+            pages: facts.sampled().map_or(share.run.pages_touched(), |whole| whole.pages as usize),
             policy: match &plan.engine {
                 Engine::Lane(config) => config.policy.short(),
                 Engine::Oracle(spec) => spec.name.into(),
@@ -417,6 +442,7 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Ow
             memory: plan.memory.clone(),
             memory_time: share.run.memory(),
             found,
+            certainty,
             slots,
             device_energy,
             host_seconds: 0.0,
@@ -434,6 +460,20 @@ fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
     sheet::find(device).and_then(|sheet| used::energy_terms(&sheet, moved)).unwrap_or_default()
 }
 
+/// What a share's oracles have found out, by configuration.
+fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &TraceFacts) -> Vec<(usize, (Found, Certainty))> {
+    let answers = share.run.oracle_results();
+    if let Some((whole, rate)) = facts.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
+        // A sample answers for one oracle, which takes all answers.
+        let members: Vec<usize> = share.oracles.iter().flat_map(|(_, members)| members.clone()).collect();
+        let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
+        return members.into_iter().zip(estimates(&answers, &frames, &whole, rate)).collect();
+    }
+    let exact = |(i, counts): (&usize, _)| (*i, (Found::Oracle(counts), Certainty::Exact));
+    let oracles = share.oracles.iter().zip(answers);
+    oracles.flat_map(|((_, members), counts)| members.iter().zip(counts).map(exact).collect::<Vec<_>>()).collect()
+}
+
 pub(crate) fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {
     Ok(TraceFacts {
         path: path.display().to_string(),
@@ -444,6 +484,8 @@ pub(crate) fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, Repor
             .unwrap_or_default(),
         references: trace.references,
         instructions: trace.instructions,
+        window: trace.window,
+        reduction: trace.reduction,
     })
 }
 

@@ -1,7 +1,7 @@
 //! # coldframe-report: from names to results
 //!
 //! [`settings`] are what a user writes (`-c config.toml`, `--set`, flags); [`experiment`] turns them and a trace into simulator runs and
-//! results, [`mod@swap`] does so for swap traces; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person;
+//! results, [`mod@swap`] does so for swap traces, [`foreground`] for tasks that take turns on a phone; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person;
 //! [`papers`] puts a paper's printed figures beside ours.
 //!
 //! The command line and the Python package both call this and decide nothing themselves.
@@ -9,9 +9,13 @@
 #![warn(missing_docs)]
 
 pub mod advise;
+pub mod certainty;
 pub mod error;
 pub mod experiment;
+mod fitness;
+pub mod foreground;
 pub mod html;
+pub mod info;
 pub mod interleave;
 pub mod memory;
 pub mod owner;
@@ -29,6 +33,7 @@ pub mod swap_analysis;
 pub mod swap_table;
 pub mod table;
 pub mod teach;
+pub mod workload;
 
 pub use error::ReportError;
 pub use experiment::{run, Progress};

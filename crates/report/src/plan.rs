@@ -97,16 +97,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
     let frames = frames(settings, page, &front, footprint)?;
     let policy_name = text(&settings.policy, defaults.map(|d| d.policy), "clock");
     let handler_name = text(&settings.handler, defaults.map(|d| d.handler), "parallel");
-    let handler = handler::find(&handler_name).ok_or_else(|| {
-        let names = || handler::ALL.iter().map(|h| h.name);
-        let list: Vec<_> = names().collect();
-        let reason = format!(
-            "there is no handler `{handler_name}`; there are {}{}",
-            list.join(", "),
-            nearest(&handler_name, names())
-        );
-        ReportError::setting("handler", reason)
-    })?;
+    let handler = find_handler(&handler_name)?;
     let sheet = sheet::find(&text(&settings.device, defaults.map(|d| d.device), "KFG1G16Q2M"))?;
     let plain_policy = policy_name.split(':').next().unwrap_or_default().to_string();
     let (prices, device) = times(settings, system, &plain_policy, &sheet, page)?;
@@ -215,6 +206,13 @@ fn swap_area(
             return Err(ReportError::setting(field, "is for swap traces; the paging engine reads a page at a time"));
         }
     }
+    for (field, given) in
+        [("swap.backing", s.backing.is_some()), ("swap.size", s.size.is_some()), ("swap.phone", s.phone.is_some())]
+    {
+        if given {
+            return Err(ReportError::setting(field, "is for tasks in the foreground; give the system drswap"));
+        }
+    }
     let plan = swap::resolve(settings)?;
     let mut shown = plan.shown["swap"].clone();
     for field in ["read_ahead", "cache", "keep"] {
@@ -233,7 +231,16 @@ fn find_system(name: &str) -> Result<&'static System, ReportError> {
     })
 }
 
-fn find_policy(text: &str) -> Result<PolicyChoice, ReportError> {
+pub(crate) fn find_handler(name: &str) -> Result<&'static Handler, ReportError> {
+    handler::find(name).ok_or_else(|| {
+        let names = || handler::ALL.iter().map(|h| h.name);
+        let list: Vec<_> = names().collect();
+        let reason = format!("there is no handler `{name}`; there are {}{}", list.join(", "), nearest(name, names()));
+        ReportError::setting("handler", reason)
+    })
+}
+
+pub(crate) fn find_policy(text: &str) -> Result<PolicyChoice, ReportError> {
     PolicyChoice::parse(text).map_err(|error| match error {
         PolicyError::UnknownPolicy { name } => {
             let names = || policy::ALL.iter().map(|s| s.name).chain(oracle::ALL.iter().map(|s| s.name));

@@ -7,9 +7,12 @@ use coldframe_device::quantity::show_bytes;
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::oracle::OracleCounts;
 use coldframe_sim::{LaneResult, Latency};
+use coldframe_trace::Reduction;
 use serde_json::{json, Map, Value};
 
+use crate::certainty::{caveat, Certainty};
 use crate::memory::{self, MemoryPrices};
+use crate::table::human_count;
 
 /// Version of the JSON's schema.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -27,6 +30,17 @@ pub struct TraceFacts {
     pub references: u64,
     /// In the whole trace.
     pub instructions: u64,
+    /// Pages of the window that it was recorded through.
+    pub window: Option<u64>,
+    /// How it was reduced, and of what.
+    pub reduction: Option<Reduction>,
+}
+
+impl TraceFacts {
+    /// What it is a sample of, if it is one.
+    pub fn sampled(&self) -> Option<Reduction> {
+        self.reduction.filter(|reduction| reduction.rate().is_some())
+    }
 }
 
 /// What a lane or an oracle has found out.
@@ -69,6 +83,8 @@ pub struct RunResult {
     pub memory_time: Ps,
     /// What was found out.
     pub found: Found,
+    /// How sure its misses are.
+    pub certainty: Certainty,
     /// Who owned what slot of its swap area, as [`crate::slots`] draws it; `None` without one.
     pub slots: Option<Value>,
     /// Energy of the pages moved, by term, where nothing prices main memory and the device's sheet has energies.
@@ -80,6 +96,9 @@ pub struct RunResult {
 impl RunResult {
     /// Page references that the memory management unit saw.
     pub fn references(&self) -> u64 {
+        if let Some(whole) = self.trace.sampled() {
+            return whole.references;
+        }
         let quiet_faults = match &self.found {
             Found::Lane(lane) => lane.quiet_faults,
             Found::Oracle(_) => self.front_end.quiet,
@@ -105,8 +124,32 @@ impl RunResult {
 
     /// True faults per reference, or per instruction where an instruction cache hides most references.
     pub fn miss_ratio(&self) -> f64 {
+        self.per_reference(self.true_faults() as f64)
+    }
+
+    fn per_reference(&self, misses: f64) -> f64 {
         let of = if self.has_icache { self.front_end.instructions } else { self.references() };
-        self.true_faults() as f64 / of.max(1) as f64
+        misses / of.max(1) as f64
+    }
+
+    /// The miss ratio as shown: with its error; none for a recording through a window, of which nobody knows the hits.
+    pub fn miss_ratio_text(&self) -> String {
+        match self.certainty {
+            Certainty::Exact => format!("{:.6}", self.miss_ratio()),
+            Certainty::Between { .. } => "-".into(),
+            Certainty::Estimated { error } => format!("{:.6} +- {:.6}", self.miss_ratio(), self.per_reference(error)),
+        }
+    }
+
+    /// True faults as shown: one number, or two bounds, or with the standard error.
+    pub fn true_faults_text(&self) -> String {
+        match self.certainty {
+            Certainty::Exact => human_count(self.true_faults()),
+            Certainty::Between { low, high } => format!("{} to {}", human_count(low), human_count(high)),
+            Certainty::Estimated { error } => {
+                format!("{} +- {}", human_count(self.true_faults()), human_count(error.ceil() as u64))
+            }
+        }
     }
 
     /// The lane's findings; `None` for an oracle.
@@ -191,12 +234,35 @@ impl RunResult {
             },
             "config": self.config,
         });
+        if let Some(window) = self.trace.window {
+            object["trace"]["window_pages"] = window.into();
+        }
+        if let Some(reduction) = self.trace.reduction {
+            object["trace"]["reduction"] = json!(reduction);
+        }
+        if let Some(caveat) = caveat(&self.trace) {
+            object["trace"]["caveat"] = caveat.into();
+        }
         match &self.found {
             Found::Oracle(found) => {
-                put("true_faults", found.true_faults);
-                put("cold_faults", found.cold_faults);
-                put("evictions", found.evictions);
-                put("dirty_evictions", found.dirty_evictions);
+                match self.certainty {
+                    Certainty::Exact => {
+                        put("true_faults", found.true_faults);
+                        put("cold_faults", found.cold_faults);
+                        put("evictions", found.evictions);
+                        put("dirty_evictions", found.dirty_evictions);
+                    }
+                    Certainty::Between { low, high } => {
+                        put("true_faults_min", low);
+                        put("true_faults_max", high);
+                        counts.remove("references");
+                    }
+                    Certainty::Estimated { error } => {
+                        put("true_faults", found.true_faults);
+                        put("true_faults_error", error.ceil() as u64);
+                        put("cold_faults", found.cold_faults);
+                    }
+                }
                 object["counts"] = counts.into();
             }
             Found::Lane(lane) => {

@@ -13,8 +13,10 @@ use coldframe_sim::front_end::{FrontEnd, PageRef};
 use coldframe_sim::oracle::lru::Curve;
 use coldframe_sim::oracle::{Oracle, OracleCounts};
 use coldframe_sim::Stream;
+use coldframe_trace::reduce::Method;
 use coldframe_trace::{Block, Provenance, Reader, Wanted};
 
+use crate::certainty::CLASSES as SAMPLE_CLASSES;
 use crate::plan::spaces;
 use crate::ReportError;
 
@@ -60,7 +62,12 @@ pub struct Bin {
 pub fn reuse(path: &Path) -> Result<Reuse, ReportError> {
     let reader = Reader::open(path)?;
     let exact = reader.rows() <= EXACT_ROWS || reader.provenance().pages_1KiB <= EXACT_KIB;
-    let (classes, followed) = if exact { (1, 1) } else { (CLASSES, FOLLOWED) };
+    let rate = reader.provenance().reduction.and_then(|reduction| reduction.rate());
+    let (classes, followed) = match (rate, exact) {
+        (Some(_), _) => (SAMPLE_CLASSES, SAMPLE_CLASSES),
+        (None, true) => (1, 1),
+        (None, false) => (CLASSES, FOLLOWED),
+    };
     sampled(reader, classes, followed)
 }
 
@@ -88,28 +95,39 @@ fn sampled(mut reader: Reader, classes: usize, followed: usize) -> Result<Reuse,
         }
     }
     let counts: Vec<_> = curves.iter_mut().map(|curve| curve.finish(&[])).collect();
-    let (first, references) = (front.numbering().count() as u64, front.counts().references);
-    let bins = bins(&sizes, &counts, classes, first, references);
-    Ok(Reuse { page: 1 << shift, bins, first, references, followed: followed as f64 / classes as f64 })
+    let mut whole = (front.numbering().count() as u64, front.counts().references);
+    let mut kept = 1.0;
+    if let Some((reduction, rate)) = trace.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
+        (whole, kept) = ((reduction.pages, reduction.references), rate);
+    }
+    let bins = bins(&sizes, &counts, classes as f64 / kept, whole);
+    let followed = kept * followed as f64 / classes as f64;
+    Ok(Reuse { page: 1 << shift, bins, first: whole.0, references: whole.1, followed })
 }
 
-/// Powers of two up to the trace's footprint.
+/// Powers of two up to the trace's footprint; of a compacted trace such multiples of the size from which it is exact, since nearer
+/// distances are not in it.
 fn sizes(trace: &Provenance) -> Vec<usize> {
     let most = (trace.pages_1KiB.max(1) as usize).next_power_of_two();
-    std::iter::successors(Some(1), |size| Some(size * 2)).take_while(|size| *size <= most).collect()
+    let least = match trace.reduction.map(|reduction| reduction.method) {
+        Some(Method::Compaction { pages }) => pages as usize,
+        _ => 1,
+    };
+    std::iter::successors(Some(least), |size| Some(size * 2)).take_while(|size| *size <= most.max(least)).collect()
 }
 
 /// The class of a page, by the finalizer of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
-fn class(page: usize, classes: usize) -> usize {
+pub(crate) fn class(page: usize, classes: usize) -> usize {
     let mut z = (page as u64).wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     ((z ^ (z >> 31)) % classes as u64) as usize
 }
 
-/// From the misses of each class at each size. Nothing is re-used beyond the size at which only first references miss.
-fn bins(sizes: &[usize], counts: &[Vec<OracleCounts>], classes: usize, first: u64, references: u64) -> Vec<Bin> {
-    let scale = classes as f64;
+/// From the misses of each class at each size, a class being one page in `scale`; `whole` are all first references, and all references.
+/// Nothing is re-used beyond the size at which only first references miss.
+fn bins(sizes: &[usize], counts: &[Vec<OracleCounts>], scale: f64, whole: (u64, u64)) -> Vec<Bin> {
+    let (first, references) = whole;
     let again = |class: &[OracleCounts], at: usize| (class[at].true_faults - class[at].cold_faults) as f64 * scale;
     let mut bins = Vec::new();
     for (at, size) in sizes.iter().enumerate() {
@@ -121,7 +139,7 @@ fn bins(sizes: &[usize], counts: &[Vec<OracleCounts>], classes: usize, first: u6
             })
             .collect();
         let (references, error) = mean(&estimates);
-        bins.push(Bin { up_to: *size as u64 * classes as u64, references, error });
+        bins.push(Bin { up_to: (*size as f64 * scale).round() as u64, references, error });
         if counts.iter().all(|class| class[at].true_faults == class[at].cold_faults) {
             break;
         }
@@ -130,7 +148,7 @@ fn bins(sizes: &[usize], counts: &[Vec<OracleCounts>], classes: usize, first: u6
 }
 
 /// The mean and its standard error.
-fn mean(estimates: &[f64]) -> (f64, f64) {
+pub(crate) fn mean(estimates: &[f64]) -> (f64, f64) {
     let n = estimates.len() as f64;
     let mean = estimates.iter().sum::<f64>() / n;
     if estimates.len() < 2 {

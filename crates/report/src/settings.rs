@@ -147,7 +147,7 @@ pub struct Limit {
     pub accesses: Option<u64>,
 }
 
-/// `swap.*`: a swap area on flash.
+/// `swap.*`: a swap area on flash, or one whose slots are rewritten in place.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Swap {
@@ -193,6 +193,15 @@ pub struct Swap {
     /// `linux-ftl`: percent of its blocks that the device keeps for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_percent: Option<u32>,
+    /// System `drswap`: where the area lies: `dram`, `emmc`, `nvm`, `nvm-dr` (with direct read) or `none`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backing: Option<String>,
+    /// System `drswap`: the area's size, or a percentage of the trace's footprint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<String>,
+    /// System `drswap`: a file like `data/workloads/phone.toml`, whose `[machine]` applies.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub phone: Option<String>,
 }
 
 impl Settings {
@@ -249,6 +258,9 @@ fn insert(table: &mut toml::Table, path: &str, value: &str) -> Result<(), String
     at.insert(last.into(), value);
     Ok(())
 }
+
+/// RAM sizes of a sweep that gives none, in percent of the trace's footprint.
+pub const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
 
 /// Lists of what a run varies; an empty list means the settings' own value. Outermost first: system, page, device, policy, handler,
 /// frames.

@@ -2,7 +2,8 @@
 //! a clock.
 //!
 //! Make a [`Foreground`], feed it the blocks of a multi-task trace, and take the [`ForegroundResult`]. A task that a row names after another
-//! one is in the foreground from then on. A row's `time` says when it happens if no fault delays it.
+//! one is in the foreground from then on. A row's `time` says when it happens if no fault delays it. The trace knows nothing of tasks that are
+//! ended: such a task does again what it did at its first beginning ([`launch`]) before it goes on with its rows.
 //!
 //! ```text
 //!  a page of a file   ──►  the card (device beside the processor), through the block layer
@@ -10,21 +11,22 @@
 //!                          its first touch: zeros
 //! ```
 
-use std::collections::VecDeque;
-
-use coldframe_core::fault::handler::sequential;
+use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::{
-    Access, After, Backed, Caps, Command, Config, Counts, Engine, Event, Machine, PageId, Place, Ps, SlotsConfig,
-    Stage, TaskId,
-};
+use coldframe_core::{Access, Backed, Caps, Config, Counts, Engine, Event, PageId, Ps, SlotsConfig, TaskId};
 use coldframe_trace::journal::{Entry, Head, Journal};
 use coldframe_trace::{Block, Kind, Reference};
 
-use crate::clock::{Device, DeviceTimes};
+use crate::clock::DeviceTimes;
 use crate::front_end::Spaces;
 use crate::lane::LaneError;
 use crate::numbering::Numbering;
+
+mod launch;
+mod memory;
+
+use launch::Launches;
+use memory::Memory;
 
 /// log2 of the page size: a slot is a page of 4 KiB.
 const PAGE_SHIFT: u32 = 12;
@@ -34,6 +36,8 @@ const PAGE_SHIFT: u32 = 12;
 pub struct ForegroundConfig {
     /// Policy with its parameters.
     pub policy: PolicyChoice,
+    /// The order of search and load.
+    pub handler: &'static Handler,
     /// Frames of RAM for the tasks.
     pub frames: usize,
     /// The swap area and the killer's threshold.
@@ -87,10 +91,12 @@ pub struct ForegroundResult {
     pub card_writes: u64,
     /// References answered in slots, by direct read.
     pub reads_in_slots: u64,
-    /// Writes to each slot of the area.
-    pub slot_writes: Vec<u32>,
+    /// Slots of the area in the order in which they were written.
+    pub slot_log: Vec<u32>,
     /// Time in fault handling.
     pub paging: Ps,
+    /// When the last reference was answered.
+    pub end: Ps,
 }
 
 /// A run.
@@ -104,7 +110,10 @@ pub struct Foreground {
     switched: Ps,
     switches: Vec<Switch>,
     ended: Vec<bool>,
+    launches: Launches,
     answer: Ps,
+    handler: &'static Handler,
+    last: Ps,
 }
 
 impl Foreground {
@@ -116,7 +125,7 @@ impl Foreground {
         let caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: config.direct_read };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: 1, caps };
         let policy = config.policy.build(config.frames, pages)?;
-        let mut engine = Engine::new(bounds, policy, &sequential::HANDLER)?;
+        let mut engine = Engine::new(bounds, policy, config.handler)?;
         engine.set_slots(config.slots);
         Ok(Foreground {
             engine,
@@ -128,44 +137,71 @@ impl Foreground {
             switched: Ps::ZERO,
             switches: Vec::new(),
             ended: vec![true; tasks],
+            launches: Launches::new(pages, tasks),
             answer: config.prices.answer,
+            handler: config.handler,
+            last: Ps::ZERO,
         })
     }
 
-    /// Takes the rows of a block; `backed` says what an address belongs to.
+    /// Takes the rows of a block; `backed` says what a row's page belongs to.
     ///
     /// # Panics
     /// If the trace has more pages or tasks than were announced.
-    pub fn feed(&mut self, block: &Block, backed: &dyn Fn(u64) -> Backed) {
+    pub fn feed(&mut self, block: &Block, backed: &dyn Fn(&Reference) -> Backed) {
         block.iter().for_each(|row| self.reference(row, backed));
     }
 
-    fn reference(&mut self, row: Reference, backed: &dyn Fn(u64) -> Backed) {
+    fn reference(&mut self, row: Reference, backed: &dyn Fn(&Reference) -> Backed) {
         let space = self.spaces.of(row.task);
-        let time = Ps::from_ns(row.time);
+        self.last = Ps::from_ns(row.time);
         if self.current != Some(space) {
-            self.switch(space, time);
+            self.switch(space);
         }
         let page = PageId(self.numbering.number(space, row.address >> PAGE_SHIFT));
         if self.numbering.count() > self.owned {
-            self.own(TaskId(space), page, backed(row.address));
+            self.own(TaskId(space), page, backed(&row));
         }
         let writing = row.kind == Kind::Write;
+        if self.answering() {
+            self.launches.note(space, page, writing);
+        }
+        self.access(TaskId(space), page, writing, u64::from(row.count));
+    }
+
+    /// The task in the foreground has not answered yet.
+    fn answering(&self) -> bool {
+        self.last < self.switched + self.answer
+    }
+
+    fn access(&mut self, task: TaskId, page: PageId, writing: bool, count: u64) {
         if !self.machine.lets(page, writing) {
-            let took = self.fault(TaskId(space), page, writing, time);
-            if time < self.switched + self.answer {
+            let took = self.fault(task, page, writing);
+            if self.answering() {
                 self.switches.last_mut().expect("a task is in the foreground").delay += took;
             }
         }
-        self.machine.touch(page, writing, u64::from(row.count));
+        self.machine.touch(page, writing, count);
     }
 
-    fn switch(&mut self, space: u32, time: Ps) {
+    fn switch(&mut self, space: u32) {
+        self.launches.close(self.current);
         self.current = Some(space);
-        self.switched = time;
-        let cold = std::mem::take(&mut self.ended[space as usize]);
+        self.switched = self.last;
+        let task = TaskId(space);
+        let cold = std::mem::take(&mut self.ended[task.index()]);
         self.switches.push(Switch { task: space, cold, delay: Ps::ZERO });
-        self.handle(Event::Foreground { task: TaskId(space) });
+        self.handle(Event::Foreground { task });
+        if cold {
+            self.launch(task);
+        }
+    }
+
+    /// A task that was ended is begun anew: it does what it did when it was begun first. Nothing the first time.
+    fn launch(&mut self, task: TaskId) {
+        let touches = self.launches.take(task);
+        touches.iter().for_each(|(page, writing)| self.access(task, *page, *writing, 1));
+        self.launches.put_back(task, touches);
     }
 
     fn own(&mut self, task: TaskId, page: PageId, backed: Backed) {
@@ -183,8 +219,8 @@ impl Foreground {
     }
 
     /// The whole fault, until the task can repeat its access. Returns what it took.
-    fn fault(&mut self, task: TaskId, page: PageId, writing: bool, time: Ps) -> Ps {
-        self.machine.now = self.machine.now.max(time + self.machine.paging);
+    fn fault(&mut self, task: TaskId, page: PageId, writing: bool) -> Ps {
+        self.machine.now = self.machine.now.max(self.last + self.machine.paging);
         while let Some(event) = self.machine.card.ended(self.machine.now) {
             self.handle(event);
         }
@@ -202,7 +238,7 @@ impl Foreground {
 
     /// Keeps a journal from now on; to be called before the first row.
     pub fn keep_journal(&mut self, policy: &PolicyChoice, slots: SlotsConfig) {
-        let (policy, handler) = (policy.to_string(), sequential::HANDLER.name.to_string());
+        let (policy, handler) = (policy.to_string(), self.handler.name.to_string());
         let head = Head { policy, handler, config: *self.engine.config(), slots: Some(slots) };
         self.machine.journal = Some(Journal::new(&head));
     }
@@ -226,160 +262,17 @@ impl Foreground {
             card_reads: machine.card_reads,
             card_writes: machine.card_writes,
             reads_in_slots: machine.reads_in_slots,
-            slot_writes: machine.slot_writes.clone(),
+            slot_log: machine.slot_log.clone(),
             paging: machine.paging,
+            end: self.last + machine.paging,
         }
-    }
-}
-
-/// Page table, clock and card.
-struct Memory {
-    prices: ForegroundPrices,
-    /// A page's `MAPPED`, `WRITABLE`, `REFERENCED`, `DIRTY`, `IN_SLOT`.
-    table: Vec<u8>,
-    file: Vec<bool>,
-    card: Device,
-    /// Ends of what the processor did by itself.
-    done: VecDeque<Event>,
-    now: Ps,
-    paging: Ps,
-    resumed: bool,
-    killed: Vec<TaskId>,
-    card_reads: u64,
-    card_writes: u64,
-    reads_in_slots: u64,
-    slot_writes: Vec<u32>,
-    journal: Option<Journal>,
-}
-
-const MAPPED: u8 = 1;
-const WRITABLE: u8 = 2;
-const REFERENCED: u8 = 4;
-const DIRTY: u8 = 8;
-const IN_SLOT: u8 = 16;
-
-impl Memory {
-    fn new(config: &ForegroundConfig, pages: usize) -> Memory {
-        Memory {
-            prices: config.prices,
-            table: vec![0; pages],
-            file: vec![false; pages],
-            card: Device::new(config.prices.card),
-            done: VecDeque::new(),
-            now: Ps::ZERO,
-            paging: Ps::ZERO,
-            resumed: false,
-            killed: Vec::new(),
-            card_reads: 0,
-            card_writes: 0,
-            reads_in_slots: 0,
-            slot_writes: vec![0; config.slots.slots],
-            journal: None,
-        }
-    }
-
-    fn note(&mut self, entry: impl FnOnce(u64) -> Entry) {
-        if let Some(journal) = &mut self.journal {
-            journal.write(&entry(self.now.0));
-        }
-    }
-
-    fn lets(&self, page: PageId, writing: bool) -> bool {
-        let needs = if writing { MAPPED | WRITABLE } else { MAPPED };
-        self.table[page.index()] & needs == needs
-    }
-
-    fn touch(&mut self, page: PageId, writing: bool, count: u64) {
-        let entry = &mut self.table[page.index()];
-        *entry |= if writing { REFERENCED | DIRTY } else { REFERENCED };
-        self.reads_in_slots += if *entry & IN_SLOT != 0 { count } else { 0 };
-    }
-
-    /// The next end: of what the processor did, and, as long as the task stands still, of what the card does.
-    fn next_event(&mut self) -> Option<Event> {
-        if let Some(event) = self.done.pop_front() {
-            return Some(event);
-        }
-        if self.resumed {
-            return None;
-        }
-        let (end, event) = self.card.next_end().expect("a task that stands still waits for the card");
-        self.now = self.now.max(end);
-        Some(event)
-    }
-
-    fn load(&mut self, page: PageId, from: usize, end: Event) {
-        let in_area = from >= self.table.len();
-        if in_area {
-            self.now += self.prices.swap_in;
-        } else if self.file[page.index()] {
-            self.now += self.prices.block_layer;
-        }
-        if self.file[page.index()] || (in_area && self.prices.swap_on_card) {
-            self.card_reads += 1;
-            self.card.load(self.now, end);
-        } else {
-            self.done.push_back(end);
-        }
-    }
-
-    fn write(&mut self, page: PageId, to: usize) {
-        let end = Event::Written { page };
-        let slot = to.checked_sub(self.table.len());
-        self.now += if slot.is_some() { self.prices.swap_out } else { self.prices.block_layer };
-        if let Some(slot) = slot {
-            self.slot_writes[slot] += 1;
-        }
-        if slot.is_none() || self.prices.swap_on_card {
-            self.card_writes += 1;
-            self.card.program(self.now, end);
-        } else {
-            self.done.push_back(end);
-        }
-    }
-}
-
-impl Machine for Memory {
-    fn issue(&mut self, command: Command) {
-        self.note(|_| Entry::Command(command));
-        match command {
-            Command::Stage { stage: Stage::PreProcess, .. } => self.now += self.prices.fault,
-            Command::Stage { .. } | Command::Move { .. } => {}
-            Command::Load { ticket, page, from, .. } => self.load(page, from.index(), Event::Loaded { ticket }),
-            Command::Protect { page } => self.table[page.index()] &= !WRITABLE,
-            Command::Write { page, to, .. } => self.write(page, to.index()),
-            Command::Evict { page, .. } | Command::Unmap { page } => self.table[page.index()] = 0,
-            Command::Map { page, place, writable, referenced } => {
-                let bit = |on: bool, bit: u8| if on { bit } else { 0 };
-                let in_slot = bit(matches!(place, Place::Slot(_)), IN_SLOT);
-                self.table[page.index()] = MAPPED | bit(writable, WRITABLE) | bit(referenced, REFERENCED) | in_slot;
-            }
-            Command::Resume { .. } => self.resumed = true,
-            Command::Kill { task } => self.killed.push(task),
-            Command::Halt { page, .. } => unreachable!("nothing fails here, but page {} was lost", page.0),
-        }
-    }
-
-    fn referenced(&mut self, page: PageId, after: After) -> bool {
-        let entry = &mut self.table[page.index()];
-        let was = *entry & REFERENCED != 0;
-        if after == After::Clear {
-            *entry &= !REFERENCED;
-        }
-        self.note(|_| Entry::Referenced { page, after, value: was });
-        was
-    }
-
-    fn dirty(&mut self, page: PageId) -> bool {
-        let value = self.table[page.index()] & DIRTY != 0;
-        self.note(|_| Entry::Dirty { page, value });
-        value
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use coldframe_core::fault::handler::sequential;
     use coldframe_trace::journal::replay;
 
     const US: Ps = Ps(1_000_000);
@@ -397,13 +290,13 @@ mod tests {
         };
         let policy = PolicyChoice::parse("fifo").unwrap();
         let slots = SlotsConfig { slots, files_min: 0 };
-        let config = ForegroundConfig { policy, frames, slots, direct_read, prices };
+        let config = ForegroundConfig { policy, handler: &sequential::HANDLER, frames, slots, direct_read, prices };
         let mut run = Foreground::new(&config, 16, Spaces::default(), 3).unwrap();
         run.keep_journal(&config.policy, slots);
         let row =
             |(task, page, kind): &(u32, u64, Kind)| Reference { task: *task, ..Reference::new(page << 12, 4, *kind) };
         let block: Block = rows.iter().map(row).collect();
-        run.feed(&block, &|address| if address >> 12 < 8 { Backed::Anonymous } else { Backed::File });
+        run.feed(&block, &|row| if row.address >> 12 < 8 { Backed::Anonymous } else { Backed::File });
         run.engine().check();
         let replayed = replay(&run.take_journal().unwrap().drain()).unwrap();
         assert!(replayed.commands > 0 && replayed.events > rows.len() as u64);
@@ -418,7 +311,7 @@ mod tests {
         assert_eq!((with.paging, without.paging), (US * 103, US * 213));
         assert_eq!((with.reads_in_slots, with.counts.swap_ins), (2, 0));
         assert_eq!((without.reads_in_slots, without.counts.swap_ins), (0, 1));
-        assert_eq!((with.slot_writes, without.slot_writes), (vec![1, 0, 0, 0], vec![1, 1, 0, 0]));
+        assert_eq!((with.slot_log, without.slot_log), (vec![0], vec![0, 1]));
     }
 
     #[test]

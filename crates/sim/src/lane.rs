@@ -1,7 +1,7 @@
 //! One lane: an engine, its clock and device, and what it has seen.
 
 use coldframe_core::fault::handler::Handler;
-use coldframe_core::policy::{PolicyChoice, PolicyError};
+use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::{self, Refused, Swap};
 use coldframe_core::{
@@ -151,6 +151,20 @@ impl Lane {
     /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &LaneConfig, number: u32, pages: usize, tasks: usize) -> Result<Lane, LaneError> {
         let policy = config.policy.build(config.frames, pages)?;
+        Lane::with_policy(config, policy, number, pages, tasks)
+    }
+
+    /// As [`Lane::new`], with this policy instead of the configuration's.
+    ///
+    /// # Errors
+    /// Bounds of zero.
+    pub fn with_policy(
+        config: &LaneConfig,
+        policy: Box<dyn Policy>,
+        number: u32,
+        pages: usize,
+        tasks: usize,
+    ) -> Result<Lane, LaneError> {
         let LaneConfig { frames, evict_batch, caps, .. } = *config;
         let bounds = Config { frames, pages, tasks, evict_batch, caps };
         let engine = Engine::new(bounds, policy, config.handler)?;

@@ -3,6 +3,7 @@
 //! Make a [`Run`], add lanes and oracles, feed it blocks until the trace or the limit ends, and take the results. Lanes sit in groups of
 //! at most 16, a page table each; groups and oracles know nothing of each other and go through a block on all cores at once.
 
+use coldframe_core::policy::Policy;
 use coldframe_core::{PageId, Ps};
 use coldframe_trace::Block;
 use rayon::prelude::*;
@@ -10,7 +11,7 @@ use rayon::prelude::*;
 use crate::front_end::{FrontEnd, FrontEndCounts, PageRef};
 use crate::lane::{Lane, LaneConfig, LaneError, LaneResult};
 use crate::numbering::Numbering;
-use crate::oracle::{Oracle, OracleCounts, OracleSpec};
+use crate::oracle::{Oracle, OracleCounts};
 use crate::page_table::{Masks, PageTable, LANES};
 
 /// What the front end's work costs, for the virtual clock.
@@ -83,20 +84,39 @@ impl Run {
     pub fn add_lanes(&mut self, configs: &[LaneConfig]) -> Result<(), RunError> {
         for configs in configs.chunks(lanes_a_group(configs.len(), rayon::current_num_threads())) {
             let lane = |(i, config)| Lane::new(config, i as u32, self.pages, self.tasks);
-            let mut lanes = configs.iter().enumerate().map(lane).collect::<Result<Vec<_>, _>>()?;
-            let mut table = PageTable::new(self.pages, lanes.len());
-            if configs.iter().any(|config| config.handler.needs_xip) {
-                table.count_reads();
-            }
-            lanes.iter_mut().for_each(|lane| lane.price_xip(self.prices.xip_surplus));
-            self.groups.push(Group { masks: table.masks(), table, lanes });
+            let lanes = configs.iter().enumerate().map(lane).collect::<Result<Vec<_>, _>>()?;
+            self.add_group(lanes, configs.iter().any(|config| config.handler.needs_xip));
         }
         Ok(())
     }
 
-    /// Adds an oracle for several numbers of frames.
-    pub fn add_oracle(&mut self, spec: &OracleSpec, frames: &[usize]) {
-        self.oracles.push((spec.build)(frames));
+    /// Adds one lane with a policy that is made for its frames and the trace's pages; the configuration's own is left aside.
+    ///
+    /// # Errors
+    /// A configuration that does not fit.
+    pub fn add_lane(
+        &mut self,
+        config: &LaneConfig,
+        make: &mut dyn FnMut(usize, usize) -> Box<dyn Policy>,
+    ) -> Result<(), RunError> {
+        let policy = make(config.frames, self.pages);
+        let lane = Lane::with_policy(config, policy, 0, self.pages, self.tasks)?;
+        self.add_group(vec![lane], config.handler.needs_xip);
+        Ok(())
+    }
+
+    fn add_group(&mut self, mut lanes: Vec<Lane>, xip: bool) {
+        let mut table = PageTable::new(self.pages, lanes.len());
+        if xip {
+            table.count_reads();
+        }
+        lanes.iter_mut().for_each(|lane| lane.price_xip(self.prices.xip_surplus));
+        self.groups.push(Group { masks: table.masks(), table, lanes });
+    }
+
+    /// Adds an oracle.
+    pub fn add_oracle(&mut self, oracle: Box<dyn Oracle>) {
+        self.oracles.push(oracle);
     }
 
     /// The lanes, in the order in which they were added.

@@ -17,7 +17,7 @@ pub mod sap;
 pub mod swl;
 
 /// Every system.
-pub const ALL: &[&System] = &[&swl::SYSTEM, &ddb::SYSTEM, &lobi::SYSTEM];
+pub const ALL: &[&System] = &[&swl::SYSTEM, &ddb::SYSTEM, &lobi::SYSTEM, &drswap::SYSTEM];
 
 /// A paper's system.
 pub struct System {

@@ -16,6 +16,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("plugin", &[]),
     ("report", &["core", "device", "systems", "trace", "sim"]),
     ("cli", &["core", "device", "systems", "trace", "sim", "live", "record", "report"]),
+    ("py", &["core", "device", "trace", "report"]),
     ("fuzz", &["core", "device", "trace", "report"]),
     ("tidy", &[]),
 ];

@@ -25,6 +25,7 @@ pub struct Part {
 pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, TraceError> {
     crate::import::refuse_same_file(Some(from), to)?;
     let mut reader = Reader::open(from)?;
+    crate::reduce::refuse_reduced(from, reader.provenance(), "a part of it has not")?;
     let mut provenance = reader.provenance().clone();
     let mut writer = Writer::create_at_level(to, reader.columns(), level)?;
     let total = reader.rows();

@@ -80,6 +80,7 @@ pub fn export(from: &Path, format: &str, to: &Path, page: u64) -> Result<u64, Tr
     })?;
     crate::import::refuse_same_file(Some(from), to)?;
     let reader = Reader::open(from)?;
+    crate::reduce::refuse_reduced(from, reader.provenance(), "another tool's format does not tell")?;
     admit_page(page, reader.provenance().page_size)?;
     let partial = partial(to);
     let file = File::create(&partial).map_err(|error| TraceError::io(&partial, "create", error))?;

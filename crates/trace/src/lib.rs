@@ -10,7 +10,7 @@
 //!   [`Provenance`] says where the rows come from and, as a [`Fidelity`], what may be concluded from them.
 //! - [`swap`] reads swap traces, which hold no references.
 //! - [`mod@format`] reads other tools' traces; [`import()`] turns one into a store, [`export()`] a store into another tool's
-//!   trace, [`merge()`] several stores into one.
+//!   trace, [`merge()`] several stores into one, [`mod@reduce`] one into a smaller one.
 //!
 //! The order of calls is always the same: open, read blocks until one comes back with 0 rows, drop. Every fallible call
 //! returns a [`TraceError`], which names the file, the place in it and the remedy; nothing here prints, exits, reads
@@ -49,6 +49,8 @@ mod merge;
 #[cfg(feature = "std")]
 pub mod provenance;
 #[cfg(feature = "std")]
+pub mod reduce;
+#[cfg(feature = "std")]
 pub mod store;
 #[cfg(feature = "std")]
 mod timeline;
@@ -75,6 +77,8 @@ pub use import::{import, Progress};
 pub use merge::{merge, Order};
 #[cfg(feature = "std")]
 pub use provenance::{Mapping, Provenance, Task};
+#[cfg(feature = "std")]
+pub use reduce::{reduce, Keep, Reduced, Reduction};
 #[cfg(feature = "std")]
 pub use store::{Columns, Reader, Summary, Wanted, Writer};
 #[cfg(feature = "std")]

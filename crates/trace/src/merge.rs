@@ -73,6 +73,7 @@ fn sources(from: &[PathBuf], order: Order) -> Result<Vec<Source>, TraceError> {
     let mut sources = Vec::new();
     for path in from {
         let reader = Reader::open(path)?;
+        crate::reduce::refuse_reduced(path, reader.provenance(), "others between its references undo")?;
         if timed(order) && !reader.columns().time {
             let what = path.display().to_string();
             return Err(usage(&what, "it has no times".into(), "mix it in slices of references, as in --slice 10000"));

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::fidelity::Fidelity;
+use crate::reduce::Reduction;
 
 /// The origin of a trace and its totals. The recorder fills the first part; [`Writer::finish`](crate::Writer::finish)
 /// counts the second from the rows and overwrites whatever stands there.
@@ -24,6 +25,9 @@ pub struct Provenance {
     /// Pages of the window that the references went through; `None` when every reference is a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
+    /// How the trace was reduced, and what of; `None` when it was not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduction: Option<Reduction>,
     /// What `time` counts (`CLOCK_MONOTONIC`, `instructions`, ...); `None` without such a column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
@@ -69,6 +73,7 @@ impl Provenance {
             fidelity,
             page_size: None,
             window: None,
+            reduction: None,
             clock: None,
             started: None,
             mappings: Vec::new(),

@@ -1,7 +1,7 @@
 //! DR.Swap: swap areas in DRAM, eMMC and NVM, with and without direct read (TCAD 2016), beside ours.
 //!
 //! The paper's phone and its users are not at hand. Its equations are: what follows from them and table IV is reached to the digit
-//! ([`energy_rows`]). The rest is predicted on a generated workload ([`workload`]), of which two parameters are fitted to two averages of
+//! ([`energy_rows`]). The rest is predicted on a generated workload ([`crate::workload`]), of which two parameters are fitted to two averages of
 //! table IV and none to anything else.
 
 use std::collections::BTreeSet;
@@ -12,14 +12,12 @@ use coldframe_systems::drswap::golden::{self, Golden};
 use coldframe_systems::drswap::{Backing, BACKINGS, CATEGORIES, PAGE, SWAP_MIB, UP_TIME};
 use coldframe_trace::{Block, Provenance};
 
-use self::experiment::{energy, run, Input, Outcome};
-use self::workload::{generate, Parameters};
 use super::{Reached, Row};
 use crate::error::ReportError;
+use crate::foreground::{energy, Area, Outcome, Plan, Session};
+use crate::workload::{self, generate, MachineParameters, Parameters};
 
 pub mod beyond;
-pub mod experiment;
-pub mod workload;
 
 const DRAM: usize = 0;
 const EMMC: usize = 1;
@@ -81,7 +79,7 @@ fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ReportError> {
         let [disabled, enabled] = golden.table4_swap_ins["average"][&key];
         let joules = |backing: &Backing, swap_ins| {
             let counts = SwapCounts { swap_ins, swap_outs: 2 * disabled, up_time: UP_TIME };
-            energy(backing, Bytes(mib << 20), &counts).map(|ledger| ledger.total().0 as f64 / 1e12)
+            Area::of(backing, None, Bytes(mib << 20)).map(|area| energy(&area, &counts).total().0 as f64 / 1e12)
         };
         let (dram, pcm) = (joules(&BACKINGS[DRAM], disabled)?, joules(&BACKINGS[NVM_DR], enabled)?);
         let saving = (1.0 - pcm / dram) * 100.0;
@@ -112,10 +110,26 @@ fn distinct_pages(rows: &Block, provenance: &Provenance) -> usize {
     rows.iter().map(|r| (space(r.task), r.address / PAGE.0)).collect::<BTreeSet<_>>().len()
 }
 
+/// A trace to run.
+struct Input {
+    rows: Block,
+    provenance: Provenance,
+    pages: usize,
+}
+
 fn input(p: &Parameters, category: &str) -> Result<Input, ReportError> {
     let (rows, provenance) = generate(p, category)?;
     let pages = distinct_pages(&rows, &provenance);
-    Ok(Input { name: category.into(), rows, provenance, pages })
+    Ok(Input { rows, provenance, pages })
+}
+
+impl Input {
+    fn run(&self, backing: &Backing, ram: Bytes, size: Bytes, m: &MachineParameters) -> Result<Outcome, ReportError> {
+        let plan = Plan::new(backing, ram, size, m)?;
+        let mut session = Session::new(&plan, &self.provenance, self.pages)?;
+        session.feed(&self.rows);
+        Ok(session.finish())
+    }
 }
 
 fn megabytes(mb: u64) -> Bytes {
@@ -128,9 +142,7 @@ impl Grid {
         for category in CATEGORIES {
             progress(category);
             let input = input(p, category)?;
-            let one = |mib: u64, backing| {
-                run(&input, backing, megabytes(p.machine.ram_mb), Bytes(mib << 20), &p.machine, UP_TIME)
-            };
+            let one = |mib: u64, backing| input.run(backing, megabytes(p.machine.ram_mb), Bytes(mib << 20), &p.machine);
             let size = |mib: u64| -> Result<[Outcome; 5], ReportError> {
                 let [a, b, c, d, e] = BACKINGS.each_ref().map(|backing| one(mib, backing));
                 Ok([a?, b?, c?, d?, e?])
@@ -291,7 +303,7 @@ const SAVED_WHY: &str =
 fn figure_2(golden: &Golden, p: &Parameters, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let input = input(p, "mix1")?;
     let mut pair = |ram: u64, backing: usize, name: &str| -> Result<f64, ReportError> {
-        let done = run(&input, &BACKINGS[backing], megabytes(ram), Bytes(128 << 20), &p.machine, UP_TIME)?;
+        let done = input.run(&BACKINGS[backing], megabytes(ram), Bytes(128 << 20), &p.machine)?;
         let kills = done.result.counts.kills as f64;
         let of =
             row("figure 2", format!("mix1, {ram} MB for applications: {name}"), None, kills, "ended", Reached::Shape);

@@ -7,7 +7,29 @@
 
 use coldframe_core::{Bytes, Ps};
 
+use crate::{lobi, Defaults, System};
+
 pub mod golden;
+
+/// The entry of the table of systems.
+pub const SYSTEM: System = System {
+    name: "drswap",
+    paper: "Zhong et al.: Energy-Efficient In-Memory Paging for Smartphones, IEEE TCAD 2016",
+    summary: "a swap area in NVM beside DRAM, whose pages are read where they lie",
+    defaults: || Defaults {
+        policy: "clock",
+        handler: "sequential",
+        page: PAGE,
+        stream: "ID",
+        front_end: "none",
+        device: "LPDDR2-PCM",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: None,
+    },
+    // The paper times no stage of a fault either.
+    prices: lobi::prices,
+};
 
 /// A page and a swap slot (section IV.A, P_size).
 pub const PAGE: Bytes = Bytes(4096);

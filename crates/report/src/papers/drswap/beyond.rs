@@ -27,7 +27,7 @@ fn endurance(grid: &Grid, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let nanoseconds = UP_TIME.0 / 1_000;
     for (backing, name) in [(NVM, "NVM, no direct read"), (NVM_DR, "DR.Swap")] {
         let worst = grid.column(0, backing).max_by_key(|o| o.result.counts.swap_outs).expect("there are categories");
-        let worn = wear(&worst.result.slot_writes);
+        let worn = wear(&worst.slot_writes((128 << 20) / PAGE.0 as usize));
         let years = life_years(&worn, cycles, nanoseconds).unwrap_or(f64::INFINITY);
         let levelled = years * f64::from(worn.max) / (worn.mean * (1.0 + 1.0 / GAP_WRITES));
         for (how, ours) in [("slots in turn", years), ("start-gap, its limit", levelled)] {

@@ -14,15 +14,15 @@ use std::collections::BTreeMap;
 
 use coldframe_trace::provenance::{Mapping, Task};
 use coldframe_trace::{Block, Fidelity, Kind, Provenance, Reference};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::ReportError;
 
 /// The shipped parameters: file name and text.
-pub const SHIPPED: (&str, &str) = ("phone.toml", include_str!("../../../../../data/workloads/phone.toml"));
+pub const SHIPPED: (&str, &str) = ("phone.toml", include_str!("../../../data/workloads/phone.toml"));
 
 /// What runs the applications.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 #[allow(missing_docs)] // The file says what they are.
 pub struct MachineParameters {
@@ -99,6 +99,15 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
         Some((field, value)) => Err(bad(format!("`{field}` is {value}; give a number above 0 and below 100000"))),
         None => Ok(p),
     }
+}
+
+/// The parameters in a file.
+///
+/// # Errors
+/// The file cannot be read, or as [`parse`].
+pub fn read(path: &str) -> Result<Parameters, ReportError> {
+    let text = std::fs::read_to_string(path);
+    parse(path, &text.map_err(|e| ReportError::Io { path: path.into(), reason: e.to_string() })?)
 }
 
 /// The shipped parameters.
@@ -263,7 +272,7 @@ fn provenance(p: &Parameters, category: &str, sizes: &[f64]) -> Provenance {
         mappings: vec![
             mapping("[heap]", HEAP, POOL, "rw-p"),
             mapping("[pool]", POOL, FILES, "rw-p"),
-            mapping("app", FILES, END, "r-xp"),
+            mapping("/app", FILES, END, "r-xp"),
         ],
         tasks: sizes.iter().enumerate().map(task).collect(),
         notes: vec![format!("generated: {category}, seed {}; touches of pages, not of bytes", p.seed)],

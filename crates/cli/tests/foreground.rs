@@ -1,0 +1,122 @@
+//! `generate phone` and `sim --system drswap` as a user meets them.
+
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn coldframe(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).env("NO_COLOR", "1").output().expect("the command runs")
+}
+
+fn json(args: &[&str]) -> Value {
+    let output = coldframe(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}"))
+}
+
+fn in_folder(dir: &tempfile::TempDir, name: &str) -> String {
+    dir.path().join(name).display().to_string()
+}
+
+/// Two applications of half a megabyte, all else as shipped.
+const SMALL: &str = "[categories]\npair = [0.5, 0.5]\n";
+
+fn small_phone() -> String {
+    let shipped = String::from_utf8(coldframe(&["generate", "phone", "--parameters"]).stdout).expect("text");
+    let head = shipped.split("[categories]").next().expect("there is a head");
+    head.to_string() + SMALL
+}
+
+#[test]
+fn a_generated_phone_is_an_ordinary_trace_and_its_seed_decides() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (phone, a, b, c) = (
+        in_folder(&dir, "p.toml"),
+        in_folder(&dir, "a.parquet"),
+        in_folder(&dir, "b.parquet"),
+        in_folder(&dir, "c.parquet"),
+    );
+    std::fs::write(&phone, small_phone()).expect("a file");
+    let make = |to: &str, seed: &str| {
+        json(&[
+            "generate",
+            "phone",
+            "--workload",
+            &phone,
+            "--category",
+            "pair",
+            "--seed",
+            seed,
+            "-o",
+            to,
+            "--format",
+            "json",
+        ])
+    };
+    let made = make(&a, "7");
+    assert_eq!((&made["tasks"], &made["seed"]), (&2.into(), &7.into()));
+    make(&b, "7");
+    make(&c, "8");
+    let info = |path: &str| json(&["info", path, "--format", "json"]);
+    assert_eq!(info(&a)["references"], made["references"]);
+    let bytes = |path: &str| std::fs::read(path).expect("a trace");
+    assert!(bytes(&a) == bytes(&b) && bytes(&a) != bytes(&c));
+}
+
+#[test]
+fn a_generated_category_gives_the_papers_table_its_numbers() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let trace = in_folder(&dir, "gaming.parquet");
+    json(&["generate", "phone", "--category", "gaming", "-o", &trace, "--format", "json"]);
+    let ram = shipped_ram();
+    let args = ["sim", &trace, "--system", "drswap", "--ram", &ram, "--backing", "nvm,nvm-dr", "--swap-size", "128MiB"];
+    let runs = json(&[&args[..], &["--format", "json"]].concat());
+    let rows = json(&["papers", "drswap", "--format", "json"]);
+    for (run, name) in [(0, "disabled"), (1, "enabled")] {
+        let name = format!("128 MB, gaming: direct read {name}");
+        let rows = rows.as_array().expect("rows");
+        let row = rows.iter().find(|row| row["row"] == name.as_str()).expect("table IV has the category");
+        assert_eq!(runs[run]["counts"]["swap_ins"].as_f64(), row["our_value"].as_f64(), "{name}");
+    }
+    let terms: i64 = runs[1]["energy_pj"]["terms"].as_object().unwrap().values().map(|v| v.as_i64().unwrap()).sum();
+    assert_eq!(Some(terms), runs[1]["energy_pj"]["total"].as_i64());
+    assert_eq!(runs[0]["counts"]["direct_reads"], 0);
+    assert_eq!(runs[1]["switches"].as_array().map(Vec::len), Some(15), "five applications, three rounds");
+}
+
+fn shipped_ram() -> String {
+    let shipped = String::from_utf8(coldframe(&["generate", "phone", "--parameters"]).stdout).expect("text");
+    let line = shipped.lines().find(|line| line.starts_with("ram_mb")).expect("the file says so");
+    let digits: String = line.chars().skip_while(|c| !c.is_ascii_digit()).take_while(char::is_ascii_digit).collect();
+    format!("{digits}MB")
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_field_and_remedy() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (phone, trace) = (in_folder(&dir, "p.toml"), in_folder(&dir, "t.parquet"));
+    std::fs::write(&phone, small_phone()).expect("a file");
+    json(&["generate", "phone", "--workload", &phone, "--category", "pair", "-o", &trace, "--format", "json"]);
+    let broken = in_folder(&dir, "broken.toml");
+    std::fs::write(&broken, small_phone().replace("seed = ", "sed = ")).expect("a file");
+    let sheet = in_folder(&dir, "sheet.toml");
+    let pcm = include_str!("../../../data/sheets/lpddr2-pcm.toml");
+    std::fs::write(&sheet, pcm.replace("\"156.0mW\"", "\"-156.0mW\"")).expect("a file");
+    let sim = |more: &[&str]| coldframe(&[&["sim", &trace, "--system", "drswap", "--ram", "1MiB"], more].concat());
+    for (output, code, said) in [
+        (sim(&["--swap-size", "2GiB"]), 2, "swap.size"),
+        (sim(&["--backing", "tape"]), 2, "swap.backing"),
+        (sim(&["--device", &sheet]), 2, "power.act"),
+        (sim(&["--journal", "j"]), 2, "--journal"),
+        (sim(&["--format", "csv"]), 2, "csv"),
+        (coldframe(&["sim", &trace, "--ram", "1MiB", "--backing", "nvm"]), 2, "--system drswap"),
+        (coldframe(&["sim", &trace, "--ram", "1MiB", "--set", "swap.backing=nvm"]), 2, "swap.backing"),
+        (coldframe(&["generate", "phone", "--category", "chess", "-o", &trace]), 2, "browser"),
+        (coldframe(&["generate", "phone", "--workload", &broken, "-o", &trace]), 2, "broken.toml"),
+        (coldframe(&["generate", "phone", "--workload", "/nowhere.toml", "-o", &trace]), 5, "/nowhere.toml"),
+    ] {
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(error.contains(said), "`{said}` is not in: {error}");
+        assert_eq!(output.status.code(), Some(code), "{error}");
+    }
+}

@@ -1,0 +1,198 @@
+//! Another process, as far as one needs it to hand over a userfaultfd of its own memory.
+//!
+//! A userfaultfd belongs to the memory of who opens it, so the other process must make the call. ptrace stops its first thread for the
+//! time of two system calls, which are made through a `syscall` instruction of its vdso: no byte of its code is changed, since other
+//! threads may run there. What the thread was doing, a system call that waits included, goes on afterwards as after a signal that is
+//! ignored.
+
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::sys::call;
+use crate::LiveError;
+
+/// How long a thread may take to stop.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// `syscall` on x86-64.
+const SYSCALL: [u8; 2] = [0x0f, 0x05];
+
+/// A process whose first thread is stopped by us. It goes on when this is dropped.
+pub(crate) struct Stopped {
+    pid: libc::pid_t,
+}
+
+/// Starts a program and stops it before its first instruction.
+pub(crate) fn start(command: &mut Command) -> Result<(Child, Stopped), LiveError> {
+    // SAFETY: between fork and exec only this system call is made, which allocates nothing and takes no lock.
+    unsafe {
+        command.pre_exec(|| match libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        });
+    }
+    let child = command.spawn().map_err(|e| LiveError::os("starting the program", e))?;
+    let stopped = Stopped { pid: child.id() as libc::pid_t };
+    stopped.wait()?;
+    Ok((child, stopped))
+}
+
+/// Stops a running process.
+pub(crate) fn stop(pid: u32) -> Result<Stopped, LiveError> {
+    let pid = libc::pid_t::try_from(pid).ok().filter(|pid| *pid > 0).ok_or_else(|| gone(pid))?;
+    refuse_filtered(pid)?;
+    for request in [libc::PTRACE_SEIZE, libc::PTRACE_INTERRUPT] {
+        // SAFETY: neither request takes a pointer.
+        if unsafe { libc::ptrace(request, pid, 0, 0) } == -1 {
+            let error = io::Error::last_os_error();
+            return Err(if error.raw_os_error() == Some(libc::ESRCH) { gone(pid as u32) } else { forbidden(&error) });
+        }
+    }
+    let stopped = Stopped { pid };
+    stopped.wait()?;
+    Ok(stopped)
+}
+
+fn gone(pid: u32) -> LiveError {
+    LiveError::Setting {
+        field: "attach",
+        reason: format!("there is no process {pid}; give the number of a running one"),
+    }
+}
+
+fn forbidden(error: &io::Error) -> LiveError {
+    LiveError::Missing {
+        feature: "attaching to a running process",
+        reason: error.to_string(),
+        remedy:
+            "attach as its owner or as root, with /proc/sys/kernel/yama/ptrace_scope at 0, and without another debugger",
+    }
+}
+
+/// A seccomp filter may kill a process for a call that it did not expect.
+fn refuse_filtered(pid: libc::pid_t) -> Result<(), LiveError> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).map_err(|_| gone(pid as u32))?;
+    let filtered = status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"));
+    if !filtered {
+        return Ok(());
+    }
+    Err(LiveError::Missing {
+        feature: "attaching to a running process",
+        reason: "it filters its system calls (seccomp), and may be killed for one more".into(),
+        remedy: "run it without the filter, or use --via perf",
+    })
+}
+
+impl Stopped {
+    /// Waits until the thread has stopped.
+    fn wait(&self) -> Result<(), LiveError> {
+        let began = Instant::now();
+        loop {
+            let mut status = 0;
+            // SAFETY: `status` is an int.
+            let got = unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL | libc::WNOHANG) };
+            match got {
+                -1 => return Err(LiveError::os("waiting for the process", io::Error::last_os_error())),
+                0 if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_micros(200)),
+                0 => return Err(LiveError::os("stopping the process", io::Error::from(io::ErrorKind::TimedOut))),
+                _ if libc::WIFSTOPPED(status) => return Ok(()),
+                _ => return Err(gone(self.pid as u32)),
+            }
+        }
+    }
+
+    /// A userfaultfd of the process's memory, as a descriptor of ours; the process's own is closed again.
+    pub(crate) fn userfaultfd(&self, flags: usize) -> Result<OwnedFd, LiveError> {
+        let os = |what| move |error: io::Error| LiveError::os(what, error);
+        let theirs = self.call(libc::SYS_userfaultfd, [flags as u64, 0, 0]).map_err(|error| LiveError::Missing {
+            feature: "userfaultfd in the recorded process",
+            reason: error.to_string(),
+            remedy: "run it as root, or set /proc/sys/vm/unprivileged_userfaultfd to 1",
+        })?;
+        let ours = fetch(self.pid, theirs as RawFd).map_err(os("fetching the descriptor"));
+        self.call(libc::SYS_close, [theirs, 0, 0]).map_err(os("closing the process's descriptor"))?;
+        ours
+    }
+
+    /// Makes a system call in the process.
+    #[cfg(target_arch = "x86_64")]
+    fn call(&self, number: libc::c_long, arguments: [u64; 3]) -> io::Result<u64> {
+        let place = syscall_instruction(self.pid)?;
+        let before = self.registers()?;
+        let [rdi, rsi, rdx] = arguments;
+        // No system call to be restarted: -1.
+        let made =
+            libc::user_regs_struct { rip: place, rax: number as u64, orig_rax: u64::MAX, rdi, rsi, rdx, ..before };
+        self.set_registers(&made)?;
+        // SAFETY: no pointer.
+        let stepped = unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, 0) };
+        let waited =
+            if stepped == -1 { Err(io::Error::last_os_error()) } else { self.wait().map_err(io::Error::other) };
+        let after = waited.and_then(|()| self.registers());
+        self.set_registers(&before)?;
+        match after?.rax as i64 {
+            error @ -4095..=-1 => Err(io::Error::from_raw_os_error(-error as i32)),
+            value => Ok(value as u64),
+        }
+    }
+
+    #[cfg(not(target_arch = "x86_64"))]
+    fn call(&self, _: libc::c_long, _: [u64; 3]) -> io::Result<u64> {
+        Err(io::Error::new(io::ErrorKind::Unsupported, "this machine's registers are not known here, only x86-64's"))
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn registers(&self) -> io::Result<libc::user_regs_struct> {
+        // SAFETY: the structure is plain numbers, and is what the request fills.
+        unsafe {
+            let mut registers: libc::user_regs_struct = std::mem::zeroed();
+            match libc::ptrace(libc::PTRACE_GETREGS, self.pid, 0, &raw mut registers) {
+                -1 => Err(io::Error::last_os_error()),
+                _ => Ok(registers),
+            }
+        }
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn set_registers(&self, registers: &libc::user_regs_struct) -> io::Result<()> {
+        // SAFETY: the request reads this structure.
+        match unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.pid, 0, &raw const *registers) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        // SAFETY: no pointer. A process that has ended needs it no more.
+        unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) };
+    }
+}
+
+/// Where in the process's vdso a `syscall` instruction stands; there is one, for clocks that need the kernel.
+#[cfg(target_arch = "x86_64")]
+fn syscall_instruction(pid: libc::pid_t) -> io::Result<u64> {
+    use std::os::unix::fs::FileExt;
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps"))?;
+    let vdso = maps.lines().find(|line| line.ends_with("[vdso]")).and_then(crate::writes::range);
+    let vdso = vdso.ok_or_else(|| io::Error::other("the process has no vdso"))?;
+    let mut code = vec![0; (vdso.end - vdso.start) as usize];
+    std::fs::File::open(format!("/proc/{pid}/mem"))?.read_exact_at(&mut code, vdso.start)?;
+    let found = code.windows(SYSCALL.len()).position(|bytes| bytes == SYSCALL);
+    found.map(|at| vdso.start + at as u64).ok_or_else(|| io::Error::other("the process's vdso makes no system call"))
+}
+
+/// A copy of a process's descriptor.
+fn fetch(pid: libc::pid_t, theirs: RawFd) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers; the descriptors are new and ours.
+    unsafe {
+        let process = call(libc::SYS_pidfd_open, [pid as usize, 0, 0, 0, 0, 0])?;
+        let process = OwnedFd::from_raw_fd(process as RawFd);
+        use std::os::fd::AsRawFd;
+        let ours = call(libc::SYS_pidfd_getfd, [process.as_raw_fd() as usize, theirs as usize, 0, 0, 0, 0])?;
+        Ok(OwnedFd::from_raw_fd(ours as RawFd))
+    }
+}

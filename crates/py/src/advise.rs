@@ -1,0 +1,92 @@
+//! Advice, and the papers.
+
+use std::path::{Path, PathBuf};
+
+use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_device::quantity::{self, QuantityError};
+use coldframe_report::advise::question::{percent, years};
+use coldframe_report::advise::{self as report, json, words, Cache, Limits, Question};
+use coldframe_report::papers::rows;
+use coldframe_report::ReportError;
+use pyo3::prelude::*;
+use serde_json::Value;
+
+use crate::errors::raise;
+use crate::settings::{checked, shown};
+use crate::watch::watched;
+
+/// The answer as `coldframe advise --format json` prints it, as one sentence, as the whole text, and the advised settings if there
+/// are some. `asked`: limits and lists as JSON; `cache`: the folder of results from before and the build that they are of.
+#[pyfunction]
+#[pyo3(signature = (path, config, asked, cache=None, progress=None))]
+pub fn advise(
+    py: Python<'_>,
+    path: PathBuf,
+    config: &str,
+    asked: &str,
+    cache: Option<(PathBuf, String)>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<(String, String, String, Option<String>)> {
+    let question = question(config, asked).map_err(raise)?;
+    let mut cache = cache.map_or_else(Cache::none, |(folder, build)| Cache::in_folder(folder, build));
+    let advice = watched(py, progress, |tell| report::advise(&path, &question, &mut cache, tell))?;
+    let settings = advice.best.as_ref().map(|best| best.point.settings()).transpose().map_err(raise)?;
+    Ok((json::json(&advice).to_string(), words::sentence(&advice), words::words(&advice), settings.as_ref().map(shown)))
+}
+
+fn question(config: &str, asked: &str) -> Result<Question, ReportError> {
+    let asked: Value = serde_json::from_str(asked).expect("the package writes JSON");
+    let text = |key: &str| asked[key].as_str();
+    let list = |key: &str| -> Vec<String> {
+        asked[key].as_array().into_iter().flatten().filter_map(Value::as_str).map(Into::into).collect()
+    };
+    let bytes = |key| quantity_of(key, text(key), quantity::bytes);
+    let limits = Limits {
+        slowdown: text("max_slowdown").map(|t| percent("max_slowdown", t)).transpose()?,
+        p99: quantity_of::<Ps>("max_p99", text("max_p99"), quantity::time)?,
+        life: text("min_life").map(|t| years("min_life", t)).transpose()?,
+        energy: quantity_of::<Pj>("max_energy", text("max_energy"), quantity::energy)?,
+        ram: bytes("max_ram")?,
+    };
+    Ok(Question {
+        base: checked(config)?,
+        limits,
+        devices: list("devices"),
+        policies: list("policies"),
+        handlers: list("handlers"),
+        collectors: list("collectors"),
+        swap_area: quantity_of::<Bytes>("swap_area", text("swap_area"), quantity::bytes)?,
+        program_time: quantity_of::<Ps>("program_time", text("program_time"), quantity::time)?,
+        work_max: asked["work"].as_u64(),
+    })
+}
+
+fn quantity_of<T>(
+    name: &str,
+    text: Option<&str>,
+    read: fn(&str) -> Result<T, QuantityError>,
+) -> Result<Option<T>, ReportError> {
+    text.map(read).transpose().map_err(|e| ReportError::quantity(name, e))
+}
+
+/// What `coldframe papers --format json` prints; `traces`: the folder with the shipped traces.
+#[pyfunction]
+#[pyo3(signature = (name, traces=None))]
+pub fn papers(py: Python<'_>, name: &str, traces: Option<PathBuf>) -> PyResult<String> {
+    let traces = match traces {
+        Some(folder) => folder,
+        None => shipped_traces().map_err(raise)?,
+    };
+    let rows = py.detach(|| rows(name, &traces, &mut |_| ())).map_err(raise)?;
+    Ok(serde_json::to_string(&rows).expect("rows are plain data"))
+}
+
+/// In the folder one stands in, or in the source tree that the package was built from.
+fn shipped_traces() -> Result<PathBuf, ReportError> {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
+    let places = [PathBuf::from("data/traces"), built];
+    places.iter().find(|folder| folder.is_dir()).cloned().ok_or_else(|| {
+        let looked: Vec<_> = places.iter().map(|p| p.display().to_string()).collect();
+        ReportError::setting("traces", format!("the shipped traces are in none of {}; give traces=", looked.join(", ")))
+    })
+}

@@ -1,0 +1,44 @@
+//! # coldframe for Python: the bindings
+//!
+//! The module `coldframe._native`. It turns text into settings, calls `coldframe-report`'s pure functions as the command line does, and
+//! gives their JSON back as text, so that a number in Python is the number that `--format json` prints. What is pleasant to use is
+//! written in Python, under `python/coldframe`.
+//!
+//! A simulation lets go of the interpreter's lock; [`mod@watch`] takes it again now and then, to see Ctrl-C and to tell how far it is.
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+use pyo3::prelude::*;
+
+mod advise;
+mod errors;
+mod policy;
+mod settings;
+mod simulate;
+mod table;
+mod trace;
+mod watch;
+
+/// What `coldframe` calls; use `coldframe`.
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use crate::advise::{advise, papers};
+    #[pymodule_export]
+    use crate::policy::Residents;
+    #[pymodule_export]
+    use crate::settings::{key, settings, settings_file, settings_toml, size};
+    #[pymodule_export]
+    use crate::simulate::{check, simulate, simulate_policy};
+    #[pymodule_export]
+    use crate::table::Table;
+    #[pymodule_export]
+    use crate::trace::{footprint, info, provenance, sha256};
+
+    /// The version of the package and of what computes.
+    #[pymodule_export]
+    pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+    /// RAM sizes of a sweep that gives none, in percent of the trace's footprint.
+    #[pymodule_export]
+    pub const RAM_DEFAULT: [&str; 6] = coldframe_report::settings::SIZES_DEFAULT;
+}

@@ -1,0 +1,257 @@
+//! A policy that is a Python object, for teaching.
+//!
+//! The interpreter cannot be handed a borrowed machine, so a search is two steps: the reference bits of all resident pages are read, the
+//! object looks at them and says what it clears and unmaps, and that is done in its order. Nothing runs between the two, so the outcome is
+//! what asking one by one gives.
+//!
+//! An exception, or a frame that holds nothing, ends the simulation; until it has ended the first resident page leaves.
+
+use std::sync::{Arc, Mutex};
+
+use coldframe_core::frames::Residents as Machine;
+use coldframe_core::policy::{Policy, Victim};
+use coldframe_core::units::Walk;
+use coldframe_core::{After, FrameId};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// Makes the policy and keeps what goes wrong in it.
+pub struct Teacher {
+    make: Py<PyAny>,
+    failure: Failure,
+}
+
+type Failure = Arc<Mutex<Option<PyErr>>>;
+
+impl Teacher {
+    /// `make(frames)` returns the object.
+    pub fn new(make: Py<PyAny>) -> Teacher {
+        Teacher { make, failure: Failure::default() }
+    }
+
+    /// A policy for a number of frames.
+    pub fn policy(&self, frames: usize) -> Box<dyn Policy> {
+        let made = Python::attach(|py| self.make.call1(py, (frames,)));
+        let object = made.map_err(|error| keep(&self.failure, error)).ok();
+        let hears = |object: &Py<PyAny>| Python::attach(|py| object.bind(py).hasattr("true_fault").unwrap_or(false));
+        let hears_faults = object.as_ref().is_some_and(hears);
+        Box::new(Taught { object, hears_faults, held: vec![false; frames], failure: self.failure.clone() })
+    }
+
+    /// Whether something has gone wrong.
+    pub fn has_failed(&self) -> bool {
+        self.failure.lock().is_ok_and(|failure| failure.is_some())
+    }
+
+    /// What has gone wrong.
+    pub fn failure(&self) -> Option<PyErr> {
+        self.failure.lock().ok().and_then(|mut failure| failure.take())
+    }
+}
+
+/// The first failure is the cause of the others.
+fn keep(failure: &Failure, error: PyErr) {
+    if let Ok(mut kept) = failure.lock() {
+        kept.get_or_insert(error);
+    }
+}
+
+struct Taught {
+    /// `None` after a failure.
+    object: Option<Py<PyAny>>,
+    /// The object wants to hear of true faults.
+    hears_faults: bool,
+    /// By frame: it is among those that the policy may choose.
+    held: Vec<bool>,
+    failure: Failure,
+}
+
+/// The resident pages, as a policy may look at them during one call.
+#[pyclass(module = "coldframe._native")]
+pub struct Residents {
+    frames: Vec<Option<Resident>>,
+    done: Vec<Act>,
+    asked: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Resident {
+    page: u32,
+    referenced: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Act {
+    Clear(FrameId),
+    Downgrade(FrameId),
+}
+
+#[pymethods]
+impl Residents {
+    /// How many frames there are.
+    #[getter]
+    fn frames(&self) -> usize {
+        self.frames.len()
+    }
+
+    /// Frames that hold a page of this policy, in order.
+    #[getter]
+    fn held(&self) -> Vec<usize> {
+        self.frames.iter().enumerate().filter(|(_, resident)| resident.is_some()).map(|(frame, _)| frame).collect()
+    }
+
+    /// The number of the page in a frame, in order of first touch.
+    fn page(&self, frame: usize) -> PyResult<u32> {
+        self.resident(frame).map(|resident| resident.page)
+    }
+
+    /// Whether the page was touched since its bit was cleared; a step of the walk.
+    #[pyo3(signature = (frame, clear=true))]
+    fn referenced(&mut self, frame: usize, clear: bool) -> PyResult<bool> {
+        let was = self.resident(frame)?.referenced;
+        self.asked += 1;
+        if clear {
+            self.act(frame, Act::Clear(frame.into()));
+        }
+        Ok(was)
+    }
+
+    /// Takes the page out of the page table but keeps it in RAM: its next touch is a false fault.
+    fn downgrade(&mut self, frame: usize) -> PyResult<()> {
+        self.resident(frame)?;
+        self.act(frame, Act::Downgrade(frame.into()));
+        Ok(())
+    }
+}
+
+impl Residents {
+    fn new(held: &[bool], machine: &mut Machine<'_>) -> Residents {
+        let mut look = |(frame, held): (usize, &bool)| {
+            let frame = FrameId::from(frame);
+            held.then(|| Resident { page: machine.page(frame).0, referenced: machine.referenced(frame, After::Keep) })
+        };
+        Residents { frames: held.iter().enumerate().map(&mut look).collect(), done: Vec::new(), asked: 0 }
+    }
+
+    fn resident(&self, frame: usize) -> PyResult<Resident> {
+        self.frames.get(frame).copied().flatten().ok_or_else(|| nothing_there(frame, self.frames.len()))
+    }
+
+    fn act(&mut self, frame: usize, act: Act) {
+        self.done.push(act);
+        if let Some(resident) = &mut self.frames[frame] {
+            resident.referenced = false;
+        }
+    }
+
+    fn carry_out(&self, machine: &mut Machine<'_>) {
+        for act in &self.done {
+            match *act {
+                Act::Clear(frame) => drop(machine.referenced(frame, After::Clear)),
+                Act::Downgrade(frame) => machine.downgrade(frame),
+            }
+        }
+    }
+}
+
+fn nothing_there(frame: usize, frames: usize) -> PyErr {
+    PyValueError::new_err(format!("frame {frame} holds no page of this policy; frames are 0 to {}", frames - 1))
+}
+
+impl Taught {
+    /// Calls a method; what goes wrong is kept, and the object is not called again.
+    fn call<T>(&mut self, call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<T>) -> Option<T> {
+        let object = self.object.as_ref()?;
+        match Python::attach(|py| call(py, object)) {
+            Ok(value) => Some(value),
+            Err(error) => {
+                keep(&self.failure, error);
+                self.object = None;
+                None
+            }
+        }
+    }
+
+    fn looking<T>(
+        &mut self,
+        machine: &mut Machine<'_>,
+        call: impl FnOnce(Python<'_>, &Py<PyAny>, &Py<Residents>) -> PyResult<T>,
+    ) -> Option<(T, u32)> {
+        let seen = Residents::new(&self.held, machine);
+        let (value, seen) = self.call(|py, object| {
+            let seen = Py::new(py, seen)?;
+            let value = call(py, object, &seen)?;
+            Ok((value, seen))
+        })?;
+        let asked = Python::attach(|py| {
+            let seen = seen.borrow(py);
+            seen.carry_out(machine);
+            seen.asked
+        });
+        Some((value, asked))
+    }
+
+    /// The frame that the object chose, if it holds a page.
+    fn choose(&mut self, machine: &mut Machine<'_>) -> Option<Victim> {
+        let held = self.held.clone();
+        let chosen = self.looking(machine, |py, object, seen| {
+            let answer = object.call_method1(py, "victim", (seen,))?;
+            let (frame, forced) = read_answer(answer.bind(py))?;
+            match held.get(frame) {
+                Some(true) => Ok((frame, forced)),
+                _ => Err(nothing_there(frame, held.len())),
+            }
+        });
+        let ((frame, forced), asked) = chosen?;
+        Some(Victim { frame: frame.into(), walk: Walk(asked.max(1).into()), forced })
+    }
+
+    fn first(&self) -> Victim {
+        let frame = self.held.iter().position(|held| *held).expect("a victim is sought among pages");
+        Victim { frame: frame.into(), walk: Walk(1), forced: false }
+    }
+}
+
+/// A frame, or a frame and whether it was taken whatever its bit.
+fn read_answer(answer: &Bound<'_, PyAny>) -> PyResult<(usize, bool)> {
+    let wrong = || {
+        let said = answer.repr().map_or_else(|_| "something".into(), |text| text.to_string());
+        PyTypeError::new_err(format!("victim() returned {said}; give a frame, or (frame, forced)"))
+    };
+    match answer.extract::<usize>() {
+        Ok(frame) => Ok((frame, false)),
+        Err(_) => answer.extract::<(usize, bool)>().map_err(|_| wrong()),
+    }
+}
+
+impl Policy for Taught {
+    fn true_fault(&mut self, machine: &mut Machine<'_>) {
+        if self.hears_faults {
+            self.looking(machine, |py, object, seen| object.call_method1(py, "true_fault", (seen,)).map(drop));
+        }
+    }
+
+    fn victim(&mut self, machine: &mut Machine<'_>) -> Victim {
+        let victim = self.choose(machine).unwrap_or_else(|| self.first());
+        self.held[victim.frame.index()] = false;
+        victim
+    }
+
+    fn insert(&mut self, frame: FrameId, machine: &mut Machine<'_>) {
+        self.held[frame.index()] = true;
+        self.looking(machine, |py, object, seen| object.call_method1(py, "insert", (frame.0, seen)).map(drop));
+    }
+
+    fn promote(&mut self, frame: FrameId, machine: &mut Machine<'_>) {
+        self.looking(machine, |py, object, seen| object.call_method1(py, "promote", (frame.0, seen)).map(drop));
+    }
+
+    fn remove(&mut self, frame: FrameId) {
+        self.held[frame.index()] = false;
+        self.call(|py, object| object.call_method1(py, "remove", (frame.0,)).map(drop));
+    }
+
+    fn len(&self) -> usize {
+        self.held.iter().filter(|held| **held).count()
+    }
+}

@@ -1,0 +1,69 @@
+//! Simulations.
+
+use std::path::PathBuf;
+
+use coldframe_report::plan::{resolve, FrontKey};
+use coldframe_report::{experiment, Settings};
+use coldframe_trace::Reader;
+use pyo3::prelude::*;
+
+use crate::errors::raise;
+use crate::policy::Teacher;
+use crate::settings::checked;
+use crate::watch::watched;
+
+/// Resolves every configuration for a trace and runs none: unknown names and quantities that cannot be are found before the work begins.
+#[pyfunction]
+pub fn check(path: PathBuf, configs: Vec<String>) -> PyResult<()> {
+    let resolved = || {
+        let trace = Reader::open(&path)?.provenance().clone();
+        // RAM in percent of the most pages that the trace can touch, since the true number takes a pass over it.
+        let mut pages = |front: &FrontKey| Ok(front.pages_max(&trace));
+        configs.iter().try_for_each(|config| resolve(&checked(config)?, &trace, &mut pages).map(drop))
+    };
+    resolved().map_err(raise)
+}
+
+/// The results of every configuration over a trace, which is gone through once for all of them; each as `coldframe sim --format json`
+/// prints it.
+#[pyfunction]
+#[pyo3(signature = (path, configs, progress=None))]
+pub fn simulate(
+    py: Python<'_>,
+    path: PathBuf,
+    configs: Vec<String>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<Vec<String>> {
+    let all = configs.iter().map(|c| checked(c)).collect::<Result<Vec<Settings>, _>>().map_err(raise)?;
+    let results = watched(py, progress, |report| experiment::run(&path, &all, report))?;
+    Ok(results.iter().map(|result| result.json().to_string()).collect())
+}
+
+/// As [`simulate`] for one configuration with a policy that is a Python object, made by `make(frames)`.
+#[pyfunction]
+#[pyo3(signature = (path, config, name, make, progress=None))]
+pub fn simulate_policy(
+    py: Python<'_>,
+    path: PathBuf,
+    config: &str,
+    name: String,
+    make: Py<PyAny>,
+    progress: Option<Py<PyAny>>,
+) -> PyResult<String> {
+    let settings = checked(config).map_err(raise)?;
+    let teacher = Teacher::new(make);
+    let result = watched(py, progress, |report| {
+        let mut make = |frames, _| teacher.policy(frames);
+        let mut stopping = |p: coldframe_report::Progress| {
+            if teacher.has_failed() {
+                p.stop();
+            }
+            report(p);
+        };
+        experiment::run_with_policy(&path, &settings, (&name, &mut make), &mut stopping)
+    });
+    match teacher.failure() {
+        Some(error) => Err(error),
+        None => result.map(|result| result.json().to_string()),
+    }
+}

@@ -1,0 +1,49 @@
+//! What a trace is.
+
+use std::path::{Path, PathBuf};
+
+use coldframe_report::info::Info;
+use coldframe_report::{experiment, plan, ReportError};
+use coldframe_trace::Reader;
+use pyo3::prelude::*;
+use serde_json::json;
+
+use crate::errors::{raise, raise_trace};
+use crate::settings::checked;
+
+/// Where a trace comes from and its totals, with the path, rows and bytes of its file, as JSON.
+#[pyfunction]
+pub fn provenance(path: PathBuf) -> PyResult<String> {
+    let reader = Reader::open(&path).map_err(raise_trace)?;
+    let mut value = serde_json::to_value(reader.provenance()).expect("provenance is plain data");
+    value["path"] = json!(path);
+    value["rows"] = reader.rows().into();
+    value["bytes"] = reader.bytes().into();
+    Ok(value.to_string())
+}
+
+/// What `coldframe info --format json` prints.
+#[pyfunction]
+pub fn info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| Info::read(&path)).map(|info| info.json().to_string()).map_err(raise)
+}
+
+/// The hash of a file, in hex.
+#[pyfunction]
+pub fn sha256(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| experiment::sha256(&path)).map_err(raise)
+}
+
+/// The number of different pages that a trace touches under these settings.
+#[pyfunction]
+pub fn footprint(py: Python<'_>, path: PathBuf, settings: &str) -> PyResult<usize> {
+    let settings = checked(settings).map_err(raise)?;
+    py.detach(|| pages(&path, &settings)).map_err(raise)
+}
+
+fn pages(path: &Path, settings: &coldframe_report::Settings) -> Result<usize, ReportError> {
+    let one = coldframe_report::Settings { ram: None, frames: Some(1), ..settings.clone() };
+    let trace = Reader::open(path)?.provenance().clone();
+    let plan = plan::resolve(&one, &trace, &mut |_| Ok(1))?;
+    experiment::pages_touched(path, &plan.front)
+}

@@ -1,0 +1,41 @@
+//! Work beside the interpreter, which is asked now and then whether to go on.
+
+use std::time::{Duration, Instant};
+
+use coldframe_report::{Progress, ReportError};
+use pyo3::prelude::*;
+
+use crate::errors::raise;
+
+/// How long the interpreter is left alone: well below what a person notices of Ctrl-C, and rare beside blocks of 64 Ki rows.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Runs `work` without the interpreter's lock. Each pause it looks for Ctrl-C and calls `progress(rows, rows_total)`; an exception of either
+/// ends the work and is the outcome.
+pub fn watched<T: Send>(
+    py: Python<'_>,
+    progress: Option<Py<PyAny>>,
+    work: impl FnOnce(&mut dyn FnMut(Progress)) -> Result<T, ReportError> + Send,
+) -> PyResult<T> {
+    py.detach(|| {
+        let mut raised = None;
+        let mut asked: Option<Instant> = None;
+        let mut report = |p: Progress| {
+            let due = p.rows == p.rows_total || asked.is_none_or(|at| at.elapsed() >= PAUSE);
+            if due {
+                asked = Some(Instant::now());
+                if let Err(error) = Python::attach(|py| ask(py, progress.as_ref(), p.rows, p.rows_total)) {
+                    raised = Some(error);
+                    p.stop();
+                }
+            }
+        };
+        let done = work(&mut report);
+        done.map_err(|error| raised.unwrap_or_else(|| raise(error)))
+    })
+}
+
+fn ask(py: Python<'_>, progress: Option<&Py<PyAny>>, rows: u64, total: u64) -> PyResult<()> {
+    py.check_signals()?;
+    progress.map_or(Ok(()), |call| call.call1(py, (rows, total)).map(drop))
+}

@@ -1,0 +1,64 @@
+"""Configurations: the keys of `config.toml`, equality, pickling, and the order of grids."""
+
+import pickle
+from pathlib import Path
+
+import coldframe
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        "policy": st.sampled_from(["clock", "pa-clock:budget=13", "opt"]),
+        "frames": st.integers(1, 1 << 20),
+        "page": st.sampled_from(["1KiB", "4KiB"]),
+        "limit": st.fixed_dictionaries({}, optional={"skip": st.integers(0, 1 << 40)}),
+        "machine": st.fixed_dictionaries({}, optional={"dirty_bit": st.booleans(), "buffers": st.integers(1, 9)}),
+        "time": st.fixed_dictionaries({}, optional={"program": st.sampled_from(["180us", "2ms"])}),
+    },
+)
+
+
+@settings(max_examples=100, deadline=None)
+@given(given_settings=SETTINGS)
+def test_toml_and_pickle_give_back_what_was_set(tmp_path_factory, given_settings) -> None:  # type: ignore[no-untyped-def]
+    config = coldframe.Config(**given_settings)
+    path = tmp_path_factory.mktemp("toml") / "config.toml"
+    path.write_text(config.to_toml())
+    assert coldframe.Config.read(path) == config == pickle.loads(pickle.dumps(config))
+    assert config.settings == {key: value for key, value in given_settings.items() if value != {}}
+
+
+def test_order_of_keys_does_not_matter() -> None:
+    a, b = coldframe.Config(policy="fifo", frames=3), coldframe.Config(frames=3, policy="fifo")
+    assert a == b and hash(a) == hash(b) and len({a, b}) == 1
+    assert a != a.replace(frames=4)
+
+
+def test_replace_changes_what_it_names() -> None:
+    config = coldframe.Config(frames=3, machine={"buffers": 2, "dirty_bit": False})
+    changed = config.replace(ram="64KiB", machine={"buffers": 4})
+    assert changed.settings == {"ram": "64KiB", "machine": {"buffers": 4, "dirty_bit": False}}
+    assert config.settings["frames"] == 3, "the first is as it was"
+
+
+def test_a_file_and_sets(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    path.write_text('policy = "fifo"\n[limit]\nskip = 3\n')
+    assert coldframe.Config.read(path, "limit.skip=7", "frames=2") == coldframe.Config(policy="fifo", limit={"skip": 7}, frames=2)
+
+
+def test_a_grid_has_policies_outermost_and_frames_innermost() -> None:
+    made = coldframe.grid({"frames": [1, 2], "machine.evict_batch": [1, 4], "policy": ["fifo", "clock"]})
+    shown = [(c.settings["policy"], c.settings["machine"]["evict_batch"], c.settings["frames"]) for c in made]
+    assert shown == [(p, b, f) for p in ("fifo", "clock") for b in (1, 4) for f in (1, 2)]
+
+
+def test_a_grid_keeps_what_its_base_sets() -> None:
+    made = coldframe.grid({"swap.collector": ["greedy", "cost-benefit"]}, coldframe.Config(frames=7, swap={"blocks": "64"}))
+    assert [config.settings["swap"] for config in made] == [
+        {"blocks": "64", "collector": "greedy"},
+        {"blocks": "64", "collector": "cost-benefit"},
+    ]
+    assert {config.settings["frames"] for config in made} == {7}

@@ -1,0 +1,158 @@
+//! How sure a count of misses is, where the trace is not every reference: two bounds, or an estimate with its error.
+//!
+//! - A recording through a window of N pages bounds the misses at C pages by those of its rows at C - N and C + N; what that rests on
+//!   stands in `coldframe_trace::window`. So every size is asked for with its two neighbours.
+//! - A sample by hash that kept the share R of the pages misses in R x C pages R times as often as the whole in C, but for first
+//!   references, whose number is known (SHARDS: Waldspurger et al., FAST 2015, section 3). The sample is cut by hash into
+//!   [`CLASSES`] samples; what these say differs by chance alone, which gives the standard error.
+
+use coldframe_sim::oracle::lru::Curve;
+use coldframe_sim::oracle::{Oracle, OracleCounts};
+use coldframe_sim::PageRef;
+use coldframe_trace::reduce::Method;
+use coldframe_trace::{Provenance, Reduction};
+
+use crate::plan::{Engine, Plan};
+use crate::result::{Found, RunResult, TraceFacts};
+use crate::reuse::{class, mean};
+
+/// How sure the misses of a result are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Certainty {
+    /// They are those of the trace.
+    Exact,
+    /// They are not fewer and not more.
+    Between {
+        /// The least they can be.
+        low: u64,
+        /// The most they can be.
+        high: u64,
+    },
+    /// They are about that many.
+    Estimated {
+        /// Standard error, in misses.
+        error: f64,
+    },
+}
+
+impl Certainty {
+    /// The least and the most misses: equal where exact, a standard error to each side of an estimate.
+    pub fn range(&self, misses: u64) -> (u64, u64) {
+        match *self {
+            Certainty::Exact => (misses, misses),
+            Certainty::Between { low, high } => (low, high),
+            Certainty::Estimated { error } => {
+                let error = error.ceil() as u64;
+                (misses.saturating_sub(error), misses + error)
+            }
+        }
+    }
+}
+
+/// What a reader of results must know of a trace that is not every reference.
+pub fn caveat(trace: &TraceFacts) -> Option<String> {
+    if let Some(window) = trace.window {
+        return Some(format!(
+            "Recorded through a window of {window} pages: true faults are bounds, the rows' own with more and less RAM by the window; \
+             hits were not seen, so there is no miss ratio."
+        ));
+    }
+    let whole = trace.reduction?;
+    let of = format!("of {} references to {} pages", whole.references, whole.pages);
+    Some(match whole.method {
+        Method::Compaction { pages } => format!("Compacted, {of}: misses of lru and opt are those of the whole trace from {pages} frames on."),
+        Method::HashSample { .. } => format!(
+            "A sample of {:.4} % of the pages, {of}: misses are estimates with their standard error, from {CLASSES} parts of the sample.",
+            100.0 * whole.rate().unwrap_or(1.0)
+        ),
+    })
+}
+
+/// Parts of a sample that are looked at on their own.
+pub const CLASSES: usize = 8;
+
+/// The configurations, and behind them, for a recording through a window, each with fewer and with more frames by the window.
+pub(crate) fn with_neighbours(mut plans: Vec<Plan>, trace: &Provenance) -> Vec<Plan> {
+    let Some(window) = trace.window else { return plans };
+    for at in 0..plans.len() {
+        let [fewer, more] = neighbours(&plans[at], window as usize);
+        let with = |frames| Plan { frames, ..plans[at].clone() };
+        let pair = [with(fewer), with(more)];
+        plans.extend(pair);
+    }
+    plans
+}
+
+/// OPT's misses are not fewer than those of the rows in as many frames, LRU's in as many more as the window has.
+fn neighbours(plan: &Plan, window: usize) -> [usize; 2] {
+    let optimal = matches!(&plan.engine, Engine::Oracle(spec) if spec.name == "opt");
+    [plan.frames.saturating_sub(window), if optimal { plan.frames } else { plan.frames + window }]
+}
+
+/// Takes the neighbours away again, as bounds of the first `asked` results.
+pub(crate) fn bracket(mut results: Vec<RunResult>, asked: usize) -> Vec<RunResult> {
+    let neighbours = results.split_off(asked);
+    for (result, pair) in results.iter_mut().zip(neighbours.chunks(2)) {
+        let bounds = (pair[1].true_faults(), pair[0].true_faults());
+        result.certainty = Certainty::Between { low: bounds.0, high: bounds.1 };
+    }
+    results
+}
+
+/// The oracles that look at a sample: one at all of it, and one at each part.
+pub(crate) fn sampled_lru(frames: &[usize], rate: f64) -> Vec<Box<dyn Oracle>> {
+    let whole: Box<dyn Oracle> = Box::new(Curve::new(&sizes(frames, rate)));
+    let part = |number| {
+        let curve = Curve::new(&sizes(frames, rate / CLASSES as f64));
+        Box::new(Part { number, curve, references: Vec::new() }) as Box<dyn Oracle>
+    };
+    std::iter::once(whole).chain((0..CLASSES).map(part)).collect()
+}
+
+/// The sample's own size for each number of frames, rounded down and up.
+fn sizes(frames: &[usize], rate: f64) -> Vec<usize> {
+    let scaled = frames.iter().map(|frames| *frames as f64 * rate);
+    scaled.flat_map(|size| [size.floor() as usize, size.ceil() as usize]).collect()
+}
+
+/// LRU over one part of a sample.
+struct Part {
+    number: usize,
+    curve: Curve,
+    references: Vec<PageRef>,
+}
+
+impl Oracle for Part {
+    fn feed(&mut self, references: &[PageRef]) {
+        let number = self.number;
+        self.references.clear();
+        self.references.extend(references.iter().filter(|r| class(r.page(), CLASSES) == number));
+        self.curve.feed(&self.references);
+    }
+
+    fn finish(&mut self, pages: &[u64]) -> Vec<OracleCounts> {
+        self.curve.finish(pages)
+    }
+}
+
+/// What the oracles of [`sampled_lru`] say of the whole trace, for each number of frames.
+pub(crate) fn estimates(
+    answers: &[Vec<OracleCounts>],
+    frames: &[usize],
+    whole: &Reduction,
+    rate: f64,
+) -> Vec<(Found, Certainty)> {
+    let at = |index: usize| {
+        let again = |answer: &[OracleCounts], rate: f64| {
+            let size = frames[index] as f64 * rate;
+            let misses = |counts: &OracleCounts| (counts.true_faults - counts.cold_faults) as f64;
+            let (below, above) = (misses(&answer[2 * index]), misses(&answer[2 * index + 1]));
+            (below + (above - below) * size.fract()) / rate
+        };
+        let parts: Vec<f64> = answers[1..].iter().map(|part| again(part, rate / CLASSES as f64)).collect();
+        let misses = whole.pages + again(&answers[0], rate).round() as u64;
+        let counts = OracleCounts { true_faults: misses, cold_faults: whole.pages, ..OracleCounts::default() };
+        (Found::Oracle(counts), Certainty::Estimated { error: mean(&parts).1 })
+    };
+    (0..frames.len()).map(at).collect()
+}

@@ -1,0 +1,99 @@
+//! Tasks in the foreground in turn, from names to results: a multi-task trace, a swap area, and what each costs in time and energy.
+//!
+//! [`resolve`] settings to a [`Plan`], [`Session::new`] for it, feed it blocks, and [`Session::finish`]; [`simulate`] does all that for a stored
+//! trace. Every backing is a configuration of the same engine.
+
+use coldframe_core::{Backed, Ps};
+use coldframe_device::swap_energy::{SwapCounts, SwapLedger};
+use coldframe_sim::{Foreground, ForegroundResult};
+use coldframe_trace::{Block, Kind, Provenance, Reference};
+
+use crate::error::ReportError;
+use crate::plan::spaces;
+
+mod prices;
+mod resolve;
+mod show;
+mod stored;
+
+pub use prices::{energy, Area};
+pub use resolve::{resolve, Plan};
+pub use show::{json, table};
+pub use stored::{simulate, Stored};
+
+/// What a run came to.
+pub struct Outcome {
+    /// Counts and times.
+    pub result: ForegroundResult,
+    /// Energy of the swap area by term.
+    pub energy: SwapLedger,
+}
+
+impl Outcome {
+    /// Mean of the fault handling that switches back waited for; the first visits only start the applications.
+    pub fn switch_delay(&self, tasks: usize) -> Ps {
+        let back = self.result.switches.get(tasks..).unwrap_or_default();
+        Ps(back.iter().map(|s| s.delay.0).sum::<u64>() / back.len().max(1) as u64)
+    }
+
+    /// Writes to each slot of an area of so many.
+    pub fn slot_writes(&self, slots: usize) -> Vec<u32> {
+        let mut writes = vec![0; slots];
+        self.result.slot_log.iter().for_each(|slot| writes[*slot as usize] += 1);
+        writes
+    }
+}
+
+/// What addresses belong to. Ranges of the trace that are mapped from a file and cannot be written are its pages; what a program can write
+/// is its own copy. A trace without mappings tells by how a page is touched first: code comes from a file.
+pub(crate) struct Owners(Vec<(u64, u64)>, bool);
+
+impl Owners {
+    pub(crate) fn of(trace: &Provenance) -> Owners {
+        let file = trace.mappings.iter().filter(|m| !m.name.starts_with('[') && !m.name.is_empty());
+        let ranges = file.filter(|m| !m.protection.contains('w')).map(|m| (m.start, m.end)).collect();
+        Owners(ranges, trace.mappings.is_empty())
+    }
+
+    pub(crate) fn backed(&self, row: &Reference) -> Backed {
+        let in_file = self.0.iter().any(|(start, end)| (*start..*end).contains(&row.address));
+        if in_file || (self.1 && row.kind == Kind::Fetch) {
+            Backed::File
+        } else {
+            Backed::Anonymous
+        }
+    }
+}
+
+/// A run that is under way.
+pub struct Session<'a> {
+    plan: &'a Plan,
+    run: Foreground,
+    owners: Owners,
+}
+
+impl<'a> Session<'a> {
+    /// For a trace of so many pages, or with such a bound.
+    ///
+    /// # Errors
+    /// Parameters that do not fit the frames.
+    pub fn new(plan: &'a Plan, trace: &Provenance, pages: usize) -> Result<Session<'a>, ReportError> {
+        let spaces_max = trace.tasks.iter().map(|task| task.space as usize + 1).max().unwrap_or(1);
+        let run = Foreground::new(&plan.config, pages, spaces(trace), spaces_max);
+        Ok(Session { plan, run: run.map_err(coldframe_sim::RunError::from)?, owners: Owners::of(trace) })
+    }
+
+    /// Takes the next rows.
+    pub fn feed(&mut self, rows: &Block) {
+        self.run.feed(rows, &|row| self.owners.backed(row));
+    }
+
+    /// What it came to.
+    pub fn finish(self) -> Outcome {
+        let result = self.run.result();
+        let (swap_ins, swap_outs) = (result.counts.swap_ins, result.counts.swap_outs);
+        let counts = SwapCounts { swap_ins, swap_outs, up_time: result.end };
+        let energy = energy(&self.plan.area, &counts);
+        Outcome { energy, result }
+    }
+}

@@ -1,0 +1,171 @@
+//! What a swap area costs: pages to and from it in time, all that was done in energy. Powers and times are those of its data sheet.
+
+use coldframe_core::{Bytes, Ps};
+use coldframe_device::sheet::electric::{BusMemory, Card};
+use coldframe_device::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
+use coldframe_device::{sheet, Sheet};
+use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::ForegroundPrices;
+use coldframe_systems::drswap::{Backing, Path, PAGE};
+
+use crate::error::ReportError;
+use crate::workload::MachineParameters;
+
+/// Where the swap area lies, every number read from its sheet.
+#[derive(Clone, Debug)]
+pub struct Area {
+    /// The backing's name.
+    pub name: &'static str,
+    /// The sheet's name; empty without an area.
+    pub device: String,
+    /// Bytes of it.
+    pub size: Bytes,
+    /// Swapped pages are read where they lie.
+    pub direct_read: bool,
+    /// Writes that a cell endures, where the sheet says so; a card moves its cells behind its controller, so that slots tell nothing of them.
+    pub cycles: Option<u64>,
+    path: Path,
+    slowdown: Option<(u64, u64)>,
+    electric: Electric,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Electric {
+    None,
+    Bus(BusMemory),
+    Card(Card),
+}
+
+impl Area {
+    /// `size` bytes of a backing, on another device than its own if one is given; that one's copies are priced by its own sheet.
+    ///
+    /// # Errors
+    /// No such device, a sheet that lacks a number, or an area larger than its device.
+    pub fn of(backing: &Backing, device: Option<&str>, size: Bytes) -> Result<Area, ReportError> {
+        let none = Area {
+            name: backing.name,
+            device: String::new(),
+            size: Bytes::ZERO,
+            direct_read: false,
+            cycles: None,
+            path: backing.path,
+            slowdown: None,
+            electric: Electric::None,
+        };
+        let Some(own) = backing.sheet else { return Ok(none) };
+        let sheet = sheet::find(device.unwrap_or(own))?;
+        fits(&sheet, size)?;
+        Ok(Area {
+            device: sheet.name.clone(),
+            size,
+            direct_read: backing.direct_read,
+            cycles: sheet.cycles().ok().filter(|_| backing.path != Path::BlockLayer),
+            slowdown: device.is_none().then_some(backing.slowdown),
+            electric: match backing.path {
+                Path::BlockLayer => Electric::Card(sheet.card()?),
+                Path::FakeIo | Path::Memory => Electric::Bus(sheet.bus_memory()?),
+            },
+            ..none
+        })
+    }
+}
+
+fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ReportError> {
+    let capacity = sheet.capacity()?;
+    if area <= capacity {
+        return Ok(());
+    }
+    let show = coldframe_device::quantity::show_bytes;
+    let (area, capacity) = (show(area), show(capacity));
+    let reason = format!("{area} of swap do not fit into the {capacity} of {}; give as much or less", sheet.name);
+    Err(ReportError::setting("swap.size", reason))
+}
+
+/// Energy of the swap area by its sheet's equations; nothing for none.
+pub fn energy(area: &Area, counts: &SwapCounts) -> SwapLedger {
+    match &area.electric {
+        Electric::None => SwapLedger::default(),
+        Electric::Card(card) => card_energy(card, PAGE, counts),
+        Electric::Bus(memory) => bus_energy(memory, PAGE, area.size, counts),
+    }
+}
+
+fn us(us: f64) -> Ps {
+    Ps((us * 1e6) as u64)
+}
+
+/// A page copied from and to the area by the processor, without the software around it: read from one memory and written to the other by
+/// equations 2 and 3, the side of a memory with a slowdown as DRAM's so many times over (section V.A: PCM is emulated so).
+fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
+    let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
+    let Electric::Bus(memory) = &area.electric else { return (Ps::ZERO, Ps::ZERO) };
+    let (near, far) = (bus_times(dram, PAGE, &one), bus_times(memory, PAGE, &one));
+    match area.slowdown {
+        Some((read, write)) => (near.read * read + near.write, near.read + near.write * write),
+        None => (far.read + near.write, near.read + far.write),
+    }
+}
+
+/// What things take with this area on this machine. Files lie on the card of DR.Swap's phone.
+pub(super) fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, ReportError> {
+    let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
+    let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
+    let card = match &area.electric {
+        Electric::Card(card) => *card,
+        _ => sheet::find("iNAND-eMMC")?.card()?,
+    };
+    let (read, write) = card_times(&card, PAGE, &one);
+    let software = if area.path == Path::Memory { Ps::ZERO } else { us(m.block_layer_us) };
+    let (copy_in, copy_out) = copies(area, &dram);
+    Ok(ForegroundPrices {
+        fault: us(m.fault_us),
+        swap_in: software + copy_in,
+        swap_out: software + copy_out,
+        swap_on_card: area.path == Path::BlockLayer,
+        block_layer: us(m.block_layer_us),
+        card: DeviceTimes { load: us(m.nand_read_us) + read, program: Some(us(m.nand_program_us) + write) },
+        answer: Ps(m.answer_s * 1_000_000_000_000),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::shipped;
+    use coldframe_systems::drswap::BACKINGS;
+
+    fn area(i: usize, device: Option<&str>) -> Area {
+        Area::of(&BACKINGS[i], device, Bytes(1 << 20)).unwrap()
+    }
+
+    #[test]
+    fn an_area_larger_than_its_device_is_refused() {
+        let said = Area::of(&BACKINGS[2], None, Bytes(2 << 30)).unwrap_err().to_string();
+        assert!(said.contains("swap.size") && said.contains("2GiB") && said.contains("1GiB of LPDDR2-PCM"), "{said}");
+        assert!(Area::of(&BACKINGS[4], None, Bytes(2 << 30)).is_ok(), "no area is never too large");
+    }
+
+    #[test]
+    fn a_card_is_no_memory_and_a_memory_no_card() {
+        let said = Area::of(&BACKINGS[3], Some("iNAND-eMMC"), PAGE).unwrap_err().to_string();
+        assert!(said.contains("iNAND-eMMC") && said.contains("power.pre_pdn"), "{said}");
+        let said = Area::of(&BACKINGS[1], Some("LPDDR2-PCM"), PAGE).unwrap_err().to_string();
+        assert!(said.contains("LPDDR2-PCM") && said.contains("supply.voltage"), "{said}");
+    }
+
+    #[test]
+    fn prices_by_hand() {
+        let m = shipped().machine;
+        let of = |area: Area| prices(&area, &m).unwrap();
+        // 1.295 us and 3.21 us are a page read and written in DRAM; PCM twice and twelve times that.
+        let nvm = of(area(3, None));
+        assert_eq!((nvm.swap_in, nvm.swap_out), (Ps(2 * 1_295_000 + 3_210_000), Ps(1_295_000 + 12 * 3_210_000)));
+        // By its own sheet PCM reads a page in 5.135 us and writes it in 8.965 us.
+        let by_sheet = of(area(3, Some("LPDDR2-PCM")));
+        assert_eq!((by_sheet.swap_in, by_sheet.swap_out), (Ps(5_135_000 + 3_210_000), Ps(1_295_000 + 8_965_000)));
+        let ram_disk = of(area(0, None));
+        assert_eq!(ram_disk.swap_in, us(m.block_layer_us) + Ps(1_295_000 + 3_210_000));
+        let emmc = of(area(1, None));
+        assert!(emmc.swap_on_card && emmc.swap_in == us(m.block_layer_us));
+    }
+}

@@ -1,0 +1,200 @@
+//! From settings to a plan.
+
+use coldframe_core::fault::handler;
+use coldframe_core::{Bytes, Ps, SlotsConfig};
+use coldframe_device::quantity::{self, show_bytes};
+use coldframe_sim::ForegroundConfig;
+use coldframe_systems::drswap::{Backing, BACKINGS, PAGE, SWAP_MIB};
+use serde_json::{json, Value};
+
+use super::prices::{prices, Area};
+use crate::error::{nearest, ReportError};
+use crate::plan::{find_handler, find_policy};
+use crate::settings::Settings;
+use crate::workload::{self, MachineParameters};
+
+/// What a reference takes in a trace without times: 1 ns, assumed.
+const REFERENCE: Ps = Ps(1_000);
+
+/// A configuration with every name resolved.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// For the simulator.
+    pub config: ForegroundConfig,
+    /// The swap area.
+    pub area: Area,
+    /// What a reference takes where the trace has no times.
+    pub reference: Ps,
+    /// Every setting in force.
+    pub shown: Value,
+}
+
+impl Plan {
+    /// A backing with `ram` and `size` bytes, all else as DR.Swap's experiment has it.
+    ///
+    /// # Errors
+    /// As [`Area::of`].
+    pub fn new(backing: &Backing, ram: Bytes, size: Bytes, machine: &MachineParameters) -> Result<Plan, ReportError> {
+        plan(&Settings::default(), Area::of(backing, None, size)?, ram, machine)
+    }
+}
+
+/// Resolves settings for a trace that touches so many bytes.
+///
+/// # Errors
+/// Unknown names, quantities that cannot be, an area larger than its device, a setting that such runs do not have.
+pub fn resolve(settings: &Settings, footprint: Bytes) -> Result<Plan, ReportError> {
+    refuse_others(settings)?;
+    let machine = machine(settings)?;
+    let backing = backing(settings.swap.backing.as_deref())?;
+    let text = settings.swap.size.clone().unwrap_or_else(|| format!("{}MiB", SWAP_MIB[0]));
+    let area = Area::of(backing, settings.device.as_deref(), size("swap.size", &text, footprint)?)?;
+    let ram = match (&settings.ram, settings.frames) {
+        (Some(_), Some(_)) => return bad("ram", "give ram or frames, not both: they mean the same thing"),
+        (None, Some(frames)) => Bytes(frames.saturating_mul(PAGE.0)),
+        (Some(text), None) => size("ram", text, footprint)?,
+        (None, None) => return bad("ram", "is not given; give --ram SIZE, such as 396MB or 50%, or --frames N"),
+    };
+    plan(settings, area, ram, &machine)
+}
+
+fn plan(settings: &Settings, area: Area, ram: Bytes, m: &MachineParameters) -> Result<Plan, ReportError> {
+    let policy = find_policy(settings.policy.as_deref().unwrap_or("clock"))?;
+    let handler = find_handler(settings.handler.as_deref().unwrap_or(handler::sequential::HANDLER.name))?;
+    if handler.needs_xip {
+        return bad("handler", format!("{} runs pages from a device's buffer, and a swap area has none", handler.name));
+    }
+    let reference = match &settings.front_end.reference {
+        Some(text) => quantity::time(text).map_err(|e| ReportError::quantity("front_end.reference", e))?,
+        None => REFERENCE,
+    };
+    let frames = (ram.0 / PAGE.0) as usize;
+    let config = ForegroundConfig {
+        policy,
+        handler,
+        frames,
+        slots: SlotsConfig {
+            slots: (area.size.0 / PAGE.0) as usize,
+            files_min: (m.files_min_mb * 1_000_000 / PAGE.0) as usize,
+        },
+        direct_read: area.direct_read,
+        prices: prices(&area, m)?,
+    };
+    let shown = json!({
+        "system": "drswap", "policy": config.policy.to_string(), "handler": handler.name, "frames": frames, "page": show_bytes(PAGE),
+        "swap": { "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read },
+        "machine": m,
+    });
+    Ok(Plan { config, area, reference, shown })
+}
+
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
+    Err(ReportError::setting(field, reason))
+}
+
+/// What tasks in the foreground do not have.
+fn refuse_others(s: &Settings) -> Result<(), ReportError> {
+    let page = s.page.as_deref().filter(|page| !quantity::bytes(page).is_ok_and(|bytes| bytes == PAGE));
+    for (field, given) in [
+        ("page", page.is_some()),
+        ("main_memory", s.main_memory.is_some()),
+        ("front_end.name", s.front_end.name.as_deref().is_some_and(|name| name != "none")),
+        ("swap.layout", s.swap.layout.is_some()),
+        ("swap.blocks", s.swap.blocks.is_some()),
+        ("swap.read_ahead", s.swap.read_ahead.is_some()),
+        ("swap.collector", s.swap.collector.is_some()),
+    ] {
+        if given {
+            return bad(field, "does not go with the system drswap, whose slots are pages of 4KiB that are rewritten in place; leave it out");
+        }
+    }
+    Ok(())
+}
+
+fn machine(settings: &Settings) -> Result<MachineParameters, ReportError> {
+    let Some(path) = &settings.swap.phone else { return Ok(workload::shipped().machine) };
+    workload::read(path).map(|parameters| parameters.machine)
+}
+
+fn backing(name: Option<&str>) -> Result<&'static Backing, ReportError> {
+    let name = name.unwrap_or("nvm-dr");
+    let names = || BACKINGS.iter().map(|backing| backing.name);
+    BACKINGS.iter().find(|backing| backing.name == name).map_or_else(
+        || {
+            let list: Vec<_> = names().collect();
+            let near = nearest(name, names());
+            bad("swap.backing", format!("there is no backing `{name}`; there are {}{near}", list.join(", ")))
+        },
+        Ok,
+    )
+}
+
+/// A size, or a percentage of what the trace touches; at least a page.
+fn size(field: &str, text: &str, footprint: Bytes) -> Result<Bytes, ReportError> {
+    /// Slots and frames are numbered in 29 bits.
+    const MAX: u64 = PAGE.0 << 28;
+    let size = match text.strip_suffix('%').map(str::parse::<f64>) {
+        Some(Ok(percent)) if percent > 0.0 && percent <= 1000.0 => {
+            Bytes(((footprint.0 as f64 * percent / 100.0) as u64).max(PAGE.0))
+        }
+        Some(_) => {
+            return bad(
+                field,
+                format!("`{text}` cannot be read; give a size such as 128MiB, or 1% to 1000% of the footprint"),
+            )
+        }
+        None => quantity::bytes(text).map_err(|e| ReportError::quantity(field, e))?,
+    };
+    match size.0 {
+        n if n < PAGE.0 => {
+            bad(field, format!("{} is smaller than one page of 4KiB; give at least 4KiB", show_bytes(size)))
+        }
+        n if n > MAX => bad(
+            field,
+            format!("{} is more than the simulator holds; give at most {}", show_bytes(size), show_bytes(Bytes(MAX))),
+        ),
+        _ => Ok(size),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolved(sets: &[&str]) -> Result<Plan, ReportError> {
+        let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+        resolve(&Settings::read(None, &sets).unwrap(), Bytes(100 << 20))
+    }
+
+    #[test]
+    fn sizes_are_bytes_or_parts_of_the_footprint() {
+        let plan = resolved(&["ram=50%", "swap.size=8MiB", "swap.backing=nvm"]).unwrap();
+        assert_eq!((plan.config.frames, plan.config.slots.slots), (12_800, 2_048));
+        assert!(!plan.config.direct_read && resolved(&["ram=50%"]).unwrap().config.direct_read);
+        let none = resolved(&["frames=7", "swap.backing=none", "swap.size=4GiB"]).unwrap();
+        assert_eq!((none.config.frames, none.config.slots.slots), (7, 0));
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_by_its_field() {
+        for (sets, said) in [
+            (&["ram=1MiB", "swap.backing=tape"][..], "swap.backing"),
+            (&["ram=1MiB", "swap.backing=nvm_dr"], "did you mean `nvm-dr`"),
+            (&["ram=1MiB", "swap.size=2GiB"], "1GiB of LPDDR2-PCM"),
+            (&["ram=1MiB", "swap.size=0%"], "swap.size"),
+            (&["ram=1KiB"], "ram"),
+            (&["ram=-1MiB"], "ram"),
+            (&["swap.size=1MiB"], "ram"),
+            (&["ram=1MiB", "page=8KiB"], "page"),
+            (&["ram=1MiB", "swap.blocks=1024"], "swap.blocks"),
+            (&["ram=1MiB", "handler=delayed-dual-buffering"], "handler"),
+            (&["ram=1MiB", "policy=lru2"], "policy"),
+            (&["ram=1MiB", "swap.phone=nowhere.toml"], "nowhere.toml"),
+            (&["ram=1MiB", "device=nowhere.toml"], "nowhere.toml"),
+            (&["ram=1MiB", "front_end.reference=-3ns"], "front_end.reference"),
+        ] {
+            let error = resolved(sets).map(|_| ()).unwrap_err().to_string();
+            assert!(error.contains(said), "{sets:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Outcomes of tasks in the foreground as a table and as JSON.
+
+use coldframe_core::Bytes;
+use coldframe_device::flash::{life_years, wear};
+use coldframe_device::quantity::show_bytes;
+use coldframe_systems::drswap::PAGE;
+use serde_json::{json, Map, Value};
+
+use super::{Outcome, Plan, Stored};
+use crate::result::SCHEMA_VERSION;
+use crate::table::{human_count, human_time, styled};
+
+const HEADINGS: [&str; 12] = [
+    "backing",
+    "swap",
+    "RAM",
+    "policy",
+    "swap-ins",
+    "direct reads",
+    "swap-outs",
+    "ended",
+    "card I/O",
+    "switch back",
+    "energy",
+    "life",
+];
+
+/// One row for each outcome, then what the columns mean.
+pub fn table(stored: &Stored) -> String {
+    let rows = stored.outcomes.iter().map(|(plan, outcome)| row(plan, outcome, stored.tasks));
+    format!("{}\n{}", styled(&HEADINGS, rows.collect(), 4), legend(stored))
+}
+
+fn row(plan: &Plan, o: &Outcome, tasks: usize) -> Vec<String> {
+    let c = &o.result.counts;
+    let dash = || "-".to_string();
+    vec![
+        plan.area.name.into(),
+        if plan.area.size.0 == 0 { dash() } else { show_bytes(plan.area.size) },
+        show_bytes(Bytes(plan.config.frames as u64 * PAGE.0)),
+        plan.config.policy.to_string(),
+        human_count(c.swap_ins),
+        human_count(c.direct_reads),
+        human_count(c.swap_outs),
+        human_count(c.kills),
+        human_count(o.result.card_reads + o.result.card_writes),
+        human_time(o.switch_delay(tasks)),
+        format!("{:.3} J", o.energy.total().0 as f64 / 1e12),
+        life(plan, o).map_or_else(dash, |years| format!("{years:.1} years")),
+    ]
+}
+
+/// Years until the most written slot has had the writes that its sheet names, under this load without a pause.
+fn life(plan: &Plan, o: &Outcome) -> Option<f64> {
+    life_years(&wear(&o.slot_writes(plan.config.slots.slots)), plan.area.cycles?, o.result.end.0 / 1_000)
+}
+
+fn legend(stored: &Stored) -> String {
+    let mut out = String::from(
+        "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, from each task's second visit on.\n\
+         energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. life: the same load without a pause.\n",
+    );
+    let homeless: u64 = stored.outcomes.iter().map(|(_, o)| o.result.counts.homeless).sum();
+    if homeless > 0 {
+        let pages = human_count(homeless);
+        out += &format!("{pages} anonymous pages found no place at all: nobody was left to be ended. Such rows have too little memory.\n");
+    }
+    if stored.untimed {
+        out += "The trace has no times: each reference took front_end.reference (1ns unless set).\n";
+    }
+    if stored.tasks < 2 {
+        out += "One task only: nobody is switched to, and nobody can be ended. `coldframe mix` and `coldframe generate phone` make several.\n";
+    }
+    out
+}
+
+/// An array with an object for each outcome.
+pub fn json(stored: &Stored) -> Value {
+    stored.outcomes.iter().map(|(plan, outcome)| object(stored, plan, outcome)).collect()
+}
+
+fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
+    let (r, t) = (&o.result, &stored.trace);
+    let terms: Map<String, Value> = o.energy.terms().into_iter().map(|(name, pj)| (name.into(), pj.0.into())).collect();
+    let switches: Vec<Value> =
+        r.switches.iter().map(|s| json!({ "task": s.task, "cold": s.cold, "delay_ps": s.delay.0 })).collect();
+    let writes = wear(&o.slot_writes(plan.config.slots.slots));
+    json!({
+        "schema_version": SCHEMA_VERSION,
+        "trace": { "path": t.path, "sha256": t.sha256, "fidelity": t.fidelity, "references": t.references, "instructions": t.instructions },
+        "config": plan.shown,
+        "pages": stored.pages,
+        "tasks": stored.tasks,
+        "counts": {
+            "true_faults": r.counts.true_faults, "cold_faults": r.counts.cold_faults, "write_faults": r.counts.write_faults,
+            "evictions": r.counts.evictions, "dirty_evictions": r.counts.dirty_evictions,
+            "swap_ins": r.counts.swap_ins, "swap_outs": r.counts.swap_outs, "direct_reads": r.counts.direct_reads,
+            "kills": r.counts.kills, "homeless": r.counts.homeless, "reads_in_slots": r.reads_in_slots,
+            "card_reads": r.card_reads, "card_writes": r.card_writes,
+        },
+        "time_ps": { "paging": r.paging.0, "switch_back_mean": o.switch_delay(stored.tasks).0, "end": r.end.0 },
+        "switches": switches,
+        "energy_pj": { "terms": terms, "total": o.energy.total().0 },
+        "slot_writes": { "mean": writes.mean, "max": writes.max },
+        "life_years": life(plan, o),
+    })
+}

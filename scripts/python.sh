@@ -1,0 +1,44 @@
+#!/bin/sh
+# The Python package in target/venv: `build` installs the release wheel there, `test` a debug wheel, and runs the tests on it.
+#
+# What is missing is named. `build` then fails; `test` is skipped, unless COLDFRAME_REQUIRE_TOOLS=1.
+set -eu
+cd "$(dirname "$0")/.."
+verb=${1:?give build or test}
+target=${CARGO_TARGET_DIR:-$PWD/target}
+venv=$PWD/target/venv
+wanted=crates/py/requirements-test.txt
+
+missing() {
+    echo "python: $1" >&2
+    if [ "$verb" = build ] || [ "${COLDFRAME_REQUIRE_TOOLS:-}" = 1 ]; then exit 1; fi
+    echo "python: the tests of the Python package are skipped" >&2
+    exit 0
+}
+
+command -v python3 >/dev/null || missing "needs Debian's package python3 (3.11 or newer)"
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || missing "$(python3 --version) is too old; give Python 3.11 or newer"
+if ! "$venv/bin/python" -m pip --version >/dev/null 2>&1; then
+    rm -rf "$venv"
+    python3 -m venv "$venv" >/dev/null 2>&1 || missing "no virtual environment can be made; install Debian's package python3-venv"
+fi
+if ! cmp -s "$wanted" "$venv/installed.txt"; then
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --only-binary :all: -r "$wanted" ||
+        missing "pip cannot fetch what $wanted lists; check the network"
+    cp "$wanted" "$venv/installed.txt"
+fi
+
+profile=release
+if [ "$verb" = test ]; then profile=dev; fi
+rm -rf "$target/wheels"
+(cd crates/py && CARGO_TARGET_DIR=$target "$venv/bin/maturin" build --locked --profile $profile --compatibility linux \
+    --interpreter "$venv/bin/python" --out "$target/wheels" --quiet)
+"$venv/bin/python" -m pip install -q --disable-pip-version-check --no-index --no-deps --force-reinstall "$target"/wheels/*.whl
+if [ "$verb" = build ]; then
+    echo "built $(ls "$target"/wheels/*.whl); target/venv/bin/python has it"
+    exit 0
+fi
+
+cargo build --locked -p coldframe-cli
+cd crates/py
+COLDFRAME_BIN=$target/debug/coldframe exec "$venv/bin/python" -m pytest -q -p no:cacheprovider ${PYTEST_ARGS:-}
