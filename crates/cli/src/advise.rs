@@ -79,7 +79,7 @@ pub struct Asked {
     /// A paper's system, whose front end, prices and device apply.
     #[arg(long, value_name = "NAME")]
     system: Option<String>,
-    /// Devices: shipped sheets' names, or paths of sheets [default: the system's, else LOBI-NAND].
+    /// Devices: shipped sheets' names, or paths of sheets [default: the system's, else NAND01GW3B2B].
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
     device: Vec<String>,
     /// Policies [default: all that need no parameter, and pa-clock:budget=13]; may repeat.

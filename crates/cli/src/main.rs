@@ -38,6 +38,7 @@ mod sim_foreground;
 mod sim_swap;
 mod sim_tasks;
 mod summary;
+mod teach;
 mod top;
 mod whole;
 mod window;
@@ -88,6 +89,7 @@ enum Verb {
     Run(Box<run::Args>),
     Doctor(doctor::Args),
     Top(top::Args),
+    Teach(teach::Args),
     Papers(papers::Args),
     Devices(devices::Args),
     Policies(policies::Args),
@@ -121,6 +123,7 @@ fn main() -> ExitCode {
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Doctor(args) => doctor::run(args),
         Verb::Top(args) => top::run(args),
+        Verb::Teach(args) => teach::run(args),
         Verb::Papers(args) => papers::run(args, quiet),
         Verb::Devices(args) => devices::run(args),
         Verb::Policies(args) => policies::run(args),

@@ -223,6 +223,24 @@ fn what_is_no_result_of_this_version_is_refused() {
     assert_eq!(coldframe(&["report", &out]).status.code(), Some(5));
 }
 
+#[test]
+fn a_lesson_is_told_whole_where_nobody_can_press_enter() {
+    let text = String::from_utf8(done(&["teach", "belady"])).unwrap();
+    assert!(
+        text.contains(" 12. read page 5: hit") && text.ends_with("So: 9 faults with 3 frames, 10 with 4.\n"),
+        "{text}"
+    );
+    let lesson: Value = serde_json::from_slice(&done(&["teach", "belady", "--format", "json"])).unwrap();
+    let hits =
+        |run: usize| lesson["runs"][run]["steps"].as_array().unwrap().iter().filter(|s| s["hit"] == true).count();
+    assert_eq!((hits(0), hits(1)), (3, 2));
+    let names = String::from_utf8(done(&["teach"])).unwrap();
+    for name in ["belady", "second-chance", "parallel", "pa-clock", "dual-buffering"] {
+        assert!(names.contains(name), "{name}");
+        done(&["teach", name, "--all"]);
+    }
+}
+
 /// A recorder: QEMU with our plugin beside the program, or, where there is no QEMU, valgrind.
 fn can_record() -> bool {
     let plugin = Path::new(env!("CARGO_BIN_EXE_coldframe")).with_file_name("libcoldframe_plugin.so");

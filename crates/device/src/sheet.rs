@@ -20,6 +20,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("sram64k.toml", include_str!("../../../data/sheets/sram64k.toml")),
     ("strataflash.toml", include_str!("../../../data/sheets/strataflash.toml")),
     ("lobi-nand.toml", include_str!("../../../data/sheets/lobi-nand.toml")),
+    ("nand01gw3b2b.toml", include_str!("../../../data/sheets/nand01gw3b2b.toml")),
     ("lpddr2-dram.toml", include_str!("../../../data/sheets/lpddr2-dram.toml")),
     ("lpddr2-pcm.toml", include_str!("../../../data/sheets/lpddr2-pcm.toml")),
     ("inand-emmc.toml", include_str!("../../../data/sheets/inand-emmc.toml")),

@@ -34,6 +34,7 @@ pub mod swap_analysis;
 pub mod swap_table;
 pub mod table;
 pub mod tasks;
+pub mod teach;
 pub mod workload;
 
 pub use error::ReportError;

@@ -14,8 +14,8 @@ use crate::settings::Settings;
 
 /// Slowdown allowed where no limit is given, in percent of the program's own time.
 pub const SLOWDOWN_DEFAULT: f64 = 5.0;
-/// The device where none is given: the only shipped sheet that has a price for a page written.
-pub const DEVICE_DEFAULT: &str = "LOBI-NAND";
+/// The device where none is given: the shipped sheet of a flash chip that has all of times, energies and endurance.
+pub const DEVICE_DEFAULT: &str = "NAND01GW3B2B";
 /// Handlers that need nothing of the machine. The others execute from the device's buffers; name them to have them tried.
 const HANDLERS_DEFAULT: [&str; 2] = ["parallel", "sequential"];
 /// Most pages read ahead with a fault: none, and the live pager's window.
