@@ -13,7 +13,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use coldframe_record::{Level, Outcome};
-use common::{have, order, plugin, run, BZIP2, QEMU};
+use coldframe_toolbox::{have, BZIP2, QEMU};
+use common::{order, plugin, run};
 
 const REFERENCES_TARGET: f64 = 20e6;
 const INSTRUCTIONS_TARGET: f64 = 100e6;
