@@ -281,8 +281,8 @@ impl Settings {
             let bad = |reason: String| ReportError::Config { origin: format!("--set {set}"), reason };
             let (path, value) =
                 set.split_once('=').ok_or_else(|| bad("is not key.path=value, such as limit.skip=1000".into()))?;
-            insert(&mut table, path, value).map_err(bad)?;
-            toml::Value::Table(table.clone()).try_into::<Settings>().map_err(|e| bad(e.to_string()))?;
+            table = with(&table, path, typed(value))
+                .or_else(|first| with(&table, path, value.into()).map_err(|_| bad(first)))?;
         }
         let value = toml::Value::Table(table);
         value.try_into().map_err(|e| ReportError::Config { origin: "settings".into(), reason: e.to_string() })
@@ -301,22 +301,28 @@ impl Settings {
 }
 
 /// A number or a truth value as itself, all else as text.
-fn insert(table: &mut toml::Table, path: &str, value: &str) -> Result<(), String> {
-    let value = match (value.parse::<i64>(), value) {
-        (Ok(number), _) => toml::Value::Integer(number),
-        (_, "true") => toml::Value::Boolean(true),
-        (_, "false") => toml::Value::Boolean(false),
-        (_, text) => toml::Value::String(text.into()),
-    };
+fn typed(value: &str) -> toml::Value {
+    match (value.parse::<i64>(), value) {
+        (Ok(number), _) => number.into(),
+        (_, "true") => true.into(),
+        (_, "false") => false.into(),
+        (_, text) => text.into(),
+    }
+}
+
+/// The table with a value at a path, if such settings can be.
+fn with(table: &toml::Table, path: &str, value: toml::Value) -> Result<toml::Table, String> {
+    let mut table = table.clone();
     let mut keys: Vec<&str> = path.split('.').collect();
     let last = keys.pop().filter(|k| !k.is_empty()).ok_or("there is no key before the `=`")?;
-    let mut at = table;
+    let mut at = &mut table;
     for key in keys {
         let next = at.entry(key).or_insert_with(|| toml::Table::new().into());
         at = next.as_table_mut().ok_or_else(|| format!("`{key}` is a value, not a table"))?;
     }
     at.insert(last.into(), value);
-    Ok(())
+    toml::Value::Table(table.clone()).try_into::<Settings>().map_err(|e| e.to_string())?;
+    Ok(table)
 }
 
 /// RAM sizes of a sweep that gives none, in percent of the trace's footprint.
@@ -377,9 +383,9 @@ mod tests {
     #[test]
     fn set_overrides_the_file_and_a_bad_key_is_named() {
         let file = "policy = \"fifo\"\n[limit]\nskip = 3\n";
-        let sets = ["limit.skip=7".to_string(), "front_end.reading=C".to_string()];
+        let sets = ["limit.skip=7", "front_end.reading=C", "swap.blocks=1024"].map(String::from);
         let settings = Settings::read(Some(("c.toml", file)), &sets).unwrap();
-        assert_eq!(settings.limit.skip, Some(7));
+        assert_eq!((settings.limit.skip, settings.swap.blocks.as_deref()), (Some(7), Some("1024")));
         assert_eq!(settings.front_end.reading.as_deref(), Some("C"));
         assert_eq!(settings.policy.as_deref(), Some("fifo"));
         for (file, sets, said) in [
