@@ -25,7 +25,8 @@ Exit code 1: the engine did something else than the journal says.")]
 pub struct Args {
     /// The journal.
     journal: PathBuf,
-    /// Write faults, stages and loads as a timeline for Perfetto and chrome://tracing.
+    /// Write faults, stages and loads as a timeline for Perfetto and chrome://tracing. A journal has no prices, so stages are instants;
+    /// `coldframe sim --timeline` draws how long they take.
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
     /// How to print it.
@@ -63,6 +64,6 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 fn write_timeline(bytes: &[u8], to: &Path) -> Result<(), Failure> {
     let refused = |e: String| Failure::Other { message: format!("{}: {e}", to.display()), code: 5 };
     let mut out = BufWriter::new(File::create(to).map_err(|e| refused(e.to_string()))?);
-    timeline(bytes, &mut out).map_err(|e| refused(e.to_string()))?;
+    timeline(bytes, None, &mut out).map_err(|e| refused(e.to_string()))?;
     out.flush().map_err(|e| refused(e.to_string()))
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_core::Ps;
+use coldframe_device::StagePrices;
 use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::experiment::{run as simulate, run_with_journal};
 use coldframe_report::plot::{stack, Plot, Series};
@@ -13,6 +14,7 @@ use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
 use coldframe_sim::Latency;
+use coldframe_trace::{timeline, Clock};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -27,6 +29,7 @@ Examples:
   coldframe sim bzip2.parquet --ram 10%,25%,50% --policy clock,sieve,lru,opt --plot
   coldframe sim chess.parquet --system swl --ram 64KiB,128KiB --policy clock --policy pa-clock:budget=13
   coldframe sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
+  coldframe sim chess.parquet --system swl --ram 128KiB --timeline run.json      (open it in ui.perfetto.dev)
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50,adaptive
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
@@ -88,6 +91,9 @@ pub struct Args {
     /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
+    /// Draw every fault with its stages as a timeline for Perfetto and chrome://tracing (one configuration only).
+    #[arg(long, value_name = "FILE.json")]
+    timeline: Option<PathBuf>,
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
@@ -108,9 +114,9 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let mut progress = |p: coldframe_report::Progress| {
         line.show(p.rows, Some(p.rows_total), &format!("{} rows", human_count(p.rows)));
     };
-    let results = match &args.journal {
-        None => simulate(&args.trace, &all, &mut progress)?,
-        Some(path) => vec![with_journal(&args.trace, &all, path, &mut progress)?],
+    let results = match (&args.journal, &args.timeline) {
+        (None, None) => simulate(&args.trace, &all, &mut progress)?,
+        _ => vec![with_journal(&args, &all, &mut progress)?],
     };
     drop(line);
     let format = format(&args)?;
@@ -175,23 +181,64 @@ pub fn policies(text: &str) -> Vec<String> {
     out
 }
 
+/// One configuration, whose journal goes into a file, into a timeline, or both. For a timeline it is held in memory.
 fn with_journal(
-    trace: &Path,
+    args: &Args,
     all: &[Settings],
-    path: &Path,
     progress: &mut dyn FnMut(coldframe_report::Progress),
 ) -> Result<RunResult, Failure> {
     let [settings] = all else {
         let n = all.len();
         return Err(Failure::usage(format!(
-            "--journal keeps one configuration, but {n} are given; give one policy and one --ram"
+            "--journal and --timeline are of one configuration, but {n} are given; give one policy and one --ram"
         )));
     };
-    let io = |e: std::io::Error| ReportError::Io { path: path.display().to_string(), reason: e.to_string() };
-    let mut file = BufWriter::new(File::create(path).map_err(io)?);
-    let result = run_with_journal(trace, settings, &mut |bytes| file.write_all(bytes).map_err(io), progress)?;
-    file.flush().map_err(io)?;
+    let mut file = args.journal.as_deref().map(Piecewise::create).transpose()?;
+    let mut journal = Vec::new();
+    let mut sink = |bytes: &[u8]| {
+        if args.timeline.is_some() {
+            journal.extend_from_slice(bytes);
+        }
+        file.as_mut().map_or(Ok(()), |file| file.write(bytes))
+    };
+    let result = run_with_journal(&args.trace, settings, &mut sink, progress)?;
+    file.map_or(Ok(()), Piecewise::finish)?;
+    if let (Some(path), Some(prices)) = (&args.timeline, &result.prices) {
+        draw(path, &journal, prices)?;
+    }
     Ok(result)
+}
+
+/// A file written piece by piece.
+struct Piecewise<'a> {
+    path: &'a Path,
+    out: BufWriter<File>,
+}
+
+impl<'a> Piecewise<'a> {
+    fn create(path: &'a Path) -> Result<Piecewise<'a>, ReportError> {
+        let file = File::create(path).map_err(|e| refused(path, &e))?;
+        Ok(Piecewise { path, out: BufWriter::new(file) })
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+        self.out.write_all(bytes).map_err(|e| refused(self.path, &e))
+    }
+
+    fn finish(mut self) -> Result<(), ReportError> {
+        self.out.flush().map_err(|e| refused(self.path, &e))
+    }
+}
+
+fn refused(path: &Path, error: &dyn std::fmt::Display) -> ReportError {
+    ReportError::Io { path: path.display().to_string(), reason: error.to_string() }
+}
+
+fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ReportError> {
+    let mut file = Piecewise::create(path)?;
+    let clock = Clock { stage: &|stage, work| prices.of(stage, work), write: prices.trans_host_mem };
+    timeline(journal, Some(clock), &mut file.out).map_err(|e| refused(path, &e))?;
+    file.finish()
 }
 
 pub fn format(args: &Args) -> Result<&str, Failure> {

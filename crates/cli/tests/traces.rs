@@ -267,3 +267,70 @@ fn a_block_trace_has_no_energy_and_a_sample_no_misses() {
         refused(&["advise", trace], 3, &[words]);
     }
 }
+
+/// A slice of a timeline in picoseconds: (from, to, name).
+type Slice = (u64, u64, String);
+
+/// The slices of each track, as the format wants them: name, ph, pid, tid, ts and dur.
+fn tracks(path: &str) -> std::collections::BTreeMap<String, Vec<Slice>> {
+    let entries: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut tracks: std::collections::BTreeMap<String, Vec<Slice>> = Default::default();
+    for entry in &entries {
+        assert_eq!(entry["ph"], "X", "{entry}");
+        // Microseconds with six decimals.
+        let ps = |key: &str| (entry[key].as_f64().unwrap() * 1e6).round() as u64;
+        let name = entry["name"].as_str().unwrap().to_owned();
+        let track = format!("{} {}", entry["pid"].as_str().unwrap(), entry["tid"].as_u64().unwrap());
+        tracks.entry(track).or_default().push((ps("ts"), ps("ts") + ps("dur"), name));
+    }
+    tracks
+}
+
+#[test]
+fn a_timeline_has_a_slice_for_each_stage_and_they_fill_their_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let trace = write(folder.path(), "t.parquet", exact(), mixed(3000, 60, 11).into_iter());
+    let device = ["--device", "KFG1G16Q2M", "--set", "time.program=300us"];
+    for (policy, handler) in [("clock", "parallel"), ("clock", "sequential"), ("fifo-sc:valid=8", "parallel")] {
+        let out = at("t.json");
+        let how = ["sim", &trace, "--policy", policy, "--handler", handler, "--frames", "20", "--timeline", &out];
+        let result = json(&[&how[..], &device, &["--format", "json"]].concat());
+        let tracks = tracks(&out);
+        for (track, slices) in &tracks {
+            let mut sorted = slices.clone();
+            // An outer slice before those within it.
+            sorted.sort_by_key(|(from, to, _)| (*from, std::cmp::Reverse(*to)));
+            let mut open: Vec<u64> = Vec::new();
+            for (from, to, name) in &sorted {
+                open.retain(|end| end > from);
+                assert!(open.iter().all(|end| to <= end), "{track}: {name} at {from} reaches out of its slice");
+                open.push(*to);
+            }
+        }
+        let tasks = &tracks["tasks 0"];
+        let mut sum = 0;
+        for (from, to, _) in tasks.iter().filter(|(.., name)| name == "fault") {
+            let inside = tasks.iter().filter(|(a, b, name)| name != "fault" && a >= from && b <= to);
+            assert_eq!(inside.map(|(a, b, _)| b - a).sum::<u64>(), to - from, "the fault at {from}");
+            sum += to - from;
+        }
+        let times = &result["time_ps"];
+        assert_eq!(times["paging"], sum, "{policy}, {handler}");
+        let of = |name: &str| tasks.iter().filter(|(.., other)| other == name).map(|(a, b, _)| b - a).sum::<u64>();
+        assert!(of("wait") > 0 && of("write") > 0 && of("TransHostMem") > 0, "{policy}, {handler}");
+        if handler == "sequential" {
+            // Nothing is hidden behind a load, so each stage has its whole time, and the load its wait.
+            assert_eq!(times["stages"]["trans_host_mem"], of("TransHostMem"));
+            assert_eq!(times["stages"]["get_freeframe"], of("GetFreeframe") + of("write"));
+        }
+    }
+    let two = ["sim", &trace, "--frames", "20,30", "--timeline", &at("t.json")];
+    refused(&two, 2, &["--timeline", "one configuration"]);
+    refused(
+        &["sim", &trace, "--frames", "20", "--policy", "lru", "--timeline", &at("t.json")],
+        2,
+        &["oracle", "policy"],
+    );
+    refused(&["sim", &trace, "--frames", "20", "--timeline", "/nowhere/t.json"], 5, &["/nowhere/t.json"]);
+}

@@ -439,6 +439,10 @@ fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Ow
             has_icache: plan.front.reading.is_some() || plan.front.caches,
             has_dcache: plan.front.caches,
             idle: share.run.idle(),
+            prices: match &plan.engine {
+                Engine::Lane(config) => Some(config.prices),
+                Engine::Oracle(_) => None,
+            },
             memory: plan.memory.clone(),
             memory_time: share.run.memory(),
             found,

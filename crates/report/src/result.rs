@@ -4,6 +4,7 @@ use coldframe_core::{Bytes, Pj, Ps, Stage};
 use coldframe_device::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
 use coldframe_device::flash;
 use coldframe_device::quantity::show_bytes;
+use coldframe_device::StagePrices;
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::oracle::OracleCounts;
 use coldframe_sim::{LaneResult, Latency};
@@ -77,6 +78,8 @@ pub struct RunResult {
     pub has_dcache: bool,
     /// Time outside of faults and of accesses to memory, where priced.
     pub idle: Option<Ps>,
+    /// What the stages of a fault cost; `None` for an oracle.
+    pub prices: Option<StagePrices>,
     /// Prices of accesses to memory, where they have some.
     pub memory: Option<MemoryPrices>,
     /// Time of all accesses to memory as if none were in place.

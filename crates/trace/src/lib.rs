@@ -82,4 +82,4 @@ pub use reduce::{reduce, Keep, Reduced, Reduction};
 #[cfg(feature = "std")]
 pub use store::{Columns, Reader, Summary, Wanted, Writer};
 #[cfg(feature = "std")]
-pub use timeline::{timeline, TimelineError};
+pub use timeline::{timeline, Clock, TimelineError};

@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! fault      a slice on its task's track, from Event::Fault to Command::Resume       page, access, true or false
-//! stages     instants on the same track, at the event that went through them         walk
-//! load       a slice of its own for each ticket, from Command::Load to Event::Loaded
+//! stages     slices within it, one after the other, where their prices are known     walk
+//! wait       a slice within it: the processor has nothing to do until the load ends
+//! load       a slice on the track of its ticket, from Command::Load to Event::Loaded
 //! ```
-//! A journal tells the time of events only, so a stage lies at the event that it answers. Times are microseconds.
+//! A journal tells the time of events only. In a simulation the rest follows: each stage moves the clock by its price, and what is left
+//! until an event is the wait. Without prices (a live run measures instead of pricing) stages are instants at the event that they answer.
+//! Times are microseconds.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
-use coldframe_core::{Command, Event, PageId, Stage, TaskId, Ticket, Work};
+use coldframe_core::{Command, Event, PageId, Ps, Stage, TaskId, Ticket, Work};
 
 use crate::journal::{open, Entry, JournalError};
 
@@ -25,13 +28,23 @@ pub enum TimelineError {
     Write(#[from] io::Error),
 }
 
-/// Writes the timeline of the journal `bytes` to `out` and returns the number of faults on it.
+/// What moved the clock of a simulation.
+#[derive(Clone, Copy)]
+pub struct Clock<'a> {
+    /// The processor's time for a stage.
+    pub stage: &'a dyn Fn(Stage, &Work) -> Ps,
+    /// The processor's time for each page that it hands to the device to be written.
+    pub write: Ps,
+}
+
+/// Writes the timeline of the journal `bytes` to `out` and returns the number of faults on it. `clock`: what moved it, if it is known.
 ///
 /// # Errors
 /// [`TimelineError`].
-pub fn timeline(bytes: &[u8], out: &mut dyn Write) -> Result<u64, TimelineError> {
+pub fn timeline(bytes: &[u8], clock: Option<Clock<'_>>, out: &mut dyn Write) -> Result<u64, TimelineError> {
     let (_, mut entries) = open(bytes).map_err(TimelineError::Journal)?;
-    let mut line = Line { out, first: true, now: 0, task: TaskId(0), faults: Vec::new(), loads: Vec::new(), count: 0 };
+    let (faults, loads) = (Vec::new(), Vec::new());
+    let mut line = Line { out, clock, first: true, now: 0, task: TaskId(0), faults, loads, count: 0 };
     write!(line.out, "[")?;
     while let Some(entry) = entries.next_entry().map_err(TimelineError::Journal)? {
         match entry {
@@ -46,8 +59,9 @@ pub fn timeline(bytes: &[u8], out: &mut dyn Write) -> Result<u64, TimelineError>
 
 struct Line<'a> {
     out: &'a mut dyn Write,
+    clock: Option<Clock<'a>>,
     first: bool,
-    /// Picoseconds of the last event, and the task that it is about.
+    /// Picoseconds of the last event, or of the end of the last priced stage after it; and the task that it is about.
     now: u64,
     task: TaskId,
     /// Tasks that stand still, since when, and on which page.
@@ -58,7 +72,8 @@ struct Line<'a> {
 
 impl Line<'_> {
     fn event(&mut self, now: u64, event: Event) -> io::Result<()> {
-        self.now = now;
+        let since = std::mem::replace(&mut self.now, now);
+        self.wait(since)?;
         match event {
             Event::Fault { task, page, .. } => {
                 self.task = task;
@@ -78,6 +93,10 @@ impl Line<'_> {
     fn command(&mut self, command: Command) -> io::Result<()> {
         match command {
             Command::Stage { stage, work } => self.stage(stage, work),
+            Command::Write { page, .. } => match self.clock {
+                Some(clock) => self.spend("write", clock.write, page),
+                None => Ok(()),
+            },
             Command::Load { ticket, page, .. } => {
                 self.loads.push((ticket, self.now, page, self.task));
                 Ok(())
@@ -100,7 +119,30 @@ impl Line<'_> {
         ))
     }
 
+    /// Of a task that stands still, the time in which nothing was done for it.
+    fn wait(&mut self, since: u64) -> io::Result<()> {
+        let stands = self.faults.iter().find(|(task, ..)| *task == self.task).map(|(.., page)| *page);
+        match (self.clock, stands) {
+            (Some(_), Some(page)) if self.now > since => self.slice("wait", "tasks", self.task.0.into(), since, page),
+            _ => Ok(()),
+        }
+    }
+
+    /// The processor's time, as a slice on the track of the task that it serves.
+    fn spend(&mut self, name: &str, time: Ps, page: PageId) -> io::Result<()> {
+        let since = self.now;
+        self.now += time.0;
+        match time {
+            Ps::ZERO => Ok(()),
+            _ => self.slice(name, "tasks", self.task.0.into(), since, page),
+        }
+    }
+
     fn stage(&mut self, stage: Stage, work: Work) -> io::Result<()> {
+        if let Some(clock) = self.clock {
+            let page = self.faults.iter().find(|(task, ..)| *task == self.task).map_or(PageId(0), |(.., page)| *page);
+            return self.spend(&format!("{stage:?}"), (clock.stage)(stage, &work), page);
+        }
         let (at, track, walk, false_fault) = (microseconds(self.now), self.task.0, work.walk.0, work.false_fault);
         self.entry(&format!(
             "{{\"name\":\"{stage:?}\",\"ph\":\"i\",\"s\":\"t\",\"pid\":\"tasks\",\"tid\":{track},\"ts\":{at},\"args\":{{\"walk\":{walk},\"false_fault\":{false_fault}}}}}"
