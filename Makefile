@@ -60,6 +60,7 @@ lint:
 	cd board && $(CARGO) fmt --all --check
 	cd crates/py && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	cd crates/py && CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) clippy --locked --all-targets -- -D warnings
 
 clean:
 	$(CARGO) clean

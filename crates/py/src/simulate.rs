@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use coldframe_report::plan::{resolve, FrontKey};
-use coldframe_report::{experiment, Settings};
+use coldframe_report::{experiment, ReportError, Settings};
 use coldframe_trace::Reader;
 use pyo3::prelude::*;
 
@@ -12,6 +12,18 @@ use crate::policy::Teacher;
 use crate::settings::checked;
 use crate::watch::watched;
 
+/// Settings whose results are those of the paging engine.
+fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
+    let fit = |settings: Settings| match settings.system.as_deref() {
+        Some("drswap") => {
+            let reason = "drswap runs tasks in the foreground, whose results are of another kind; run `coldframe sim --system drswap`";
+            Err(ReportError::setting("system", reason))
+        }
+        _ => Ok(settings),
+    };
+    configs.iter().map(|config| checked(config).and_then(fit)).collect()
+}
+
 /// Resolves every configuration for a trace and runs none: unknown names and quantities that cannot be are found before the work begins.
 #[pyfunction]
 pub fn check(path: PathBuf, configs: Vec<String>) -> PyResult<()> {
@@ -19,7 +31,7 @@ pub fn check(path: PathBuf, configs: Vec<String>) -> PyResult<()> {
         let trace = Reader::open(&path)?.provenance().clone();
         // RAM in percent of the most pages that the trace can touch, since the true number takes a pass over it.
         let mut pages = |front: &FrontKey| Ok(front.pages_max(&trace));
-        configs.iter().try_for_each(|config| resolve(&checked(config)?, &trace, &mut pages).map(drop))
+        all(&configs)?.iter().try_for_each(|settings| resolve(settings, &trace, &mut pages).map(drop))
     };
     resolved().map_err(raise)
 }
@@ -34,7 +46,7 @@ pub fn simulate(
     configs: Vec<String>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Vec<String>> {
-    let all = configs.iter().map(|c| checked(c)).collect::<Result<Vec<Settings>, _>>().map_err(raise)?;
+    let all = all(&configs).map_err(raise)?;
     let results = watched(py, progress, |report| experiment::run(&path, &all, report))?;
     Ok(results.iter().map(|result| result.json().to_string()).collect())
 }

@@ -52,6 +52,11 @@ def test_an_unknown_setting_names_the_known_ones() -> None:
         coldframe.grid({"policy.x": 3}, coldframe.Config(policy="fifo"))
 
 
+def test_a_system_with_results_of_another_kind_is_refused() -> None:
+    with pytest.raises(coldframe.SettingError, match="coldframe sim --system drswap"):
+        coldframe.simulate(BZIP2, {"system": "drswap", "frames": 99})
+
+
 def test_a_missing_file(cli: Cli) -> None:
     with pytest.raises(coldframe.FileError, match="nosuch.parquet") as raised:
         coldframe.Trace("nosuch.parquet")

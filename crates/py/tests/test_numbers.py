@@ -1,5 +1,8 @@
 """The numbers are those of the command line, digit for digit; only how long this machine took differs."""
 
+import json
+from typing import Any
+
 import coldframe
 import pytest
 from conftest import Cli, exact, without
@@ -24,7 +27,7 @@ CASES = [
     (
         CJPEG,
         {"system": "lobi", "ram": "16KiB", "swap": {"blocks": "64", "collector": "greedy"}},
-        ["--system", "lobi", "--ram", "16KiB", "--set", "swap.blocks=64", "--set", "swap.collector=greedy"],
+        ["--system", "lobi", "--ram", "16KiB", "--blocks", "64", "--collector", "greedy"],
     ),
 ]
 
@@ -33,9 +36,6 @@ CASES = [
 def test_simulate_is_sim(cli: Cli, trace: str, settings: coldframe.Settings, arguments: list[str]) -> None:
     ours = coldframe.simulate(trace, settings)
     said = cli("sim", trace, *arguments, "--format", "json")
-    if "swap" in settings:
-        # A number on the command line, a text in the file: the setting is a text.
-        said = said if said.returncode == 0 else cli("sim", trace, *arguments[:4], "--blocks", "64", "--collector", "greedy", "--format", "json")
     assert said.returncode == 0, said.stderr
     assert without(exact(ours.text), "host") == without(exact(said.stdout), "host")
 
@@ -59,9 +59,15 @@ def test_a_sweep_without_sizes_has_the_command_lines(cli: Cli) -> None:
 
 def test_info_is_info(cli: Cli) -> None:
     ours, theirs = coldframe.Trace(CJPEG), exact(cli("info", CJPEG, "--format", "json").stdout)
-    assert exact(__import__("coldframe")._native.info(CJPEG)) == theirs
+    assert exact(coldframe._native.info(CJPEG)) == theirs
     assert ours.sha256 == dict(theirs)["sha256"]
     assert str(ours.references) == dict(theirs)["references"]
+
+
+def answer(advice: dict[str, Any]) -> dict[str, Any]:
+    """Advice without what this machine took for the best configuration's run."""
+    run = {key: value for key, value in (advice["run"] or {}).items() if key != "host"}
+    return {**advice, "run": run}
 
 
 def test_advise_is_advise(cli: Cli) -> None:
@@ -71,7 +77,7 @@ def test_advise_is_advise(cli: Cli) -> None:
     limits = {"max_slowdown": "20%", "max_p99": "1ms"}
     ours = coldframe.advise(CJPEG, **limits, policies=["clock", "fifo"], handlers=["parallel"], cache=False)
     assert theirs.returncode == 0, theirs.stderr
-    assert ours.json == __import__("json").loads(theirs.stdout)
+    assert answer(ours.json) == answer(json.loads(theirs.stdout))
     assert str(ours) == words.stdout
     assert ours.met and ours.config is not None
     again = coldframe.simulate(CJPEG, ours.config)
@@ -83,9 +89,9 @@ def test_advice_that_cannot_be_given_says_what_binds(cli: Cli) -> None:
     ours = coldframe.advise(CJPEG, max_p99="1ns", policies=["clock"], cache=False)
     theirs = cli("advise", CJPEG, "--max-p99", "1ns", "--policy", "clock", "--no-cache", "--format", "json")
     assert theirs.returncode == 1 and not ours.met and ours.config is None and ours.ram_bytes is None
-    assert ours.json == __import__("json").loads(theirs.stdout)
+    assert answer(ours.json) == answer(json.loads(theirs.stdout))
 
 
 def test_papers_are_papers(cli: Cli) -> None:
-    theirs = __import__("json").loads(cli("papers", "swl", "--format", "json").stdout)
+    theirs = json.loads(cli("papers", "swl", "--format", "json").stdout)
     assert list(coldframe.papers("swl")) == theirs

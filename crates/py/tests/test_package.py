@@ -61,11 +61,11 @@ def test_plain_sweeps_need_no_other_package() -> None:
         "m = u.module_from_spec(s); sys.modules['coldframe'] = m; s.loader.exec_module(m)\n"
         "r = m.sweep('data/traces/fft.parquet', {'frames': [3]})\n"
         "print(len(r), sorted({n.split('.')[0] for n in sys.modules} & {'pyarrow', 'pandas', 'polars', 'dask', 'fsspec'}))\n"
-        "try: m.store.Store('/x')\n"
-        "except AttributeError: print('lazy')\n"
+        "try: m.Threads(store='/x')\n"
+        "except m.MachineError as error: print(error)\n"
     )
     done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=60)
-    assert done.stdout == "1 []\nlazy\n", done.stderr
+    assert done.stdout == "1 []\na store needs fsspec; install coldframe[dask]\n", done.stderr
 
 
 def test_the_notebook_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

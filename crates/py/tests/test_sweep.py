@@ -4,6 +4,8 @@ import subprocess
 import sys
 import threading
 import warnings
+from pathlib import Path
+from typing import Any
 
 import coldframe
 import pytest
@@ -57,6 +59,25 @@ def test_what_is_there_when_the_work_is_interrupted_is_returned() -> None:
     assert [config.settings["frames"] for config in results.missing] == [7, 8]
     assert results == coldframe.sweep(TRACE, {"policy": "clock", "frames": [3, 4, 5, 6]})
     assert "2 configurations have no result" in results._repr_html_()
+
+
+def test_a_store_keeps_results_by_content(tmp_path: Path) -> None:
+    def kept(**settings: Any) -> coldframe.Results:
+        return coldframe.sweep(trace, {"frames": [5, 9], **settings}, executor=coldframe.Threads(store=tmp_path / "store"))
+
+    trace = str(tmp_path / "copy.parquet")
+    Path(trace).write_bytes(Path(TRACE).read_bytes())
+    first, second = kept(policy="clock"), kept(policy=["clock", "fifo"])
+    assert (first.known, second.known) == (0, 2), "only what is new is run"
+    assert second == coldframe.sweep(TRACE, {"policy": ["clock", "fifo"], "frames": [5, 9]})
+    sheet = tmp_path / "sheet.toml"
+    sheet.write_text(Path("data/sheets/lobi-nand.toml").read_text())
+    assert (kept(device=str(sheet)).known, kept(device=str(sheet)).known) == (0, 2)
+    sheet.write_text(sheet.read_text() + "# changed\n")
+    assert kept(device=str(sheet)).known == 0, "the same name, another sheet"
+    Path(trace).write_bytes(Path("data/traces/djpeg.parquet").read_bytes())
+    assert kept(policy="clock").known == 0, "the same name, another trace"
+    assert len(list((tmp_path / "store").glob("sweeps/*.parquet"))) == 5
 
 
 INTERRUPTED = """

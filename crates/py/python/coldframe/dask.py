@@ -16,7 +16,6 @@ on where it was. A finished sweep is a Parquet file of the data set ``STORE/swee
 
 from __future__ import annotations
 
-import json
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,8 +29,7 @@ from .advice import cache_folder
 from .config import Config
 from .errors import ClusterError, MachineError
 from .executor import LANES, Done
-from .results import Result, Results
-from .store import Store
+from .store import Kept, Store
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -110,29 +108,25 @@ class DaskExecutor:
         self._seconds, self._fixed, self._size = seconds, batch, batch or FIRST
         self._cache = None if cache is None else os.fspath(cache)
         self._flying: dict[Future, dict[str, Config]] = {}
-        self._results: dict[Config, str] = {}
-        self._keys: dict[Config, str] = {}
-        self.sweep: str | None = None
-        """The Parquet file of the sweep, once it is finished."""
+
+    @property
+    def sweep(self) -> str | None:
+        """The Parquet file of the last sweep, once it is finished."""
+        return self._kept.sweep
 
     def open(self, trace: Trace, rows: Callable[[int, int], object]) -> None:
         self._trace = trace
-        self._results, self._keys, self.sweep = {}, {}, None
         self._store.put_trace(trace.path, trace.sha256)
 
     def known(self, configs: Sequence[Config]) -> Mapping[Config, str]:
-        self._keys = {config: _native.key(BUILD, self._trace.sha256, config.json) for config in configs}
-        found = self._store.results(BUILD, list(self._keys.values()))
-        known = {config: self._ours(found[key]) for config, key in self._keys.items() if key in found}
-        self._results.update(known)
-        self._finish()
-        return known
+        self._kept = Kept(self._store, self._trace, configs)
+        return dict(self._kept.results)
 
     def room(self) -> int:
         return self._size if len(self._flying) < AHEAD * max(1, self._threads()) else 0
 
     def submit(self, configs: Sequence[Config]) -> None:
-        keys = {self._keys[config]: config for config in configs}
+        keys = {self._kept.keys[config]: config for config in configs}
         task = Task(
             build=BUILD,
             store=self._store.url,
@@ -149,11 +143,8 @@ class DaskExecutor:
             for future in self._some():
                 keys = self._flying.pop(future)
                 answer = self._answer(future)
-                found = {keys[key]: self._ours(text) for key, text in answer.results.items()}
-                self._results.update(found)
                 self._grow(answer.seconds)
-                self._finish()
-                yield Done(found, answer.known)
+                yield Done(self._kept.add({keys[key]: text for key, text in answer.results.items()}), answer.known)
 
     def close(self) -> None:
         flying, self._flying = list(self._flying), {}
@@ -188,16 +179,10 @@ class DaskExecutor:
         return answer
 
     def _gone(self) -> ClusterError:
-        there, store = len(self._results), self._store.url
+        there, all_of_them, store = len(self._kept.results), len(self._kept.keys), self._store.url
         return ClusterError(
-            f"the scheduler is lost; {there} of {len(self._keys)} results are in {store}: run the sweep again with a new client and this store"
+            f"the scheduler is lost; {there} of {all_of_them} results are in {store}: run the sweep again with a new client and this store"
         )
-
-    def _ours(self, text: str) -> str:
-        """A worker's result with the trace's path as it is called here."""
-        result = json.loads(text)
-        result["trace"]["path"] = self._trace.path
-        return json.dumps(result, separators=(",", ":"), ensure_ascii=False)
 
     def _threads(self) -> int:
         """Threads of the cluster; where the scheduler does not answer none, and :meth:`_some` finds out why."""
@@ -211,9 +196,3 @@ class DaskExecutor:
         """Larger tasks while they take less than they should, at most four times as large at once."""
         if self._fixed is None and seconds < self._seconds:
             self._size = min(MOST, int(self._size * min(4.0, self._seconds / max(seconds, 1e-3))) + 1)
-
-    def _finish(self) -> None:
-        """When all results are there, the table."""
-        if self._keys and len(self._results) == len(self._keys):
-            table = Results([Result(self._results[config]) for config in self._keys]).table
-            self.sweep = self._store.put_sweep(list(self._keys.values()), table.parquet())

@@ -12,6 +12,7 @@ from typing import Protocol
 
 from . import _native
 from .config import Config
+from .store import Kept, Store
 from .trace import Trace
 
 LANES = 16
@@ -58,18 +59,24 @@ class Threads:
     """All cores of this machine, in this process.
 
     A batch has as many configurations as all cores take in one pass, unless ``batch`` says otherwise; after Ctrl-C the batches
-    before are there.
+    before are there. With a ``store``, a folder, results are kept by content and not computed again, and a finished sweep is a Parquet
+    file in its folder ``sweeps``; that needs fsspec.
     """
 
-    def __init__(self, batch: int | None = None) -> None:
+    def __init__(self, batch: int | None = None, store: str | os.PathLike[str] | None = None) -> None:
         self._batch = batch or LANES * (os.cpu_count() or 1)
         self._next: Sequence[Config] = ()
+        self._store = None if store is None else Store(store)
+        self._kept: Kept | None = None
 
     def open(self, trace: Trace, rows: Callable[[int, int], object]) -> None:
-        self._path, self._rows = trace.path, rows
+        self._trace, self._rows = trace, rows
 
     def known(self, configs: Sequence[Config]) -> Mapping[Config, str]:
-        return {}
+        if self._store is None:
+            return {}
+        self._kept = Kept(self._store, self._trace, configs)
+        return dict(self._kept.results)
 
     def room(self) -> int:
         return 0 if self._next else self._batch
@@ -80,8 +87,11 @@ class Threads:
     def as_completed(self) -> Iterator[Done]:
         while self._next:
             configs, self._next = self._next, ()
-            results = _native.simulate(self._path, [config.json for config in configs], self._rows)
-            yield Done(dict(zip(configs, results, strict=True)))
+            texts = _native.simulate(self._trace.path, [config.json for config in configs], self._rows)
+            found = dict(zip(configs, texts, strict=True))
+            if self._kept is not None:
+                self._kept.put(found)
+            yield Done(found)
 
     def close(self) -> None:
         self._next = ()

@@ -15,12 +15,15 @@ import json
 import os
 import posixpath
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from . import _native
+from ._build import BUILD
+from .config import Config
 from .errors import FileError, MachineError, TraceError
+from .trace import Trace
 
 
 class Store:
@@ -42,7 +45,7 @@ class Store:
         """Puts a trace there, unless it is there."""
         name = self._name("traces", f"{sha256}.parquet")
         if not self._fs.exists(name):
-            self._write(name, Path(path).read_bytes())
+            self._put(name, lambda target: self._fs.put_file(path, target))
 
     def fetch_trace(self, sha256: str, folder: Path) -> Path:
         """The trace on this machine, fetched if it is not, and checked to be what its name says."""
@@ -73,29 +76,66 @@ class Store:
 
     def put_result(self, build: str, key: str, text: str) -> None:
         """Keeps a result."""
-        self._write(self._name("results", build, f"{key}.json"), text.encode())
+        data = text.encode()
+        self._put(self._name("results", build, f"{key}.json"), lambda target: self._fs.pipe_file(target, data))
 
     def put_sweep(self, keys: Sequence[str], parquet: bytes) -> str:
         """Keeps a sweep's table, named by what was asked; its name."""
         name = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:32]
         path = self._name("sweeps", f"{name}.parquet")
-        self._write(path, parquet)
+        self._put(path, lambda target: self._fs.pipe_file(target, parquet))
         return path
 
     def _name(self, *parts: str) -> str:
         return posixpath.join(self._root, *parts)
 
-    def _write(self, name: str, data: bytes) -> None:
+    def _put(self, name: str, write: Callable[[str], object]) -> None:
+        """An object at once; a file under another name first."""
         try:
             if not self._local:
-                self._fs.pipe_file(name, data)
+                write(name)
                 return
             part = f"{name}.{uuid.uuid4().hex}.part"
             self._fs.makedirs(posixpath.dirname(name), exist_ok=True)
-            self._fs.pipe_file(part, data)
+            write(part)
             os.replace(part, name)
         except OSError as error:
             raise FileError(f"{self.url}: {name}: cannot be written: {error}; give another store") from error
+
+
+class Kept:
+    """What a store has of the configurations of one sweep, and keeps of them."""
+
+    def __init__(self, store: Store, trace: Trace, configs: Sequence[Config]) -> None:
+        self._store, self._trace = store, trace
+        self.keys = {config: _native.key(BUILD, trace.sha256, config.json) for config in configs}
+        """What names each configuration's result."""
+        self.results: dict[Config, str] = {}
+        """What is there by now."""
+        self.sweep: str | None = None
+        """The sweep's Parquet file, once all results are there."""
+        found = store.results(BUILD, list(self.keys.values()))
+        self.add({config: found[key] for config, key in self.keys.items() if key in found})
+
+    def add(self, found: Mapping[Config, str]) -> dict[Config, str]:
+        """Takes results that are in the store; the last of them makes the table. The same with the trace's path as it is called here."""
+        ours = {config: self._relabelled(text) for config, text in found.items()}
+        self.results.update(ours)
+        if self.keys and len(self.results) == len(self.keys):
+            table = _native.Table([self.results[config] for config in self.keys])
+            self.sweep = self._store.put_sweep(list(self.keys.values()), table.parquet())
+        return ours
+
+    def put(self, found: Mapping[Config, str]) -> None:
+        """Takes results that are new."""
+        for config, text in found.items():
+            self._store.put_result(BUILD, self.keys[config], text)
+        self.add(found)
+
+    def _relabelled(self, text: str) -> str:
+        result = json.loads(text)
+        result["trace"]["path"] = self._trace.path
+        return json.dumps(result, separators=(",", ":"), ensure_ascii=False)
 
 
 def _is_json(text: str) -> bool:
