@@ -10,7 +10,7 @@ all: build
 build:
 	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
-# The main job on real recorded programs: how fault latency and miss ratio go with RAM.
+# The whole story on one shipped program: advice, its report, and the program run in the advised RAM, measured beside predicted.
 demo: build
 	@sh scripts/demo.sh $(BIN)
 

@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 
 mod advise;
 mod completions;
+mod configured;
 mod convert;
 mod cut;
 mod devices;

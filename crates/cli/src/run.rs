@@ -16,7 +16,10 @@ use coldframe_report::ReportError;
 use crate::failure::Failure;
 use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
-use crate::{output, summary};
+use crate::{configured, output, summary};
+
+/// Pages read ahead where neither a flag nor a configuration says how many.
+const READ_AHEAD_DEFAULT: u32 = 16;
 
 /// The library that holds the program's heap.
 const PRELOAD: &str = "libcoldframe_preload.so";
@@ -28,6 +31,7 @@ Examples:
   coldframe run --ram 64MiB -- redis-server --save ''
   coldframe run --ram 256MiB --backing /mnt/flash --stats run.json -- python3 script.py
   coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe replay j
+  coldframe advise prog.parquet -o config.toml; coldframe run -c config.toml -- prog
   coldframe run --ram 4MiB --predict -- bzip2 -9c < file > file.bz2
   coldframe run --ram 4MiB --device LOBI-NAND --backing-max 128MiB -- python3 script.py
 
@@ -47,14 +51,17 @@ Exit codes: the program's own; 128 + n if signal n ended it; 125 if the pager ha
 them; 2 usage; 4 the program or this machine cannot be paged (see `coldframe doctor`); 5 the swap file cannot be used.")]
 pub struct Args {
     /// RAM for the program's heap: a size.
-    #[arg(long)]
-    ram: String,
+    #[arg(long, required_unless_present = "config")]
+    ram: Option<String>,
+    /// Configuration file, as `coldframe advise -o` writes it: RAM, policy, handler and read-ahead where no flag says otherwise.
+    #[arg(short, value_name = "CONFIG.toml")]
+    config: Option<PathBuf>,
     /// Page replacement policy. Without `budget` and `valid`, pa-clock and fifo-sc fit themselves to the device.
     #[arg(long)]
     policy: Option<String>,
-    /// Page fault handler.
-    #[arg(long, default_value = "parallel")]
-    handler: String,
+    /// Page fault handler [default: parallel].
+    #[arg(long)]
+    handler: Option<String>,
     /// Folder (or block device, whose content is lost) for the swap file [default: where temporary files go, or /var/tmp if
     /// that lies in RAM].
     #[arg(long)]
@@ -71,9 +78,9 @@ pub struct Args {
     /// Threads that handle faults.
     #[arg(long, default_value_t = 2)]
     handlers: usize,
-    /// The most pages read ahead of a sequential stream, 0 to 31.
-    #[arg(long, default_value_t = 16)]
-    read_ahead: u32,
+    /// The most pages read ahead of a sequential stream, 0 to 31 [default: 16].
+    #[arg(long)]
+    read_ahead: Option<u32>,
     /// Pages that leave RAM together, 1 to 32 [default: as many as a read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
@@ -189,12 +196,17 @@ fn options(args: &Args) -> Result<Options, Failure> {
     let bytes = |option: &str, text: &str| {
         quantity::bytes(text).map(|b| b.0).map_err(|e| Failure::usage(format!("{option}: {e}")))
     };
-    let ram = bytes("--ram", &args.ram)?;
+    let configured = args.config.as_deref().map(configured::read).transpose()?.unwrap_or_default();
+    let Some(ram_text) = args.ram.clone().or(configured.ram) else {
+        return Err(Failure::usage("--ram: the configuration says no RAM; give --ram SIZE"));
+    };
+    let read_ahead = args.read_ahead.or(configured.read_ahead).unwrap_or(READ_AHEAD_DEFAULT);
+    let ram = bytes("--ram", &ram_text)?;
     if ram < (FRAMES_MIN * PAGE) as u64 {
         let least = FRAMES_MIN * PAGE / 1024;
-        return Err(Failure::usage(format!("--ram: {} is too little; give at least {least}KiB", args.ram)));
+        return Err(Failure::usage(format!("--ram: {ram_text} is too little; give at least {least}KiB")));
     }
-    if args.read_ahead > READ_AHEAD_MAX {
+    if read_ahead > READ_AHEAD_MAX {
         return Err(Failure::usage(format!("--read-ahead: give 0 to {READ_AHEAD_MAX} pages")));
     }
     let batches = 1..=32.min((ram / PAGE as u64 / 2) as u32);
@@ -207,8 +219,8 @@ fn options(args: &Args) -> Result<Options, Failure> {
     let backing = args.backing.clone().unwrap_or_else(default_backing);
     let inject = args.inject.as_deref().map(serde_json::from_str::<Inject>).transpose();
     Ok(Options {
-        policy: args.policy.clone(),
-        handler: args.handler.clone(),
+        policy: args.policy.clone().or(configured.policy),
+        handler: args.handler.clone().or(configured.handler).unwrap_or_else(|| "parallel".into()),
         backing: std::path::absolute(&backing).unwrap_or(backing),
         backing_max: args.backing_max.as_deref().map(|text| bytes("--backing-max", text)).transpose()?,
         max_memory: bytes("--max-memory", &args.max_memory)?,
@@ -221,7 +233,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
         },
         faults: Faults::Handlers(args.handlers),
         encrypt: args.encrypt,
-        read_ahead: args.read_ahead,
+        read_ahead,
         evict_batch: args.evict_batch,
         journal: args.journal.clone().map(|path| std::path::absolute(&path).unwrap_or(path)),
         inject: inject.map_err(|e| Failure::usage(format!("--inject: {e}")))?,

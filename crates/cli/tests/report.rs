@@ -270,3 +270,39 @@ fn one_command_records_advises_and_reports() {
     assert!(at("config.toml").contains("frames = ") && at("report.html").contains("id=\"answer\""));
     assert!(folder.path().join("true.coldframe/trace.parquet").exists());
 }
+
+/// The shipped story in this build, in a folder of the test's own.
+#[test]
+fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut command = Command::new("sh");
+    command.arg("scripts/demo.sh").arg(env!("CARGO_BIN_EXE_coldframe")).arg(folder.path()).current_dir(&root);
+    let output = command.env("XDG_CACHE_HOME", folder.path()).env("NO_COLOR", "1").output().unwrap();
+    let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{said}{errors}");
+    assert!(said.contains("of RAM do instead of") && said.contains("report.html: "), "{said}");
+    let ran = said.contains("The output is that of the plain run");
+    assert!(ran || said.contains("Not here: "), "{said}{errors}");
+    let config = std::fs::read_to_string(folder.path().join("config.toml")).unwrap();
+    assert!(config.contains("frames = "), "{config}");
+}
+
+#[test]
+fn a_configuration_that_a_live_run_cannot_have_is_refused_by_its_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml").display().to_string();
+    for (text, code, said) in [
+        ("ram = \"50%\"", 2, "give --ram SIZE"),
+        ("page = \"1KiB\"\nframes = 9", 2, "page is 1KiB"),
+        ("policy = \"clock\"", 2, "says no RAM"),
+        ("polcy = \"clock\"", 2, "polcy"),
+    ] {
+        std::fs::write(&file, text).unwrap();
+        let output = coldframe(&["run", "-c", &file, "--", "true"]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{text}: {errors}");
+        assert!(errors.contains(said), "{text}: {errors}");
+    }
+    assert_eq!(coldframe(&["run", "-c", "/nowhere.toml", "--", "true"]).status.code(), Some(5));
+}
