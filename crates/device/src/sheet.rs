@@ -247,9 +247,9 @@ pub fn parse(file: &str, text: &str) -> Result<Sheet, SheetError> {
     Ok(sheet)
 }
 
-/// The line on which a field `table.key` stands, counted from 1.
-fn line_of(text: &str, field: &str) -> Option<usize> {
-    let (table, key) = field.split_once('.')?;
+/// The line of a TOML file on which a field `table.key` or `key` stands, counted from 1.
+pub fn line_of(text: &str, field: &str) -> Option<usize> {
+    let (table, key) = field.split_once('.').unwrap_or(("", field));
     let mut inside = "";
     text.lines()
         .map(str::trim)

@@ -13,6 +13,7 @@
 
 use std::collections::BTreeMap;
 
+use coldframe_device::sheet::line_of;
 use coldframe_trace::provenance::{Mapping, Task};
 use coldframe_trace::{Block, Fidelity, Kind, Provenance, Reference};
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,10 @@ pub struct Parameters {
 /// Not TOML, an unknown or missing field, a number that cannot be; the message names file, line or field.
 pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
     let bad = |reason: String| ReportError::Config { origin: file.into(), reason };
+    let wrong_field = |field: &str, value: f64, remedy: &str| {
+        let line = line_of(text, field).map_or_else(String::new, |line| format!("line {line}: "));
+        bad(format!("{line}`{field}` is {value}; {remedy}"))
+    };
     let p: Parameters = toml::from_str(text).map_err(|e| bad(e.to_string()))?;
     let parts = [
         ("app.working", p.app.working),
@@ -94,10 +99,11 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
         ("services.working", p.services.working),
     ];
     if let Some((field, value)) = parts.into_iter().find(|(_, value)| !(0.0..=1.0).contains(value)) {
-        return Err(bad(format!("`{field}` is {value}; give a part from 0 to 1")));
+        return Err(wrong_field(field, value, "give a part from 0 to 1"));
     }
     let m = &p.machine;
-    let sizes = p.categories.values().flatten().copied();
+    let sizes =
+        p.categories.iter().flat_map(|(name, sizes)| sizes.iter().map(move |mb| (format!("categories.{name}"), *mb)));
     let numbers = [
         ("app.heap_mb", p.app.heap_mb),
         ("app.pool_mb", p.app.pool_mb),
@@ -111,15 +117,17 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
         ("machine.nand_read_us", m.nand_read_us),
         ("machine.nand_program_us", m.nand_program_us),
     ];
-    let named = numbers.into_iter().chain(sizes.map(|size| ("categories", size)));
+    let mut named = numbers.map(|(field, value)| (field.to_string(), value)).into_iter().chain(sizes);
     let at_least = [
         ("app.heap_per_mb", p.app.heap_per_mb),
         ("machine.block_layer_us", m.block_layer_us),
         ("services.count", p.services.count as f64),
     ];
-    let wrong = named.clone().find(|(_, v)| !(*v > 0.0 && *v < 1e5));
-    match wrong.or(at_least.into_iter().find(|(_, v)| !(0.0..1e5).contains(v))) {
-        Some((field, value)) => Err(bad(format!("`{field}` is {value}; give a number above 0 and below 100000"))),
+    if let Some((field, value)) = named.find(|(_, v)| !(*v > 0.0 && *v < 1e5)) {
+        return Err(wrong_field(&field, value, "give a number above 0 and below 100000"));
+    }
+    match at_least.into_iter().find(|(_, v)| !(0.0..1e5).contains(v)) {
+        Some((field, value)) => Err(wrong_field(field, value, "give a number from 0 to below 100000")),
         None => Ok(p),
     }
 }
@@ -395,11 +403,11 @@ mod tests {
     fn bad_parameters_name_file_and_field() {
         let good = SHIPPED.1;
         for (from, to, said) in [
-            ("working = 0.10", "working = 1.10", "`app.working` is 1.1"),
+            ("working = 0.10", "working = 1.10", "line 25: `app.working` is 1.1"),
             ("heap_mb = 52", "heap_mb = -52", "`app.heap_mb` is -52"),
             ("heap_mb = 52", "porosity = 52", "unknown field `porosity`"),
-            ("rounds = 3", "rounds = 0", "`rounds` is 0"),
-            ("13.28,", "0.0,", "`categories` is 0"),
+            ("rounds = 3", "rounds = 0", "line 10: `rounds` is 0"),
+            ("13.28,", "0.0,", "`categories.mix2` is 0"),
             ("seed = 2016", "seed = ", "line"),
         ] {
             assert!(good.contains(from), "{from}");

@@ -4,7 +4,7 @@ use coldframe_core::Bytes;
 use coldframe_device::flash::{life_years, wear};
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::start_gap::levelled;
-use coldframe_systems::drswap::PAGE;
+use coldframe_systems::drswap::{BACKINGS, PAGE};
 use serde_json::{json, Map, Value};
 
 use super::{Outcome, Plan, Stored};
@@ -36,7 +36,7 @@ fn row(plan: &Plan, o: &Outcome) -> Vec<String> {
     let c = &o.result.counts;
     let dash = || "-".to_string();
     vec![
-        plan.area.name.into(),
+        backing(plan),
         if plan.area.size.0 == 0 { dash() } else { show_bytes(plan.area.size) },
         show_bytes(Bytes(plan.config.frames as u64 * PAGE.0)),
         plan.config.policy.to_string(),
@@ -49,6 +49,16 @@ fn row(plan: &Plan, o: &Outcome) -> Vec<String> {
         format!("{:.3} J", o.energy.total().0 as f64 / 1e12),
         life(plan, o).map_or_else(dash, |years| format!("{years:.1} years")),
     ]
+}
+
+/// The backing, and the device if it is not its own.
+fn backing(plan: &Plan) -> String {
+    let own = BACKINGS.iter().any(|b| b.name == plan.area.name && b.sheet.unwrap_or_default() == plan.area.device);
+    if own {
+        plan.area.name.into()
+    } else {
+        format!("{}, {}", plan.area.name, plan.area.device)
+    }
 }
 
 /// Years until the most written slot has had the writes that its sheet names, under this load without a pause; with start-gap all slots are
