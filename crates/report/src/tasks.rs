@@ -33,6 +33,12 @@ const TASKS_MAX: usize = 4096;
 pub struct TasksOutcome {
     /// Every setting in force.
     pub config: serde_json::Value,
+    /// Frames.
+    pub frames: usize,
+    /// Bytes of a page.
+    pub page: u64,
+    /// The device has no time for a page that is written.
+    pub writes_unpriced: bool,
     /// Pages that the tasks touch together.
     pub pages: usize,
     /// By task: its number in the trace, and the name that the trace has for it.
@@ -69,13 +75,26 @@ pub fn run(
     all: &[Settings],
     progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Vec<TasksOutcome>, ReportError> {
+    run_prefix(path, all, u64::MAX, progress)
+}
+
+/// As [`run`], over what the tasks do in the first `rows` rows of the trace.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_prefix(
+    path: &Path,
+    all: &[Settings],
+    rows: u64,
+    progress: &(dyn Fn(usize, usize) + Sync),
+) -> Result<Vec<TasksOutcome>, ReportError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
     let plans = all.iter().map(|settings| resolve(path, settings, &trace)).collect::<Result<Vec<_>, _>>()?;
     let mut shifts: Vec<u32> = plans.iter().map(|plan| plan.shift).collect();
     shifts.sort_unstable();
     shifts.dedup();
-    let read = |shift: &u32| Ok::<_, ReportError>((*shift, read(path, *shift, &trace)?));
+    let read = |shift: &u32| Ok::<_, ReportError>((*shift, read(path, *shift, rows, &trace)?));
     let tasks = shifts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let done = std::sync::atomic::AtomicUsize::new(0);
     let simulate = |plan: &TasksPlan| {
@@ -101,11 +120,19 @@ fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
     }
 }
 
-fn read(path: &Path, shift: u32, trace: &Provenance) -> Result<TraceTasks, ReportError> {
+fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceTasks, ReportError> {
     let mut reader = Reader::open(path)?;
     let columns = reader.columns();
     let wanted = Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS };
-    let next = |block: &mut coldframe_trace::Block| Ok::<_, ReportError>(reader.read(block, wanted)? > 0);
+    let mut at = 0;
+    let next = |block: &mut coldframe_trace::Block| {
+        if at >= rows {
+            return Ok(false);
+        }
+        let found = reader.read(block, wanted)? as u64;
+        at += found;
+        Ok::<_, ReportError>(found > 0)
+    };
     let tasks = TraceTasks::read(shift, &plan::spaces(trace), columns.count, next)?;
     if tasks.programs.len() > TASKS_MAX {
         let reason = format!("{} tasks are more than the {TASKS_MAX} that are simulated", tasks.programs.len());
@@ -253,6 +280,9 @@ fn simulate(plan: &TasksPlan, tasks: &TraceTasks, trace: &Provenance) -> Result<
     let name = |id: u32| trace.tasks.iter().find(|task| task.id == id).map_or(String::new(), |task| task.name.clone());
     Ok(TasksOutcome {
         config: plan.shown.clone(),
+        frames: plan.config.frames,
+        page: 1 << plan.shift,
+        writes_unpriced: plan.config.device.program.is_none() && result.counts.dirty_evictions > 0,
         pages: tasks.pages,
         names: tasks.programs.iter().map(|(id, _)| (*id, name(*id))).collect(),
         result,

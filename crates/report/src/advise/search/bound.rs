@@ -26,6 +26,9 @@ impl<'a> Tried<'a> {
     /// The largest of the sizes at which not even OPT meets the slowdown: each of its faults takes a load at least.
     pub(super) fn bound(&mut self, sizes: &[usize]) -> Result<Result<Bound, String>, ReportError> {
         let Some(limit) = self.question.limits.slowdown else { return Ok(Err("no slowdown is asked for".into())) };
+        if self.question.is_of_tasks() {
+            return Ok(Err("the order of the tasks' references depends on who waits for what".into()));
+        }
         let below: Vec<usize> = match self.best() {
             Some(best) => sizes.iter().copied().filter(|size| *size < best.point.frames).collect(),
             None => sizes.to_vec(),
