@@ -98,6 +98,7 @@ fn a_limit_that_trace_or_sheet_cannot_answer_is_refused_with_what_it_needs() {
         (vec!["advise", &trace, "--max-slowdown", "-3%"], 2, "max-slowdown"),
         (vec!["advise", &trace, "--max-p99", "200"], 2, "unit"),
         (vec!["advise", &trace, "--min-life", "long"], 2, "5y"),
+        (vec!["check", &trace, "--max-ram", "1KiB"], 2, "less than one page of 4KiB"),
         (vec!["advise", &trace, "--policy", "opt"], 2, "knows the future"),
         (vec!["teach", "pa-clok"], 2, "did you mean `pa-clock`"),
         (vec!["advise", &trace, "--policy", "clok"], 2, "did you mean `clock`"),

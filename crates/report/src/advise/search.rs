@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use coldframe_core::Bytes;
+use coldframe_device::quantity::show_bytes;
 use coldframe_device::{sheet, Sheet};
 use coldframe_systems::lobi;
 use coldframe_trace::{Provenance, Reader};
@@ -37,8 +38,6 @@ const FINE: usize = 100;
 const WORK_MAX: u64 = 4_000_000_000;
 /// The same for several tasks, which share no pass through the trace: each configuration has an order of references of its own.
 const WORK_MAX_TASKS: u64 = 1_000_000_000;
-/// Configurations of several tasks between two words of progress.
-const TASKS_AT_ONCE: usize = 64;
 
 /// Rows and families of a step of the halving.
 pub type Rung = (u64, usize);
@@ -97,6 +96,10 @@ impl<'a> Tried<'a> {
         let (trace, rows) = (reader.provenance().clone(), reader.rows());
         let own = plan::resolve(&with_frames(&families[0], whole), &trace, &mut |_| Ok(whole))?;
         let page = Bytes(1 << own.front.page_shift);
+        if let Some(limit) = question.limits.ram.filter(|limit| limit.0 < page.0) {
+            let reason = format!("{} is less than one page of {}", show_bytes(limit), show_bytes(page));
+            return Err(ReportError::setting("max-ram", reason));
+        }
         let sized = families[0].ram.is_some() || families[0].frames.is_some();
         let only = sized.then(|| plan::resolve(&families[0], &trace, &mut |_| Ok(whole))).transpose()?;
         let only = only.map(|plan| plan.frames);
@@ -237,15 +240,12 @@ impl<'a> Tried<'a> {
 
     fn simulate(&mut self, settings: &[Settings], rows: u64) -> Result<Vec<Point>, ReportError> {
         if self.question.is_of_tasks() {
-            let of = TASKS_AT_ONCE;
-            let (done, total) = (settings.chunks(of), settings.len().div_ceil(of) as u64);
-            let mut points = Vec::new();
-            for (i, some) in done.enumerate() {
-                let outcomes = tasks::run_prefix(self.path, some, rows, &|_, _| {})?;
-                points.extend(outcomes.iter().map(Point::of_tasks));
-                experiment::tell(self.progress, (i as u64 + 1) * self.rows / total, self.rows)?;
-            }
-            return Ok(points);
+            let all = rows.min(self.rows);
+            let mut tell = |done: usize, total: usize| {
+                experiment::tell(self.progress, (done as u64).saturating_mul(all) / total as u64, all)
+            };
+            let outcomes = tasks::run_prefix(self.path, settings, rows, &mut tell)?;
+            return Ok(outcomes.iter().map(Point::of_tasks).collect());
         }
         let results = experiment::run_prefix(self.path, settings, rows, self.progress)?;
         Ok(results.iter().filter_map(Point::new).collect())
