@@ -10,7 +10,8 @@ use crate::experiment;
 use crate::plan::{self, Plan};
 use crate::settings::Settings;
 
-/// References times sizes for which OPT is computed: it keeps the string and takes some hundred nanoseconds for each.
+/// Rows times sizes for which OPT is computed: it keeps the string and takes some hundred nanoseconds for each row, however often the row's
+/// page is referenced in turn.
 const OPT_MAX: u64 = 400_000_000;
 
 /// OPT beside the search.
@@ -37,11 +38,11 @@ impl<'a> Tried<'a> {
         if point.quiet > 0 {
             return Ok(Err("the front end hides references that OPT would see".into()));
         }
-        if point.references.saturating_mul(below.len() as u64) > OPT_MAX {
+        if self.rows.saturating_mul(below.len() as u64) > OPT_MAX {
             return Ok(Err(format!(
-                "OPT at {} sizes is too much work for {} references",
+                "OPT at {} sizes is too much work for {} rows",
                 below.len(),
-                point.references
+                self.rows
             )));
         }
         let (Some(own), Some(load), false) = (point.own, self.fastest_load()?, below.is_empty()) else {
