@@ -39,11 +39,7 @@ impl<'a> Tried<'a> {
             return Ok(Err("the front end hides references that OPT would see".into()));
         }
         if self.rows.saturating_mul(below.len() as u64) > OPT_MAX {
-            return Ok(Err(format!(
-                "OPT at {} sizes is too much work for {} rows",
-                below.len(),
-                self.rows
-            )));
+            return Ok(Err(format!("OPT at {} sizes is too much work for {} rows", below.len(), self.rows)));
         }
         let (Some(own), Some(load), false) = (point.own, self.fastest_load()?, below.is_empty()) else {
             return Ok(Ok(Bound::default()));
