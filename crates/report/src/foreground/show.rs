@@ -101,6 +101,7 @@ fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
     let writes = wear(&o.slot_writes(plan.config.slots.slots));
     json!({
         "schema_version": SCHEMA_VERSION,
+        "version": env!("CARGO_PKG_VERSION"),
         "trace": { "path": t.path, "sha256": t.sha256, "fidelity": t.fidelity, "references": t.references, "instructions": t.instructions },
         "config": plan.shown,
         "pages": stored.pages,
