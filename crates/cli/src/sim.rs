@@ -97,6 +97,20 @@ pub struct Args {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    let config = args.config.clone();
+    any_system(args, quiet).map_err(|failure| in_file(failure, config.as_deref()))
+}
+
+/// A setting that cannot be, with its line if it stands in the configuration file.
+fn in_file(failure: Failure, config: Option<&Path>) -> Failure {
+    let text = config.and_then(|path| Some((path, std::fs::read_to_string(path).ok()?)));
+    match (failure, text) {
+        (Failure::Report(error), Some((path, text))) => error.in_file(&path.display().to_string(), &text).into(),
+        (failure, _) => failure,
+    }
+}
+
+fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if sim_swap::is_swap_trace(&args.trace) {
         args.tasks.refuse()?;
         return sim_swap::run(&args, quiet);

@@ -85,6 +85,44 @@ fn a_generated_category_gives_the_papers_table_its_numbers() {
     assert_eq!(runs[1]["switches"].as_array().map(Vec::len), Some(15), "five applications, three rounds");
 }
 
+#[test]
+fn programs_are_switched_as_the_papers_rows_of_recordings_have_it() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let (mix, phone) = (in_folder(&dir, "five.parquet"), in_folder(&dir, "p.toml"));
+    let traces = ["sqlite", "shop", "game", "cjpeg", "djpeg"]
+        .map(|name| format!("{}/../../data/traces/{name}.parquet", env!("CARGO_MANIFEST_DIR")));
+    let mut args = vec!["mix", "--rounds", "3", "--visit", "60s", "-o", &mix, "--format", "json"];
+    traces.iter().for_each(|trace| args.extend(["--task", trace]));
+    assert_eq!(json(&args)["programs"], 5);
+    // The rows leave no RAM to pages of files when the area is full; here, too.
+    let shipped = String::from_utf8(coldframe(&["generate", "phone", "--parameters"]).stdout).expect("text");
+    std::fs::write(&phone, shipped.replace("files_min_mb = 16", "files_min_mb = 0")).expect("a file");
+    let set = format!("swap.phone={phone}");
+    let run = json(&[
+        "sim",
+        &mix,
+        "--system",
+        "drswap",
+        "--ram",
+        "30%",
+        "--swap-size",
+        "100%",
+        "--backing",
+        "nvm,nvm-dr",
+        "--set",
+        &set,
+        "--format",
+        "json",
+    ]);
+    let rows = json(&["papers", "drswap", "--format", "json"]);
+    for (run, name) in run.as_array().expect("two runs").iter().zip(["disabled", "enabled"]) {
+        let name = format!("RAM of 30 %, direct read {name}");
+        let row = rows.as_array().unwrap().iter().find(|row| row["row"] == name.as_str()).expect("the row");
+        assert_eq!(run["counts"]["swap_ins"].as_f64(), row["our_value"].as_f64(), "{name}");
+        assert_eq!(run["switches"].as_array().map(Vec::len), Some(15), "five programs, three rounds");
+    }
+}
+
 fn shipped_ram() -> String {
     let shipped = String::from_utf8(coldframe(&["generate", "phone", "--parameters"]).stdout).expect("text");
     let line = shipped.lines().find(|line| line.starts_with("ram_mb")).expect("the file says so");
@@ -103,11 +141,20 @@ fn what_cannot_be_is_refused_with_field_and_remedy() {
     let sheet = in_folder(&dir, "sheet.toml");
     let pcm = include_str!("../../../data/sheets/lpddr2-pcm.toml");
     std::fs::write(&sheet, pcm.replace("\"156.0mW\"", "\"-156.0mW\"")).expect("a file");
+    let large = in_folder(&dir, "large.toml");
+    std::fs::write(&large, "# Larger than its device.\n[swap]\nsize = \"2GiB\"\n").expect("a file");
+    let unknown = in_folder(&dir, "unknown.toml");
+    std::fs::write(&unknown, pcm.replace("act =", "porosity =")).expect("a file");
     let sim = |more: &[&str]| coldframe(&[&["sim", &trace, "--system", "drswap", "--ram", "1MiB"], more].concat());
     for (output, code, said) in [
         (sim(&["--swap-size", "2GiB"]), 2, "swap.size"),
         (sim(&["--backing", "tape"]), 2, "swap.backing"),
-        (sim(&["--device", &sheet]), 2, "power.act"),
+        (sim(&["-c", &large]), 2, "large.toml: line 3: setting `swap.size`"),
+        (sim(&["--device", &sheet]), 2, "sheet.toml, line 18: field `power.act`"),
+        (sim(&["--device", &unknown]), 2, "line 18"),
+        (sim(&["--device", &unknown]), 2, "unknown field `porosity`"),
+        (sim(&["--device", "STT-MRAM", "--swap-size", "129MiB"]), 2, "128MiB of STT-MRAM"),
+        (sim(&["--set", "swap.reads_max=often"]), 2, "swap.reads_max"),
         (sim(&["--journal", "j"]), 2, "--journal"),
         (sim(&["--format", "csv"]), 2, "csv"),
         (coldframe(&["sim", &trace, "--ram", "1MiB", "--backing", "nvm"]), 2, "--system drswap"),

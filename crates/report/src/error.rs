@@ -2,6 +2,7 @@
 
 use coldframe_core::policy::PolicyError;
 use coldframe_device::quantity::QuantityError;
+use coldframe_device::sheet::line_of;
 use coldframe_device::SheetError;
 use coldframe_sim::RunError;
 use coldframe_trace::TraceError;
@@ -67,6 +68,21 @@ impl ReportError {
     /// A quantity that cannot be read.
     pub fn quantity(field: &str, error: QuantityError) -> ReportError {
         ReportError::setting(field, error.to_string())
+    }
+
+    /// The same with the line of the configuration file that has the setting, if it has it.
+    #[must_use]
+    pub fn in_file(self, file: &str, text: &str) -> ReportError {
+        match self {
+            ReportError::Setting { field, reason } => match line_of(text, &field) {
+                Some(line) => {
+                    let reason = format!("line {line}: setting `{field}`: {reason}");
+                    ReportError::Config { origin: file.into(), reason }
+                }
+                None => ReportError::Setting { field, reason },
+            },
+            other => other,
+        }
     }
 
     /// The exit code: 2 usage or configuration, 3 bad input data, 5 I/O.
