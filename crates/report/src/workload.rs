@@ -403,10 +403,10 @@ mod tests {
     fn bad_parameters_name_file_and_field() {
         let good = SHIPPED.1;
         for (from, to, said) in [
-            ("working = 0.10", "working = 1.10", "line 25: `app.working` is 1.1"),
+            ("working = 0.05", "working = 1.10", "line 26: `app.working` is 1.1"),
             ("heap_mb = 52", "heap_mb = -52", "`app.heap_mb` is -52"),
             ("heap_mb = 52", "porosity = 52", "unknown field `porosity`"),
-            ("rounds = 3", "rounds = 0", "line 10: `rounds` is 0"),
+            ("rounds = 3", "rounds = 0", "line 11: `rounds` is 0"),
             ("13.28,", "0.0,", "`categories.mix2` is 0"),
             ("seed = 2016", "seed = ", "line"),
         ] {

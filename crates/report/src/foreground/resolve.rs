@@ -74,7 +74,7 @@ pub fn resolve(settings: &Settings, footprint: Bytes) -> Result<Plan, ReportErro
         (Some(_), Some(_)) => return bad("ram", "give ram or frames, not both: they mean the same thing"),
         (None, Some(frames)) => Bytes(frames.saturating_mul(PAGE.0)),
         (Some(text), None) => size("ram", text, footprint)?,
-        (None, None) => return bad("ram", "is not given; give --ram SIZE, such as 455MB or 50%, or --frames N"),
+        (None, None) => return bad("ram", "is not given; give --ram SIZE, such as 400MB or 50%, or --frames N"),
     };
     plan(settings, area, ram, &machine)
 }

@@ -96,8 +96,8 @@ fn why(backing: usize) -> &'static str {
 }
 
 const FLASH_WHY: &str = "the paper's phone waits some 300 ms longer on flash than on NVM; were all of table IV's some 200 swap-ins a switch waited for, that is \
-                         1.5 ms each, ten times what table II's port, table I's NAND and our assumed block layer take; in ours, besides, many \
-                         swap-ins are of services, for which nobody waits";
+                         1.5 ms each, ten times what table II's port, table I's NAND and our assumed block layer take; and of ours \
+                         many are touched later in the visit, when nobody waits for the switch";
 
 const DR_WHY: &str = "ours differs from DRAM by milliseconds, which is what some hundred copies take; the paper's column differs from its own DRAM column \
                       by more, both ways, as measurements of one application do";

@@ -15,6 +15,7 @@ use crate::error::ReportError;
 use crate::foreground::{Outcome, Plan, Session};
 use crate::papers::{Reached, Row};
 use crate::plan::spaces;
+use crate::settings::Settings;
 use crate::workload::MachineParameters;
 
 /// The programs: a database, a shop, a game, a picture packed and unpacked.
@@ -26,17 +27,32 @@ const ORDER: Order = Order::Visits { rounds: 3, nanoseconds: 60_000_000_000 };
 /// Percent of what they touch that RAM has.
 const RAM: [u64; 2] = [30, 50];
 
+/// Direct read with parts of the other papers.
+const COMBINED: [(&str, &[&str]); 3] = [
+    ("DR and SWL's parallel handler", &["handler=parallel"]),
+    ("DR and SAP's lists", &["swap.prefetch=1024"]),
+    ("DR, parallel handler, lists and threshold", &["handler=parallel", "swap.prefetch=1024", "swap.reads_max=sheet"]),
+];
+
 pub(super) fn rows(traces: &Path, machine: &MachineParameters, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let paths: Vec<PathBuf> = PROGRAMS.iter().map(|name| traces.join(format!("{name}.parquet"))).collect();
     let (provenance, pages) = pages(&paths)?;
     let footprint = Bytes(pages as u64 * PAGE.0);
     let machine = MachineParameters { files_min_mb: 0, ..*machine };
-    let plan = |percent: u64, backing: usize| {
+    let plan = |percent: u64, backing: usize, sets: &[&str]| {
+        let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
         let ram = Bytes(footprint.0 * percent / 100 / PAGE.0 * PAGE.0);
-        Plan::new(&BACKINGS[backing], ram, footprint, &machine)
+        Plan::with(&Settings::read(None, &sets)?, &BACKINGS[backing], ram, footprint, &machine)
     };
-    let all: Vec<(u64, usize)> = RAM.iter().flat_map(|ram| (0..BACKINGS.len()).map(|b| (*ram, b))).collect();
-    let plans = all.iter().map(|(ram, backing)| plan(*ram, *backing)).collect::<Result<Vec<_>, _>>()?;
+    let mut plans = Vec::new();
+    for percent in RAM {
+        for backing in 0..BACKINGS.len() {
+            plans.push(plan(percent, backing, &[])?);
+        }
+    }
+    for (_, sets) in COMBINED {
+        plans.push(plan(RAM[0], NVM_DR, sets)?);
+    }
     let mut sessions = plans.iter().map(|p| Session::new(p, &provenance, pages)).collect::<Result<Vec<_>, _>>()?;
     merged(&paths, ORDER, &mut |block| {
         sessions.iter_mut().for_each(|session| session.feed(block));
@@ -46,6 +62,18 @@ pub(super) fn rows(traces: &Path, machine: &MachineParameters, rows: &mut Vec<Ro
     for (i, percent) in RAM.into_iter().enumerate() {
         let outcomes = &outcomes[i * BACKINGS.len()..][..BACKINGS.len()];
         of_one_size(&format!("RAM of {percent} %"), footprint, outcomes, rows);
+    }
+    for ((name, sets), o) in COMBINED.iter().zip(&outcomes[RAM.len() * BACKINGS.len()..]) {
+        let name = format!("RAM of {} %, {name}: faults of a switch back", RAM[0]);
+        let delay = o.switch_delay().0 as f64 / 1e9;
+        let c = &o.result.counts;
+        let note = format!(
+            "--set {}: {} swap-ins after {} wishes of the lists",
+            sets.join(" --set "),
+            c.swap_ins,
+            c.prefetches
+        );
+        rows.push(noted(row("recorded", name, None, delay, "ms", Reached::Shape), &note));
     }
     Ok(())
 }
