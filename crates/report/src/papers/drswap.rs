@@ -64,7 +64,7 @@ fn row(item: &str, row: String, paper: Option<f64>, ours: f64, unit: &'static st
         paper_value: paper,
         our_value: ours,
         unit,
-        deviation_percent: paper.map(|p| (ours / p - 1.0) * 100.0),
+        deviation_percent: paper.filter(|p| *p != 0.0).map(|p| (ours - p) / p.abs() * 100.0),
         reached,
         note: String::new(),
     }

@@ -1,7 +1,7 @@
 //! Switching delay: table V by application, figure 8 by category, and section V.F.
 //!
-//! What an application does beside swapping is not ours to know. So table V's DRAM column is taken as given, and what the other backings
-//! change is ours: their delay is the printed one of DRAM, and by how much more or less fault handling takes on them than on DRAM.
+//! What an application does beside swapping is not ours to know, and it is nearly all of table V's delays. So what is compared is what a
+//! backing changes: by how many milliseconds its delay differs from that of the DRAM column, printed and ours.
 
 use coldframe_systems::drswap::golden::Golden;
 use coldframe_systems::drswap::{CATEGORIES, SWAP_MIB};
@@ -10,8 +10,8 @@ use super::grid::Grid;
 use super::{noted, row, within, DRAM, EMMC, NONE, NVM, NVM_DR};
 use crate::papers::{Reached, Row};
 
-/// Part of a delay within which it is reached.
-const TOLERANCE: f64 = 0.05;
+/// Part of a printed difference within which it is reached.
+const TOLERANCE: f64 = 0.25;
 
 /// A column of table V and the backing that it is.
 const COLUMNS: [(usize, usize, &str); 2] = [(1, NVM_DR, "DR.Swap"), (2, EMMC, "flash")];
@@ -28,12 +28,13 @@ fn longer(grid: &Grid, category: usize, size: usize, backing: usize, app: usize)
     delay(backing) - delay(DRAM)
 }
 
-/// Mean over a category's applications: printed and ours.
-fn category(grid: &Grid, golden: &Golden, i: usize, size: usize, column: usize, backing: usize) -> (f64, f64) {
+/// By how many milliseconds a category's mean delay differs from that on DRAM, printed and ours; and the printed one on DRAM.
+fn category(grid: &Grid, golden: &Golden, i: usize, size: usize, column: usize, backing: usize) -> (f64, f64, f64) {
     let apps = &golden.table5_ms[CATEGORIES[i]];
-    let ours = apps.iter().enumerate().map(|(n, app)| app.ms[size][0] + longer(grid, i, size, backing, n));
-    let printed: f64 = apps.iter().map(|app| app.ms[size][column]).sum();
-    (printed / apps.len() as f64, ours.sum::<f64>() / apps.len() as f64)
+    let mean = |of: &mut dyn Iterator<Item = f64>| of.sum::<f64>() / apps.len() as f64;
+    let printed = mean(&mut apps.iter().map(|app| app.ms[size][column] - app.ms[size][0]));
+    let ours = mean(&mut (0..apps.len()).map(|n| longer(grid, i, size, backing, n)));
+    (printed, ours, mean(&mut apps.iter().map(|app| app.ms[size][0])))
 }
 
 fn table_5(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
@@ -41,8 +42,8 @@ fn table_5(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
         for (n, app) in golden.table5_ms[category].iter().enumerate() {
             for (size, mib) in SWAP_MIB.into_iter().enumerate() {
                 for (column, backing, name) in COLUMNS {
-                    let (paper, more) = (app.ms[size][column], longer(grid, i, size, backing, n));
-                    let (ours, name) = (app.ms[size][0] + more, format!("{category}, {}, {mib} MB: {name}", app.app));
+                    let (paper, ours) = (app.ms[size][column] - app.ms[size][0], longer(grid, i, size, backing, n));
+                    let name = format!("{category}, {}, {mib} MB: {name} beyond DRAM", app.app);
                     let of = row("table V", name, Some(paper), ours, "ms", within(ours, paper, TOLERANCE));
                     rows.push(noted(of, why(backing)));
                 }
@@ -56,8 +57,8 @@ fn figure_8(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
     for (size, mib) in SWAP_MIB.into_iter().enumerate() {
         for (i, name) in CATEGORIES.into_iter().enumerate() {
             for (column, backing, what) in COLUMNS {
-                let (paper, ours) = category(grid, golden, i, size, column, backing);
-                let name = format!("{mib} MB, {name}: {what}");
+                let (paper, ours, _) = category(grid, golden, i, size, column, backing);
+                let name = format!("{mib} MB, {name}: {what} beyond DRAM");
                 let of = row("figure 8", name, Some(paper), ours, "ms", within(ours, paper, TOLERANCE));
                 rows.push(noted(of, why(backing)));
             }
@@ -74,13 +75,15 @@ fn figure_8(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
 
 /// Section V.F: about 10 % over flash.
 fn improvement(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
-    let gain = |of: &dyn Fn(usize, usize, usize, usize) -> f64| {
+    let gain = |of: &dyn Fn((f64, f64, f64)) -> f64| {
         let each = (0..CATEGORIES.len()).flat_map(|i| (0..SWAP_MIB.len()).map(move |size| (i, size)));
-        let gains: Vec<f64> = each.map(|(i, size)| 1.0 - of(i, size, 1, NVM_DR) / of(i, size, 2, EMMC)).collect();
+        let delay = |i, size, (column, backing)| of(category(grid, golden, i, size, column, backing));
+        let gains: Vec<f64> =
+            each.map(|(i, size)| 1.0 - delay(i, size, (1, NVM_DR)) / delay(i, size, (2, EMMC))).collect();
         gains.iter().sum::<f64>() / gains.len() as f64 * 100.0
     };
-    let ours = gain(&|i, size, column, backing| category(grid, golden, i, size, column, backing).1);
-    let printed = gain(&|i, size, column, backing| category(grid, golden, i, size, column, backing).0);
+    let ours = gain(&|(_, ours, on_dram)| on_dram + ours);
+    let printed = gain(&|(printed, _, on_dram)| on_dram + printed);
     let paper = golden.results.switching_delay_improvement_over_flash_percent_about;
     let reached = if (paper / 2.0..paper * 2.0).contains(&ours) { Reached::Shape } else { Reached::No };
     let of = row("section V.F", "DR.Swap switches faster than flash, about".into(), Some(paper), ours, "%", reached);
