@@ -32,6 +32,7 @@ board:
 bench: build
 	$(CARGO) bench --locked -p coldframe-sim --bench hits
 	$(CARGO) bench --locked -p coldframe-sim --bench swap
+	$(CARGO) bench --locked -p coldframe-sim --bench tasks
 	$(CARGO) bench --locked -p coldframe-trace
 	$(CARGO) bench --locked -p coldframe-record
 

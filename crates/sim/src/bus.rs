@@ -36,6 +36,7 @@ pub struct Bus {
     background: VecDeque<Transfer>,
     done: VecDeque<Event>,
     busy: Ps,
+    busy_in_background: Ps,
 }
 
 impl Bus {
@@ -75,8 +76,17 @@ impl Bus {
         self.busy
     }
 
+    /// Of it, for transfers that nobody had come to wait for when they began.
+    pub fn busy_in_background(&self) -> Ps {
+        self.busy_in_background
+    }
+
     fn begin(&mut self, now: Ps) {
-        let next = self.demand.pop_front().or_else(|| self.background.pop_front());
+        let next = self.demand.pop_front().or_else(|| {
+            let next = self.background.pop_front()?;
+            self.busy_in_background += next.takes;
+            Some(next)
+        });
         self.current = next.map(|transfer| (now + transfer.takes, transfer.end));
         self.busy += next.map_or(Ps::ZERO, |transfer| transfer.takes);
     }

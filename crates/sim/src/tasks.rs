@@ -24,6 +24,7 @@ use crate::clock::DeviceTimes;
 use crate::latency::Latency;
 use crate::scheduler::{Make, Nice};
 
+mod adaptive;
 mod cpu;
 mod paging;
 mod program;
@@ -59,7 +60,8 @@ pub enum Activation {
     Tick(f64),
     /// At a timer set for exactly then (the first approach).
     Timer(f64),
-    /// At the first tick at which what is left of the slice is just enough for the absent pages of the list, by the last transfers' time.
+    /// At the first tick at which what is left of the slice is just enough for as many of the list's absent pages as are likely to be used,
+    /// by what the last transfers took (`tasks/adaptive.rs`).
     Adaptive,
 }
 
@@ -152,6 +154,10 @@ pub struct Prefetched {
     pub used: u64,
     /// Pages that left untouched. What is in neither of both was in RAM or on its way at the end.
     pub useless: u64,
+    /// Of those, pages that the task had to load itself afterwards: they came too early, or too many came.
+    pub early: u64,
+    /// Major faults, of any task, on pages that would still have been in RAM had prefetched ones that nobody had touched not been there.
+    pub displaced: u64,
 }
 
 /// What the prefetcher did.
@@ -197,8 +203,12 @@ impl TasksResult {
     /// Prefetched pages of all tasks.
     pub fn prefetched(&self) -> Prefetched {
         let mut sum = Prefetched::default();
-        for Prefetched { loads, used, useless } in self.tasks.iter().map(|task| task.prefetched) {
-            sum = Prefetched { loads: sum.loads + loads, used: sum.used + used, useless: sum.useless + useless };
+        for of_task in self.tasks.iter().map(|task| task.prefetched) {
+            sum.loads += of_task.loads;
+            sum.used += of_task.used;
+            sum.useless += of_task.useless;
+            sum.early += of_task.early;
+            sum.displaced += of_task.displaced;
         }
         sum
     }

@@ -10,8 +10,9 @@
 //!
 //! Without slices it is Clock, victim by victim. When a slice begins all bits are read and cleared, and noted beside the queue, so that a bit
 //! that is set tells of a touch in the slice. A page joins the running slice when it is loaded for the task and when the search finds its
-//! bit set; one that was touched earlier has its second chance before the boundary. A prefetch takes pages before the boundary only. A
-//! machine without reference bits pays for each cleared bit with a false fault; there touches before the slice count as touches in it.
+//! bit set; one that was touched earlier has its second chance before the boundary. A prefetch takes pages before the boundary only, and a
+//! prefetched page has a second chance as those beside it do, or they would outlive it, though it is wanted sooner. A machine without
+//! reference bits pays for each cleared bit with a false fault; there touches before the slice count as touches in it.
 //!
 //! When not to use it: where nothing is prefetched, Clock does the same with less work, and each slice costs a look at every frame.
 
@@ -142,6 +143,7 @@ impl Policy for SecondChance {
 
     fn insert_behind_slice(&mut self, frame: FrameId, _: &mut Residents<'_>) {
         self.joined[frame.index()] = 0;
+        self.earlier[frame.index()] = true;
         self.join_behind_slice(frame.index());
     }
 
@@ -151,6 +153,7 @@ impl Policy for SecondChance {
             return false;
         }
         self.leave(i);
+        self.earlier[i] = true;
         self.join_behind_slice(i);
         true
     }

@@ -66,6 +66,11 @@ impl PrefetchLists {
         self.lists[task.index()].all().iter().map(|entry| entry.page)
     }
 
+    /// Whether another task than this one has pages on its list.
+    pub fn any_but(&self, task: TaskId) -> bool {
+        self.lists.iter().enumerate().any(|(other, list)| other != task.index() && list.len > 0)
+    }
+
     /// A slice of the task has ended; `used` says whether the task has touched a page of the list in it.
     pub fn end_slice(&mut self, task: TaskId, mut used: impl FnMut(PageId) -> bool) {
         let idle_max = self.idle_max;

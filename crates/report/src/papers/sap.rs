@@ -11,6 +11,7 @@ use super::{Reached, Row};
 use crate::error::ReportError;
 
 mod experiments;
+mod mixes;
 
 use experiments::{Interactivity, Kernel, Stress, KERNELS};
 
@@ -42,6 +43,8 @@ pub fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, R
     table2_rows(&golden, &Interactivity::read(traces)?, &mut rows)?;
     progress("variants");
     variant_rows(&stress, &mut rows)?;
+    progress("mixes");
+    mixes::rows(traces, &mut rows)?;
     Ok(rows)
 }
 

@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 use coldframe_core::prefetch::PrefetchLists;
 use coldframe_core::{Caps, Config, Engine, PageId, Ps, TaskId};
 
+use super::adaptive::Adaptive;
 use super::paging::{Outcome, Paging};
 use super::{Activation, OnFault, Prefetched, Prefetching, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::front_end::PageRef;
@@ -49,6 +50,7 @@ pub struct Cpu {
     tasks: Vec<Task>,
     lists: PrefetchLists,
     prefetching: Prefetching,
+    adaptive: Adaptive,
     reference: Ps,
     tick: Ps,
     next_tick: Ps,
@@ -94,6 +96,7 @@ impl Cpu {
             tasks: specs.iter().map(Task::new).collect(),
             lists: PrefetchLists::new(specs.len(), p.list_max, p.idle_max),
             prefetching: p,
+            adaptive: Adaptive::new(specs.len(), config.device.load, p.list_max),
             reference: config.reference,
             tick: config.tick,
             next_tick: config.tick,
@@ -231,11 +234,11 @@ impl Cpu {
         self.scheduler.next(rest).filter(|next| Some(*next) != self.running)
     }
 
-    /// For the loads of the next task's absent pages, a tick more than that.
+    /// For the next task's absent pages, a tick more than that.
     fn time_needed(&self) -> Ps {
-        let Some(next) = self.next() else { return Ps::ZERO };
+        let Some(next) = self.next().filter(|next| !self.tasks[*next].prefetched) else { return Ps::ZERO };
         let absent = self.lists.of(TaskId::from(next)).filter(|page| self.paging.is_absent(*page)).count();
-        self.paging.world.load * absent as u64 + self.tick
+        self.adaptive.ahead(absent.min(self.adaptive.limit(next))) + self.tick
     }
 
     /// Algorithm 1.
@@ -246,9 +249,20 @@ impl Cpu {
         }
         self.tasks[next].prefetched = true;
         self.predicted = Some(next);
-        (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
+        let most = match self.prefetching.activation {
+            Activation::Adaptive => self.learn(next),
+            _ => usize::MAX,
+        };
+        (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).take(most).collect(), next);
         self.paging.world.counts.activations += 1;
         self.feed();
+    }
+
+    /// How many pages are to be prefetched for the task, after what became of the last ones.
+    fn learn(&mut self, task: usize) -> usize {
+        let world = &self.paging.world;
+        self.adaptive.learn(task, world.prefetches[task], (world.bus.busy_in_background(), world.background_loads()));
+        self.adaptive.limit(task)
     }
 
     /// Wishes for as many pages as the device's queue takes.
@@ -313,8 +327,10 @@ impl Cpu {
         self.tasks[task].result.wait.record(waited);
         if self.last != Some(task) {
             (self.last, self.switches) = (Some(task), self.switches + 1);
-            if self.prefetching.activation != Activation::Never && self.prefetching.list_max > 0 {
+            // Where nothing can be prefetched, slices need not be kept apart, and the policy is the plain one.
+            if self.prefetching.activation != Activation::Never && self.lists.any_but(TaskId::from(task)) {
                 self.paging.begin_slice();
+                self.make_recent(task);
             }
         }
         self.timer = match self.prefetching.activation {
@@ -324,6 +340,20 @@ impl Cpu {
             }
             _ => None,
         };
+    }
+
+    /// The pages that wait for the task become the most recent, or its own faults would push them out before it comes to them: they stand
+    /// behind those of the slice before, which nobody will touch soon.
+    fn make_recent(&mut self, task: usize) {
+        if !(self.prefetching.renew && self.tasks[task].prefetched) {
+            return;
+        }
+        let listed: Vec<PageId> = self.lists.of(TaskId::from(task)).collect();
+        for page in listed {
+            if self.paging.is_present(page) {
+                self.paging.will_need(task, page);
+            }
+        }
     }
 
     /// The task stops running. When it has used up a time unit its list is renewed, and it may be prefetched for again.

@@ -42,6 +42,13 @@ pub(super) struct World {
     stored: Vec<bool>,
     /// The task for which a page was prefetched that nobody has touched yet.
     prefetched: Vec<Option<u32>>,
+    /// Such pages now.
+    untouched: u64,
+    /// The page was prefetched and left untouched, and has not been loaded since.
+    lost: Vec<bool>,
+    /// The number that each page had when it left last, of all that left but prefetched ones that nobody touched.
+    left: Vec<u64>,
+    leavings: u64,
     /// When each page was last found touched.
     touched: Vec<Ps>,
     /// The task for which pages are wished.
@@ -52,9 +59,8 @@ pub(super) struct World {
     for_nobody: Vec<bool>,
     /// Loads that need no device.
     zeros: VecDeque<Event>,
-    /// Loads under way that nobody waits for, and what a load takes.
+    /// Loads under way that nobody waits for.
     background: u32,
-    pub(super) load: Ps,
 }
 
 /// The engine and its machine.
@@ -80,13 +86,16 @@ impl Paging {
             tickets: vec![None; pages],
             stored: vec![false; pages],
             prefetched: vec![None; pages],
+            untouched: 0,
+            lost: vec![false; pages],
+            left: vec![0; pages],
+            leavings: 0,
             touched: vec![Ps::ZERO; pages],
             wished_for: 0,
             prefetches: vec![Prefetched::default(); tasks],
             for_nobody: vec![false; pages],
             zeros: VecDeque::new(),
             background: 0,
-            load: device.load,
         };
         Paging { engine, world }
     }
@@ -163,6 +172,11 @@ impl Paging {
         world.stored[page.index()] && world.tickets[page.index()].is_none() && self.engine.frame_of(page).is_none()
     }
 
+    /// Whether the page is in RAM.
+    pub(super) fn is_present(&self, page: PageId) -> bool {
+        self.engine.frame_of(page).is_some()
+    }
+
     /// Another task runs from now on.
     pub(super) fn begin_slice(&mut self) {
         self.engine.begin_slice(&mut self.world);
@@ -191,11 +205,44 @@ impl Paging {
 }
 
 impl World {
+    /// Loads that were started for nobody.
+    pub(super) fn background_loads(&self) -> u64 {
+        self.prefetches.iter().map(|of_task| of_task.loads).sum()
+    }
+
     /// The page has been touched.
     fn note_use(&mut self, page: PageId) {
         self.touched[page.index()] = self.now;
         if let Some(task) = self.prefetched[page.index()].take() {
             self.prefetches[task as usize].used += 1;
+            self.untouched -= 1;
+        }
+    }
+
+    /// The page leaves RAM.
+    fn note_eviction(&mut self, page: PageId) {
+        match self.prefetched[page.index()].take() {
+            Some(task) => {
+                self.prefetches[task as usize].useless += 1;
+                self.untouched -= 1;
+                self.lost[page.index()] = true;
+            }
+            None => {
+                self.leavings += 1;
+                self.left[page.index()] = self.leavings;
+            }
+        }
+    }
+
+    /// A task must wait for the page: was it prefetched too early, or pushed out by prefetching? Prefetched pages that nobody has touched
+    /// hold so many frames, in which the same number of those that left last would be.
+    fn note_major(&mut self, task: usize, page: PageId) {
+        self.majors.push((task, page));
+        let i = page.index();
+        if std::mem::take(&mut self.lost[i]) {
+            self.prefetches[task].early += 1;
+        } else if self.leavings - self.left[i] < self.untouched {
+            self.prefetches[self.wished_for as usize].displaced += 1;
         }
     }
 
@@ -206,9 +253,10 @@ impl World {
         }
         self.tickets[page.index()] = Some(ticket);
         match self.waits_for.iter().position(|waited| *waited == Some(page)) {
-            Some(task) => self.majors.push((task, page)),
+            Some(task) => self.note_major(task, page),
             None => {
                 self.prefetched[page.index()] = Some(self.wished_for);
+                (self.lost[page.index()], self.untouched) = (false, self.untouched + 1);
                 self.prefetches[self.wished_for as usize].loads += 1;
                 self.background += 1;
             }
@@ -234,9 +282,7 @@ impl Machine for World {
             }
             Command::Unmap { page } => self.table.unmap(0, page),
             Command::Evict { page, .. } => {
-                if let Some(task) = self.prefetched[page.index()].take() {
-                    self.prefetches[task as usize].useless += 1;
-                }
+                self.note_eviction(page);
                 self.table.unmap(0, page);
             }
             Command::Map { page, writable, referenced, .. } => self.table.map(0, page, writable, referenced),

@@ -77,7 +77,7 @@ pub(super) fn variants() -> Vec<Kernel> {
     ]
 }
 
-fn program(path: &Path) -> Result<Program, ReportError> {
+pub(super) fn program(path: &Path) -> Result<Program, ReportError> {
     let mut reader = Reader::open(path)?;
     let wanted = Wanted { task: false, count: reader.columns().count, time: false, ..Wanted::ACCESS };
     let shift = sap::PAGE.0.trailing_zeros();
@@ -103,7 +103,7 @@ pub(super) fn run(kernel: &Kernel, ram: Bytes, specs: &[TaskSpec]) -> Result<Tas
     Ok(Cpu::new(&config, specs).map_err(RunError::from)?.run())
 }
 
-fn task(program: &Program, first_page: u32, rounds: Option<u32>) -> TaskSpec {
+pub(super) fn task(program: &Program, first_page: u32, rounds: Option<u32>) -> TaskSpec {
     let program = program.clone();
     TaskSpec { program, first_page, rounds, pause: Ps::ZERO, begins: Ps::ZERO, nice: 0, job: None }
 }

@@ -1,0 +1,117 @@
+//! Several tasks: what a reference costs with 100 tasks under each scheduler, beside one task on the same machine, in one run.
+//!
+//! Each task goes through a shipped recording of its own pages; RAM holds the same part of all pages in both, and both make the same number of
+//! references, so that only scheduling and the larger tables differ. Asked for: at least half of one task's references a second.
+
+use std::hint::black_box;
+use std::path::Path;
+use std::time::Instant;
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::{Arrival, LIST_MAX};
+use coldframe_core::Ps;
+use coldframe_device::StagePrices;
+use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::scheduler;
+use coldframe_sim::tasks::{Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult};
+use coldframe_trace::{Reader, Wanted};
+
+const ROUNDS: usize = 5;
+const TASKS: u32 = 100;
+/// Times that each of the tasks goes through its program.
+const LAPS: u32 = 2;
+
+fn program(name: &str) -> Program {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name);
+    let mut reader = Reader::open(path).expect("a shipped trace");
+    let wanted = Wanted { task: false, count: reader.columns().count, time: false, ..Wanted::ACCESS };
+    Program::read(12, |block| reader.read(block, wanted).map(|rows| rows > 0)).expect("a shipped trace")
+}
+
+fn specs(program: &Program, tasks: u32) -> Vec<TaskSpec> {
+    let task = |i| TaskSpec {
+        program: program.clone(),
+        first_page: i * program.pages,
+        rounds: Some(LAPS * TASKS / tasks),
+        pause: Ps::ZERO,
+        begins: Ps::ZERO,
+        nice: 0,
+        job: None,
+    };
+    (0..tasks).map(task).collect()
+}
+
+fn config(scheduler: &str, pages: u32, activation: Activation) -> TasksConfig {
+    TasksConfig {
+        policy: PolicyChoice::parse("second-chance").expect("our own text"),
+        handler: handler::find("sequential").expect("our own text"),
+        // All of it: what faults cost is the same in both, and is not what is compared.
+        frames: pages as usize + 64,
+        prices: StagePrices::uniform(Ps::from_us(1)),
+        device: DeviceTimes { load: Ps::from_us(58), program: Some(Ps::from_us(180)) },
+        reference: Ps::from_ns(100),
+        tick: Ps::from_us(1_000),
+        scheduler: scheduler::find(scheduler).expect("our own name"),
+        slice: None,
+        on_fault: OnFault::Sleeps,
+        prefetching: Prefetching {
+            activation,
+            list_max: LIST_MAX,
+            idle_max: Some(2),
+            depth: 16,
+            ready_min: 2,
+            follow: false,
+            renew: true,
+            arrival: Arrival::MappedBehindSlice,
+        },
+    }
+}
+
+fn run(scheduler: &str, specs: &[TaskSpec], activation: Activation) -> TasksResult {
+    let pages = specs.iter().map(|spec| spec.program.pages).sum();
+    Cpu::new(&config(scheduler, pages, activation), specs).expect("our own configuration").run()
+}
+
+/// Steps a second: a step is a run of references to one page, what the hot loop goes through.
+fn rate(scheduler: &str, specs: &[TaskSpec], activation: Activation) -> f64 {
+    let began = Instant::now();
+    black_box(run(scheduler, specs, activation));
+    let seconds = began.elapsed().as_secs_f64();
+    let steps: u64 = specs.iter().map(|s| s.program.steps.len() as u64 * u64::from(s.rounds.unwrap_or(0))).sum();
+    steps as f64 / seconds
+}
+
+fn median(mut rates: Vec<f64>) -> f64 {
+    rates.sort_by(f64::total_cmp);
+    rates[rates.len() / 2]
+}
+
+fn main() {
+    for name in ["game.parquet", "sqlite.parquet"] {
+        let program = program(name);
+        let (one, many) = (specs(&program, 1), specs(&program, TASKS));
+        let steps = program.steps.len();
+        println!(
+            "trace {name}: {} pages, {steps} runs of references to one page, {LAPS} laps by {TASKS} tasks",
+            program.pages
+        );
+        for (scheduler, _) in scheduler::ALL {
+            for activation in [Activation::Never, Activation::Tick(0.75)] {
+                let (mut alone, mut together) = (Vec::new(), Vec::new());
+                for _ in 0..ROUNDS {
+                    alone.push(rate(scheduler, &one, activation));
+                    together.push(rate(scheduler, &many, activation));
+                }
+                let (alone, together) = (median(alone), median(together));
+                let prefetch = if activation == Activation::Never { "no prefetching" } else { "prefetch-75" };
+                println!(
+                    "{scheduler:<12} {prefetch:<15} one task {:>7.1} M/s, {TASKS} tasks {:>7.1} M/s: {:.2} of it (asked: at least 0.5)",
+                    alone / 1e6,
+                    together / 1e6,
+                    together / alone
+                );
+            }
+        }
+    }
+}
