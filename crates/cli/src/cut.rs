@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use coldframe_device::quantity;
 use coldframe_report::table::human_count;
 use coldframe_trace::{cut, Part};
 
@@ -14,6 +15,7 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   coldframe cut long.parquet -o short.parquet --skip 50000000 --rows 4000000
+  coldframe cut timed.parquet -o second.parquet --from 1s --until 2s
   coldframe cut long.parquet -o small.parquet --instructions --compress 19")]
 pub struct Args {
     /// The trace.
@@ -27,6 +29,12 @@ pub struct Args {
     /// Rows kept after that.
     #[arg(long)]
     rows: Option<u64>,
+    /// Of these, those from this time on, by the trace's clock (`1.5s`).
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Of these, those before this time.
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
     /// Of these, the instruction fetches only.
     #[arg(long)]
     instructions: bool,
@@ -36,7 +44,13 @@ pub struct Args {
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let part = Part { skip: args.skip, rows: args.rows, instructions_only: args.instructions };
+    let part = Part {
+        skip: args.skip,
+        rows: args.rows,
+        from_ns: nanoseconds("--from", args.from.as_deref())?,
+        until_ns: nanoseconds("--until", args.until.as_deref())?,
+        instructions_only: args.instructions,
+    };
     let summary = cut(&args.trace, &args.output, part, args.compress)?;
     let text = format!(
         "{}: {} references, {} bytes\n",
@@ -46,4 +60,9 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     );
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn nanoseconds(option: &str, text: Option<&str>) -> Result<Option<u64>, Failure> {
+    let time = text.map(quantity::time).transpose();
+    Ok(time.map_err(|e| Failure::usage(format!("{option}: {e}")))?.map(|time| time.0 / 1000))
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_report::table::human_count;
-use coldframe_trace::{import, parse_spec, Options, Summary, FORMATS};
+use coldframe_trace::{import, parse_spec, Options, Reader, Summary, FORMATS};
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -74,14 +74,16 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         );
     })?;
     drop(line);
+    let notes = Reader::open(&out)?.provenance().notes.clone();
     if args.format == "json" {
         let mut value = serde_json::to_value(&summary).expect("counts are plain data");
         value["path"] = json!(out);
         value["format"] = json!(spec.format.name);
         value["guessed"] = json!(spec.guessed);
+        value["notes"] = json!(notes);
         output::write(None, &output::json(&value))?;
     } else {
-        output::write(None, &words(&out, spec.format.skips, &summary))?;
+        output::write(None, &words(&out, spec.format.skips, &summary, &notes))?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -94,7 +96,7 @@ fn declarations(args: &Args) -> Result<Options, Failure> {
     Ok(options)
 }
 
-fn words(out: &Path, skips: &str, summary: &Summary) -> String {
+fn words(out: &Path, skips: &str, summary: &Summary, notes: &[String]) -> String {
     let mut text = format!(
         "{}: {} references read ({} fetches, {} reads, {} writes), {} of {} lines or records skipped ({skips}), {} bytes\n",
         out.display(),
@@ -109,5 +111,8 @@ fn words(out: &Path, skips: &str, summary: &Summary) -> String {
     if let Some(first) = &summary.first_bad {
         text += &format!("{} bad lines left out, the first: {first}\n", human_count(summary.bad));
     }
+    // The note on bad lines has just been told.
+    let told = |note: &&String| summary.first_bad.as_ref().is_none_or(|first| !note.contains(first.as_str()));
+    notes.iter().filter(told).for_each(|note| text += &format!("note: {note}\n"));
     text
 }

@@ -334,3 +334,19 @@ fn a_timeline_has_a_slice_for_each_stage_and_they_fill_their_fault() {
     );
     refused(&["sim", &trace, "--frames", "20", "--timeline", "/nowhere/t.json"], 5, &["/nowhere/t.json"]);
 }
+
+#[test]
+fn a_part_of_a_trace_says_so_in_each_result() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = mixed(1000, 20, 3);
+    let whole = write(folder.path(), "whole.parquet", exact(), rows.into_iter().take(1000));
+    let part = folder.path().join("part.parquet").display().to_string();
+    let cut = ["cut", whole.as_str(), "-o", &part, "--skip", "200", "--rows", "300"];
+    assert!(coldframe(&cut).status.success());
+    let result = json(&["sim", &part, "--page", "4KiB", "--frames", "8", "--policy", "lru", "--format", "json"]);
+    assert_eq!(result["trace"]["cuts"][0]["part"]["skip"], 200);
+    assert_eq!(result["trace"]["cuts"][0]["of_rows"], 1000);
+    assert!(result["trace"]["caveat"].as_str().unwrap().contains("300 rows after row 200, of 1000 rows"), "{result}");
+    refused(&["cut", &whole, "-o", &part, "--from", "1s"], 2, &["no times", "--skip and --rows"]);
+    refused(&["cut", &whole, "-o", &part, "--until", "soon"], 2, &["--until"]);
+}

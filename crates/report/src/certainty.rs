@@ -51,6 +51,13 @@ impl Certainty {
 
 /// What a reader of results must know of a trace that is not every reference.
 pub fn caveat(trace: &TraceFacts) -> Option<String> {
+    let cuts = trace.cuts.iter().map(|cut| format!("A part of a trace: {cut}."));
+    let all: Vec<String> = kept(trace).into_iter().chain(cuts).collect();
+    (!all.is_empty()).then(|| all.join(" "))
+}
+
+/// What the recording or the reduction has kept.
+fn kept(trace: &TraceFacts) -> Option<String> {
     if let Some(window) = trace.window {
         return Some(format!(
             "Recorded through a window of {window} pages: true faults are bounds, the rows' own with more and less RAM by the window; \

@@ -8,7 +8,7 @@ use coldframe_device::StagePrices;
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::oracle::OracleCounts;
 use coldframe_sim::{LaneResult, Latency};
-use coldframe_trace::Reduction;
+use coldframe_trace::{Cut, Reduction};
 use serde_json::{json, Map, Value};
 
 use crate::certainty::{caveat, Certainty};
@@ -35,6 +35,8 @@ pub struct TraceFacts {
     pub window: Option<u64>,
     /// How it was reduced, and of what.
     pub reduction: Option<Reduction>,
+    /// What it was cut out of.
+    pub cuts: Vec<Cut>,
 }
 
 impl TraceFacts {
@@ -242,6 +244,9 @@ impl RunResult {
         }
         if let Some(reduction) = self.trace.reduction {
             object["trace"]["reduction"] = json!(reduction);
+        }
+        if !self.trace.cuts.is_empty() {
+            object["trace"]["cuts"] = json!(self.trace.cuts);
         }
         if let Some(caveat) = caveat(&self.trace) {
             object["trace"]["caveat"] = caveat.into();

@@ -2,10 +2,11 @@
 //!
 //! `cargo bench -p coldframe-trace`. The data are made here: a program of loops over basic blocks, with accesses to its
 //! stack, to arrays that it walks and to a heap, once exact and once reduced to 4 KiB pages. Files lie in the temporary
-//! directory, so that after the first pass they are read from the page cache. The figures are rows per second on one core.
+//! directory, so that after the first pass they are read from the page cache. The figures are rows per second on one core, of text
+//! bytes per second; each stands beside a floor of the same run.
 
 use std::hint::black_box;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 
 use coldframe_trace::{
@@ -154,9 +155,9 @@ fn store(criterion: &mut Criterion) {
 fn text(criterion: &mut Criterion) {
     let directory = tempfile::tempdir().unwrap();
     let exact = exact();
-    let mut group = criterion.benchmark_group("text_read");
-    group.throughput(Throughput::Elements(ROWS as u64)).sample_size(10);
     for format in ["lackey", "din"] {
+        let mut group = criterion.benchmark_group(format!("text_read/{format}"));
+        group.sample_size(10);
         let path = directory.path().join(format);
         let mut text = Vec::new();
         for row in exact.iter().flat_map(|block| block.iter()) {
@@ -168,10 +169,14 @@ fn text(criterion: &mut Criterion) {
                 _ => writeln!(text, "{} {:x}", [2, 0, 1][row.kind as usize], row.address).unwrap(),
             }
         }
-        std::fs::write(&path, text).unwrap();
+        group.throughput(Throughput::Bytes(text.len() as u64));
+        std::fs::write(&path, &text).unwrap();
+        group.bench_function("floor: read the file and count its lines", |bench| {
+            bench.iter(|| assert_eq!(lines(&path), ROWS));
+        });
         let spec = parse_spec(&format!("{format}:{}", path.display())).unwrap();
         let mut block = Block::new();
-        group.bench_function(BenchmarkId::from_parameter(format), |bench| {
+        group.bench_function("reader", |bench| {
             bench.iter(|| {
                 let mut reader: Box<dyn RowReader> = open(&spec).unwrap();
                 while reader.read(&mut block).unwrap() > 0 {
@@ -180,8 +185,21 @@ fn text(criterion: &mut Criterion) {
                 assert_eq!(reader.lines(), ROWS as u64);
             });
         });
+        group.finish();
     }
-    group.finish();
+}
+
+/// What no reader of text can beat: its bytes brought into memory piece by piece, and the ends of its lines found.
+fn lines(path: &Path) -> usize {
+    let mut file = std::fs::File::open(path).unwrap();
+    let mut piece = vec![0; 256 << 10];
+    let mut lines = 0;
+    loop {
+        match file.read(&mut piece).unwrap() {
+            0 => return lines,
+            read => lines += memchr::memchr_iter(b'\n', &piece[..read]).count(),
+        }
+    }
 }
 
 /// libCacheSim's records, read as columns: 24 bytes each.
@@ -199,9 +217,18 @@ fn records(criterion: &mut Criterion) {
     let mut spec = parse_spec(&format!("oracleGeneral:{}", path.display())).unwrap();
     spec.options.declare_units("address=4KiB").unwrap();
     let mut block = Block::new();
-    let mut group = criterion.benchmark_group("record_read");
+    let mut group = criterion.benchmark_group("record_read/oracleGeneral");
     group.throughput(Throughput::Elements(ROWS as u64)).sample_size(10);
-    group.bench_function("oracleGeneral", |bench| {
+    group.bench_function("floor: read the file", |bench| {
+        let mut piece = vec![0; 256 << 10];
+        bench.iter(|| {
+            let mut file = std::fs::File::open(&path).unwrap();
+            while file.read(&mut piece).unwrap() > 0 {
+                black_box(&piece);
+            }
+        });
+    });
+    group.bench_function("reader", |bench| {
         bench.iter(|| {
             let mut reader: Box<dyn RowReader> = open(&spec).unwrap();
             while reader.read(&mut block).unwrap() > 0 {

@@ -1,31 +1,85 @@
 //! A part of a trace as a trace of its own, compressed harder: what one ships or mails.
 
+use std::fmt;
 use std::path::Path;
+
+use serde::{Deserialize, Serialize};
 
 use crate::block::Block;
 use crate::error::TraceError;
-use crate::reference::Kind;
+use crate::reference::{Kind, Reference};
 use crate::store::{Reader, Summary, Wanted, Writer};
 
-/// Which part.
-#[derive(Clone, Copy, Debug, Default)]
+/// Which part: rows that meet all of it. In a trace that is not reduced a row is a reference.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Rows left out at the start.
     pub skip: u64,
-    /// Rows kept after that, before `instructions_only` is looked at; all if `None`.
+    /// Rows looked at after that; all if `None`.
     pub rows: Option<u64>,
+    /// Nanoseconds by the trace's clock from which on rows are kept.
+    #[serde(default)]
+    pub from_ns: Option<u64>,
+    /// Nanoseconds from which on they are not.
+    #[serde(default)]
+    pub until_ns: Option<u64>,
     /// Instruction fetches only.
     pub instructions_only: bool,
 }
 
-/// Writes the part of the trace at `from` to `to`, at a zstd level from 1 to 22. Provenance is kept; a note says what was cut.
+impl Part {
+    fn timed(&self) -> bool {
+        self.from_ns.is_some() || self.until_ns.is_some()
+    }
+
+    fn holds(&self, row: &Reference) -> bool {
+        let early = self.from_ns.is_some_and(|from| row.time < from);
+        let late = self.until_ns.is_some_and(|until| row.time >= until);
+        !early && !late && (!self.instructions_only || row.kind == Kind::Fetch)
+    }
+}
+
+/// A cut that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cut {
+    /// What was kept.
+    pub part: Part,
+    /// Rows of the trace that it was cut from.
+    pub of_rows: u64,
+}
+
+/// `1000 rows after row 5000, from 0.5 s to 1 s, of 8000 rows`.
+impl fmt::Display for Cut {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Part { skip, rows, from_ns, until_ns, instructions_only } = self.part;
+        match rows {
+            Some(rows) => write!(f, "{rows} rows after row {skip}")?,
+            None => write!(f, "all rows after row {skip}")?,
+        }
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        from_ns.map_or(Ok(()), |from| write!(f, ", from {} s", seconds(from)))?;
+        until_ns.map_or(Ok(()), |until| write!(f, ", until {} s", seconds(until)))?;
+        let kinds = if instructions_only { ", the instruction fetches only" } else { "" };
+        write!(f, "{kinds}, of {} rows", self.of_rows)
+    }
+}
+
+/// Writes the part of the trace at `from` to `to`, at a zstd level from 1 to 22. Provenance is kept, and says what was cut.
 ///
 /// # Errors
-/// As [`Reader`] and [`Writer`]; [`TraceError::Empty`] if nothing is left, [`TraceError::Usage`] if `to` is `from`.
+/// As [`Reader`] and [`Writer`]; [`TraceError::Empty`] if nothing is left, [`TraceError::Usage`] if `to` is `from`, or a part by time is
+/// asked of a trace without times.
 pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, TraceError> {
     crate::import::refuse_same_file(Some(from), to)?;
     let mut reader = Reader::open(from)?;
     crate::reduce::refuse_reduced(from, reader.provenance(), "a part of it has not")?;
+    if part.timed() && !reader.columns().time {
+        return Err(TraceError::Usage {
+            what: from.display().to_string(),
+            found: "it has no times to cut at".into(),
+            remedy: "cut by rows, with --skip and --rows".into(),
+        });
+    }
     let mut provenance = reader.provenance().clone();
     let mut writer = Writer::create_at_level(to, reader.columns(), level)?;
     let total = reader.rows();
@@ -36,7 +90,7 @@ pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, Tr
         let rows = left.min(block.len() as u64);
         left -= rows;
         kept.clear();
-        kept.extend(block.iter().take(rows as usize).filter(|row| !part.instructions_only || row.kind == Kind::Fetch));
+        kept.extend(block.iter().take(rows as usize).filter(|row| part.holds(row)));
         if !kept.is_empty() {
             writer.write(&kept)?;
         }
@@ -49,16 +103,16 @@ pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, Tr
             remedy: format!("the trace has {total} rows; leave fewer out").into(),
         });
     }
-    let rows = part.rows.map_or_else(|| "all rows".to_string(), |n| format!("{n} rows"));
-    let kinds = if part.instructions_only { ", of these the instruction fetches" } else { "" };
-    provenance.notes.push(format!("cut from a trace of {total} rows: {rows} after row {}{kinds}", part.skip));
+    let cut = Cut { part, of_rows: total };
+    provenance.notes.push(format!("cut: {cut}"));
+    provenance.cuts.push(cut);
     writer.finish(provenance)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Columns, Fidelity, Provenance, Reference};
+    use crate::{Columns, Fidelity, Provenance};
 
     #[test]
     fn a_cut_keeps_the_rows_asked_for_and_says_so() {
@@ -69,12 +123,34 @@ mod tests {
         let mut writer = Writer::create(&from, Columns::default()).unwrap();
         writer.write(&block).unwrap();
         writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
-        let part = Part { skip: 10, rows: Some(9), instructions_only: true };
+        let part = Part { skip: 10, rows: Some(9), instructions_only: true, ..Part::default() };
         assert_eq!(cut(&from, &to, part, 3).unwrap().references, 3);
         let mut reader = Reader::open(&to).unwrap();
         reader.read(&mut Block::new(), Wanted::ALL).unwrap();
+        assert_eq!(reader.provenance().cuts, [Cut { part, of_rows: 90 }]);
         assert!(reader.provenance().notes.iter().any(|n| n.contains("9 rows after row 10")));
         assert!(matches!(cut(&from, &to, Part { skip: 90, ..part }, 3), Err(TraceError::Empty { .. })));
         assert!(matches!(cut(&from, &from, part, 3), Err(TraceError::Usage { .. })));
+    }
+
+    #[test]
+    fn a_cut_by_time_keeps_the_rows_of_that_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("a.parquet"), dir.path().join("b.parquet"));
+        let write = |time| {
+            let row = |i: u64| Reference { time: i * 100, ..Reference::new(i * 64, 4, Kind::Read) };
+            let mut writer = Writer::create(&from, Columns { time, ..Columns::default() }).unwrap();
+            writer.write(&(0..90).map(row).collect()).unwrap();
+            writer.finish(Provenance::new("test", Fidelity::ExactReferences)).unwrap();
+        };
+        write(true);
+        let part = Part { from_ns: Some(1000), until_ns: Some(1300), ..Part::default() };
+        assert_eq!(cut(&from, &to, part, 3).unwrap().references, 3);
+        let mut block = Block::new();
+        Reader::open(&to).unwrap().read(&mut block, Wanted::ALL).unwrap();
+        assert_eq!(block.time(), [1000, 1100, 1200]);
+        write(false);
+        let error = cut(&from, &to, part, 3).unwrap_err();
+        assert!(error.to_string().contains("--skip and --rows"), "{error}");
     }
 }

@@ -189,6 +189,7 @@ pub fn parse_spec(text: &str) -> Result<Spec, TraceError> {
     };
     let Some(format) = FORMATS.iter().find(|format| format.name == name) else {
         let remedy = match nearest(name) {
+            _ if name == "swap" => SWAP.to_owned(),
             Some(nearest) => format!("did you mean `{nearest}`? The formats are {}", names()),
             None => format!("the formats are {}", names()),
         };
@@ -207,6 +208,9 @@ impl Spec {
     }
 }
 
+/// What to do with a swap trace.
+const SWAP: &str = "name it as it is, to coldframe info or coldframe sim --system lobi";
+
 /// Bytes that a guess looks at.
 const GUESS_BYTES: usize = 16 * 1024;
 
@@ -218,6 +222,9 @@ fn guess(path: &Path, error: impl Fn(String, String) -> TraceError) -> Result<Sp
     let head = Input::head(path, GUESS_BYTES)?;
     let fits: Vec<&Format> = FORMATS.iter().filter(|format| format.guess.is_some_and(|fits| fits(&head))).collect();
     match fits[..] {
+        [] if swap::looks_like(&head) => {
+            Err(error("a swap trace, which has no references to import".into(), SWAP.into()))
+        }
         [format] => Ok(Spec { guessed: true, ..Spec::new(format, Some(path.to_owned())) }),
         [] => Err(error(
             "no format, and the contents do not tell one".into(),
@@ -317,6 +324,7 @@ mod tests {
             ("lakcey:a", "did you mean `lackey`?"),
             ("DIN:a", "did you mean `din`?"),
             ("quux:a", "the formats are lackey, din"),
+            ("swap:a.csv", "coldframe sim --system lobi"),
             ("a.txt", "write FORMAT:PATH"),
             ("", "write FORMAT:PATH"),
             ("din:", "din:- for standard input"),

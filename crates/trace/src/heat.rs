@@ -103,9 +103,16 @@ struct Grid {
     total: u64,
     seen: u64,
     column: usize,
-    now: FxHashSet<u64>,
-    before: FxHashSet<u64>,
+    /// The last column in which each page was touched, counted from [`FIRST`]; 0 for none.
+    touched_in: Vec<u32>,
+    /// Pages touched in this column, those of them that were touched in the one before, and the pages of that one.
+    now: u64,
+    both: u64,
+    before: u64,
 }
+
+/// The number of the first column, so that the one before it, which is none, has another number than a page never touched.
+const FIRST: u32 = 2;
 
 impl Grid {
     fn new(pages: &[u64], rows: usize, columns: usize, total: u64) -> Grid {
@@ -121,7 +128,7 @@ impl Grid {
             pages: pages.len() as u64,
             counts: pages.iter().map(|page| (*page, 0)).collect(),
         };
-        Grid { heat, index_of, total, seen: 0, column: 0, now: FxHashSet::default(), before: FxHashSet::default() }
+        Grid { heat, index_of, total, seen: 0, column: 0, touched_in: vec![0; pages.len()], now: 0, both: 0, before: 0 }
     }
 
     fn count(&mut self, block: &Block) {
@@ -135,29 +142,37 @@ impl Grid {
                 last.0 = u64::MAX;
             }
             let writes = block.kind()[at] == Kind::Write as u32;
-            let cells = if writes { &mut self.heat.writes } else { &mut self.heat.reads };
             for page in first..=end {
                 if page != last.0 {
                     let index = self.index_of[&page] as usize;
                     last = (page, index, index * self.heat.rows / self.heat.counts.len());
-                    self.now.insert(page);
+                    self.touch(index);
                 }
                 let references = u64::from(block.count()[at]);
                 self.heat.counts[last.1].1 += references;
+                let cells = if writes { &mut self.heat.writes } else { &mut self.heat.reads };
                 cells[last.2 * self.heat.columns + column] += references;
             }
         }
     }
 
+    /// Counts a page of this column once.
+    #[inline]
+    fn touch(&mut self, index: usize) {
+        let column = self.column as u32 + FIRST;
+        let before = std::mem::replace(&mut self.touched_in[index], column);
+        self.now += u64::from(before != column);
+        self.both += u64::from(before == column - 1);
+    }
+
     /// Ends a column.
     fn close(&mut self) {
-        let both = self.now.intersection(&self.before).count();
-        let all = self.now.len() + self.before.len() - both;
-        if (all - both) as f64 > DISTANCE_MAX * all as f64 {
+        let all = self.now + self.before - self.both;
+        if (all - self.both) as f64 > DISTANCE_MAX * all as f64 {
             self.heat.phases.push(self.heat.working_set.len());
         }
-        self.heat.working_set.push(self.now.len() as u64);
-        self.before = std::mem::take(&mut self.now);
+        self.heat.working_set.push(self.now);
+        (self.before, self.now, self.both) = (self.now, 0, 0);
     }
 
     fn finish(mut self, pages: &[u64]) -> Heat {

@@ -62,7 +62,7 @@ pub use reference::{Kind, Reference};
 #[cfg(feature = "std")]
 pub use block::Block;
 #[cfg(feature = "std")]
-pub use cut::{cut, Part};
+pub use cut::{cut, Cut, Part};
 #[cfg(feature = "std")]
 pub use error::{BadLine, TraceError};
 #[cfg(feature = "std")]

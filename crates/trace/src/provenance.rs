@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::cut::Cut;
 use crate::fidelity::Fidelity;
 use crate::reduce::Reduction;
 
@@ -28,6 +29,9 @@ pub struct Provenance {
     /// How the trace was reduced, and what of; `None` when it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduction: Option<Reduction>,
+    /// What was cut out of a longer trace, the last cut last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cuts: Vec<Cut>,
     /// What `time` counts (`CLOCK_MONOTONIC`, `instructions`, ...); `None` without such a column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
@@ -74,6 +78,7 @@ impl Provenance {
             page_size: None,
             window: None,
             reduction: None,
+            cuts: Vec::new(),
             clock: None,
             started: None,
             mappings: Vec::new(),

@@ -602,4 +602,7 @@ fn a_bare_path_is_guessed_only_where_the_contents_leave_no_choice() {
         let error = parse_spec(&path.display().to_string()).unwrap_err();
         assert!(error.code() == 2 && error.to_string().contains("write FORMAT:PATH"), "{text:?}: {error}");
     }
+    fs::write(&path, "ts_ns,op,slot,pid\n5,out,17,1\n").unwrap();
+    let error = parse_spec(&path.display().to_string()).unwrap_err();
+    assert!(error.to_string().contains("a swap trace") && error.to_string().contains("sim --system lobi"), "{error}");
 }

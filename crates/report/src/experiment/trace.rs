@@ -53,6 +53,7 @@ pub(crate) fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, Repor
         instructions: trace.instructions,
         window: trace.window,
         reduction: trace.reduction,
+        cuts: trace.cuts.clone(),
     })
 }
 

@@ -52,6 +52,61 @@ pub(super) struct Layout {
 const PLAIN: Layout = Layout { length: 24, id: (4, 8), size: (12, 4), time: (0, 4), operation: None };
 const OP_NS: Layout = Layout { length: 27, operation: Some((16, 1)), ..PLAIN };
 
+/// Where a record keeps what, for code that is made once for each way of knowing it.
+trait Fields: Copy {
+    fn length(self) -> usize;
+    fn id(self, record: &[u8]) -> u64;
+    fn size(self, record: &[u8]) -> u64;
+    fn seconds(self, record: &[u8]) -> u64;
+}
+
+/// The commonest layout, [`PLAIN`]: each field is one load from a place that is known when this is compiled.
+#[derive(Clone, Copy)]
+struct Plain;
+
+impl Fields for Plain {
+    #[inline(always)]
+    fn length(self) -> usize {
+        24
+    }
+
+    #[inline(always)]
+    fn id(self, record: &[u8]) -> u64 {
+        le::<8>(record, 4)
+    }
+
+    #[inline(always)]
+    fn size(self, record: &[u8]) -> u64 {
+        le::<4>(record, 12)
+    }
+
+    #[inline(always)]
+    fn seconds(self, record: &[u8]) -> u64 {
+        le::<4>(record, 0)
+    }
+}
+
+impl Fields for Layout {
+    fn length(self) -> usize {
+        self.length
+    }
+
+    #[inline]
+    fn id(self, record: &[u8]) -> u64 {
+        number(record, self.id)
+    }
+
+    #[inline]
+    fn size(self, record: &[u8]) -> u64 {
+        number(record, self.size)
+    }
+
+    #[inline]
+    fn seconds(self, record: &[u8]) -> u64 {
+        number(record, self.time)
+    }
+}
+
 const NANOSECONDS: u64 = 1_000_000_000;
 
 /// Opens the records after any header.
@@ -111,6 +166,7 @@ impl Objects {
         let records = (chunk.len() / layout.length) as u64;
         let plain = self.numbers.is_none() && layout.operation.is_none();
         let done = match plain {
+            true if layout == PLAIN => columns(chunk, Plain, self.unit, &mut self.clock, block),
             true => columns(chunk, layout, self.unit, &mut self.clock, block),
             false => rows(
                 chunk,
@@ -131,23 +187,41 @@ impl Objects {
     }
 }
 
-/// All columns of a chunk whose ids are used as they are and whose requests are all reads.
-fn columns(chunk: &[u8], layout: Layout, unit: u64, clock: &mut Clock, block: &mut Block) -> Result<(), (usize, Flaw)> {
-    let each = || chunk.chunks_exact(layout.length);
-    let bad = |record: &[u8]| access(number(record, layout.id), number(record, layout.size), unit).is_err();
-    if each().fold(false, |any, record| any | bad(record)) {
-        let (row, record) = each().enumerate().find(|(_, record)| bad(record)).unwrap_or((0, chunk));
-        return access(number(record, layout.id), number(record, layout.size), unit)
-            .map(|_| ())
-            .map_err(|flaw| (row, flaw));
+/// All columns of a chunk whose ids are used as they are and whose requests are all reads. A pass a column, each without branches; what
+/// looks out of range there is looked at again one by one.
+fn columns<F: Fields>(
+    chunk: &[u8],
+    fields: F,
+    unit: u64,
+    clock: &mut Clock,
+    block: &mut Block,
+) -> Result<(), (usize, Flaw)> {
+    let each = || chunk.chunks_exact(fields.length());
+    let id_max = (u64::MAX - u64::from(SIZE_MAX)) / unit;
+    let suspect =
+        |record: &[u8]| (fields.id(record) > id_max) | (fields.size(record).wrapping_sub(1) >= u64::from(SIZE_MAX));
+    if each().fold(false, |any, record| any | suspect(record)) {
+        refuse(chunk, fields, unit)?;
     }
-    let times = each().map(|record| clock.since_start(number(record, layout.time) * NANOSECONDS));
-    block.extend_reads(
-        each().map(|record| number(record, layout.id) * unit),
-        each().map(|record| number(record, layout.size) as u32),
-        times,
-    );
+    let time = |record: &[u8]| fields.seconds(record).saturating_mul(NANOSECONDS);
+    let Some(first) = each().next() else { return Ok(()) };
+    let start = clock.begin(time(first));
+    let addresses = each().map(|record| fields.id(record) * unit);
+    let sizes = each().map(|record| fields.size(record) as u32);
+    if each().fold(u64::MAX, |least, record| least.min(time(record))) >= start {
+        block.extend_reads(addresses, sizes, each().map(|record| time(record) - start));
+    } else {
+        block.extend_reads(addresses, sizes, each().map(|record| clock.since_start(time(record))));
+    }
     Ok(())
+}
+
+/// The first record that cannot be stored, if there is one.
+#[cold]
+fn refuse<F: Fields>(chunk: &[u8], fields: F, unit: u64) -> Result<(), (usize, Flaw)> {
+    let each = chunk.chunks_exact(fields.length()).enumerate();
+    each.map(|(row, record)| (row, access(fields.id(record), fields.size(record), unit)))
+        .try_for_each(|(row, access)| access.map(|_| ()).map_err(|flaw| (row, flaw)))
 }
 
 /// Checks and scales one request.

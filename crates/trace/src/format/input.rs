@@ -26,8 +26,8 @@ pub enum Input {
     Bytes(Bytes),
 }
 
-/// Bytes asked from the system at once, and handed to a decoder.
-const READ_BYTES: usize = 256 * 1024;
+/// Bytes asked from the system at once, and handed to a decoder. Readers of plain files ask for more than this, and so past this buffer.
+const READ_BYTES: usize = 128 * 1024;
 /// Most memory for an xz dictionary, in KiB: `xz -9` takes 64 MiB, and a hostile file may ask for 4 GiB.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 

@@ -91,6 +91,12 @@ impl SwapTrace {
     }
 }
 
+/// Whether a text begins with the header of a swap trace.
+pub(super) fn looks_like(head: &[u8]) -> bool {
+    let line = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Header::parse(line.strip_suffix(b"\r").unwrap_or(line)).is_ok()
+}
+
 /// Reads a swap trace from a file, decompressed if need be.
 ///
 /// # Errors
