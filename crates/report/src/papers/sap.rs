@@ -11,6 +11,7 @@ use super::{Reached, Row};
 use crate::error::ReportError;
 
 mod experiments;
+mod following;
 mod mixes;
 
 use experiments::{Interactivity, Kernel, Stress, KERNELS};
@@ -45,6 +46,8 @@ pub fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, R
     variant_rows(&stress, &mut rows)?;
     progress("mixes");
     mixes::rows(traces, &mut rows)?;
+    progress("following");
+    following::rows(traces, &mut rows)?;
     Ok(rows)
 }
 
@@ -70,8 +73,9 @@ fn row(
     }
 }
 
+/// In percent; from nothing to nothing is no change.
 fn change(from: u64, to: u64) -> f64 {
-    (to as f64 / from.max(1) as f64 - 1.0) * 100.0
+    (to as f64 - from as f64) / from.max(1) as f64 * 100.0
 }
 
 fn within(paper: f64, ours: f64, by: f64) -> Reached {

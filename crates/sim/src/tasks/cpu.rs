@@ -67,6 +67,8 @@ pub struct Cpu {
     /// Pages still to be wished for, and the task.
     pending: VecDeque<PageId>,
     pending_for: usize,
+    /// How many of them may be loaded.
+    pending_loads: usize,
     idle: Ps,
     switches: u64,
     references: u64,
@@ -110,6 +112,7 @@ impl Cpu {
             predicted: None,
             pending: VecDeque::new(),
             pending_for: 0,
+            pending_loads: 0,
             idle: Ps::ZERO,
             switches: 0,
             references: 0,
@@ -166,8 +169,7 @@ impl Cpu {
         }
         self.feed();
         if self.timer.is_some_and(|at| at <= self.now()) {
-            self.timer = None;
-            self.activate();
+            self.ring();
         }
         if self.next_tick <= self.now() {
             let missed = (self.now() - self.next_tick).0 / self.tick.0;
@@ -253,7 +255,10 @@ impl Cpu {
             Activation::Adaptive => self.learn(next),
             _ => usize::MAX,
         };
-        (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).take(most).collect(), next);
+        // First, or the loads would push out what is there and listed.
+        self.make_recent(next);
+        (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
+        self.pending_loads = most;
         self.paging.world.counts.activations += 1;
         self.feed();
     }
@@ -269,9 +274,13 @@ impl Cpu {
     fn feed(&mut self) {
         while !self.pending.is_empty() && self.paging.in_background() < self.prefetching.depth {
             let page = self.pending.pop_front().expect("there is one");
-            let wanted = self.prefetching.renew || self.paging.is_absent(page);
-            if wanted && !self.paging.will_need(self.pending_for, page) {
-                // Only pages of the running slice could make room: the others have none, either.
+            if !self.paging.is_absent(page) {
+                continue;
+            }
+            // If only pages of the running slice could make room, the others have none, either.
+            let started = self.paging.will_need(self.pending_for, page);
+            self.pending_loads -= 1;
+            if !started || self.pending_loads == 0 {
                 self.pending.clear();
             }
         }
@@ -333,26 +342,37 @@ impl Cpu {
                 self.make_recent(task);
             }
         }
-        self.timer = match self.prefetching.activation {
-            Activation::Timer(xi) if xi < 1.0 => {
-                let rest = self.unit().0 as f64 * xi - self.used().0 as f64;
-                Some(now + Ps(rest.max(0.0) as u64))
-            }
-            _ => None,
-        };
+        self.timer = self.until_timer().map(|rest| now + rest);
+    }
+
+    /// What the running task has still to use of its time unit before the timer is due; `None`: there is none.
+    fn until_timer(&self) -> Option<Ps> {
+        let Activation::Timer(xi) = self.prefetching.activation else { return None };
+        let rest = self.unit().0 as f64 * xi - self.used().0 as f64;
+        (xi < 1.0).then_some(Ps(rest.max(0.0) as u64))
+    }
+
+    /// The timer rings: time has passed in which the task waited with the processor and used nothing, so it may be too early.
+    fn ring(&mut self) {
+        self.charge();
+        let rest = self.until_timer().filter(|rest| *rest > Ps::ZERO);
+        self.timer = rest.map(|rest| self.now() + rest);
+        if rest.is_none() {
+            self.activate();
+        }
     }
 
     /// The pages that wait for the task become the most recent, or its own faults would push them out before it comes to them: they stand
     /// behind those of the slice before, which nobody will touch soon.
     fn make_recent(&mut self, task: usize) {
-        if !(self.prefetching.renew && self.tasks[task].prefetched) {
+        if !self.tasks[task].prefetched {
             return;
         }
-        let listed: Vec<PageId> = self.lists.of(TaskId::from(task)).collect();
-        for page in listed {
-            if self.paging.is_present(page) {
-                self.paging.will_need(task, page);
-            }
+        let all = self.prefetching.renew;
+        let waits = |page: &PageId| self.paging.waits(*page) || all && self.paging.is_present(*page);
+        let waiting: Vec<PageId> = self.lists.of(TaskId::from(task)).filter(waits).collect();
+        for page in waiting {
+            self.paging.will_need(task, page);
         }
     }
 

@@ -34,7 +34,7 @@ pub(super) const fn kernel(name: &'static str, activation: Activation) -> Kernel
         depth: sap::DEPTH,
         ready_min: sap::READY_MIN,
         follow: false,
-        renew: true,
+        renew: false,
         arrival: Arrival::MappedBehindSlice,
     };
     Kernel { name, policy: "second-chance", scheduler: "round-robin", on_fault: OnFault::Keeps, prefetching }
@@ -64,8 +64,8 @@ pub(super) fn variants() -> Vec<Kernel> {
         kernel_with("exact LRU, xi 0.5", 0.5, |k| k.policy = "fifo-sc:valid=1"),
         with("pages unmapped until touched", |k| k.prefetching.arrival = Arrival::BehindSlice),
         with("pages as recent as others", |k| k.prefetching.arrival = Arrival::Mapped),
-        with("listed pages in RAM left alone", |k| k.prefetching.renew = false),
-        kernel_with("the same, xi 0.5", 0.5, |k| k.prefetching.renew = false),
+        with("listed pages in RAM made recent", |k| k.prefetching.renew = true),
+        kernel_with("the same, xi 0.5", 0.5, |k| k.prefetching.renew = true),
         with("pages leave after 1 idle unit", |k| k.prefetching.idle_max = Some(1)),
         with("pages leave after 8 idle units", |k| k.prefetching.idle_max = Some(8)),
         with("pages never leave", |k| k.prefetching.idle_max = None),
