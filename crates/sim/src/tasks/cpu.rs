@@ -67,8 +67,6 @@ pub struct Cpu {
     /// Pages still to be wished for, and the task.
     pending: VecDeque<PageId>,
     pending_for: usize,
-    /// How many of them may be loaded.
-    pending_loads: usize,
     idle: Ps,
     switches: u64,
     references: u64,
@@ -112,7 +110,6 @@ impl Cpu {
             predicted: None,
             pending: VecDeque::new(),
             pending_for: 0,
-            pending_loads: 0,
             idle: Ps::ZERO,
             switches: 0,
             references: 0,
@@ -240,7 +237,7 @@ impl Cpu {
     fn time_needed(&self) -> Ps {
         let Some(next) = self.next().filter(|next| !self.tasks[*next].prefetched) else { return Ps::ZERO };
         let absent = self.lists.of(TaskId::from(next)).filter(|page| self.paging.is_absent(*page)).count();
-        self.adaptive.ahead(absent.min(self.adaptive.limit(next))) + self.tick
+        self.adaptive.ahead(next, absent) + self.tick
     }
 
     /// Algorithm 1.
@@ -251,23 +248,20 @@ impl Cpu {
         }
         self.tasks[next].prefetched = true;
         self.predicted = Some(next);
-        let most = match self.prefetching.activation {
-            Activation::Adaptive => self.learn(next),
-            _ => usize::MAX,
-        };
+        if self.prefetching.activation == Activation::Adaptive {
+            self.learn(next);
+        }
         // First, or the loads would push out what is there and listed.
         self.make_recent(next);
         (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
-        self.pending_loads = most;
         self.paging.world.counts.activations += 1;
         self.feed();
     }
 
-    /// How many pages are to be prefetched for the task, after what became of the last ones.
-    fn learn(&mut self, task: usize) -> usize {
+    /// Looks at what became of the pages that were last prefetched for the task.
+    fn learn(&mut self, task: usize) {
         let world = &self.paging.world;
         self.adaptive.learn(task, world.prefetches[task], (world.bus.busy_in_background(), world.background_loads()));
-        self.adaptive.limit(task)
     }
 
     /// Wishes for as many pages as the device's queue takes.
@@ -277,10 +271,8 @@ impl Cpu {
             if !self.paging.is_absent(page) {
                 continue;
             }
-            // If only pages of the running slice could make room, the others have none, either.
-            let started = self.paging.will_need(self.pending_for, page);
-            self.pending_loads -= 1;
-            if !started || self.pending_loads == 0 {
+            if !self.paging.will_need(self.pending_for, page) {
+                // Only pages of the running slice could make room: the others have none, either.
                 self.pending.clear();
             }
         }
