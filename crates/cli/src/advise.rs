@@ -22,6 +22,7 @@ Examples:
   coldframe advise bzip2.parquet
   coldframe advise bzip2.parquet --max-slowdown 5% --max-p99 1ms --min-life 5y --swap-area 64MiB -o config.toml
   coldframe advise chess.parquet --system swl --max-slowdown 20% --format json
+  coldframe advise mix.parquet --system sap --max-slowdown 20%
 
 All policies and handlers, without and with read-ahead, are tried over sizes from 1 % to 100 % of what the trace touches, then finer. A limit must hold at the bad
 end of its range; without one, the slowdown is at most 5 %. `coldframe sim TRACE -c config.toml` runs what was advised.
@@ -94,9 +95,15 @@ pub struct Asked {
     /// Bytes of the flash for pages that leave RAM.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     swap_area: Option<String>,
-    /// Simulate the swap area as a log, with these collectors.
+    /// Simulate the swap area as a log, with these collectors [default with --swap-area: all, and Linux's slots].
     #[arg(long, value_name = "NAME[:VICTIMS]", value_delimiter = ',')]
     collector: Vec<String>,
+    /// Who says which task is next, with --system sap: round-robin, cfs or eevdf [default: cfs].
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    scheduler: Vec<String>,
+    /// When the next task's pages are loaded, with --system sap [default: off, 75, 50, adaptive].
+    #[arg(long, value_name = "WHEN", value_delimiter = ',')]
+    prefetch: Vec<String>,
     /// Any setting by its path, as in the configuration file; may repeat.
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
@@ -132,6 +139,8 @@ impl Asked {
             read_ahead: Vec::new(),
             swap_area: None,
             collector: Vec::new(),
+            scheduler: Vec::new(),
+            prefetch: Vec::new(),
             set: Vec::new(),
             config: None,
             work: None,
@@ -219,6 +228,8 @@ fn question(asked: &Asked) -> Result<Question, Failure> {
         handlers: asked.handler.clone(),
         read_aheads: asked.read_ahead.clone(),
         collectors: asked.collector.clone(),
+        schedulers: asked.scheduler.clone(),
+        prefetches: asked.prefetch.clone(),
         swap_area: size("--swap-area", &asked.swap_area)?,
         program_time: time("--program-time", &asked.program_time)?,
         work_max: asked.work,

@@ -18,7 +18,7 @@ Examples:
   coldframe generate phone --category mix1 -o mix1.parquet
   coldframe generate phone --category browser --seed 7 --workload my-phone.toml -o browser.parquet
   coldframe generate phone --parameters > my-phone.toml
-  coldframe sim mix1.parquet --system drswap --ram 396MB --backing nvm,nvm-dr --swap-size 128MiB,256MiB,512MiB
+  coldframe sim mix1.parquet --system drswap --ram 455MB --backing nvm,nvm-dr --swap-size 128MiB,256MiB,512MiB
 
 The parameters say of each number where it comes from. Rows are touches of pages, with times, tasks and mappings.")]
 pub struct Args {

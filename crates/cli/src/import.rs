@@ -20,7 +20,7 @@ pub struct Args {
     /// The trace to write [default: PATH with the suffix .parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// Which column holds what (csv, tsv), by name or number: address, size, kind, task, time.
+    /// Which column holds what (csv, tsv, parquet), by name or number: address, size, kind, task, time.
     #[arg(long, value_name = "ROLE=COLUMN,...")]
     columns: Vec<String>,
     /// Units that the format leaves open: address=512B, size=1B, time=us; address=hex:1B for hexadecimal without 0x.
@@ -48,6 +48,7 @@ fn after() -> String {
     text + "\nExamples:\n  valgrind --tool=lackey --trace-mem=yes --log-fd=9 ls 9>ls.txt\n  \
             coldframe import lackey:ls.txt -o ls.parquet\n  zcat trace.din.gz | coldframe import din:- -o trace.parquet\n  \
             coldframe import csv:io.csv --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B\n  \
+            coldframe import parquet:io.parquet --columns time=ts,kind=op,address=lba --unit time=s,address=512B,size=4KiB\n  \
             coldframe import oracleGeneral:w1.bin.zst --unit address=4KiB --number-objects"
 }
 

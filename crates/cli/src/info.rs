@@ -8,6 +8,7 @@ use coldframe_report::info::Info;
 use coldframe_report::reuse::Reuse;
 use coldframe_report::swap_analysis::analyse;
 use coldframe_report::table::human_count;
+use coldframe_trace::heat::Heat;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -68,10 +69,14 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         "working set",
         &format!("{drawn} up to {} pages of 4 KiB in 1/{} of the trace", human_count(most), heat.columns),
     );
-    line("phases", &format!("{} begin where the pages change", heat.phases.len()));
+    line("phases", &format!("{} {} begin, each where most pages are new", phases(heat), heat.phases.len()));
+    // An access that crosses pages is a reference to each.
+    let all: u64 = heat.counts.iter().map(|(_, references)| references).sum();
     for h in hottest {
-        let share = 100.0 * h.references as f64 / trace.references.max(1) as f64;
-        line("hottest", &format!("{share:>5.1} % from {:#x} {}", h.address, h.name));
+        let share = 100.0 * h.references as f64 / all.max(1) as f64;
+        let name = if h.name.is_empty() { "no named mapping" } else { &h.name };
+        let pages = human_count(h.pages);
+        line("hottest", &format!("{share:>5.1} % in {name}, {pages} pages of 4 KiB, most at {:#x}", h.address));
     }
     if reuse.is_none() {
         line("reuse", &format!("not known: a {} trace lacks the references between", trace.fidelity));
@@ -126,6 +131,11 @@ fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
     };
     output::write(None, &text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where phases begin, under the bars of the working set.
+fn phases(heat: &Heat) -> String {
+    (0..heat.columns).map(|column| if heat.phases.contains(&column) { '|' } else { '-' }).collect()
 }
 
 /// Counts as bars of eight heights.

@@ -36,15 +36,23 @@ pub struct Args {
 Examples:
   coldframe mix --task chess.parquet*3 --task bzip2.parquet --slice 100ms -o mix.parquet
   coldframe mix --task chess.parquet*2 --slice 50000 -o mix.parquet
+  coldframe mix --task sqlite.parquet --task shop.parquet --rounds 3 --visit 60s -o phone.parquet
 
-A slice is a time, by each trace's own clock, or a number of references.")]
+A slice is a time, by each trace's own clock, or a number of references. With --rounds each program comes so often, each time with an equal
+part of its trace, and stays for --visit: so applications come to a phone's foreground (sim --system drswap).")]
 pub struct MixArgs {
     /// A trace, perhaps with how many programs run it; may repeat.
     #[arg(long, required = true, value_name = "TRACE[*N]")]
     task: Vec<String>,
     /// How long a program runs before the next: 100ms, or a number of references.
-    #[arg(long)]
-    slice: String,
+    #[arg(long, required_unless_present = "rounds")]
+    slice: Option<String>,
+    /// Instead: how often each program comes to the foreground.
+    #[arg(long, value_name = "N", conflicts_with = "slice")]
+    rounds: Option<u32>,
+    /// How long it stays there, in the mix's own time.
+    #[arg(long, value_name = "TIME", default_value = "60s", requires = "rounds")]
+    visit: String,
     /// The trace to write.
     #[arg(short)]
     output: PathBuf,
@@ -67,7 +75,12 @@ pub fn mix(args: MixArgs) -> Result<ExitCode, Failure> {
         let (path, copies) = copies(task)?;
         traces.extend(std::iter::repeat_n(path, copies));
     }
-    let summary = merge(&traces, slice(&args.slice)?, &args.output)?;
+    let order = match (args.rounds, &args.slice) {
+        (Some(rounds), _) => Order::Visits { rounds, nanoseconds: visit(&args.visit)? },
+        (None, Some(text)) => slice(text)?,
+        (None, None) => return Err(Failure::usage("--slice is not given; give it, or --rounds")),
+    };
+    let summary = merge(&traces, order, &args.output)?;
     show(&args.output, traces.len(), &args.format, &summary)
 }
 
@@ -88,6 +101,11 @@ fn slice(text: &str) -> Result<Order, Failure> {
     let time = quantity::time(text)
         .map_err(|e| Failure::usage(format!("--slice {text}: {e}; or give a number of references")))?;
     Ok(Order::Nanoseconds(time.0 / 1000))
+}
+
+fn visit(text: &str) -> Result<u64, Failure> {
+    let time = quantity::time(text).map_err(|e| Failure::usage(format!("--visit {text}: {e}; such as 60s")))?;
+    Ok(time.0 / 1000)
 }
 
 fn show(path: &std::path::Path, programs: usize, format: &str, summary: &Summary) -> Result<ExitCode, Failure> {

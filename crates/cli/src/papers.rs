@@ -118,8 +118,8 @@ fn cells(row: &Row) -> Vec<String> {
 
 fn table(rows: &[Row]) -> String {
     let table = styled(&HEADINGS, rows.iter().map(cells).collect(), 2);
-    let missed = missed(rows).map(|row| format!("Not reached: {}, {}: {}.\n", row.item, row.row, row.note));
-    format!("{table}\n{}.\n{}", tally(rows), missed.collect::<String>())
+    let missed: String = reasons(rows).iter().map(|reason| format!("Not reached: {reason}.\n")).collect();
+    format!("{table}\n{}.\n{missed}", tally(rows))
 }
 
 /// The table and the reasons for a page of Markdown.
@@ -130,12 +130,25 @@ fn markdown(rows: &[Row]) -> String {
     };
     let head = line(HEADINGS.map(String::from).to_vec()) + "|---|---|--:|--:|---|--:|---|\n";
     let body: String = rows.iter().map(|row| line(cells(row))).collect();
-    let missed = missed(rows).map(|row| format!("- {}, {}: {}.\n", row.item, row.row, row.note));
-    format!("{head}{body}\n{}.\n\n{}", tally(rows), missed.collect::<String>())
+    let missed: String = reasons(rows).iter().map(|reason| format!("- {reason}.\n")).collect();
+    format!("{head}{body}\n{}.\n\n{missed}", tally(rows))
 }
 
-fn missed(rows: &[Row]) -> impl Iterator<Item = &Row> {
-    rows.iter().filter(|row| row.reached == Reached::No)
+/// Why rows are not reached; those of one item with one reason together, in the order of the first of them.
+fn reasons(rows: &[Row]) -> Vec<String> {
+    let mut groups: Vec<Vec<&Row>> = Vec::new();
+    for row in rows.iter().filter(|row| row.reached == Reached::No) {
+        match groups.iter_mut().find(|group| group[0].item == row.item && group[0].note == row.note) {
+            Some(group) => group.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    let reason = |group: Vec<&Row>| {
+        let (first, more) = (group[0], group.len() - 1);
+        let others = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{}, {}{others}: {}", first.item, first.row, first.note)
+    };
+    groups.into_iter().map(reason).collect()
 }
 
 fn tally(rows: &[Row]) -> String {

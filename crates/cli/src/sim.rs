@@ -33,7 +33,7 @@ Examples:
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50,adaptive
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
-  coldframe sim phone.parquet --system drswap --ram 396MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
+  coldframe sim phone.parquet --system drswap --ram 455MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
 Lists make a sweep: policy outermost, then handler, then frames; the trace is decoded once. `coldframe policies` lists
 names and parameters, `coldframe devices` the devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap trace.")]

@@ -1,7 +1,6 @@
 //! `coldframe sim --system sap`: several tasks on one processor, with a scheduler that is asked who is next.
 
 use std::process::ExitCode;
-use std::sync::Mutex;
 
 use coldframe_report::tasks::{expand, json, run as simulate, table};
 use coldframe_report::{ReportError, Settings};
@@ -62,16 +61,15 @@ pub fn run(args: &sim::Args, quiet: bool) -> Result<ExitCode, Failure> {
         settings.tasks.follow = settings.tasks.follow.or(args.tasks.follow.then_some(true));
     }
     let all = expand(all, &args.tasks.scheduler, &args.tasks.prefetch);
-    let line = Mutex::new(Line::new(quiet));
-    let progress = |done: usize, total: usize| {
-        if let Ok(mut line) = line.lock() {
-            line.show(done as u64, Some(total as u64), "configurations");
-        }
+    let mut line = Line::new(quiet);
+    let mut progress = |done: usize, total: usize| {
+        line.show(done as u64, Some(total as u64), "configurations");
+        Ok(())
     };
-    let outcomes = simulate(&args.trace, &all, &progress)?;
+    let outcomes = simulate(&args.trace, &all, &mut progress)?;
     drop(line);
     let text = match sim::format(args)? {
-        "json" => output::json(&json(&args.trace, &outcomes)),
+        "json" => output::json(&json(&outcomes)),
         "table" => table(&args.trace, &outcomes),
         other => {
             let reason = format!("`{other}` is not there for several tasks; give table or json");

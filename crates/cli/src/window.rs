@@ -151,7 +151,7 @@ impl Recorded {
             );
         }
         if !self.status.success() {
-            text += &format!("coldframe: the program ended with {}; its last entries may be missing\n", self.status);
+            text += &format!("coldframe: the program ended with {}\n", self.status);
         }
         text
     }

@@ -98,6 +98,7 @@ fn a_limit_that_trace_or_sheet_cannot_answer_is_refused_with_what_it_needs() {
         (vec!["advise", &trace, "--max-slowdown", "-3%"], 2, "max-slowdown"),
         (vec!["advise", &trace, "--max-p99", "200"], 2, "unit"),
         (vec!["advise", &trace, "--min-life", "long"], 2, "5y"),
+        (vec!["check", &trace, "--max-ram", "1KiB"], 2, "less than one page of 4KiB"),
         (vec!["advise", &trace, "--policy", "opt"], 2, "knows the future"),
         (vec!["teach", "pa-clok"], 2, "did you mean `pa-clock`"),
         (vec!["advise", &trace, "--policy", "clok"], 2, "did you mean `clock`"),
@@ -136,6 +137,70 @@ fn energy_and_life_are_answered_on_the_default_sheet_and_are_its_numbers() {
         (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
     };
     assert!(code == Some(1) && text.contains("energy is"), "{text}");
+}
+
+#[test]
+fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (mix, config) = (path("mix.parquet"), path("config.toml"));
+    let (bzip2, game) = (shipped("bzip2.parquet"), shipped("game.parquet"));
+    let made = coldframe(&["mix", "--task", &format!("{bzip2}*2"), "--task", &game, "--slice", "20000", "-o", &mix]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let asked = [
+        "--system",
+        "sap",
+        "--policy",
+        "second-chance",
+        "--handler",
+        "sequential",
+        "--no-cache",
+        "--work",
+        "1000000000000",
+    ];
+    let (code, advice) = json(&[&["advise", &mix, "--max-slowdown", "40%", "-o", &config], &asked[..]].concat());
+    assert_eq!(code, 0, "{advice}");
+    let names: Vec<&str> = advice["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    for when in ["off", "75", "50", "adaptive"] {
+        assert!(names.iter().any(|name| name.ends_with(&format!("cfs, prefetch {when}"))), "{names:?}");
+    }
+    let (best, tasks) = (&advice["best"], advice["regions"].as_array().unwrap());
+    assert_eq!(tasks.len(), 3);
+    let (code, all) = json(&["sim", &mix, "-c", &config]);
+    assert_eq!(code, 0);
+    assert_eq!(all[0]["counts"]["major_faults"], best["true_faults"]);
+    assert_eq!(all[0]["time_ps"]["total"].as_u64(), sum(best, ["own_time_ps", "paging_ps"]));
+    // Each reference takes the 100 ns that the answer takes for granted.
+    assert_eq!(best["own_time_ps"].as_u64(), all[0]["references"].as_u64().map(|n| n * 100_000));
+    for (args, said) in [
+        (vec!["advise", &bzip2, "--prefetch", "75"], "give the system sap"),
+        (vec!["advise", &mix, "--system", "sap", "--read-ahead", "16"], "leave out the system sap"),
+        (vec!["advise", &mix, "--system", "sap", "--prefetch", "101"], "tasks.prefetch"),
+        (vec!["advise", &mix, "--system", "sap", "--scheduler", "cfz"], "did you mean `cfs`"),
+    ] {
+        let (code, text) = refused(&args);
+        assert!(code == 2 && text.contains(said), "{args:?}: {code} {text}");
+    }
+}
+
+fn sum(of: &Value, fields: [&str; 2]) -> Option<u64> {
+    fields.iter().map(|field| of[field].as_u64()).sum()
+}
+
+#[test]
+fn a_swap_area_of_a_known_size_is_simulated_under_every_collector_and_as_linux_hands_out_slots() {
+    let trace = shipped("bzip2.parquet");
+    let asked =
+        ["--max-slowdown", "20%", "--swap-area", "4MiB", "--policy", "clock", "--handler", "parallel", "--no-cache"];
+    let (code, advice) = json(&[&["advise", &trace], &asked[..]].concat());
+    assert_eq!(code, 0);
+    let names: Vec<&str> = advice["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
+    for part in ["collector greedy", "collector cost-benefit", "collector cost-age-times", "slots of linux"] {
+        assert!(names.iter().any(|name| name.contains(part)), "{part}: {names:?}");
+    }
+    // 4 MiB are 32 blocks of 128 KiB, the sheet's.
+    let swap = &advice["best"]["config"]["swap"];
+    assert_eq!((swap["blocks"].as_str(), swap["slots_per_block"].as_u64()), (Some("32"), Some(32)));
 }
 
 #[test]

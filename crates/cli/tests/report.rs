@@ -66,6 +66,42 @@ impl Page {
 }
 
 #[test]
+fn runs_of_several_tasks_have_their_numbers_on_the_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").display().to_string();
+    let tasks = ["--task", &format!("{traces}/bzip2.parquet*2"), "--task", &format!("{traces}/game.parquet")];
+    done(&[&["mix"], &tasks[..], &["--slice", "20000", "-o", &at("mix.parquet")]].concat());
+    let json = |args: &[&str], name: &str| -> Value {
+        let text = done(&[&["sim", &at("mix.parquet")], args, &["--format", "json"]].concat());
+        std::fs::write(at(name), &text).unwrap();
+        serde_json::from_slice(&text).unwrap()
+    };
+    let sap = json(&["--system", "sap", "--ram", "25%", "--prefetch", "off,75"], "sap.json");
+    let drswap = json(
+        &["--system", "drswap", "--ram", "25%", "--swap-size", "64MiB", "--backing", "emmc,nvm-dr"],
+        "drswap.json",
+    );
+    done(&["report", &at("sap.json"), &at("drswap.json"), "--trace", &at("mix.parquet"), "-o", &at("page.html")]);
+    let text = std::fs::read_to_string(at("page.html")).unwrap();
+    let shown = |kind: &str, values: Vec<&Value>| {
+        for value in values {
+            assert!(text.contains(&format!("data-{kind}=\"{value}\"")), "{kind} {value}");
+        }
+    };
+    for (all, (kind, field)) in [(&sap, ("major", "major_faults")), (&drswap, ("swap-ins", "swap_ins"))] {
+        let runs = all.as_array().unwrap();
+        assert_eq!(runs.len(), 2);
+        shown(kind, runs.iter().map(|run| &run["counts"][field]).collect());
+    }
+    for words in ["cfs, prefetch off", "cfs, prefetch 75", "emmc of 64MiB", "nvm-dr of 64MiB"] {
+        assert!(text.contains(words), "{words}");
+    }
+    // What is for one string of references only is not there.
+    assert!(!text.contains("All runs") && !text.contains("Miss ratio by RAM"));
+}
+
+#[test]
 fn the_page_is_one_small_file_without_network_with_the_numbers_of_its_json() {
     let page = Page::new();
     let text = page.text();

@@ -350,21 +350,27 @@ fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
 }
 
 /// A block of 300 pages is written from its first page to its last and then read: twice as many entries into a window of 64, in order.
+/// With an argument the program does not end by itself: it is killed, or becomes another one.
 const SWEEP: &str = r#"
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-int main(void) {
+#include <unistd.h>
+int main(int count, char **words) {
     volatile char *block = malloc(300 * 4096 + 4096);
     volatile char *page = (volatile char *)(((unsigned long)block + 4095) & ~4095ul);
     long sum = 0;
     for (int i = 0; i < 300; i++) page[i * 4096] = 1;
     for (int i = 0; i < 300; i++) sum += page[i * 4096];
     printf("%lx %ld\n", (unsigned long)page, sum);
+    fflush(stdout);
+    if (count > 1 && words[1][0] == 'k') raise(SIGKILL);
+    if (count > 1) execl("/bin/true", "true", NULL);
 }
 "#;
 
 #[test]
-fn a_window_records_each_entry_of_a_page() {
+fn a_window_records_each_entry_of_a_page_however_the_program_ends() {
     if !have(&[GCC]) {
         return;
     }
@@ -372,21 +378,29 @@ fn a_window_records_each_entry_of_a_page() {
     let at = |name: &str| folder.path().join(name);
     std::fs::write(at("sweep.c"), SWEEP).unwrap();
     assert!(Command::new("gcc").arg("-O0").arg("-o").arg(at("sweep")).arg(at("sweep.c")).status().unwrap().success());
-    let mut record = Command::new(env!("CARGO_BIN_EXE_coldframe"));
-    record.args(["record", "--via", "faults", "--window", "64", "-o"]).arg(at("t.parquet")).arg("--").arg(at("sweep"));
-    let output = finish(record);
-    assert!(output.status.success(), "{}", stderr(&output));
-    let text = String::from_utf8(output.stdout).unwrap();
-    let (start, sum) = text.trim().split_once(' ').unwrap();
-    assert_eq!(sum, "300");
-    let start = u64::from_str_radix(start, 16).unwrap();
-    let mut reader = coldframe_trace::Reader::open(at("t.parquet")).unwrap();
-    assert_eq!(reader.provenance().window, Some(64));
-    let mut block = coldframe_trace::Block::new();
-    reader.read(&mut block, coldframe_trace::Wanted::ALL).unwrap();
-    let rows = block.iter().filter(|row| (start..start + 300 * 4096).contains(&row.address));
-    let seen: Vec<_> = rows.map(|row| ((row.address - start) / 4096, row.kind)).collect();
-    let pass = |kind| (0..300u64).map(move |page| (page, kind));
-    let expected: Vec<_> = pass(coldframe_trace::Kind::Write).chain(pass(coldframe_trace::Kind::Read)).collect();
-    assert_eq!(seen, expected);
+    for ending in [&[][..], &["killed"], &["executes"]] {
+        let mut record = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+        record
+            .args(["record", "--via", "faults", "--window", "64", "-o"])
+            .arg(at("t.parquet"))
+            .arg("--")
+            .arg(at("sweep"))
+            .args(ending);
+        let output = finish(record);
+        assert!(output.status.success(), "{}", stderr(&output));
+        let text = String::from_utf8(output.stdout).unwrap();
+        let (start, sum) = text.trim().split_once(' ').unwrap();
+        assert_eq!(sum, "300");
+        let start = u64::from_str_radix(start, 16).unwrap();
+        let mut reader = coldframe_trace::Reader::open(at("t.parquet")).unwrap();
+        assert_eq!(reader.provenance().window, Some(64));
+        let mut block = coldframe_trace::Block::new();
+        reader.read(&mut block, coldframe_trace::Wanted::ALL).unwrap();
+        let rows = block.iter().filter(|row| (start..start + 300 * 4096).contains(&row.address));
+        // What /bin/true touches comes behind.
+        let seen: Vec<_> = rows.take(600).map(|row| ((row.address - start) / 4096, row.kind)).collect();
+        let pass = |kind| (0..300u64).map(move |page| (page, kind));
+        let expected: Vec<_> = pass(coldframe_trace::Kind::Write).chain(pass(coldframe_trace::Kind::Read)).collect();
+        assert_eq!(seen, expected, "{ending:?}");
+    }
 }

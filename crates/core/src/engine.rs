@@ -7,7 +7,6 @@
 use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
 
 use crate::backing::Backing;
 use crate::command::{Command, Stage, Work};
@@ -16,116 +15,24 @@ use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched, Held};
 use crate::fault::in_slot::{copy_often_read, leave_slot, read_in_slot};
 use crate::fault::{frame_behind_slice, resident, Fault, InFlight};
-use crate::frames::{Frame, Frames, Residents, Use};
+use crate::frames::{Frame, Frames, Residents};
 use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
-use crate::machine::{Caps, Machine};
+use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates, NUMBERS};
 use crate::policy::Policy;
 use crate::prefetch::Arrival;
 use crate::slots::{Slots, SlotsConfig};
 use crate::swap::Swap;
-use crate::units::Walk;
+
+mod check;
+mod config;
+mod counts;
+
+pub use config::{Config, ConfigError};
+pub use counts::Counts;
 
 /// How often a transfer is tried before the page is given up.
 pub const TRIES: u8 = 3;
-
-/// The bounds of an engine, all known at the start.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Config {
-    /// Frames of RAM, at least 1.
-    pub frames: usize,
-    /// Pages the machine can name, at least 1.
-    pub pages: usize,
-    /// Tasks that can fault, at least 1.
-    pub tasks: usize,
-    /// Victims that leave together when a frame is needed, at least 1, as long as there are any. The papers evict one; a machine
-    /// for which taking a page out is dear (a TLB flush for each call) wants more.
-    pub evict_batch: usize,
-    /// What the machine can do.
-    pub caps: Caps,
-}
-
-/// Why an engine cannot be made.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ConfigError {
-    /// A bound is zero.
-    Zero {
-        /// Which.
-        field: &'static str,
-    },
-    /// A bound does not fit into 29 bits.
-    TooLarge {
-        /// Which.
-        field: &'static str,
-        /// What it was.
-        value: usize,
-    },
-}
-
-impl fmt::Display for ConfigError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ConfigError::Zero { field } => write!(f, "`{field}` is 0; give at least 1"),
-            ConfigError::TooLarge { field, value } => write!(f, "`{field}` is {value}; give less than 2^29"),
-        }
-    }
-}
-
-impl core::error::Error for ConfigError {}
-
-/// What has happened so far, in counts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counts {
-    /// Faults on pages that had to be loaded.
-    pub true_faults: u64,
-    /// Faults on pages in RAM that were not mapped.
-    pub false_faults: u64,
-    /// First writes to pages mapped read-only: in a buffer, or on a machine without dirty bits.
-    pub write_faults: u64,
-    /// True faults on pages never touched before; part of `true_faults`.
-    pub cold_faults: u64,
-    /// Pages that left a frame.
-    pub evictions: u64,
-    /// Of those, pages that had to be written.
-    pub dirty_evictions: u64,
-    /// Evictions by an exhausted walk budget.
-    pub forced_evictions: u64,
-    /// Frames examined in all searches.
-    pub walk_sum: Walk,
-    /// Frames examined in the longest search.
-    pub walk_max: Walk,
-    /// Loads of pages that nobody stood still for.
-    pub prefetches: u64,
-    /// Wishes for pages that were in RAM and became as recent as if they had been loaded now.
-    pub prefetches_present: u64,
-    /// Wishes for pages that came when every ticket but one was taken, or when only pages of the running slice could have left.
-    pub prefetches_dropped: u64,
-    /// Faults on pages that a prefetch was loading.
-    pub prefetch_waits: u64,
-    /// Loads started, repeated ones included.
-    pub page_loads: u64,
-    /// Pages moved from a buffer to a frame.
-    pub page_moves: u64,
-    /// Of those, while the device was loading another page (DDB's `N_pmdual`).
-    pub page_moves_dual: u64,
-    /// Transfers that the device refused.
-    pub failures: u64,
-    /// Swapped pages mapped where they lie, without a copy.
-    pub direct_reads: u64,
-    /// Pages copied from slots since they were read there often; part of `swap_ins`.
-    pub read_often: u64,
-    /// Pages copied from slots that are rewritten in place (`SlotsConfig`).
-    pub swap_ins: u64,
-    /// Pages copied to them.
-    pub swap_outs: u64,
-    /// Anonymous pages that were written to their home slots, since all slots were taken and nobody could be ended. Where there is no
-    /// such place the machine was given too little memory.
-    pub homeless: u64,
-    /// Tasks ended because memory was short.
-    pub kills: u64,
-    /// Tasks stopped because their page was lost.
-    pub halts: u64,
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Waiting {
@@ -607,77 +514,5 @@ impl Engine {
         };
         self.backing.release(page);
         self.pages.set(page, state);
-    }
-
-    /// Checks every invariant; for tests and fuzzing, since it looks at everything.
-    ///
-    /// # Panics
-    /// If one does not hold.
-    pub fn check(&self) {
-        self.swap().into_iter().for_each(Swap::check);
-        let mut resident = 0;
-        for (frame, state) in self.frames.iter() {
-            if let Use::Resident(page) = state.used {
-                resident += 1;
-                assert_eq!(self.pages.get(page), PageState::Resident(frame), "frame and page disagree");
-            } else {
-                assert!(!state.mapped && !state.dirty, "frame {} is nobody's but mapped or dirty", frame.0);
-            }
-        }
-        let pages = self.pages.iter().filter(|s| matches!(s, PageState::Resident(_))).count();
-        assert_eq!(pages, resident, "a page claims a frame that is not its own");
-        assert_eq!(self.policy.len() + self.frames.pinned(), resident, "the policy has lost count of its frames");
-        let flights = || self.in_flight.iter().flatten();
-        let reserved = flights().filter(|f| f.frame.is_some()).count();
-        assert_eq!(self.frames.free() + reserved + resident, self.config.frames, "a frame has leaked");
-        assert_eq!(self.tickets.len() + flights().count(), self.in_flight.len(), "a ticket has leaked");
-        let loading_into = flights().filter(|f| f.buffer.is_some()).count();
-        let buffers = self.buffers.len() + loading_into + self.held.len();
-        assert_eq!(buffers, self.config.caps.buffers as usize, "a buffer has leaked");
-        self.check_held();
-        self.check_slots();
-        for (i, flight) in self.in_flight.iter().enumerate() {
-            if let Some(flight) = flight {
-                assert_eq!(self.pages.get(flight.page), PageState::Loading(i.into()), "a load nobody waits for");
-            }
-        }
-        let loading = self.pages.iter().filter(|s| matches!(s, PageState::Loading(_))).count();
-        assert_eq!(loading, flights().count(), "a page waits for a load that is not under way");
-        assert!(self.waiting.len() <= self.config.tasks, "more faults wait than there are tasks");
-        assert!(
-            self.waiting.is_empty() || loading > 0 || self.pages.iter().any(|s| matches!(s, PageState::Writing { .. })),
-            "a fault waits for nothing"
-        );
-    }
-
-    /// Each held page has a buffer of its own, is nowhere else, and is there only under a handler that reads from buffers.
-    fn check_held(&self) {
-        assert!(self.held.is_empty() || self.handler.needs_xip, "handler {} holds pages", self.handler.name);
-        for (i, (page, buffer)) in self.held.iter().enumerate() {
-            assert_eq!(self.pages.get(*page), PageState::Held(*buffer), "page and buffer disagree");
-            assert!(self.held[..i].iter().all(|(_, other)| other != buffer), "two pages in one buffer");
-            assert!(!self.buffers.contains(buffer), "a free buffer holds a page");
-            let loaded_into = self.in_flight.iter().flatten().any(|f| f.buffer == Some(*buffer));
-            assert!(!loaded_into, "a page is loaded over another");
-        }
-        let pages = self.pages.iter().filter(|s| matches!(s, PageState::Held(_))).count();
-        assert_eq!(pages, self.held.len(), "a page claims a buffer that is not its own");
-    }
-
-    /// A page mapped in its slot has that slot, and a machine that can; a page in a frame or never touched has none.
-    fn check_slots(&self) {
-        let Some(slots) = &self.backing.slots else { return };
-        let files = |(_, frame): (FrameId, &Frame)| matches!(frame.used, Use::Resident(p) if slots.is_file(p));
-        slots.check(self.frames.iter().filter(|f| files(*f)).count());
-        for (i, state) in self.pages.iter().enumerate() {
-            let slot = slots.slot_of(PageId::from(i));
-            match state {
-                PageState::InSlot(at) => {
-                    assert!(slot == Some(at) && self.config.caps.direct_read, "page {i} is in no slot")
-                }
-                PageState::Resident(_) | PageState::Untouched => assert_eq!(slot, None, "page {i} has kept its slot"),
-                _ => {}
-            }
-        }
     }
 }

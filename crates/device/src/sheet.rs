@@ -24,6 +24,8 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("lpddr2-dram.toml", include_str!("../../../data/sheets/lpddr2-dram.toml")),
     ("lpddr2-pcm.toml", include_str!("../../../data/sheets/lpddr2-pcm.toml")),
     ("inand-emmc.toml", include_str!("../../../data/sheets/inand-emmc.toml")),
+    ("stt-mram.toml", include_str!("../../../data/sheets/stt-mram.toml")),
+    ("cxl-ddr4.toml", include_str!("../../../data/sheets/cxl-ddr4.toml")),
 ];
 
 /// Why a sheet cannot be had or used.
@@ -56,7 +58,7 @@ pub enum SheetError {
     /// A number cannot be, or has no source.
     #[error("{file}: field `{field}`: {reason}")]
     Field {
-        /// The file.
+        /// The file, and the field's line in it.
         file: String,
         /// The field, `table.key`.
         field: &'static str,
@@ -71,6 +73,18 @@ pub enum SheetError {
         /// The field, `table.key`.
         field: &'static str,
     },
+}
+
+impl SheetError {
+    fn at_its_line(self, text: &str) -> SheetError {
+        match self {
+            SheetError::Field { file, field, reason } => match line_of(text, field) {
+                Some(line) => SheetError::Field { file: format!("{file}, line {line}"), field, reason },
+                None => SheetError::Field { file, field, reason },
+            },
+            other => other,
+        }
+    }
 }
 
 /// A value and where it was found.
@@ -229,8 +243,24 @@ pub fn all() -> Vec<Sheet> {
 pub fn parse(file: &str, text: &str) -> Result<Sheet, SheetError> {
     let sheet: Sheet =
         toml::from_str(text).map_err(|e| SheetError::Parse { file: file.into(), reason: e.to_string() })?;
-    sheet.check(file)?;
+    sheet.check(file).map_err(|error| error.at_its_line(text))?;
     Ok(sheet)
+}
+
+/// The line on which a field `table.key` stands, counted from 1.
+fn line_of(text: &str, field: &str) -> Option<usize> {
+    let (table, key) = field.split_once('.')?;
+    let mut inside = "";
+    text.lines()
+        .map(str::trim)
+        .position(|line| {
+            if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+                inside = name.trim();
+            }
+            let left = line.split('=').next().unwrap_or_default().trim();
+            (inside == table && left == key) || (inside.is_empty() && left == field)
+        })
+        .map(|before| before + 1)
 }
 
 impl Sheet {
@@ -462,5 +492,12 @@ mod tests {
             let error = parse("my.toml", &good.replace(from, to)).unwrap_err().to_string();
             assert!(error.contains("my.toml") && error.contains(said), "{from} -> {to}: {error}");
         }
+    }
+
+    #[test]
+    fn a_field_is_found_in_its_own_table() {
+        let text = "name = \"x\"\n[power]\nread = 1\n\n[supply] # volts\n read = 2\n";
+        assert_eq!([line_of(text, "power.read"), line_of(text, "supply.read")], [Some(3), Some(6)]);
+        assert_eq!([line_of(text, "supply.write"), line_of("bus.width = 8\n", "bus.width")], [None, Some(1)]);
     }
 }

@@ -63,9 +63,12 @@ impl JournalFile {
     /// Brings what there is to the file.
     pub fn flush(&mut self) {
         self.pending = 0;
-        if let Err(error) = std::io::Write::write_all(&mut self.file, &self.journal.drain()) {
-            fatal::stop(format_args!("the journal cannot be written: {error}"));
-        }
+        let JournalFile { journal, file, .. } = self;
+        journal.drain_with(|bytes| {
+            if let Err(error) = std::io::Write::write_all(file, bytes) {
+                fatal::stop(format_args!("the journal cannot be written: {error}"));
+            }
+        });
     }
 }
 

@@ -275,6 +275,10 @@ impl Inner {
             side.spare.push(buffer);
         }
         engine.handle(event, &mut Linux { pager: self, side, todo } as &mut dyn Machine);
+        // A program may be killed, or become another one, at any time: what a recorder has seen must be in the file by then.
+        if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
+            journal.flush();
+        }
     }
 
     /// Does what the engine has commanded, and what follows from that, until nothing is left.

@@ -55,6 +55,8 @@ fn question(config: &str, asked: &str) -> Result<Question, ReportError> {
         policies: list("policies"),
         handlers: list("handlers"),
         collectors: list("collectors"),
+        schedulers: list("schedulers"),
+        prefetches: list("prefetches"),
         read_aheads: asked["read_aheads"].as_array().into_iter().flatten().filter_map(pages).collect(),
         swap_area: quantity_of::<Bytes>("swap_area", text("swap_area"), quantity::bytes)?,
         program_time: quantity_of::<Ps>("program_time", text("program_time"), quantity::time)?,

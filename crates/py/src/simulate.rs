@@ -15,8 +15,9 @@ use crate::watch::watched;
 /// Settings whose results are those of the paging engine.
 fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
     let fit = |settings: Settings| match settings.system.as_deref() {
-        Some("drswap") => {
-            let reason = "drswap runs tasks in the foreground, whose results are of another kind; run `coldframe sim --system drswap`";
+        Some(name @ ("drswap" | "sap")) => {
+            let reason =
+                format!("{name} runs several tasks, whose results are of another kind; run `coldframe sim --system {name}`");
             Err(ReportError::setting("system", reason))
         }
         _ => Ok(settings),

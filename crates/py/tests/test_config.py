@@ -10,7 +10,15 @@ from coldframe import config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-TABLES = {"Settings": "", "FrontEnd": "front_end.", "Machine": "machine.", "Time": "time.", "Limit": "limit.", "Swap": "swap."}
+TABLES = {
+    "Settings": "",
+    "FrontEnd": "front_end.",
+    "Machine": "machine.",
+    "Time": "time.",
+    "Limit": "limit.",
+    "Swap": "swap.",
+    "Tasks": "tasks.",
+}
 SETTINGS = st.fixed_dictionaries(
     {},
     optional={
@@ -34,7 +42,7 @@ def test_toml_and_pickle_give_back_what_was_set(tmp_path_factory, given_settings
     assert made.settings == {key: value for key, value in given_settings.items() if value != {}}
 
 
-@pytest.mark.parametrize("path", ["", "front_end.", "machine.", "time.", "limit.", "swap."])
+@pytest.mark.parametrize("path", ["", "front_end.", "machine.", "time.", "limit.", "swap.", "tasks."])
 def test_the_types_name_what_the_settings_have(path: str) -> None:
     (table,) = [getattr(config, name) for name in TABLES if TABLES[name] == path]
     with pytest.raises(coldframe.SettingError, match="nosuch") as raised:

@@ -53,8 +53,9 @@ def test_an_unknown_setting_names_the_known_ones() -> None:
 
 
 def test_a_system_with_results_of_another_kind_is_refused() -> None:
-    with pytest.raises(coldframe.SettingError, match="coldframe sim --system drswap"):
-        coldframe.simulate(BZIP2, {"system": "drswap", "frames": 99})
+    for system in ("drswap", "sap"):
+        with pytest.raises(coldframe.SettingError, match=f"coldframe sim --system {system}"):
+            coldframe.simulate(BZIP2, {"system": system, "frames": 99})
 
 
 def test_a_missing_file(cli: Cli) -> None:

@@ -23,6 +23,7 @@ use crate::error::ReportError;
 use crate::experiment::{self, page_costs, Progress};
 use crate::result::RunResult;
 use crate::settings::Settings;
+use crate::tasks;
 
 pub use cache::Cache;
 pub use cost::{Cost, Range};
@@ -62,7 +63,7 @@ pub struct Advice {
     pub curves: Vec<Vec<Candidate>>,
     /// What costs most under the best configuration.
     pub regions: Vec<Region>,
-    /// The best configuration's run, with its latencies, stages and energy.
+    /// The best configuration's run, with its latencies, stages and energy; `None` for several tasks.
     pub run: Option<RunResult>,
     /// How it was searched.
     pub search: search::Searched,
@@ -98,6 +99,10 @@ pub fn advise(
     let (front, curves) = (tried.front(), tried.curves());
     drop(tried);
     let (run, regions) = match &best {
+        Some(best) if question.is_of_tasks() => {
+            let outcomes = tasks::run(path, &[best.point.settings()?], &mut |_, _| Ok(()))?;
+            (None, outcomes.first().map(regions::costliest_tasks).unwrap_or_default())
+        }
         Some(best) => {
             let (run, costs) = page_costs(path, &best.point.settings()?, progress)?;
             (Some(run), regions::costliest(costs, &trace))

@@ -20,7 +20,8 @@ mod resolve;
 mod show;
 mod stored;
 
-pub use prices::{energy, Area};
+pub(crate) use prices::{cost, LINE};
+pub use prices::{energy, Area, BreakEven};
 pub use resolve::{resolve, Plan};
 pub use show::{json, table};
 pub use stored::{simulate, Stored};
@@ -44,8 +45,12 @@ impl Outcome {
 
     /// Mean of what switches back waited for, in fault handling and for slots that are slower than DRAM.
     pub fn switch_delay(&self) -> Ps {
-        let (sum, n) = self.switches_back().fold((0, 0), |(sum, n), switch| (sum + switch.delay.0, n + 1));
-        Ps(sum / n.max(1))
+        mean_delay(self.switches_back())
+    }
+
+    /// The same for switches back to one task.
+    pub fn switch_delay_of(&self, task: u32) -> Ps {
+        mean_delay(self.switches_back().filter(|switch| switch.task == task))
     }
 
     /// Writes to each slot of an area of so many.
@@ -54,6 +59,11 @@ impl Outcome {
         self.result.slot_log.iter().for_each(|slot| writes[*slot as usize] += 1);
         writes
     }
+}
+
+fn mean_delay<'a>(switches: impl Iterator<Item = &'a Switch>) -> Ps {
+    let (sum, n) = switches.fold((0, 0), |(sum, n), switch| (sum + switch.delay.0, n + 1));
+    Ps(sum / n.max(1))
 }
 
 /// What addresses belong to. Ranges of the trace that are mapped from a file and cannot be written are its pages; what a program can write

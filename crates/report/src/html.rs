@@ -16,6 +16,7 @@ mod curves;
 mod energy;
 mod heat;
 mod latency;
+mod machines;
 mod run;
 mod runs;
 mod stages;
@@ -125,6 +126,7 @@ impl Page {
             true => body += &curves::curves(&runs),
             false => self.advice.iter().for_each(|advice| body += &curves::searched(advice)),
         }
+        body += &machines::machines(&runs);
         body += &latency::latencies(&runs);
         body += &stages::stages(&runs);
         body += &energy::energies(&runs);

@@ -1,8 +1,9 @@
 //! What a trace is: where it comes from, what it holds, where it is hot and how far apart its references to a page lie.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use coldframe_trace::heat::{heat, Heat};
+use coldframe_trace::heat::{heat, Heat, PAGE};
 use coldframe_trace::{Fidelity, Mapping, Provenance, Reader};
 use serde_json::{json, Value};
 
@@ -13,8 +14,8 @@ use crate::ReportError;
 /// Stretches of touched memory that are compared, and of the trace.
 const STRETCHES: usize = 64;
 const COLUMNS: usize = 40;
-/// Stretches that are named.
-const NAMED: usize = 4;
+/// Regions that are named.
+const NAMED: usize = 6;
 
 /// All that is known of a trace without simulating anything.
 #[derive(Debug)]
@@ -31,21 +32,23 @@ pub struct Info {
     pub sha256: String,
     /// References by stretch of memory and of the trace.
     pub heat: Heat,
-    /// The stretches with the most references.
+    /// The regions with the most references.
     pub hottest: Vec<Hot>,
     /// Reuse distances; a sample of references has none.
     pub reuse: Option<Reuse>,
 }
 
-/// A stretch of memory that much is touched.
+/// A region of memory that much is touched: all mappings of one name, or where there are none a stretch of the heat map.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hot {
-    /// Its first byte.
+    /// First byte of its page with the most references.
     pub address: u64,
-    /// The mapping in which it begins; empty where none is known.
+    /// The name of its mappings; empty where none is known.
     pub name: String,
     /// References to it.
     pub references: u64,
+    /// Pages of it that are touched, of [`PAGE`] bytes.
+    pub pages: u64,
 }
 
 impl Info {
@@ -79,7 +82,7 @@ impl Info {
         value["sha256"] = self.sha256.clone().into();
         value["working_set_pages_4KiB"] = json!(self.heat.working_set);
         value["phases"] = json!(self.heat.phases);
-        let hot = |h: &Hot| json!({ "address": h.address, "name": h.name, "references": h.references });
+        let hot = |h: &Hot| json!({ "address": h.address, "name": h.name, "references": h.references, "pages_4KiB": h.pages });
         value["hottest"] = self.hottest.iter().map(hot).collect();
         value["reuse"] = json!(self.reuse.as_ref().map(distances));
         value
@@ -97,21 +100,65 @@ fn distances(reuse: &Reuse) -> Value {
     json!({ "page": reuse.page, "first_references": reuse.first, "references": reuse.references, "followed": reuse.followed, "bins": bins })
 }
 
-/// The stretches with the most references, by the mapping in which they begin.
+/// The regions with the most references. A page belongs to the mapping that its first byte lies in, or else to one that begins
+/// within it.
 fn hottest(heat: &Heat, mappings: &[Mapping]) -> Vec<Hot> {
-    let references = |row: usize| {
-        let cells = row * heat.columns..(row + 1) * heat.columns;
-        heat.reads[cells.clone()].iter().sum::<u64>() + heat.writes[cells].iter().sum::<u64>()
-    };
-    let name = |address: u64| {
-        let mapping = mappings.iter().find(|mapping| (mapping.start..mapping.end).contains(&address));
-        mapping.map_or_else(String::new, |mapping| mapping.name.clone())
-    };
-    let mut all: Vec<Hot> = (0..heat.rows)
-        .map(|row| (heat.addresses[row], references(row)))
-        .map(|(address, references)| Hot { address, name: name(address), references })
-        .collect();
+    let mut regions: BTreeMap<(&str, usize), (u64, Hot)> = BTreeMap::new();
+    for (index, &(page, references)) in heat.counts.iter().enumerate() {
+        let name = name_of(page * PAGE, mappings);
+        let stretch = if name.is_empty() { index * heat.rows / heat.counts.len() } else { 0 };
+        let new = || (0, Hot { address: 0, name: name.to_owned(), references: 0, pages: 0 });
+        let (most, hot) = regions.entry((name, stretch)).or_insert_with(new);
+        if references > *most {
+            (*most, hot.address) = (references, page * PAGE);
+        }
+        (hot.references, hot.pages) = (hot.references + references, hot.pages + 1);
+    }
+    let mut all: Vec<Hot> = regions.into_values().map(|(_, hot)| hot).collect();
     all.sort_by_key(|hot| std::cmp::Reverse(hot.references));
     all.truncate(NAMED);
     all
+}
+
+fn name_of(page: u64, mappings: &[Mapping]) -> &str {
+    let holds = mappings.iter().find(|mapping| (mapping.start..mapping.end).contains(&page));
+    let begins = || mappings.iter().find(|mapping| (page..page + PAGE).contains(&mapping.start));
+    holds.or_else(begins).map_or("", |mapping| &mapping.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_are_gathered_by_the_name_of_their_mapping() {
+        let mapping = |start: u64, pages: u64, name: &str| Mapping {
+            start: start * PAGE,
+            end: (start + pages) * PAGE,
+            protection: "r-xp".into(),
+            name: name.into(),
+        };
+        let heat = Heat {
+            reads: vec![],
+            writes: vec![],
+            rows: 2,
+            columns: 1,
+            addresses: vec![],
+            working_set: vec![],
+            phases: vec![],
+            pages: 5,
+            counts: vec![(1, 10), (2, 5), (9, 90), (20, 20), (50, 7)],
+        };
+        let mappings = [mapping(1, 1, "libc"), mapping(2, 8, "heap"), mapping(20, 4, "libc")];
+        let hot = |page: u64, name: &str, references, pages| Hot {
+            address: page * PAGE,
+            name: name.into(),
+            references,
+            pages,
+        };
+        let expected = [hot(9, "heap", 95, 2), hot(20, "libc", 30, 2), hot(50, "", 7, 1)];
+        assert_eq!(hottest(&heat, &mappings), expected);
+        // Without mappings a region is a stretch: the first three pages, and the other two.
+        assert_eq!(hottest(&heat, &[]), [hot(9, "", 105, 3), hot(20, "", 27, 2)]);
+    }
 }

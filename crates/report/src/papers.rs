@@ -94,13 +94,13 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
         "swl" => swl::rows(traces, progress),
         "ddb" => ddb::rows(traces, progress),
         "lobi" => lobi::rows(traces, progress),
-        "drswap" => drswap::rows(progress),
+        "drswap" => drswap::rows(traces, progress),
         "sap" => sap::rows(traces, progress),
         "all" => {
             let mut rows = swl::rows(traces, progress)?;
             rows.extend(ddb::rows(traces, progress)?);
             rows.extend(lobi::rows(traces, progress)?);
-            rows.extend(drswap::rows(progress)?);
+            rows.extend(drswap::rows(traces, progress)?);
             rows.extend(sap::rows(traces, progress)?);
             Ok(rows)
         }

@@ -210,6 +210,7 @@ fn swap_area(
         ("swap.backing", s.backing.is_some()),
         ("swap.size", s.size.is_some()),
         ("swap.reads_max", s.reads_max.is_some()),
+        ("swap.start_gap", s.start_gap.is_some()),
         ("swap.prefetch", s.prefetch.is_some()),
         ("swap.activation", s.activation.is_some()),
         ("swap.phone", s.phone.is_some()),

@@ -202,9 +202,13 @@ pub struct Swap {
     /// System `drswap`: the area's size, or a percentage of the trace's footprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// System `drswap`: lines after which a page that is read where it lies is copied (default: never).
+    /// System `drswap`: lines after which a page that is read where it lies is copied, or `sheet`: as many as cost what a copy costs, by
+    /// the devices' sheets (default: never).
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reads_max: Option<u32>,
+    pub reads_max: Option<ReadsMax>,
+    /// System `drswap`: writes after which start-gap moves its gap, for the area's life (default: slots are not levelled).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub start_gap: Option<u32>,
     /// System `drswap`: pages that a task copied lately, so many at most, are loaded before it comes back (SAP's lists; default: none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<usize>,
@@ -214,6 +218,16 @@ pub struct Swap {
     /// System `drswap`: a file like `data/workloads/phone.toml`, whose `[machine]` applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
+}
+
+/// `swap.reads_max`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum ReadsMax {
+    /// So many lines.
+    Lines(u32),
+    /// `sheet`; any other word is refused when it is resolved.
+    Word(String),
 }
 
 /// `tasks.*`: the system `sap`.

@@ -17,8 +17,9 @@ use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
 use crate::error::{nearest, ReportError};
-use crate::experiment::pages_touched;
+use crate::experiment::{self, pages_touched};
 use crate::plan::{self, optional_time, Engine, Plan};
+use crate::result::TraceFacts;
 use crate::settings::{Settings, Tasks};
 
 mod show;
@@ -27,12 +28,22 @@ pub use show::{json, table};
 
 /// More tasks than any recording of ours; a bound on what a slip of the pen can allocate.
 const TASKS_MAX: usize = 4096;
+/// Configurations for each processor between two words of progress.
+const AT_ONCE: usize = 4;
 
 /// A run and what it was.
 #[derive(Clone, Debug)]
 pub struct TasksOutcome {
     /// Every setting in force.
     pub config: serde_json::Value,
+    /// The trace.
+    pub trace: TraceFacts,
+    /// Frames.
+    pub frames: usize,
+    /// Bytes of a page.
+    pub page: u64,
+    /// The device has no time for a page that is written.
+    pub writes_unpriced: bool,
     /// Pages that the tasks touch together.
     pub pages: usize,
     /// By task: its number in the trace, and the name that the trace has for it.
@@ -60,14 +71,27 @@ pub fn expand(all: Vec<Settings>, schedulers: &[String], prefetches: &[String]) 
     vary(all, prefetches, |s, v| s.tasks.prefetch = Some(v.into()))
 }
 
-/// Runs every configuration; `progress` hears how many are done.
+/// Runs every configuration; `progress` hears how many are done, and may end the run.
 ///
 /// # Errors
 /// Settings that do not resolve, a trace that cannot be read or is none of references.
 pub fn run(
     path: &Path,
     all: &[Settings],
-    progress: &(dyn Fn(usize, usize) + Sync),
+    progress: &mut dyn FnMut(usize, usize) -> Result<(), ReportError>,
+) -> Result<Vec<TasksOutcome>, ReportError> {
+    run_prefix(path, all, u64::MAX, progress)
+}
+
+/// As [`run`], over what the tasks do in the first `rows` rows of the trace.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_prefix(
+    path: &Path,
+    all: &[Settings],
+    rows: u64,
+    progress: &mut dyn FnMut(usize, usize) -> Result<(), ReportError>,
 ) -> Result<Vec<TasksOutcome>, ReportError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
@@ -75,16 +99,19 @@ pub fn run(
     let mut shifts: Vec<u32> = plans.iter().map(|plan| plan.shift).collect();
     shifts.sort_unstable();
     shifts.dedup();
-    let read = |shift: &u32| Ok::<_, ReportError>((*shift, read(path, *shift, &trace)?));
+    let read = |shift: &u32| Ok::<_, ReportError>((*shift, read(path, *shift, rows, &trace)?));
     let tasks = shifts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let done = std::sync::atomic::AtomicUsize::new(0);
+    let facts = experiment::facts(path, &trace)?;
     let simulate = |plan: &TasksPlan| {
         let (_, tasks) = tasks.iter().find(|(shift, _)| *shift == plan.shift).expect("read above");
-        let outcome = simulate(plan, tasks, &trace);
-        progress(done.fetch_add(1, std::sync::atomic::Ordering::Relaxed) + 1, plans.len());
-        outcome
+        simulate(plan, tasks, &trace, &facts)
     };
-    plans.par_iter().map(simulate).collect()
+    let mut outcomes = Vec::with_capacity(plans.len());
+    for some in plans.chunks(AT_ONCE * rayon::current_num_threads()) {
+        outcomes.extend(some.par_iter().map(simulate).collect::<Result<Vec<_>, _>>()?);
+        progress(outcomes.len(), plans.len())?;
+    }
+    Ok(outcomes)
 }
 
 fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
@@ -101,11 +128,19 @@ fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
     }
 }
 
-fn read(path: &Path, shift: u32, trace: &Provenance) -> Result<TraceTasks, ReportError> {
+fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceTasks, ReportError> {
     let mut reader = Reader::open(path)?;
     let columns = reader.columns();
     let wanted = Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS };
-    let next = |block: &mut coldframe_trace::Block| Ok::<_, ReportError>(reader.read(block, wanted)? > 0);
+    let mut at = 0;
+    let next = |block: &mut coldframe_trace::Block| {
+        if at >= rows {
+            return Ok(false);
+        }
+        let found = reader.read(block, wanted)? as u64;
+        at += found;
+        Ok::<_, ReportError>(found > 0)
+    };
     let tasks = TraceTasks::read(shift, &plan::spaces(trace), columns.count, next)?;
     if tasks.programs.len() > TASKS_MAX {
         let reason = format!("{} tasks are more than the {TASKS_MAX} that are simulated", tasks.programs.len());
@@ -237,7 +272,12 @@ fn activation(text: &str) -> Result<Activation, ReportError> {
     }
 }
 
-fn simulate(plan: &TasksPlan, tasks: &TraceTasks, trace: &Provenance) -> Result<TasksOutcome, ReportError> {
+fn simulate(
+    plan: &TasksPlan,
+    tasks: &TraceTasks,
+    trace: &Provenance,
+    facts: &TraceFacts,
+) -> Result<TasksOutcome, ReportError> {
     // One numbering for all, so that tasks of one process share pages.
     let spec = |program: &Program| TaskSpec {
         program: Program { pages: tasks.pages as u32, ..program.clone() },
@@ -252,7 +292,11 @@ fn simulate(plan: &TasksPlan, tasks: &TraceTasks, trace: &Provenance) -> Result<
     let result = Cpu::new(&plan.config, &specs).map_err(RunError::from)?.run();
     let name = |id: u32| trace.tasks.iter().find(|task| task.id == id).map_or(String::new(), |task| task.name.clone());
     Ok(TasksOutcome {
+        trace: facts.clone(),
         config: plan.shown.clone(),
+        frames: plan.config.frames,
+        page: 1 << plan.shift,
+        writes_unpriced: plan.config.device.program.is_none() && result.counts.dirty_evictions > 0,
         pages: tasks.pages,
         names: tasks.programs.iter().map(|(id, _)| (*id, name(*id))).collect(),
         result,

@@ -34,7 +34,6 @@ pub struct MachineParameters {
     pub nand_read_us: f64,
     pub nand_program_us: f64,
     pub answer_s: u64,
-    pub start_ms: f64,
 }
 
 /// What an application does.

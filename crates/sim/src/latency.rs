@@ -49,6 +49,13 @@ impl Latency {
         self.max = self.max.max(latency);
     }
 
+    /// All of `other`, too.
+    pub fn add(&mut self, other: &Latency) {
+        self.histogram.add(&other.histogram).expect("all have the same bounds");
+        self.sum += other.sum;
+        self.max = self.max.max(other.max);
+    }
+
     /// How many.
     pub fn count(&self) -> u64 {
         self.histogram.len()

@@ -19,6 +19,7 @@ use crate::store::{Reader, Wanted};
 
 mod dram;
 mod oracle;
+mod swap;
 mod text;
 
 /// A format that traces can be written in.
@@ -50,6 +51,12 @@ pub const EXPORTS: &[Export] = &[
         write: text::mqsim,
     },
     Export { name: "fio", summary: "fio iolog version 3: requests on one file, microseconds", write: text::fio },
+    Export {
+        name: "swap",
+        summary:
+            "swap trace, for sim --system lobi: a block trace's requests as pages of a swap area; refuses other traces",
+        write: swap::write,
+    },
     Export {
         name: "drampower",
         summary: "DRAMPower command CSV: each request opens its row, moves one burst and closes it (DDR4-1600)",

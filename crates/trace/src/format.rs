@@ -278,7 +278,8 @@ fn fuzz_options(format: &Format) -> Options {
     let mut options = Options::default();
     let declare = |options: &mut Options| -> Result<(), TraceError> {
         if format.takes.contains(&options::COLUMNS) {
-            options.declare_columns("address=1,size=2,kind=3,task=4,time=5")?;
+            let last = if format.name == parquet::FORMAT.name { "time=4" } else { "task=4,time=5" };
+            options.declare_columns(&format!("address=1,size=2,kind=3,{last}"))?;
         }
         if format.takes.contains(&options::UNIT_ADDRESS) {
             options.declare_units("address=512B")?;
@@ -288,6 +289,9 @@ fn fuzz_options(format: &Format) -> Options {
         }
         if format.takes.contains(&options::UNIT_TIME) {
             options.declare_units("time=ns")?;
+        }
+        if format.takes.contains(&options::KINDS) {
+            options.declare_kinds("0=fetch,1=read,2=write")?;
         }
         Ok(())
     };

@@ -32,6 +32,8 @@ pub struct Heat {
     pub phases: Vec<usize>,
     /// Pages touched in all.
     pub pages: u64,
+    /// The number of each touched page, in order, and the references to it.
+    pub counts: Vec<(u64, u64)>,
 }
 
 /// Bytes of a page of the map.
@@ -96,8 +98,8 @@ fn span((address, size): (&u64, &u32)) -> (u64, u64) {
 /// The grid being filled.
 struct Grid {
     heat: Heat,
-    /// The row of each page.
-    row_of: FxHashMap<u64, u32>,
+    /// Where each page is among the heat's counts.
+    index_of: FxHashMap<u64, u32>,
     total: u64,
     seen: u64,
     column: usize,
@@ -107,7 +109,7 @@ struct Grid {
 
 impl Grid {
     fn new(pages: &[u64], rows: usize, columns: usize, total: u64) -> Grid {
-        let row_of = pages.iter().enumerate().map(|(at, page)| (*page, (at * rows / pages.len()) as u32)).collect();
+        let index_of = pages.iter().enumerate().map(|(at, page)| (*page, at as u32)).collect();
         let heat = Heat {
             reads: vec![0; rows * columns],
             writes: vec![0; rows * columns],
@@ -117,12 +119,13 @@ impl Grid {
             working_set: Vec::new(),
             phases: Vec::new(),
             pages: pages.len() as u64,
+            counts: pages.iter().map(|page| (*page, 0)).collect(),
         };
-        Grid { heat, row_of, total, seen: 0, column: 0, now: FxHashSet::default(), before: FxHashSet::default() }
+        Grid { heat, index_of, total, seen: 0, column: 0, now: FxHashSet::default(), before: FxHashSet::default() }
     }
 
     fn count(&mut self, block: &Block) {
-        let mut last = (u64::MAX, 0);
+        let mut last = (u64::MAX, 0, 0);
         for (at, (first, end)) in block.address().iter().zip(block.size()).map(span).enumerate() {
             let column = (u128::from(self.seen) * self.heat.columns as u128 / u128::from(self.total)) as usize;
             self.seen += 1;
@@ -135,10 +138,13 @@ impl Grid {
             let cells = if writes { &mut self.heat.writes } else { &mut self.heat.reads };
             for page in first..=end {
                 if page != last.0 {
-                    last = (page, self.row_of[&page] as usize);
+                    let index = self.index_of[&page] as usize;
+                    last = (page, index, index * self.heat.rows / self.heat.counts.len());
                     self.now.insert(page);
                 }
-                cells[last.1 * self.heat.columns + column] += u64::from(block.count()[at]);
+                let references = u64::from(block.count()[at]);
+                self.heat.counts[last.1].1 += references;
+                cells[last.2 * self.heat.columns + column] += references;
             }
         }
     }
@@ -185,6 +191,7 @@ mod tests {
         assert_eq!(heat.writes, [0, 0, 0, 0, 0, 0, 4, 4]);
         assert_eq!(heat.addresses, [0, 1000 * PAGE]);
         assert_eq!(heat.working_set, [2, 2, 2, 2]);
+        assert_eq!(heat.counts, [(0, 4), (1, 4), (1000, 4), (1001, 4)]);
         assert_eq!(heat.phases, [0, 2]);
         assert!(matches!(super::heat(&path, 0, 4), Err(TraceError::Usage { .. })));
     }

@@ -74,7 +74,7 @@ pub use format::{open, parse_spec, swap, Format, Options, RowReader, Spec, FORMA
 #[cfg(feature = "std")]
 pub use import::{import, Progress};
 #[cfg(feature = "std")]
-pub use merge::{merge, Order};
+pub use merge::{merge, merged, Order};
 #[cfg(feature = "std")]
 pub use provenance::{Mapping, Provenance, Task};
 #[cfg(feature = "std")]

@@ -18,6 +18,14 @@ pub enum Order {
     References(u64),
     /// Round robin: so many nanoseconds of each trace's own clock in turn.
     Nanoseconds(u64),
+    /// Round robin, as applications on a phone come to the foreground: each trace in so many equal parts of its rows, each of which takes
+    /// the same time, over which its rows are spread evenly.
+    Visits {
+        /// How often each comes.
+        rounds: u32,
+        /// How long each stays.
+        nanoseconds: u64,
+    },
 }
 
 /// One trace being merged.
@@ -42,25 +50,57 @@ const SOURCES_MAX: usize = 256;
 /// # Errors
 /// As [`Reader`] and [`Writer`]; [`TraceError::Usage`] for no or too many traces, a clock that is missing or a slice of 0.
 pub fn merge(from: &[PathBuf], order: Order, to: &Path) -> Result<Summary, TraceError> {
+    from.iter().try_for_each(|path| crate::import::refuse_same_file(Some(path), to))?;
+    let (mut sources, provenance) = open(from, order)?;
+    let mut writer = Writer::create(to, Columns { time: gives_times(order), count: true, task: true })?;
+    stream(&mut sources, order, &mut |block| writer.write(block))?;
+    writer.finish(provenance)
+}
+
+/// The same without a file: `take` has the rows, block after block. Returns where they come from.
+///
+/// # Errors
+/// As [`merge()`], and what `take` answers.
+pub fn merged(from: &[PathBuf], order: Order, take: Take<'_>) -> Result<Provenance, TraceError> {
+    let (mut sources, provenance) = open(from, order)?;
+    stream(&mut sources, order, take)?;
+    Ok(provenance)
+}
+
+fn open(from: &[PathBuf], order: Order) -> Result<(Vec<Source>, Provenance), TraceError> {
     if from.is_empty() || from.len() > SOURCES_MAX {
         let found = format!("{} traces", from.len());
         return Err(usage("merging", found, "give 1 to 256 traces"));
     }
-    from.iter().try_for_each(|path| crate::import::refuse_same_file(Some(path), to))?;
-    let mut sources = sources(from, order)?;
-    let provenance = provenance(from, &sources, order);
-    let mut writer = Writer::create(to, Columns { time: timed(order), count: true, task: true })?;
     match order {
-        Order::Time => by_time(&mut sources, &mut writer)?,
         Order::References(0) | Order::Nanoseconds(0) => {
-            return Err(usage("slice", "0".into(), "give a slice of at least one"));
+            return Err(usage("slice", "0".into(), "give a slice of at least one"))
         }
-        _ => in_turn(&mut sources, order, &mut writer)?,
+        Order::Visits { rounds, nanoseconds } if rounds == 0 || nanoseconds == 0 => {
+            return Err(usage("visits", "none, or of no time".into(), "give at least one round and some time"));
+        }
+        _ => {}
     }
-    writer.finish(provenance)
+    let sources = sources(from, order)?;
+    let provenance = provenance(from, &sources, order);
+    Ok((sources, provenance))
 }
 
+fn stream(sources: &mut [Source], order: Order, take: Take<'_>) -> Result<(), TraceError> {
+    match order {
+        Order::Time => by_time(sources, take),
+        Order::Visits { rounds, nanoseconds } => in_visits(sources, rounds, nanoseconds, take),
+        _ => in_turn(sources, order, take),
+    }
+}
+
+/// Whether the traces need a clock.
 fn timed(order: Order) -> bool {
+    matches!(order, Order::Time | Order::Nanoseconds(_))
+}
+
+/// Whether the merged trace has one.
+fn gives_times(order: Order) -> bool {
     !matches!(order, Order::References(_))
 }
 
@@ -143,8 +183,11 @@ impl Source {
 /// Rows gathered before they are written.
 struct Out<'a> {
     block: Block,
-    writer: &'a mut Writer,
+    take: Take<'a>,
 }
+
+/// What has the rows.
+type Take<'a> = &'a mut dyn FnMut(&Block) -> Result<(), TraceError>;
 
 impl Out<'_> {
     fn push(&mut self, row: Reference) -> Result<(), TraceError> {
@@ -156,14 +199,14 @@ impl Out<'_> {
     }
 
     fn flush(&mut self) -> Result<(), TraceError> {
-        self.writer.write(&self.block)?;
+        (self.take)(&self.block)?;
         self.block.clear();
         Ok(())
     }
 }
 
-fn by_time(sources: &mut [Source], writer: &mut Writer) -> Result<(), TraceError> {
-    let mut out = Out { block: Block::new(), writer };
+fn by_time(sources: &mut [Source], take: Take<'_>) -> Result<(), TraceError> {
+    let mut out = Out { block: Block::new(), take };
     while let Some(source) = sources.iter_mut().filter(|source| !source.ended()).min_by_key(|source| source.time()) {
         out.push(source.take()?)?;
     }
@@ -171,8 +214,8 @@ fn by_time(sources: &mut [Source], writer: &mut Writer) -> Result<(), TraceError
 }
 
 /// Slice after slice. The merged clock runs while a slice does, so a program's own clock stands still in the others'.
-fn in_turn(sources: &mut [Source], order: Order, writer: &mut Writer) -> Result<(), TraceError> {
-    let mut out = Out { block: Block::new(), writer };
+fn in_turn(sources: &mut [Source], order: Order, take: Take<'_>) -> Result<(), TraceError> {
+    let mut out = Out { block: Block::new(), take };
     let mut now = 0;
     while sources.iter().any(|source| !source.ended()) {
         for source in sources.iter_mut().filter(|source| !source.ended()) {
@@ -191,11 +234,32 @@ fn in_turn(sources: &mut [Source], order: Order, writer: &mut Writer) -> Result<
     out.flush()
 }
 
+/// Visit after visit. A source whose rows do not go up evenly has a shorter last part, and one that has ended stays away.
+fn in_visits(sources: &mut [Source], rounds: u32, nanoseconds: u64, take: Take<'_>) -> Result<(), TraceError> {
+    let mut out = Out { block: Block::new(), take };
+    let mut now = 0;
+    for _ in 0..rounds {
+        for source in &mut *sources {
+            let rows = source.reader.rows().div_ceil(u64::from(rounds)).max(1);
+            for row in 0..rows {
+                if source.ended() {
+                    break;
+                }
+                let since = (u128::from(nanoseconds) * u128::from(row) / u128::from(rows)) as u64;
+                let taken = source.take()?;
+                out.push(Reference { time: now + since, ..taken })?;
+            }
+            now += nanoseconds;
+        }
+    }
+    out.flush()
+}
+
 impl Order {
     /// Whether the slice that began at `start` has room for the source's next row.
     fn takes(&self, start: u64, source: &Source) -> bool {
         match self {
-            Order::Time => true,
+            Order::Time | Order::Visits { .. } => true,
             Order::References(left) => *left > 0,
             Order::Nanoseconds(slice) => source.time().saturating_sub(start) < *slice,
         }
@@ -215,7 +279,7 @@ fn provenance(from: &[PathBuf], sources: &[Source], order: Order) -> Provenance 
     let mut merged = Provenance::new("merge", worst.unwrap_or(Fidelity::Sampled));
     merged.page_size = all().filter_map(|trace| trace.page_size).max();
     merged.window = all().filter_map(|trace| trace.window).max();
-    merged.clock = timed(order).then(|| "merged".to_owned());
+    merged.clock = gives_times(order).then(|| "merged".to_owned());
     for (path, source) in from.iter().zip(sources) {
         merged.tasks.extend(tasks(path, source));
         merged.notes.extend(source.reader.provenance().notes.iter().map(|note| format!("{}: {note}", path.display())));
@@ -225,6 +289,7 @@ fn provenance(from: &[PathBuf], sources: &[Source], order: Order) -> Provenance 
         Order::Time => "by time".to_owned(),
         Order::References(slice) => format!("in turns of {slice} references"),
         Order::Nanoseconds(slice) => format!("in turns of {slice} ns"),
+        Order::Visits { rounds, nanoseconds } => format!("in {rounds} visits of {nanoseconds} ns each"),
     };
     merged.notes.push(format!("merged {how}: {}", names.join(", ")));
     merged
@@ -283,6 +348,8 @@ mod tests {
         merge(&[a.clone(), b.clone(), a.clone()], Order::References(3), &out).unwrap();
         let order: Vec<_> = read(&out).iter().map(|row| (row.1, row.0)).collect();
         assert_eq!(order, [(0, 1), (0, 2), (0, 3), (1, 9), (2, 1), (2, 2), (2, 3), (0, 4), (2, 4)]);
+        merge(&[a.clone(), b.clone()], Order::Visits { rounds: 2, nanoseconds: 100 }, &out).unwrap();
+        assert_eq!(read(&out), [(1, 0, 0), (2, 0, 50), (9, 1, 100), (3, 0, 200), (4, 0, 250)]);
         merge(&[a, b], Order::Nanoseconds(20), &out).unwrap();
         assert_eq!(read(&out), [(1, 0, 0), (2, 0, 10), (9, 1, 20), (3, 0, 40), (4, 0, 50)]);
     }

@@ -22,11 +22,13 @@ mod decode;
 mod encode;
 mod reader;
 mod schema;
+mod table;
 mod writer;
 
 pub use reader::Reader;
 pub(crate) use reader::{Origin, Source};
 pub use schema::{Columns, Wanted, SIZE_MAX};
+pub(crate) use table::{Cell, Name, Table};
 pub use writer::{Summary, Writer, LEVEL_DEFAULT, LEVEL_SHIPPED};
 
 /// Reads `data` as a stored trace to its end, in several ways, for fuzzing: any answer will do, a panic will not.

@@ -36,6 +36,8 @@ const PS: u64 = 1000;
 const PIECE: usize = 1 << 20;
 /// The head of a journal fits into its first piece.
 const HEAD_MAX: usize = 4096;
+/// Longer than any entry: a tag and at most six numbers of ten bytes each (see `journal.rs`).
+const ENTRY_MAX: usize = 64;
 /// Stays kept open, in windows: beyond that a page is pinned, and its row goes out as it is.
 const STAYS: usize = 4;
 
@@ -63,7 +65,7 @@ pub fn window(watched: &Watched, to: &Path) -> Result<Summary, TraceError> {
     while let Some(entry) = pieces.next()? {
         stays.take(entry)?;
     }
-    stays.finish(watched, pieces.frames)
+    stays.finish(watched, &pieces)
 }
 
 /// A journal read piece by piece.
@@ -74,6 +76,8 @@ struct Pieces {
     at: usize,
     now: u64,
     ended: bool,
+    /// Whether the last entry was cut off, as when the program was killed while it wrote it.
+    cut: bool,
     frames: usize,
 }
 
@@ -81,7 +85,7 @@ impl Pieces {
     fn open(path: &Path) -> Result<Pieces, TraceError> {
         let file = File::open(path).map_err(|e| io(path, e))?;
         let (path, bytes) = (path.to_owned(), Vec::new());
-        let mut pieces = Pieces { path, file, bytes, at: 0, now: 0, ended: false, frames: 0 };
+        let mut pieces = Pieces { path, file, bytes, at: 0, now: 0, ended: false, cut: false, frames: 0 };
         while pieces.bytes.len() < HEAD_MAX && !pieces.ended {
             pieces.refill()?;
         }
@@ -113,6 +117,10 @@ impl Pieces {
                     return Ok(Some(entry));
                 }
                 Ok(None) if self.ended => return Ok(None),
+                Err(_) if self.ended && self.bytes.len() - self.at < ENTRY_MAX => {
+                    self.cut = true;
+                    return Ok(None);
+                }
                 Err(error) if self.ended => return Err(self.damaged(&error)),
                 _ => self.refill()?,
             }
@@ -278,7 +286,7 @@ impl Stays {
         Ok(())
     }
 
-    fn finish(mut self, watched: &Watched, frames: usize) -> Result<Summary, TraceError> {
+    fn finish(mut self, watched: &Watched, pieces: &Pieces) -> Result<Summary, TraceError> {
         while !self.queue.is_empty() {
             self.put_front()?;
         }
@@ -290,7 +298,7 @@ impl Stays {
                 (watched.journal.clone(), "no managed page was touched; record a program with a heap".into());
             return Err(TraceError::Empty { path, lines: 0, skipped: 0, remedy });
         }
-        let mut provenance = provenance(watched, frames);
+        let mut provenance = provenance(watched, pieces.frames);
         provenance.started = self.started;
         let task = |(id, thread): (usize, &u32)| Task { id: id as u32, name: format!("thread {thread}"), space: 0 };
         provenance.tasks = self.threads.iter().enumerate().map(task).collect();
@@ -299,6 +307,9 @@ impl Stays {
             provenance
                 .notes
                 .push(format!("pages were pinned {pinned} times: the bound for LRU does not hold for them"));
+        }
+        if pieces.cut {
+            provenance.notes.push("the program was ended while it wrote its last entry, which is left out".into());
         }
         self.writer.finish(provenance)
     }
@@ -373,6 +384,27 @@ mod tests {
         let row = |address, kind, task, time| Reference { task, time, ..Reference::new(address, 1, kind) };
         let expected = [row(0x1030, Kind::Write, 0, 0), row(0x1050, Kind::Read, 1, 40), row(0x1030, Kind::Read, 0, 50)];
         assert_eq!(trace(&head("fifo"), &entries).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_entry_that_the_end_cuts_off_is_left_out_and_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, to) = (dir.path().join("journal"), dir.path().join("out.parquet"));
+        let mut journal = Journal::new(&head("fifo"));
+        [fault(100, 3, Access::Read), load(3), fault(1 << 40, 5, Access::Read)].iter().for_each(|e| journal.write(e));
+        let bytes = journal.drain();
+        let watched = Watched { journal: from, base: 0, page: 16, command: None };
+        for (kept, said) in [(bytes.len(), false), (bytes.len() - 1, true)] {
+            std::fs::write(&watched.journal, &bytes[..kept]).unwrap();
+            assert_eq!(window(&watched, &to).unwrap().rows, 1);
+            let notes = Reader::open(&to).unwrap().provenance().notes.join("; ");
+            assert_eq!(notes.contains("last entry, which is left out"), said, "{notes}");
+        }
+        // Damage in the middle is no cut.
+        let mut damaged = bytes.clone();
+        damaged.extend([0xff; 100]);
+        std::fs::write(&watched.journal, &damaged).unwrap();
+        assert!(matches!(window(&watched, &to), Err(TraceError::Damaged { .. })));
     }
 
     #[test]

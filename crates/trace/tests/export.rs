@@ -113,3 +113,29 @@ fn what_cannot_be_written_is_refused_with_a_remedy() {
     assert!(error.to_string().contains("name another file"), "{error}");
     assert!(!out.exists());
 }
+
+#[test]
+fn a_block_trace_is_a_swap_trace_of_its_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, to) = (folder.path().join("t.parquet"), folder.path().join("t.csv"));
+    let row = |address, size, kind, time| Reference { time, task: 8, ..Reference::new(address, size, kind) };
+    let write = |rows: &[Reference], fidelity| {
+        let mut writer = Writer::create(&from, Columns { time: true, count: false, task: true }).unwrap();
+        writer.write(&rows.iter().copied().collect()).unwrap();
+        writer.finish(Provenance::new("test", fidelity)).unwrap();
+    };
+    let rows = [row(4096, 8192, Kind::Write, 5), row(8192, 512, Kind::Read, 9)];
+    write(&rows, Fidelity::BlockOnly);
+    assert_eq!(export(&from, "swap", &to, 4096).unwrap(), 3);
+    assert_eq!(fs::read_to_string(&to).unwrap(), "ts_ns,op,slot,pid\n5,out,1,1\n5,out,2,1\n9,in,2,1\n");
+    let trace = coldframe_trace::swap::read(&to).unwrap();
+    assert_eq!((trace.events.len(), trace.slots()), (3, 3));
+    let refused = |rows: &[Reference], fidelity, words: &str| {
+        write(rows, fidelity);
+        let error = export(&from, "swap", &to, 4096).unwrap_err();
+        assert!(matches!(error, TraceError::Usage { .. }) && error.to_string().contains(words), "{error}");
+    };
+    refused(&rows, Fidelity::ExactReferences, "does not say what is written back");
+    refused(&[row(1 << 40, 512, Kind::Read, 0)], Fidelity::BlockOnly, "at most 64 GiB");
+    refused(&[rows[0], Reference { task: 9, ..rows[1] }], Fidelity::BlockOnly, "2 devices");
+}

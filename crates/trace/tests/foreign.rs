@@ -10,7 +10,7 @@ use coldframe_trace::{
     Wanted, Writer,
 };
 use parquet::basic::Compression;
-use parquet::data_type::{DoubleType, Int32Type, Int64Type};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
@@ -22,8 +22,10 @@ enum Values {
     Wide(Vec<i64>),
     Real(Vec<f64>),
     Optional(Vec<i64>, Vec<i16>),
+    Text(Vec<&'static str>),
+    Flag(Vec<bool>),
 }
-use Values::{Narrow, Optional, Real, Wide};
+use Values::{Flag, Narrow, Optional, Real, Text, Wide};
 
 /// Writes a Parquet file of one row group as another tool would.
 fn foreign(path: &Path, schema: &str, columns: &[Values], provenance: Option<&str>) {
@@ -43,6 +45,11 @@ fn foreign(path: &Path, schema: &str, columns: &[Values], provenance: Option<&st
             Narrow(values) => column.typed::<Int32Type>().write_batch(values, None, None).unwrap(),
             Wide(values) => column.typed::<Int64Type>().write_batch(values, None, None).unwrap(),
             Real(values) => column.typed::<DoubleType>().write_batch(values, None, None).unwrap(),
+            Text(values) => {
+                let values: Vec<ByteArray> = values.iter().map(|text| ByteArray::from(*text)).collect();
+                column.typed::<ByteArrayType>().write_batch(&values, None, None).unwrap()
+            }
+            Flag(values) => column.typed::<BoolType>().write_batch(values, None, None).unwrap(),
             Optional(values, levels) => column.typed::<Int64Type>().write_batch(values, Some(levels), None).unwrap(),
         };
         column.close().unwrap();
@@ -52,8 +59,22 @@ fn foreign(path: &Path, schema: &str, columns: &[Values], provenance: Option<&st
 }
 
 fn import_parquet(path: &Path) -> Result<(Summary, Vec<Reference>), TraceError> {
+    import_declared(path, "", "", "")
+}
+
+/// Imports with declared columns, units and kinds; empty texts declare nothing.
+fn import_declared(
+    path: &Path,
+    columns: &str,
+    units: &str,
+    kinds: &str,
+) -> Result<(Summary, Vec<Reference>), TraceError> {
     let out = path.with_extension("imported");
-    let spec = parse_spec(&format!("parquet:{}", path.display()))?;
+    let mut spec = parse_spec(&format!("parquet:{}", path.display()))?;
+    let given = |text: &str| !text.is_empty();
+    given(columns).then(|| spec.options.declare_columns(columns)).transpose()?;
+    given(units).then(|| spec.options.declare_units(units)).transpose()?;
+    given(kinds).then(|| spec.options.declare_kinds(kinds)).transpose()?;
     let summary = import(&spec, &out, &mut |_| ())?;
     let mut reader = Reader::open(&out)?;
     assert_eq!(reader.provenance().recorder, "import parquet");
@@ -142,6 +163,9 @@ fn a_stored_trace_is_not_imported_and_a_foreign_one_not_opened() {
     assert_eq!(Reader::open(&path).unwrap().provenance().recorder, "test");
     let error = import_parquet(&path).unwrap_err();
     assert!(matches!(error, TraceError::Provenance { .. }), "{error}");
+    assert!(error.to_string().contains("name it without `parquet:`"), "{error}");
+    // Declared columns would lose what the store says of its rows.
+    let error = import_declared(&path, "address=address", "address=1B,size=1B", "").unwrap_err();
     assert!(error.to_string().contains("name it without `parquet:`"), "{error}");
     foreign(&path, OWN, &columns(), Some(r#"{"recorder":"test","fidelity":"perfect"}"#));
     let error = Reader::open(&path).err().unwrap();
@@ -317,4 +341,111 @@ fn stores_with_flipped_bits_never_panic() {
     }
     // Parquet has no checksum that this crate's writer fills, so a flip may just give other values; most in the footer do not.
     assert!(refused > 1500, "only {refused} of {} flips were noticed", 3 * places.len());
+}
+
+/// Sectors of 512 bytes, blocks of 4 KiB, milliseconds: all by hand.
+#[test]
+fn declared_columns_are_converted_by_their_units() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let schema = "required int64 lba; optional int64 blocks; required int32 op; required double ts; required int32 vm;";
+    let blocks = Optional(vec![1, 2, 262_144], vec![1, 1, 1]);
+    let columns =
+        [Wide(vec![8, 16, 24]), blocks, Narrow(vec![0, 1, 0]), Real(vec![1.5, 2.25, 4.0]), Narrow(vec![7, 8, 7])];
+    foreign(&path, schema, &columns, None);
+    let names = "address=lba,size=blocks,kind=op,time=ts,task=5";
+    let (summary, rows) = import_declared(&path, names, "address=512B,size=4KiB,time=ms", "0=write,1=read").unwrap();
+    let row = |address, size, kind, time, task| Reference { time, task, ..Reference::new(address, size, kind) };
+    let expected = [
+        row(4096, 4096, Kind::Write, 0, 7),
+        row(8192, 8192, Kind::Read, 750_000, 8),
+        row(12_288, 1 << 30, Kind::Write, 2_500_000, 7),
+    ];
+    assert_eq!((summary.references, rows.as_slice()), (3, &expected[..]));
+}
+
+#[test]
+fn text_flags_and_moments_are_taken_as_what_they_are() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let schema =
+        "required binary a (UTF8); required binary k (UTF8); required boolean w; required int64 t (TIMESTAMP_MICROS);";
+    let columns = [Text(vec!["0x10", "ff0"]), Text(vec!["R", "store"]), Flag(vec![true, false]), Wide(vec![5, 7])];
+    foreign(&path, schema, &columns, None);
+    let rows = import_declared(&path, "address=a,kind=k,time=t", "address=hex:1B,size=8B", "").unwrap().1;
+    let row = |address, kind, time| Reference { time, ..Reference::new(address, 8, kind) };
+    assert_eq!(rows, [row(0x10, Kind::Read, 0), row(0xff0, Kind::Write, 2_000)]);
+    let rows =
+        import_declared(&path, "address=a,kind=3", "address=hex:1B,size=8B", "true=write,false=fetch").unwrap().1;
+    assert_eq!(rows, [row(0x10, Kind::Write, 0), row(0xff0, Kind::Fetch, 0)]);
+}
+
+#[test]
+fn a_declaration_that_does_not_fit_the_file_is_refused_with_a_remedy() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let schema = "required int64 a; optional int64 s; required binary k (UTF8); required int64 t (TIMESTAMP_MILLIS);\
+                  required int32 d (DATE); required int32 n; required double r;";
+    let columns = [
+        Wide(vec![4096, -4096]),
+        Optional(vec![512], vec![1, 0]),
+        Text(vec!["r", "trim"]),
+        Wide(vec![1, 2]),
+        Narrow(vec![1, 2]),
+        Narrow(vec![1, -1]),
+        Real(vec![0.5, -0.5]),
+    ];
+    foreign(&path, schema, &columns, None);
+    // What is declared; the error's variant and row; its words.
+    let cases = [
+        ("size=s", "size=1B", ("Usage", None), "no column is declared to hold addresses"),
+        ("address=a", "size=1B", ("Usage", None), "--unit address=512B"),
+        ("address=a", "address=1B", ("Usage", None), "--unit size=1B"),
+        ("address=a,time=n", "address=1B,size=1B", ("Usage", None), "--unit time=ns"),
+        ("address=a,time=t", "address=1B,size=1B,time=ms", ("Usage", None), "says its unit itself"),
+        ("", "address=1B", ("Usage", None), "--columns address=address"),
+        ("address=b", "address=1B,size=1B", ("Column", None), "the file has a, s, k, t, d, n, r"),
+        ("address=9", "address=1B,size=1B", ("Column", None), "name one of these in --columns"),
+        ("address=d", "address=1B,size=1B", ("Column", None), "cast it to an integer"),
+        ("address=a,size=s", "address=1B,size=1B", ("Row", Some(1)), "size: null"),
+        ("address=a,kind=k", "address=1B,size=1B", ("Row", Some(1)), "--kinds 0=read"),
+        ("address=a", "address=512B,size=1B", ("Row", Some(1)), "-4096 is not a whole number"),
+        ("address=n", "address=1B,size=1B", ("Row", Some(1)), "-1 is not a whole number"),
+        ("address=r", "address=1B,size=1B", ("Row", Some(0)), "0.5, not what this column"),
+        ("address=a,time=r", "address=1B,size=1B,time=s", ("Row", Some(1)), "-0.5, not what this column"),
+        ("address=a,task=n", "address=1B,size=1B", ("Row", Some(1)), "up to 4294967295"),
+    ];
+    for (columns, units, (expected, row), words) in cases {
+        let error = import_declared(&path, columns, units, "").unwrap_err();
+        assert_eq!((variant(&error), error.row()), (expected, row), "{columns} {units}: {error}");
+        assert!(error.to_string().contains(words), "{columns} {units}: {error}");
+    }
+    // Bits of an address, which a signed column keeps.
+    let rows = import_declared(&path, "address=a", "address=1B,size=1B", "").unwrap().1;
+    assert_eq!(rows[1].address, 4096u64.wrapping_neg());
+}
+
+/// 512 MiB of zeros in a page of some KiB.
+#[test]
+fn a_page_that_unpacks_to_more_than_any_writer_makes_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("t.parquet");
+    let schema = Arc::new(parse_message_type("message foreign { required int64 address; }").unwrap());
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(Default::default()))
+        .set_dictionary_enabled(false)
+        .set_data_page_size_limit(1 << 30)
+        .set_data_page_row_count_limit(1 << 30)
+        .set_write_batch_size(1 << 26)
+        .build();
+    let mut file = SerializedFileWriter::new(File::create(&path).unwrap(), schema, Arc::new(properties)).unwrap();
+    let mut group = file.next_row_group().unwrap();
+    let mut column = group.next_column().unwrap().unwrap();
+    column.typed::<Int64Type>().write_batch(&vec![0; 1 << 26], None, None).unwrap();
+    column.close().unwrap();
+    group.close().unwrap();
+    file.close().unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < 1 << 20);
+    let error = import_declared(&path, "address=address", "address=1B,size=1B", "").unwrap_err();
+    assert!(error.to_string().contains("bytes unpacked, more than"), "{error}");
 }

@@ -266,11 +266,11 @@ mod tests {
     #[test]
     fn a_bad_number_names_file_and_field() {
         for (good, from, to, said) in [
-            (PCM, "\"156.0mW\"", "\"-156.0mW\"", "`power.act`: `-156.0mW` cannot be read"),
+            (PCM, "\"156.0mW\"", "\"-156.0mW\"", "my.toml, line 18: field `power.act`: `-156.0mW` cannot be read"),
             (PCM, "\"156.0mW\"", "\"0mW\"", "`power.act`: is 0"),
             (PCM, "act =", "porosity =", "unknown field `porosity`"),
             (PCM, "burst = { value = 8", "burst = { value = 0", "`bus.burst`: is 0"),
-            (EMMC, "\"350uA\"", "\"-350uA\"", "`supply.standby`: `-350uA` cannot be read"),
+            (EMMC, "\"350uA\"", "\"-350uA\"", "my.toml, line 18: field `supply.standby`: `-350uA` cannot be read"),
             (EMMC, "\"26MHz\"", "\"26\"", "`port.frequency`: `26` cannot be read"),
         ] {
             assert!(good.contains(from), "{from}");

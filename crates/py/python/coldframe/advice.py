@@ -78,14 +78,17 @@ def advise(
     handlers: Sequence[str] = (),
     collectors: Sequence[str] = (),
     read_aheads: Sequence[int] = (),
+    schedulers: Sequence[str] = (),
+    prefetches: Sequence[str] = (),
     work: int | None = None,
     cache: str | os.PathLike[str] | bool = True,
     progress: Tell | None = None,
 ) -> Advice:
     """The smallest RAM that meets the limits, searched as ``coldframe advise`` does; without a limit at most 5 % slower.
 
-    Limits are texts with units: ``"5%"``, ``"200us"``, ``"5y"``, ``"2mJ"``, ``"512KiB"``. What ``config`` sets is not varied. Results
-    are kept in ``cache``, by default ``~/.cache/coldframe``; ``False`` keeps none.
+    Limits are texts with units: ``"5%"``, ``"200us"``, ``"5y"``, ``"2mJ"``, ``"512KiB"``. What ``config`` sets is not varied;
+    ``schedulers`` and ``prefetches`` are for a configuration of the system ``sap``. Results are kept in ``cache``, by default
+    ``~/.cache/coldframe``; ``False`` keeps none.
     """
     path = (trace if isinstance(trace, Trace) else Trace(trace)).path
     asked = {
@@ -101,6 +104,8 @@ def advise(
         "handlers": list(handlers),
         "collectors": list(collectors),
         "read_aheads": list(read_aheads),
+        "schedulers": list(schedulers),
+        "prefetches": list(prefetches),
         "work": work,
     }
     folder = cache_folder() if cache is True else None if cache is False else Path(cache)

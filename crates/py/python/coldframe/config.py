@@ -83,7 +83,30 @@ class Swap(TypedDict, total=False):
     spare_percent: int
     backing: str
     size: str
+    reads_max: int | str
+    start_gap: int
+    prefetch: int
+    activation: str
     phone: str
+
+
+class Tasks(TypedDict, total=False):
+    """``tasks.*``: several tasks on one processor, for the system ``sap``."""
+
+    scheduler: str
+    slice: str
+    tick: str
+    on_fault: str
+    prefetch: str
+    list: int
+    idle: int
+    depth: int
+    ready_min: int
+    follow: bool
+    renew: bool
+    arrival: str
+    rounds: int
+    pause: str
 
 
 class Settings(TypedDict, total=False):
@@ -103,6 +126,7 @@ class Settings(TypedDict, total=False):
     time: Time
     limit: Limit
     swap: Swap
+    tasks: Tasks
 
 
 class Config:

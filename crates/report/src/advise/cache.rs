@@ -14,6 +14,7 @@ use sha2::{Digest, Sha256};
 use crate::advise::point::Point;
 use crate::error::ReportError;
 use crate::plan::Plan;
+use crate::settings::Tasks;
 
 /// The cache of one trace.
 #[derive(Debug, Default)]
@@ -92,7 +93,7 @@ fn io(path: &std::path::Path, error: &std::io::Error) -> ReportError {
 }
 
 /// The key of a plan over the first `rows` rows of a trace (`u64::MAX`: all).
-pub(super) fn key(plan: &Plan, rows: u64) -> String {
-    let text = format!("{}|{:?}|{:?}|{rows}", plan.config, plan.swap, plan.front);
+pub(super) fn key(plan: &Plan, tasks: &Tasks, rows: u64) -> String {
+    let text = format!("{}|{:?}|{:?}|{tasks:?}|{rows}", plan.config, plan.swap, plan.front);
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

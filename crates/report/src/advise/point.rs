@@ -1,12 +1,14 @@
 //! What one configuration was found to do: the counts and times that a price is made of, and that the cache keeps.
 
 use coldframe_core::{Bytes, Ps};
+use coldframe_sim::Latency;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::ReportError;
 use crate::result::RunResult;
 use crate::settings::Settings;
+use crate::tasks::TasksOutcome;
 
 /// One configuration and what it did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,6 +107,35 @@ impl Point {
         })
     }
 
+    /// What a run of several tasks says. Its own time is the processor's on references; all else until the last task's end is paging, so
+    /// that loads beside a running task cost nothing. First touches are the loads that a page of zeros would spare.
+    pub fn of_tasks(outcome: &TasksOutcome) -> Point {
+        let (result, counts) = (&outcome.result, &outcome.result.counts);
+        let own = Ps(result.tasks.iter().map(|task| task.useful.0).sum());
+        let mut stall = Latency::new();
+        result.tasks.iter().for_each(|task| stall.add(&task.stall));
+        Point {
+            config: outcome.config.clone(),
+            frames: outcome.frames,
+            page: outcome.page,
+            pages: outcome.pages,
+            references: result.references,
+            true_faults: result.major(),
+            false_faults: result.faults() - result.major(),
+            writes: counts.dirty_evictions,
+            loads: counts.page_loads,
+            zero_loads: counts.cold_faults,
+            own: Some(own),
+            paging: Ps(result.time.0.saturating_sub(own.0)),
+            p99: stall.quantile(0.99).unwrap_or_default(),
+            longest: stall.max(),
+            writes_unpriced: outcome.writes_unpriced,
+            energy: None,
+            swap: None,
+            quiet: 0,
+        }
+    }
+
     /// RAM in bytes.
     pub fn ram(&self) -> Bytes {
         Bytes(self.frames as u64 * self.page)
@@ -129,9 +160,19 @@ impl Point {
     pub fn family(&self) -> String {
         let collector = self.config["swap"]["collector"].as_str();
         let collector = collector.map(|c| format!(", collector {c}")).unwrap_or_default();
+        let task = |name: &str| self.config["tasks"][name].as_str();
+        let tasks = task("scheduler").zip(task("prefetch"));
+        let tasks = tasks.map(|(scheduler, when)| format!(", {scheduler}, prefetch {when}")).unwrap_or_default();
+        let layout = self.config["swap"]["layout"].as_str().filter(|layout| *layout != "log");
+        let collector = layout.map(|l| format!(", slots of {l}")).unwrap_or_default() + &collector;
         let ahead = self.config["machine"]["read_ahead"].as_u64().filter(|pages| *pages > 0);
         let ahead = ahead.map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
-        format!("{}, {}, {}{ahead}{collector}", self.setting("policy"), self.setting("handler"), self.setting("device"))
+        format!(
+            "{}, {}, {}{ahead}{collector}{tasks}",
+            self.setting("policy"),
+            self.setting("handler"),
+            self.setting("device")
+        )
     }
 }
 

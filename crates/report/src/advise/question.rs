@@ -2,15 +2,18 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy;
+use coldframe_core::swap::collect;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::{self, show_time};
-use coldframe_systems::swl;
+use coldframe_device::sheet;
+use coldframe_systems::{sap, swl};
 use coldframe_trace::Provenance;
 
 use crate::advise::limits::Limits;
 use crate::advise::Candidate;
 use crate::error::ReportError;
-use crate::settings::Settings;
+use crate::settings::{Settings, Swap};
+use crate::tasks;
 
 /// Slowdown allowed where no limit is given, in percent of the program's own time.
 pub const SLOWDOWN_DEFAULT: f64 = 5.0;
@@ -20,6 +23,8 @@ pub const DEVICE_DEFAULT: &str = "NAND01GW3B2B";
 const HANDLERS_DEFAULT: [&str; 2] = ["parallel", "sequential"];
 /// Most pages read ahead with a fault: none, and the live pager's window.
 const READ_AHEADS_DEFAULT: [u32; 2] = [0, 16];
+/// When the next task's pages are loaded: never, at SAP's two moments, and at one that adapts.
+const PREFETCHES_DEFAULT: [&str; 4] = ["off", "75", "50", "adaptive"];
 
 /// The whole question.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +43,10 @@ pub struct Question {
     pub read_aheads: Vec<u32>,
     /// Collectors of a swap area in log order; empty: pages are written in place.
     pub collectors: Vec<String>,
+    /// When the next task's pages are loaded, and who says which task is next; empty: see [`Question::families`]. For several tasks only.
+    pub prefetches: Vec<String>,
+    /// Schedulers; empty: the settings'.
+    pub schedulers: Vec<String>,
     /// Bytes of the flash that pages are written to; `None`: the whole device.
     pub swap_area: Option<Bytes>,
     /// Time of the program alone, for the whole trace.
@@ -52,15 +61,19 @@ impl Question {
     /// # Errors
     /// A program time for a trace without references, or one too short.
     pub fn priced(&self, trace: &Provenance) -> Result<Question, ReportError> {
+        self.check_kind()?;
         let mut question = self.clone();
         if question.limits.is_empty() {
             question.limits.slowdown = Some(SLOWDOWN_DEFAULT);
         }
         let front = &mut question.base.front_end;
         let given = front.instruction.is_some() || front.reference.is_some();
-        let other = front.name.as_deref().is_some_and(|name| name != "none") || question.base.system.is_some();
+        let tasks = self.is_of_tasks();
+        let other =
+            front.name.as_deref().is_some_and(|name| name != "none") || (question.base.system.is_some() && !tasks);
         let data_only = question.base.stream.as_deref() == Some("D");
         let (field, of) = match trace.instructions {
+            _ if tasks => (&mut front.reference, trace.references),
             0 => (&mut front.reference, trace.references),
             _ if data_only => (&mut front.reference, trace.reads + trace.writes),
             n => (&mut front.instruction, n),
@@ -78,6 +91,7 @@ impl Question {
                 }
                 *field = Some(show_time(each));
             }
+            (None, ..) if tasks => {}
             (None, false, 1..) if data_only => {
                 let each = swl::FRONT_END.instruction.0 as f64 * trace.instructions as f64 / of.max(1) as f64;
                 *field = Some(show_time(Ps(each.round() as u64)));
@@ -86,6 +100,26 @@ impl Question {
             (None, ..) => {}
         }
         Ok(question)
+    }
+
+    /// What is for several tasks only, and what is not simulated for them.
+    fn check_kind(&self) -> Result<(), ReportError> {
+        let tasks = self.is_of_tasks();
+        for (field, given, for_tasks) in [
+            ("scheduler", !self.schedulers.is_empty(), true),
+            ("prefetch", !self.prefetches.is_empty(), true),
+            ("read-ahead", !self.read_aheads.is_empty(), false),
+            ("collector", !self.collectors.is_empty(), false),
+        ] {
+            if given && for_tasks != tasks {
+                let reason = match for_tasks {
+                    true => "is for several tasks; give the system sap",
+                    false => "is not simulated for several tasks; leave out the system sap",
+                };
+                return Err(ReportError::setting(field, reason));
+            }
+        }
+        Ok(())
     }
 
     /// The settings of each family: all that is varied but RAM. The RAM of the settings stays: it is then the only one tried.
@@ -104,11 +138,52 @@ impl Question {
         let handlers = HANDLERS_DEFAULT.map(Into::into).to_vec();
         let handlers = or(&self.handlers, own(&self.base.handler), handlers);
         vary(&mut families, &self.devices, |s, v| s.device = Some(v.into()));
+        if self.is_of_tasks() {
+            let prefetches =
+                or(&self.prefetches, own(&self.base.tasks.prefetch), PREFETCHES_DEFAULT.map(Into::into).to_vec());
+            vary(&mut families, &policies, |s, v| s.policy = Some(v.into()));
+            vary(&mut families, &handlers, |s, v| s.handler = Some(v.into()));
+            return tasks::expand(families, &self.schedulers, &prefetches);
+        }
         vary(&mut families, &policies, |s, v| s.policy = Some(v.into()));
         vary(&mut families, &handlers, |s, v| s.handler = Some(v.into()));
         vary_read_ahead(&mut families, &self.read_aheads);
-        vary(&mut families, &self.collectors, |s, v| s.swap.collector = Some(v.into()));
+        self.vary_areas(&mut families);
         families
+    }
+
+    /// With a swap area of a known size its slots are simulated: as a log with each collector, and as Linux hands out slots. Not for devices
+    /// whose sheet has no blocks, nor where the settings say what the area is.
+    fn vary_areas(&self, families: &mut Vec<Settings>) {
+        if !self.collectors.is_empty() {
+            return vary(families, &self.collectors, |s, v| s.swap.collector = Some(v.into()));
+        }
+        if self.swap_area.is_none() || self.base.swap != Swap::default() {
+            return;
+        }
+        let of = |s: &Settings| {
+            let system = s.system.as_deref().and_then(coldframe_systems::find);
+            let device =
+                s.device.as_deref().or(system.map(|system| (system.defaults)().device)).unwrap_or(DEVICE_DEFAULT);
+            let erased = sheet::find(device).is_ok_and(|sheet| sheet.block().is_ok() && sheet.erase().is_ok());
+            if !erased {
+                return vec![s.clone()];
+            }
+            let log = collect::ALL.iter().map(|collector| ("log", collector.name));
+            let all = log.chain([("linux", collect::ALL[0].name)]);
+            let with = |(layout, collector): (&str, &str)| {
+                let mut one = s.clone();
+                (one.swap.layout, one.swap.collector) = (Some(layout.into()), Some(collector.into()));
+                one
+            };
+            all.map(with).collect()
+        };
+        *families = families.iter().flat_map(of).collect();
+    }
+
+    /// Several tasks, which a scheduler switches, and not one string of references.
+    pub fn is_of_tasks(&self) -> bool {
+        self.base.system.as_deref() == Some(sap::SYSTEM.name)
     }
 
     /// What the answer takes for granted.
@@ -123,12 +198,21 @@ impl Question {
             )),
             (None, Some(each), _) => all.push(format!("an instruction takes {each} (front_end.instruction)")),
             (None, None, Some(each)) => all.push(format!("a reference takes {each} (front_end.reference)")),
+            (None, None, None) if self.is_of_tasks() => {
+                all.push(format!("a reference takes {} (assumed); give --program-time", show_time(sap::REFERENCE)));
+            }
             (None, None, None) => {}
         }
         all.push(
             "every page is on the device when the run begins; slowdown is beside a run with RAM for all pages".into(),
         );
-        all.push("prefetch at task switches is not searched".into());
+        all.push(match (self.is_of_tasks(), trace.tasks.len()) {
+            (true, _) => "a task that waits gives the processor to the next; what it does does not hang on when".into(),
+            (false, 0 | 1) => "one task: there is no switch before which to prefetch".into(),
+            (false, n) => format!(
+                "{n} tasks take turns as they did when recorded; --system sap schedules them and searches prefetch"
+            ),
+        });
         if best.is_some_and(|b| b.cost.life.as_ref().is_ok_and(Option::is_some)) {
             all.push("life: the same work without a pause, the erases spread evenly over the area".into());
         }

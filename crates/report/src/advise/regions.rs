@@ -7,6 +7,7 @@ use coldframe_trace::Provenance;
 
 use crate::experiment::PlacedCost;
 use crate::owner;
+use crate::tasks::TasksOutcome;
 
 /// How many are shown.
 const SHOWN: usize = 3;
@@ -32,6 +33,16 @@ pub fn costliest(mut costs: Vec<PlacedCost>, trace: &Provenance) -> Vec<Region> 
     by_region(&costs, trace)
 }
 
+/// The tasks that wait longest for pages, the most costly first.
+pub fn costliest_tasks(outcome: &TasksOutcome) -> Vec<Region> {
+    let mut found = BTreeMap::<String, (u64, Ps)>::new();
+    for ((id, name), task) in outcome.names.iter().zip(&outcome.result.tasks) {
+        let waited = Ps(u64::try_from(task.stall.sum()).unwrap_or(u64::MAX));
+        found.insert(format!("task {id} {name}").trim_end().into(), (task.major, waited));
+    }
+    ranked(found)
+}
+
 fn by_region(costs: &[PlacedCost], trace: &Provenance) -> Vec<Region> {
     let mut found: BTreeMap<String, (u64, Ps)> = BTreeMap::new();
     for (name, cost) in named(costs, trace) {
@@ -39,6 +50,10 @@ fn by_region(costs: &[PlacedCost], trace: &Provenance) -> Vec<Region> {
         sum.0 += cost.cost.faults;
         sum.1 += cost.cost.time;
     }
+    ranked(found)
+}
+
+fn ranked(found: BTreeMap<String, (u64, Ps)>) -> Vec<Region> {
     let all = found.values().map(|(_, time)| time.0).sum::<u64>().max(1) as f64;
     let region =
         |(name, (faults, time)): (String, (u64, Ps))| Region { name, faults, time, share: time.0 as f64 / all };

@@ -9,7 +9,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use coldframe_core::Bytes;
+use coldframe_device::quantity::show_bytes;
 use coldframe_device::{sheet, Sheet};
+use coldframe_systems::lobi;
 use coldframe_trace::{Provenance, Reader};
 
 use crate::advise::cache::{self, Cache};
@@ -18,7 +20,8 @@ use crate::advise::question::Question;
 use crate::error::ReportError;
 use crate::experiment::{self, Progress};
 use crate::plan;
-use crate::settings::Settings;
+use crate::settings::{Settings, Swap};
+use crate::tasks;
 
 mod bound;
 mod found;
@@ -33,6 +36,8 @@ const SMALLEST: f64 = 1.0;
 const FINE: usize = 100;
 /// Rows times configurations simulated in full: some tens of seconds on two cores.
 const WORK_MAX: u64 = 4_000_000_000;
+/// The same for several tasks, which share no pass through the trace: each configuration has an order of references of its own.
+const WORK_MAX_TASKS: u64 = 1_000_000_000;
 
 /// Rows and families of a step of the halving.
 pub type Rung = (u64, usize);
@@ -91,18 +96,25 @@ impl<'a> Tried<'a> {
         let (trace, rows) = (reader.provenance().clone(), reader.rows());
         let own = plan::resolve(&with_frames(&families[0], whole), &trace, &mut |_| Ok(whole))?;
         let page = Bytes(1 << own.front.page_shift);
+        if let Some(limit) = question.limits.ram.filter(|limit| limit.0 < page.0) {
+            let reason = format!("{} is less than one page of {}", show_bytes(limit), show_bytes(page));
+            return Err(ReportError::setting("max-ram", reason));
+        }
         let sized = families[0].ram.is_some() || families[0].frames.is_some();
         let only = sized.then(|| plan::resolve(&families[0], &trace, &mut |_| Ok(whole))).transpose()?;
         let only = only.map(|plan| plan.frames);
         let family = |settings: Settings| -> Result<Family, ReportError> {
-            let settings = with_swap(settings, question, page)?;
-            let plan = plan::resolve(&with_frames(&settings, whole), &trace, &mut |_| Ok(whole))?;
+            let plain = Settings { swap: Swap::default(), ..with_frames(&settings, whole) };
+            let plan = plan::resolve(&plain, &trace, &mut |_| Ok(whole))?;
             let Some(device) = plan.config["device"].as_str() else {
                 let reason =
                     "is an oracle, which knows the future and has no cost; give policies that a machine can run";
                 return Err(ReportError::setting("policy", reason));
             };
-            Ok(Family { sheet: sheet::find(device)?, settings, points: BTreeMap::new() })
+            let sheet = sheet::find(device)?;
+            let settings = with_swap(settings, question, &sheet, page)?;
+            plan::resolve(&with_frames(&settings, whole), &trace, &mut |_| Ok(whole))?;
+            Ok(Family { sheet, settings, points: BTreeMap::new() })
         };
         let families = families.into_iter().map(family).collect::<Result<Vec<_>, _>>()?;
         Ok(Tried { path, trace, rows, question, families, whole, only, page, cache, progress })
@@ -157,7 +169,8 @@ impl<'a> Tried<'a> {
     /// The families worth the whole trace.
     fn halve(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Vec<Rung>), ReportError> {
         let mut families: Vec<usize> = (0..self.families.len()).collect();
-        let max = self.question.work_max.unwrap_or(WORK_MAX) as u128;
+        let own = if self.question.is_of_tasks() { WORK_MAX_TASKS } else { WORK_MAX };
+        let max = self.question.work_max.unwrap_or(own) as u128;
         let work = |families: usize, rows: u64| families as u128 * sizes.len() as u128 * u128::from(rows);
         let mut rungs = Vec::new();
         let mut rows = self.rows >> families.len().ilog2();
@@ -206,7 +219,7 @@ impl<'a> Tried<'a> {
                 Err(ReportError::Policy(_)) if job.1 < self.whole => continue,
                 plan => plan?,
             };
-            let key = cache::key(&plan, rows);
+            let key = cache::key(&plan, &settings.tasks, rows);
             match self.cache.get(&key) {
                 Some(point) => known.push((*job, point)),
                 None => {
@@ -216,14 +229,26 @@ impl<'a> Tried<'a> {
             }
         }
         let settings: Vec<Settings> = todo.iter().map(|(_, settings)| settings.clone()).collect();
-        let results = match settings.is_empty() {
+        let points = match settings.is_empty() {
             true => Vec::new(),
-            false => experiment::run_prefix(self.path, &settings, rows, self.progress)?,
+            false => self.simulate(&settings, rows)?,
         };
-        let points: Vec<Point> = results.iter().filter_map(Point::new).collect();
         self.cache.put(keys.into_iter().zip(points.iter().cloned()).collect())?;
         known.extend(todo.into_iter().map(|(job, _)| job).zip(points));
         Ok(known)
+    }
+
+    fn simulate(&mut self, settings: &[Settings], rows: u64) -> Result<Vec<Point>, ReportError> {
+        if self.question.is_of_tasks() {
+            let all = rows.min(self.rows);
+            let mut tell = |done: usize, total: usize| {
+                experiment::tell(self.progress, (done as u64).saturating_mul(all) / total as u64, all)
+            };
+            let outcomes = tasks::run_prefix(self.path, settings, rows, &mut tell)?;
+            return Ok(outcomes.iter().map(Point::of_tasks).collect());
+        }
+        let results = experiment::run_prefix(self.path, settings, rows, self.progress)?;
+        Ok(results.iter().filter_map(Point::new).collect())
     }
 
     /// Sizes between the largest that misses and the smallest that meets, below the best of all families.
@@ -251,10 +276,12 @@ fn with_frames(settings: &Settings, frames: usize) -> Settings {
     Settings { ram: None, frames: Some(frames as u64), ..settings.clone() }
 }
 
-/// The swap area's blocks by its size, where one is simulated.
-fn with_swap(mut settings: Settings, question: &Question, page: Bytes) -> Result<Settings, ReportError> {
+/// The swap area's blocks by its size, where one is simulated. A block has as many slots as the device's has pages.
+fn with_swap(mut settings: Settings, question: &Question, sheet: &Sheet, page: Bytes) -> Result<Settings, ReportError> {
     let (Some(area), Some(_)) = (question.swap_area, &settings.swap.collector) else { return Ok(settings) };
-    let slots = settings.swap.slots_per_block.unwrap_or(coldframe_systems::lobi::SLOTS_PER_BLOCK);
+    let of_sheet = sheet.block().map_or(lobi::SLOTS_PER_BLOCK, |block| (block.0 / page.0).max(1) as u32);
+    let slots = settings.swap.slots_per_block.unwrap_or(of_sheet);
+    settings.swap.slots_per_block = Some(slots);
     let blocks = area.0 / (page.0 * u64::from(slots));
     if blocks == 0 {
         let reason = format!("is less than one block of {slots} pages");

@@ -80,6 +80,56 @@ impl Area {
     }
 }
 
+/// Lines of a page, read where it lies, that cost as much more than in DRAM as copying the page costs once.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BreakEven {
+    /// By energy.
+    pub energy: f64,
+    /// By time.
+    pub time: f64,
+}
+
+impl BreakEven {
+    /// Whole lines by energy, which is what the paper saves.
+    pub fn lines(self) -> u32 {
+        self.energy as u32
+    }
+}
+
+impl Area {
+    /// After how many lines a copy would have been cheaper, by the sheets of the area and of DRAM: the page read and written, over what a line
+    /// costs more here than there, each line with an activation. `None`: never, since a line costs no more here.
+    ///
+    /// # Errors
+    /// The sheet of DRAM lacks a number.
+    pub fn break_even(&self) -> Result<Option<BreakEven>, ReportError> {
+        let Electric::Bus(memory) = &self.electric else { return Ok(None) };
+        let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
+        let ((line_t, line_e), (near_t, near_e)) = (cost(memory, LINE, false), cost(&dram, LINE, false));
+        let ((page_t, page_e), (into_t, into_e)) = (cost(memory, PAGE, false), cost(&dram, PAGE, true));
+        let even = |copy: f64, line: f64, near: f64| if line > near { copy / (line - near) } else { f64::INFINITY };
+        let energy = even(page_e + into_e, line_e, near_e);
+        let time = even((page_t + into_t).0 as f64, line_t.0 as f64, near_t.0 as f64);
+        Ok(Some(BreakEven { energy, time }).filter(|even| even.energy.is_finite()))
+    }
+
+    /// What reading one line here costs more than in DRAM; less than nothing if DRAM is dearer.
+    ///
+    /// # Errors
+    /// The sheet of DRAM lacks a number.
+    pub fn line_excess(&self) -> Result<f64, ReportError> {
+        let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
+        let Electric::Bus(memory) = &self.electric else { return Ok(0.0) };
+        Ok(cost(memory, LINE, false).1 - cost(&dram, LINE, false).1)
+    }
+}
+
+/// What some bytes read or written at once cost in a memory: time, and energy in picojoules.
+pub(crate) fn cost(m: &BusMemory, size: Bytes, writes: bool) -> (Ps, f64) {
+    let counts = SwapCounts { swap_ins: u64::from(!writes), swap_outs: u64::from(writes), up_time: Ps::ZERO };
+    (bus_times(m, size, &counts).active, bus_energy(m, size, Bytes(0), &counts).total().0 as f64)
+}
+
 /// A line of the processor's caches (2.3 GHz Qualcomm 8974, Krait 400: 64 bytes in its second level, which is what memory sees).
 pub const LINE: Bytes = Bytes(64);
 
@@ -177,6 +227,19 @@ mod tests {
         assert!(said.contains("iNAND-eMMC") && said.contains("power.pre_pdn"), "{said}");
         let said = Area::of(&BACKINGS[1], Some("LPDDR2-PCM"), PAGE).unwrap_err().to_string();
         assert!(said.contains("LPDDR2-PCM") && said.contains("supply.voltage"), "{said}");
+    }
+
+    #[test]
+    fn a_copy_pays_where_what_lines_cost_more_adds_up_to_it() {
+        let pcm = area(3, None).break_even().unwrap().unwrap();
+        let (far, near) = ("LPDDR2-PCM", "LPDDR2-DRAM");
+        let of = |name: &str, size, writes| cost(&sheet::find(name).unwrap().bus_memory().unwrap(), size, writes).1;
+        let in_slot = pcm.energy * of(far, LINE, false);
+        let copied = of(far, PAGE, false) + of(near, PAGE, true) + pcm.energy * of(near, LINE, false);
+        assert!((in_slot / copied - 1.0).abs() < 1e-9, "{in_slot} pJ in the slot, {copied} pJ copied");
+        assert_eq!((pcm.lines(), pcm.time.round()), (99, 86.0));
+        // A swap area in DRAM itself is never worth leaving by this sum, nor is a card read in place.
+        assert_eq!((area(0, None).break_even().unwrap(), area(1, None).break_even().unwrap()), (None, None));
     }
 
     #[test]

@@ -9,10 +9,10 @@ use coldframe_sim::ForegroundConfig;
 use coldframe_systems::drswap::{Backing, BACKINGS, PAGE, SWAP_MIB};
 use serde_json::{json, Value};
 
-use super::prices::{prices, Area};
+use super::prices::{prices, Area, BreakEven};
 use crate::error::{nearest, ReportError};
 use crate::plan::{find_handler, find_policy};
-use crate::settings::Settings;
+use crate::settings::{ReadsMax, Settings};
 use crate::workload::{self, MachineParameters};
 
 /// SAP's activation moment, 75 % of a slice (table 1), of DR.Swap's minute in the foreground.
@@ -30,6 +30,8 @@ pub struct Plan {
     pub area: Area,
     /// What a reference takes where the trace has no times.
     pub reference: Ps,
+    /// Writes after which start-gap moves its gap.
+    pub start_gap: Option<u32>,
     /// Every setting in force.
     pub shown: Value,
 }
@@ -40,7 +42,21 @@ impl Plan {
     /// # Errors
     /// As [`Area::of`].
     pub fn new(backing: &Backing, ram: Bytes, size: Bytes, machine: &MachineParameters) -> Result<Plan, ReportError> {
-        plan(&Settings::default(), Area::of(backing, None, size)?, ram, machine)
+        Plan::with(&Settings::default(), backing, ram, size, machine)
+    }
+
+    /// The same with another device, handler, policy, threshold or prefetching.
+    ///
+    /// # Errors
+    /// As [`resolve`].
+    pub fn with(
+        settings: &Settings,
+        backing: &Backing,
+        ram: Bytes,
+        size: Bytes,
+        machine: &MachineParameters,
+    ) -> Result<Plan, ReportError> {
+        plan(settings, Area::of(backing, settings.device.as_deref(), size)?, ram, machine)
     }
 }
 
@@ -58,7 +74,7 @@ pub fn resolve(settings: &Settings, footprint: Bytes) -> Result<Plan, ReportErro
         (Some(_), Some(_)) => return bad("ram", "give ram or frames, not both: they mean the same thing"),
         (None, Some(frames)) => Bytes(frames.saturating_mul(PAGE.0)),
         (Some(text), None) => size("ram", text, footprint)?,
-        (None, None) => return bad("ram", "is not given; give --ram SIZE, such as 396MB or 50%, or --frames N"),
+        (None, None) => return bad("ram", "is not given; give --ram SIZE, such as 455MB or 50%, or --frames N"),
     };
     plan(settings, area, ram, &machine)
 }
@@ -83,17 +99,17 @@ fn plan(settings: &Settings, area: Area, ram: Bytes, m: &MachineParameters) -> R
             files_min: (m.files_min_mb * 1_000_000 / PAGE.0) as usize,
         },
         direct_read: area.direct_read,
-        reads_max: settings.swap.reads_max,
+        reads_max: reads_max(settings, &area)?,
         prefetch: prefetch(settings)?,
         services: Vec::new(),
         prices: prices(&area, m)?,
     };
     let shown = json!({
         "system": "drswap", "policy": config.policy.to_string(), "handler": handler.name, "frames": frames, "page": show_bytes(PAGE),
-        "swap": { "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read, "reads_max": settings.swap.reads_max, "prefetch": settings.swap.prefetch, "activation": settings.swap.activation },
+        "swap": { "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read, "reads_max": config.reads_max, "start_gap": settings.swap.start_gap, "prefetch": settings.swap.prefetch, "activation": settings.swap.activation },
         "machine": m,
     });
-    Ok(Plan { config, area, reference, shown })
+    Ok(Plan { config, area, reference, start_gap: start_gap(settings)?, shown })
 }
 
 fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
@@ -117,6 +133,25 @@ fn refuse_others(s: &Settings) -> Result<(), ReportError> {
         }
     }
     Ok(())
+}
+
+/// Reads that a page may have in its slot.
+fn reads_max(settings: &Settings, area: &Area) -> Result<Option<u32>, ReportError> {
+    match &settings.swap.reads_max {
+        None => Ok(None),
+        Some(ReadsMax::Lines(lines)) => Ok(Some(*lines)),
+        Some(ReadsMax::Word(word)) if word == "sheet" => Ok(area.break_even()?.map(BreakEven::lines)),
+        Some(ReadsMax::Word(word)) => {
+            bad("swap.reads_max", format!("`{word}` is neither a number of lines nor `sheet`; give one of them"))
+        }
+    }
+}
+
+fn start_gap(settings: &Settings) -> Result<Option<u32>, ReportError> {
+    match settings.swap.start_gap {
+        Some(0) => bad("swap.start_gap", "is 0; give at least 1 write between moves, such as 100, or leave it out"),
+        psi => Ok(psi),
+    }
 }
 
 fn prefetch(settings: &Settings) -> Result<Option<Prefetch>, ReportError> {
@@ -202,6 +237,14 @@ mod tests {
     }
 
     #[test]
+    fn the_threshold_is_a_number_or_the_sheets() {
+        let of = |set: &str| resolved(&["ram=1MiB", set]).unwrap().config.reads_max;
+        assert_eq!((of("swap.reads_max=7"), of("swap.backing=nvm")), (Some(7), None));
+        // By energy after 99.35 lines (see prices.rs).
+        assert_eq!(of("swap.reads_max=sheet"), Some(99));
+    }
+
+    #[test]
     fn what_cannot_be_is_refused_by_its_field() {
         for (sets, said) in [
             (&["ram=1MiB", "swap.backing=tape"][..], "swap.backing"),
@@ -216,6 +259,9 @@ mod tests {
             (&["ram=1MiB", "handler=delayed-dual-buffering"], "handler"),
             (&["ram=1MiB", "policy=lru2"], "policy"),
             (&["ram=1MiB", "swap.prefetch=0"], "swap.prefetch"),
+            (&["ram=1MiB", "swap.reads_max=often"], "`often` is neither"),
+            (&["ram=1MiB", "swap.start_gap=0"], "swap.start_gap"),
+            (&["ram=1MiB", "device=STT-MRAM", "swap.size=129MiB"], "128MiB of STT-MRAM"),
             (&["ram=1MiB", "swap.activation=3s"], "swap.prefetch=N"),
             (&["ram=1MiB", "swap.phone=nowhere.toml"], "nowhere.toml"),
             (&["ram=1MiB", "device=nowhere.toml"], "nowhere.toml"),

@@ -3,6 +3,7 @@
 use coldframe_core::Bytes;
 use coldframe_device::flash::{life_years, wear};
 use coldframe_device::quantity::show_bytes;
+use coldframe_device::start_gap::levelled;
 use coldframe_systems::drswap::PAGE;
 use serde_json::{json, Map, Value};
 
@@ -50,9 +51,12 @@ fn row(plan: &Plan, o: &Outcome) -> Vec<String> {
     ]
 }
 
-/// Years until the most written slot has had the writes that its sheet names, under this load without a pause.
-fn life(plan: &Plan, o: &Outcome) -> Option<f64> {
-    life_years(&wear(&o.slot_writes(plan.config.slots.slots)), plan.area.cycles?, o.result.end.0 / 1_000)
+/// Years until the most written slot has had the writes that its sheet names, under this load without a pause; with start-gap all slots are
+/// written alike.
+pub(crate) fn life(plan: &Plan, o: &Outcome) -> Option<f64> {
+    let worn = wear(&o.slot_writes(plan.config.slots.slots));
+    let years = life_years(&worn, plan.area.cycles?, o.result.end.0 / 1_000)?;
+    Some(plan.start_gap.map_or(years, |psi| years * f64::from(worn.max) / levelled(worn.mean, psi)))
 }
 
 fn legend(stored: &Stored) -> String {
@@ -87,6 +91,7 @@ fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
     let writes = wear(&o.slot_writes(plan.config.slots.slots));
     json!({
         "schema_version": SCHEMA_VERSION,
+        "version": env!("CARGO_PKG_VERSION"),
         "trace": { "path": t.path, "sha256": t.sha256, "fidelity": t.fidelity, "references": t.references, "instructions": t.instructions },
         "config": plan.shown,
         "pages": stored.pages,

@@ -26,7 +26,10 @@ const NAMES: [(&str, &str); 10] = [
 
 /// Terms in the order of their names above; any other after them.
 fn terms(run: &Value) -> Vec<(String, u64)> {
-    let all = run["energy_pj"].as_object().into_iter().flatten();
+    let energies = &run["energy_pj"];
+    // DR.Swap's terms are by themselves, since its energy is that of a whole area and not of pages moved.
+    let all = if energies["terms"].is_object() { &energies["terms"] } else { energies };
+    let all = all.as_object().into_iter().flatten();
     let own = all.filter(|(name, _)| *name != "paging" && *name != "total");
     let mut terms: Vec<(usize, String, u64)> = own
         .filter_map(|(key, value)| {

@@ -42,6 +42,21 @@ impl Run<'_> {
         self.json["config"]["policy"].is_null()
     }
 
+    /// Whether a scheduler switched its tasks.
+    pub fn is_scheduled(&self) -> bool {
+        self.json["tasks"].is_array()
+    }
+
+    /// Whether its tasks came to the foreground in turn.
+    pub fn is_foreground(&self) -> bool {
+        self.json["switches"].is_array()
+    }
+
+    /// Whether it is of one string of references.
+    pub fn is_one_string(&self) -> bool {
+        !self.is_swap_trace() && !self.is_scheduled() && !self.is_foreground()
+    }
+
     /// What distinguishes it but RAM.
     pub fn name(&self) -> String {
         let file = self.json["trace"]["path"].as_str().and_then(|path| path.rsplit('/').next());
@@ -65,6 +80,19 @@ impl Run<'_> {
                 words(&swap["collector"]),
                 words(&swap["blocks"])
             );
+        }
+        let (tasks, swap) = (&config["tasks"], &config["swap"]);
+        if self.is_scheduled() {
+            let (scheduler, when) = (words(&tasks["scheduler"]), words(&tasks["prefetch"]));
+            return format!(
+                "{}, {}, {scheduler}, prefetch {when}",
+                words(&config["policy"]),
+                words(&config["handler"])
+            );
+        }
+        if self.is_foreground() {
+            let size = swap["size"].as_str().map(|size| format!(" of {size}")).unwrap_or_default();
+            return format!("{}{size}, {}", words(&swap["backing"]), words(&config["policy"]));
         }
         let ahead = config["machine"]["read_ahead"].as_u64().filter(|pages| *pages > 0);
         let ahead = ahead.map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
@@ -94,6 +122,9 @@ impl Run<'_> {
     /// As [`crate::RunResult::miss_ratio`].
     pub fn miss_ratio(&self) -> Option<f64> {
         let counts = &self.json["counts"];
+        if !self.is_one_string() {
+            return None;
+        }
         let of = match counts["icache_lookups"].is_u64() {
             true => &self.json["trace"]["instructions"],
             false => &counts["references"],

@@ -18,7 +18,7 @@ pub fn runs(runs: &[Run<'_>]) -> String {
         ];
         (format!("{} class=\"row\" data-faults=\"{}\"", run.at(), run.json["counts"]["true_faults"]), cells)
     };
-    let rows: Vec<Row> = runs.iter().filter(|run| !run.is_swap_trace()).map(row).collect();
+    let rows: Vec<Row> = runs.iter().filter(|run| run.is_one_string()).map(row).collect();
     if rows.is_empty() {
         return String::new();
     }

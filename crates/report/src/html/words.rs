@@ -41,6 +41,7 @@ pub fn count(value: &Value) -> String {
 pub fn energy(pj: u64) -> String {
     match pj {
         0..=999_999_999 => format!("{:.3} uJ", pj as f64 / 1e6),
+        1_000_000_000_000.. => format!("{:.3} J", pj as f64 / 1e12),
         _ => format!("{:.3} mJ", pj as f64 / 1e9),
     }
 }

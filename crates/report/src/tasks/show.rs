@@ -10,6 +10,7 @@ use coldframe_sim::Latency;
 use serde_json::{json, Value};
 
 use super::TasksOutcome;
+use crate::result::SCHEMA_VERSION;
 use crate::settings::Tasks;
 use crate::table::{human_count, styled};
 
@@ -35,14 +36,18 @@ pub(super) fn settings(given: &Tasks, scheduler: &str, p: &Prefetching) -> Value
 }
 
 /// One object for each outcome.
-pub fn json(path: &Path, outcomes: &[TasksOutcome]) -> Value {
+pub fn json(outcomes: &[TasksOutcome]) -> Value {
     let one = |outcome: &TasksOutcome| {
-        let r = &outcome.result;
+        let (r, t) = (&outcome.result, &outcome.trace);
         let p = r.prefetched();
         let tasks = outcome.names.iter().zip(&r.tasks).map(|((id, name), task)| of_task(*id, name, task, r.time));
         json!({
-            "schema_version": 1,
-            "trace": { "path": path.display().to_string(), "pages": outcome.pages },
+            "schema_version": SCHEMA_VERSION,
+            "version": env!("CARGO_PKG_VERSION"),
+            "trace": {
+                "path": t.path, "sha256": t.sha256, "fidelity": t.fidelity, "references": t.references, "instructions": t.instructions,
+                "pages": outcome.pages,
+            },
             "config": outcome.config,
             "counts": r.counts_json(),
             "prefetched": { "loads": p.loads, "used": p.used, "useless": p.useless, "made_recent": r.counts.prefetches_present },

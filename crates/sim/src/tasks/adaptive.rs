@@ -52,9 +52,8 @@ impl Adaptive {
     /// background so far.
     pub(super) fn learn(&mut self, task: usize, now: Prefetched, device: (Ps, u64)) {
         let loads = device.1 - self.seen.1;
-        if loads > 0 {
-            let lately = Ps((device.0 - self.seen.0).0 / loads);
-            self.pace = Ps((self.pace + lately).0 / 2);
+        if let Some(lately) = (device.0 - self.seen.0).0.checked_div(loads) {
+            self.pace = Ps((self.pace.0 + lately) / 2);
             self.seen = device;
         }
         let learnt = &mut self.tasks[task];

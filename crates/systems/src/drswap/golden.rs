@@ -73,6 +73,17 @@ pub struct Joules {
     pub pcm: f64,
 }
 
+/// An application of table V.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Switching {
+    /// Its name.
+    pub app: String,
+    /// By swap size: milliseconds with the area in DRAM, NVM (DR.Swap) and flash.
+    pub ms: [[f64; 3]; 3],
+    /// By swap size: DR.Swap's improvement over flash as printed, in percent.
+    pub printed: [f64; 3],
+}
+
 /// What follows from table II and table IV.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(non_snake_case, missing_docs)]
@@ -115,6 +126,8 @@ pub struct Golden {
     pub table2_timing: Timings,
     /// By category, then swap size in MB: swap-ins with direct read disabled and enabled.
     pub table4_swap_ins: BTreeMap<String, BTreeMap<String, [u64; 2]>>,
+    /// By category, in the order of table III.
+    pub table5_ms: BTreeMap<String, Vec<Switching>>,
     pub results: Results,
     pub derived: Derived,
 }

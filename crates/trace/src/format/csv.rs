@@ -53,26 +53,17 @@ struct Table<const SEPARATOR: u8> {
 
 impl<const SEPARATOR: u8> Parse for Table<SEPARATOR> {
     fn new(options: &Options) -> Result<Self, TraceError> {
-        let has = |role| options.columns.iter().any(|(declared, _)| *declared == role);
-        let format = if SEPARATOR == b'\t' { "`tsv`" } else { "`csv`" };
-        let missing = |found: &str, remedy| Err(options::usage(format, found.to_owned(), remedy));
-        if !has(Role::Address) {
-            return missing("no column is declared to hold addresses", "declare it, as in --columns address=offset");
-        }
-        let Some(size) = options.size else {
-            return missing(
-                "nothing says how many bytes an access touches",
-                "declare the unit of the size column, as in --unit size=1B, or without such a column the size of every access",
-            );
-        };
-        let time_ps = if has(Role::Time) { options.time_unit("csv")? } else { 0 };
+        let format = if SEPARATOR == b'\t' { "tsv" } else { "csv" };
+        options.require_addresses(format)?;
+        let size = options.size_unit(format)?;
+        let time_ps = if options.has(Role::Time) { options.time_unit(format)? } else { 0 };
         let header = options.columns.iter().any(|(_, column)| matches!(column, Column::Name(_)));
         let mut table = Table {
             columns: options.columns.clone(),
             roles: Vec::new(),
             header,
             options: options.clone(),
-            address: options.address_unit("csv")?,
+            address: options.address_unit(format)?,
             size,
             time_ps,
         };
@@ -88,7 +79,7 @@ impl<const SEPARATOR: u8> Parse for Table<SEPARATOR> {
             return self.read_header(line);
         }
         let mut row = Reference::new(0, 1, Kind::Read);
-        if !self.has(Role::Size) {
+        if !self.options.has(Role::Size) {
             row.size = self.size as u32;
         }
         let mut fields = Fields::new(line, Separator::Byte(SEPARATOR), LAYOUT);
@@ -102,12 +93,12 @@ impl<const SEPARATOR: u8> Parse for Table<SEPARATOR> {
     }
 
     fn columns(&self) -> Columns {
-        Columns { time: self.has(Role::Time), count: false, task: self.has(Role::Task) }
+        Columns { time: self.options.has(Role::Time), count: false, task: self.options.has(Role::Task) }
     }
 
     fn notes(&self) -> Vec<String> {
         let mut notes = vec!["columns, units and kinds as declared by the import".to_owned()];
-        if !self.has(Role::Kind) {
+        if !self.options.has(Role::Kind) {
             notes.push("no column was declared to hold kinds: all accesses are stored as reads".into());
         }
         notes
@@ -115,10 +106,6 @@ impl<const SEPARATOR: u8> Parse for Table<SEPARATOR> {
 }
 
 impl<const SEPARATOR: u8> Table<SEPARATOR> {
-    fn has(&self, role: Role) -> bool {
-        self.columns.iter().any(|(declared, _)| *declared == role)
-    }
-
     fn number_columns(&mut self) -> Result<(), TraceError> {
         for (role, column) in &self.columns {
             let Column::Number(number) = column else { continue };
@@ -167,23 +154,13 @@ impl<const SEPARATOR: u8> Table<SEPARATOR> {
     }
 
     fn kind(&self, field: Field<'_>) -> Result<Kind, Box<Fault>> {
-        let declared = self.options.kinds.iter().find(|(word, _)| word.as_bytes() == field.text);
-        if let Some((_, kind)) = declared {
-            return Ok(*kind);
-        }
-        match field.text.to_ascii_lowercase().as_slice() {
-            b"r" | b"read" | b"load" => Ok(Kind::Read),
-            b"w" | b"write" | b"store" => Ok(Kind::Write),
-            b"i" | b"fetch" | b"instruction" => Ok(Kind::Fetch),
-            _ => Err(Box::new(Fault {
-                remedy: "declare what it means, as in --kinds 0=read,1=write",
-                ..*field.fault("is no kind of access")
-            })),
-        }
+        let remedy = options::KINDS_REMEDY;
+        let kind = self.options.kind(field.text);
+        kind.ok_or_else(|| Box::new(Fault { remedy, ..*field.fault("is no kind of access") }))
     }
 }
 
-fn name(role: Role) -> &'static str {
+pub(super) fn name(role: Role) -> &'static str {
     options::ROLES.iter().find(|(_, known)| *known == role).map_or("column", |(name, _)| name)
 }
 
@@ -194,7 +171,7 @@ fn place(roles: &mut Vec<Option<Role>>, at: usize, role: Role) {
     roles[at] = Some(role);
 }
 
-fn scaled(field: Field<'_>, unit: u64, hexadecimal: bool) -> Result<u64, Box<Fault>> {
+pub(super) fn scaled(field: Field<'_>, unit: u64, hexadecimal: bool) -> Result<u64, Box<Fault>> {
     let prefixed = field.text.starts_with(b"0x") || field.text.starts_with(b"0X");
     if !hexadecimal && !prefixed {
         return field.scaled(unit);

@@ -66,6 +66,8 @@ pub(super) const UNIT_SIZE: &str = "--unit size";
 pub(super) const UNIT_TIME: &str = "--unit time";
 pub(super) const KINDS: &str = "--kinds";
 pub(super) const NUMBER_OBJECTS: &str = "--number-objects";
+/// What to do about a word that is no kind.
+pub(super) const KINDS_REMEDY: &str = "declare what it means, as in --kinds 0=read,1=write";
 
 impl Options {
     /// Adds `ROLE=COLUMN,...`, a column by its number from 1 or by its name: `address=Offset,size=4,kind=op,time=1`.
@@ -135,6 +137,24 @@ impl Options {
         Ok(())
     }
 
+    /// What a word of the kind column means: as declared, or as usual.
+    pub(super) fn kind(&self, word: &[u8]) -> Option<Kind> {
+        if let Some((_, kind)) = self.kinds.iter().find(|(declared, _)| declared.as_bytes() == word) {
+            return Some(*kind);
+        }
+        match word.to_ascii_lowercase().as_slice() {
+            b"r" | b"read" | b"load" => Some(Kind::Read),
+            b"w" | b"write" | b"store" => Some(Kind::Write),
+            b"i" | b"fetch" | b"instruction" => Some(Kind::Fetch),
+            _ => None,
+        }
+    }
+
+    /// Whether a column is declared to hold this.
+    pub(super) fn has(&self, role: Role) -> bool {
+        self.columns.iter().any(|(declared, _)| *declared == role)
+    }
+
     /// Refuses what `format` does not take: a declaration that is silently without effect would mislead.
     pub(super) fn admit(&self, format: &super::Format) -> Result<(), TraceError> {
         let given = [
@@ -164,6 +184,23 @@ impl Options {
                 "declare it, as in --unit address=512B (sectors) or address=4KiB (page numbers)",
             )
         })
+    }
+
+    /// The declared bytes of a step of the size column, or of every access.
+    pub(super) fn size_unit(&self, format: &str) -> Result<u64, TraceError> {
+        let remedy =
+            "declare the unit of the size column, as in --unit size=1B, or without such a column the size of every access";
+        let found = "nothing says how many bytes an access touches".to_owned();
+        self.size.ok_or_else(|| usage(&format!("`{format}`"), found, remedy))
+    }
+
+    /// Refuses a table in which no column holds addresses.
+    pub(super) fn require_addresses(&self, format: &str) -> Result<(), TraceError> {
+        if self.has(Role::Address) {
+            return Ok(());
+        }
+        let found = "no column is declared to hold addresses".to_owned();
+        Err(usage(&format!("`{format}`"), found, "declare it, as in --columns address=offset"))
     }
 
     /// The declared picoseconds of a tick, which `format` cannot do without.

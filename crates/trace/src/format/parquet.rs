@@ -1,27 +1,32 @@
-//! Parquet files that other tools wrote, with the column names of the [store](crate::store).
+//! Parquet files that other tools wrote, with declared columns or with the column names of the [store](crate::store).
 //!
-//! Integer columns `address`, `size` (bytes) and `kind` (0 fetch, 1 read, 2 write) must be there, of 32 or 64 bits, signed
-//! or not; `task` and `time` (nanoseconds) may. Whoever imports such a file declares its rows to be exact references.
+//! Which columns hold what, and in which units, the user declares as for `csv` (see `declared.rs`). A file whose columns have the
+//! store's names needs no declaration: integer columns
+//! `address`, `size` (bytes) and `kind` (0 fetch, 1 read, 2 write) must be there, of 32 or 64 bits, signed or not; `task` and
+//! `time` (nanoseconds) may. Whoever imports such a file declares its rows to be exact references.
 //! Reduced traces carry a page size, which only a store written by this crate can tell.
 
 use std::path::PathBuf;
 
+use super::options::{self, Options, COLUMNS, KINDS, UNIT_ADDRESS, UNIT_SIZE, UNIT_TIME};
 use super::{Format, Input, RowReader};
 use crate::block::Block;
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::store::{Columns, Origin, Reader, Source, Wanted};
 
+mod declared;
+
 pub(super) const FORMAT: Format = Format {
     name: "parquet",
     summary:
-        "Parquet of other tools: integer columns address, size, kind (0 fetch, 1 read, 2 write), [task, time in ns]",
-    example: "parquet:trace.parquet",
+        "Parquet of other tools, with --columns and --unit; or integer columns address, size, kind (0 fetch, 1 read, 2 write), [task, time in ns]",
+    example: "parquet:trace.parquet  (with --columns address=offset,size=length,kind=op --unit address=1B,size=1B)",
     fidelity: Fidelity::ExactReferences,
     skips: "nothing",
-    takes: &[],
+    takes: &[COLUMNS, UNIT_ADDRESS, UNIT_SIZE, UNIT_TIME, KINDS],
     guess: None,
-    open: |input, _| open(input),
+    open,
 };
 
 struct Foreign {
@@ -29,7 +34,7 @@ struct Foreign {
     reader: Reader,
 }
 
-fn open(input: Input) -> Result<Box<dyn RowReader>, TraceError> {
+fn open(input: Input, options: &Options) -> Result<Box<dyn RowReader>, TraceError> {
     let path = input.name().to_owned();
     let source = match input {
         Input::Path(path) => Source::open(&path).map_err(|error| TraceError::io(&path, "open", error))?,
@@ -42,6 +47,18 @@ fn open(input: Input) -> Result<Box<dyn RowReader>, TraceError> {
             });
         }
     };
+    if !options.columns.is_empty() {
+        return declared::open(&path, source, options);
+    }
+    let bare = Options { skip_bad: options.skip_bad, ..Options::default() };
+    if *options != bare {
+        return Err(options::usage(
+            "`parquet` without --columns",
+            "such a file's columns are address, size and kind in bytes and numbers, and nothing else can be declared"
+                .into(),
+            "name the columns that the units are of, as in --columns address=address,size=size",
+        ));
+    }
     let reader = Reader::from_source(&path, source, Origin::Foreign)?;
     Ok(Box::new(Foreign { path, reader }))
 }

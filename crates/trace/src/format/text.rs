@@ -155,7 +155,7 @@ impl<P: Parse> Text<P> {
 
 /// What no store can hold is a fault of the line, whatever the format.
 #[inline]
-fn admit(request: &Reference) -> Result<(), Box<Fault>> {
+pub(super) fn admit(request: &Reference) -> Result<(), Box<Fault>> {
     let fault = |field, found: String, remedy| Err(Box::new(Fault { field, span: 0..usize::MAX, found, remedy }));
     if !(1..=SIZE_MAX).contains(&request.size) {
         let found = format!("{} bytes", request.size);

@@ -5,6 +5,8 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 use bytes::{Buf, Bytes};
 use parquet::basic::{Encoding, Type as Physical};
@@ -13,7 +15,6 @@ use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::ColumnChunkMetaData;
 use parquet::file::reader::{ChunkReader, Length};
 use parquet::file::serialized_reader::SerializedPageReader;
-use std::sync::Arc;
 
 /// A whole store: a file, or its bytes.
 pub(crate) enum Source {
@@ -73,13 +74,23 @@ impl ChunkReader for Source {
     }
 }
 
+/// Most bytes of a page, unpacked. Writers aim at 1 MiB (parquet-mr, pyarrow) and make one page of a row group at most (DuckDB: 122,880
+/// rows), so a page that claims more is made to fill the memory.
+const PAGE_MAX: u64 = 256 << 20;
+
 /// One column chunk, addressed by its place in the file.
 struct Chunk {
     start: u64,
     bytes: Bytes,
+    /// Whether the crate reads a page's header next; it reads a page whose header it has seen already from behind that.
+    header_next: AtomicBool,
 }
 
 impl Chunk {
+    fn new(start: u64, bytes: Bytes) -> Chunk {
+        Chunk { start, bytes, header_next: AtomicBool::new(true) }
+    }
+
     fn slice(&self, start: u64, length: Option<usize>) -> Result<Bytes> {
         let from = start.checked_sub(self.start).and_then(|from| usize::try_from(from).ok());
         let from = from.filter(|&from| from <= self.bytes.len());
@@ -104,12 +115,43 @@ impl ChunkReader for Chunk {
     type T = bytes::buf::Reader<Bytes>;
 
     fn get_read(&self, start: u64) -> Result<Self::T> {
-        Ok(self.slice(start, None)?.reader())
+        let rest = self.slice(start, None)?;
+        if self.header_next.swap(true, Ordering::Relaxed) {
+            check_header(&rest)?;
+        }
+        Ok(rest.reader())
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
         self.slice(start, Some(length))
     }
+}
+
+/// Looks at what a page's header claims before the crate sets memory aside for it. A header begins with two required 32-bit fields, the
+/// page's type and its unpacked bytes (parquet.thrift, PageHeader), each as the byte 0x15 and a zigzag number (thrift's compact protocol).
+fn check_header(header: &[u8]) -> Result<()> {
+    let claimed = field(header).and_then(|(_, rest)| field(rest)).map(|(bytes, _)| bytes);
+    match claimed {
+        Some(bytes) if bytes <= PAGE_MAX => Ok(()),
+        Some(bytes) => {
+            Err(ParquetError::General(format!("a page claims {bytes} bytes unpacked, more than the {PAGE_MAX} of any")))
+        }
+        None => Err(ParquetError::General("a page does not begin with its type and length".into())),
+    }
+}
+
+/// The next field of a header, a 32-bit number whose field number is one more than that of the field before, and what follows it.
+fn field(header: &[u8]) -> Option<(u64, &[u8])> {
+    let rest = header.strip_prefix(&[0x15])?;
+    let mut number = 0u64;
+    for (at, byte) in rest.iter().take(5).enumerate() {
+        number |= u64::from(byte & 0x7f) << (7 * at);
+        if byte & 0x80 == 0 {
+            // An odd number is a negative one, which the crate refuses.
+            return Some((number >> 1, &rest[at + 1..]));
+        }
+    }
+    None
 }
 
 /// Reads a column chunk and hands out its pages.
@@ -122,16 +164,20 @@ pub(super) fn pages(source: &Source, chunk: &ColumnChunkMetaData, rows: usize) -
         return Err(ParquetError::General(format!("a column chunk has {} values for {rows} rows", chunk.num_values())));
     }
     let bytes = source.read(start, length)?;
-    let reader = SerializedPageReader::new(Arc::new(Chunk { start, bytes }), chunk, rows, None)?;
-    Ok(Box::new(Checked { inner: reader, physical: chunk.column_type(), dictionary: false }))
+    let bytes = Arc::new(Chunk::new(start, bytes));
+    let inner = SerializedPageReader::new(bytes.clone(), chunk, rows, None)?;
+    Ok(Box::new(Checked { inner, chunk: bytes, physical: chunk.column_type(), dictionary: false, peeked: false }))
 }
 
 /// Passes on pages whose claims hold. The crate trusts a dictionary's length when it allocates, and expects a dictionary
 /// before the pages that use it.
 struct Checked {
     inner: SerializedPageReader<Chunk>,
+    chunk: Arc<Chunk>,
     physical: Physical,
     dictionary: bool,
+    /// Whether the crate has read the next page's header.
+    peeked: bool,
 }
 
 impl Checked {
@@ -139,7 +185,8 @@ impl Checked {
         let fault = |found: &str| Err(ParquetError::General(found.to_owned()));
         match page {
             Page::DictionaryPage { buf, num_values, .. } => {
-                let width = if self.physical == Physical::INT64 { 8 } else { 4 };
+                // Text is kept as 4 bytes of length and the text.
+                let width = if matches!(self.physical, Physical::INT64 | Physical::DOUBLE) { 8 } else { 4 };
                 if *num_values as usize > buf.len() / width {
                     return fault("a dictionary is shorter than it claims");
                 }
@@ -164,6 +211,7 @@ impl Checked {
 
 impl PageReader for Checked {
     fn get_next_page(&mut self) -> Result<Option<Page>> {
+        self.chunk.header_next.store(!std::mem::take(&mut self.peeked), Ordering::Relaxed);
         let page = self.inner.get_next_page()?;
         if let Some(page) = &page {
             self.check(page)?;
@@ -172,10 +220,13 @@ impl PageReader for Checked {
     }
 
     fn peek_next_page(&mut self) -> Result<Option<PageMetadata>> {
+        self.chunk.header_next.store(!self.peeked, Ordering::Relaxed);
+        self.peeked = true;
         self.inner.peek_next_page()
     }
 
     fn skip_next_page(&mut self) -> Result<()> {
+        self.chunk.header_next.store(!std::mem::take(&mut self.peeked), Ordering::Relaxed);
         self.inner.skip_next_page()
     }
 }
@@ -185,5 +236,22 @@ impl Iterator for Checked {
 
     fn next(&mut self) -> Option<Self::Item> {
         self.get_next_page().transpose()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bytes as thrift's compact protocol writes them: 100 is zigzag 200, which is 0x48 and 1 times 128.
+    #[test]
+    fn a_page_that_claims_too_much_is_refused_before_it_is_unpacked() {
+        assert!(check_header(&[0x15, 0x00, 0x15, 0xc8, 0x01, 0x15, 0x10]).is_ok());
+        // 2^31 - 1 is zigzag 2^32 - 2.
+        let error = check_header(&[0x15, 0x00, 0x15, 0xfe, 0xff, 0xff, 0xff, 0x0f]).unwrap_err();
+        assert!(error.to_string().contains("claims 2147483647 bytes"), "{error}");
+        for header in [&[0x25, 0x00, 0x15, 0x02][..], &[0x15, 0x00], &[], &[0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0x15]] {
+            assert!(check_header(header).is_err(), "{header:?}");
+        }
     }
 }

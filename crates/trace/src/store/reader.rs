@@ -244,11 +244,11 @@ impl Reader {
 
 /// Runs a piece of the parquet crate and turns a panic into a failure. In 2.6 million mutated files, the checks of
 /// `chunk.rs` left one assertion of parquet 60.1 within reach: the length of a run header (`get_vlq_int`).
-fn guarded<R>(run: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
+pub(super) fn guarded<R>(run: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Failure::Panic))
 }
 
-fn explain(path: &Path, row: u64, error: ParquetError) -> TraceError {
+pub(super) fn explain(path: &Path, row: u64, error: ParquetError) -> TraceError {
     let error = match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
             // An error number says that the system refused; without one, the bytes are at fault.
@@ -262,7 +262,7 @@ fn explain(path: &Path, row: u64, error: ParquetError) -> TraceError {
 }
 
 /// Reads the footer, after a look at both ends of the file: the commonest faults deserve plain words.
-fn footer(path: &Path, source: &Source) -> Result<ParquetMetaData, TraceError> {
+pub(super) fn footer(path: &Path, source: &Source) -> Result<ParquetMetaData, TraceError> {
     const MAGIC: &[u8] = b"PAR1";
     let refused = |error| explain(path, 0, ParquetError::External(Box::<io::Error>::new(error)));
     let length = Length::len(source);
@@ -286,7 +286,7 @@ fn footer(path: &Path, source: &Source) -> Result<ParquetMetaData, TraceError> {
     })
 }
 
-fn provenance(path: &Path, metadata: &ParquetMetaData, origin: Origin) -> Result<Provenance, TraceError> {
+pub(super) fn provenance(path: &Path, metadata: &ParquetMetaData, origin: Origin) -> Result<Provenance, TraceError> {
     let error = |found: String, remedy: &'static str| TraceError::Provenance {
         path: path.to_owned(),
         found,
@@ -313,23 +313,28 @@ fn provenance(path: &Path, metadata: &ParquetMetaData, origin: Origin) -> Result
 fn codecs(path: &Path, metadata: &ParquetMetaData, places: &[Option<Place>; 6]) -> Result<(), TraceError> {
     for (field, place) in FIELDS.into_iter().zip(places) {
         let Some(place) = place else { continue };
-        let chunks = metadata.row_groups().iter().filter_map(|group| group.columns().get(place.index));
-        let unknown = |codec: &Compression| {
-            !matches!(codec, Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_))
-        };
-        if let Some(codec) = chunks.map(|chunk| chunk.compression()).find(unknown) {
-            return Err(TraceError::Column {
-                path: path.to_owned(),
-                column: field.name().to_owned(),
-                found: format!("compressed with {codec}"),
-                remedy: "write the file with zstd, snappy or no compression".into(),
-            });
-        }
+        codec(path, field.name(), metadata, place.index)?;
     }
     Ok(())
 }
 
-fn count_rows(path: &Path, metadata: &ParquetMetaData) -> Result<u64, TraceError> {
+/// Refuses a column of a codec that is not built in.
+pub(super) fn codec(path: &Path, column: &str, metadata: &ParquetMetaData, index: usize) -> Result<(), TraceError> {
+    let chunks = metadata.row_groups().iter().filter_map(|group| group.columns().get(index));
+    let unknown =
+        |codec: &Compression| !matches!(codec, Compression::UNCOMPRESSED | Compression::SNAPPY | Compression::ZSTD(_));
+    match chunks.map(|chunk| chunk.compression()).find(unknown) {
+        None => Ok(()),
+        Some(codec) => Err(TraceError::Column {
+            path: path.to_owned(),
+            column: column.to_owned(),
+            found: format!("compressed with {codec}"),
+            remedy: "write the file with zstd, snappy or no compression".into(),
+        }),
+    }
+}
+
+pub(super) fn count_rows(path: &Path, metadata: &ParquetMetaData) -> Result<u64, TraceError> {
     let claimed = metadata.file_metadata().num_rows();
     let mut rows = 0i64;
     for group in metadata.row_groups() {

@@ -217,7 +217,7 @@ pub(super) fn places(path: &Path, schema: &SchemaDescriptor) -> Result<[Option<P
 }
 
 /// Whether an integer column is signed; `None` if its annotation makes it something else (a date, a decimal, ...).
-fn signedness(logical: Option<&LogicalType>, converted: ConvertedType) -> Option<bool> {
+pub(super) fn signedness(logical: Option<&LogicalType>, converted: ConvertedType) -> Option<bool> {
     match (logical, converted) {
         (Some(LogicalType::Integer(integer)), _) => Some(integer.is_signed),
         (Some(_), _) => None,

@@ -10,7 +10,8 @@ use crate::experiment;
 use crate::plan::{self, Plan};
 use crate::settings::Settings;
 
-/// References times sizes for which OPT is computed: it keeps the string and takes some hundred nanoseconds for each.
+/// Rows times sizes for which OPT is computed: it keeps the string and takes some hundred nanoseconds for each row, however often the row's
+/// page is referenced in turn.
 const OPT_MAX: u64 = 400_000_000;
 
 /// OPT beside the search.
@@ -26,6 +27,9 @@ impl<'a> Tried<'a> {
     /// The largest of the sizes at which not even OPT meets the slowdown: each of its faults takes a load at least.
     pub(super) fn bound(&mut self, sizes: &[usize]) -> Result<Result<Bound, String>, ReportError> {
         let Some(limit) = self.question.limits.slowdown else { return Ok(Err("no slowdown is asked for".into())) };
+        if self.question.is_of_tasks() {
+            return Ok(Err("the order of the tasks' references depends on who waits for what".into()));
+        }
         let below: Vec<usize> = match self.best() {
             Some(best) => sizes.iter().copied().filter(|size| *size < best.point.frames).collect(),
             None => sizes.to_vec(),
@@ -34,12 +38,8 @@ impl<'a> Tried<'a> {
         if point.quiet > 0 {
             return Ok(Err("the front end hides references that OPT would see".into()));
         }
-        if point.references.saturating_mul(below.len() as u64) > OPT_MAX {
-            return Ok(Err(format!(
-                "OPT at {} sizes is too much work for {} references",
-                below.len(),
-                point.references
-            )));
+        if self.rows.saturating_mul(below.len() as u64) > OPT_MAX {
+            return Ok(Err(format!("OPT at {} sizes is too much work for {} rows", below.len(), self.rows)));
         }
         let (Some(own), Some(load), false) = (point.own, self.fastest_load()?, below.is_empty()) else {
             return Ok(Ok(Bound::default()));

@@ -1,0 +1,49 @@
+//! What an engine is told once: its bounds, and what the machine can do.
+
+use core::fmt;
+
+use crate::machine::Caps;
+
+/// The bounds of an engine, all known at the start.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Config {
+    /// Frames of RAM, at least 1.
+    pub frames: usize,
+    /// Pages the machine can name, at least 1.
+    pub pages: usize,
+    /// Tasks that can fault, at least 1.
+    pub tasks: usize,
+    /// Victims that leave together when a frame is needed, at least 1, as long as there are any. The papers evict one; a machine
+    /// for which taking a page out is dear (a TLB flush for each call) wants more.
+    pub evict_batch: usize,
+    /// What the machine can do.
+    pub caps: Caps,
+}
+
+/// Why an engine cannot be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ConfigError {
+    /// A bound is zero.
+    Zero {
+        /// Which.
+        field: &'static str,
+    },
+    /// A bound does not fit into 29 bits.
+    TooLarge {
+        /// Which.
+        field: &'static str,
+        /// What it was.
+        value: usize,
+    },
+}
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConfigError::Zero { field } => write!(f, "`{field}` is 0; give at least 1"),
+            ConfigError::TooLarge { field, value } => write!(f, "`{field}` is {value}; give less than 2^29"),
+        }
+    }
+}
+
+impl core::error::Error for ConfigError {}

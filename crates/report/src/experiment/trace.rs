@@ -1,0 +1,74 @@
+//! What a run needs to know of a trace beside its references.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use coldframe_sim::run::IdlePrices;
+use coldframe_trace::{Block, Provenance, Reader, Wanted};
+use sha2::{Digest, Sha256};
+
+use crate::error::ReportError;
+use crate::plan::FrontKey;
+use crate::result::TraceFacts;
+
+/// Columns that the file has and the simulator needs.
+pub(super) fn wanted(reader: &Reader) -> Wanted {
+    let columns = reader.columns();
+    Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS }
+}
+
+/// The front end that finds every page the trace can touch behind `front`.
+pub(super) fn whole_trace(front: &FrontKey) -> FrontKey {
+    let paged = front.paged.clone().filter(|_| front.caches);
+    FrontKey { reading: None, paged, skip: 0, accesses: None, idle: IdlePrices::default(), ..front.clone() }
+}
+
+/// Pages that the trace touches, for RAM given in percent.
+///
+/// # Errors
+/// The trace cannot be read.
+pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError> {
+    let mut reader = Reader::open(path)?;
+    let trace = reader.provenance().clone();
+    let mut front_end = whole_trace(front).build(&trace);
+    let (mut block, mut out) = (Block::new(), Vec::new());
+    let wanted = wanted(&reader);
+    while reader.read(&mut block, wanted)? > 0 {
+        out.clear();
+        front_end.filter(&block, 0, &mut out);
+    }
+    Ok(front_end.numbering().count())
+}
+
+pub(crate) fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {
+    Ok(TraceFacts {
+        path: path.display().to_string(),
+        sha256: sha256(path)?,
+        fidelity: serde_json::to_value(trace.fidelity)
+            .ok()
+            .and_then(|v| v.as_str().map(Into::into))
+            .unwrap_or_default(),
+        references: trace.references,
+        instructions: trace.instructions,
+        window: trace.window,
+        reduction: trace.reduction,
+    })
+}
+
+/// The hash of a file, in hex.
+///
+/// # Errors
+/// It cannot be read.
+pub fn sha256(path: &Path) -> Result<String, ReportError> {
+    let io = |e: std::io::Error| ReportError::Io { path: path.display().to_string(), reason: e.to_string() };
+    let mut file = File::open(path).map_err(io)?;
+    let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut buffer).map_err(io)? {
+            0 => break,
+            n => hash.update(&buffer[..n]),
+        }
+    }
+    Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+}
