@@ -44,14 +44,17 @@ pub struct Twice {
     /// Standard input, if it is not a terminal.
     input: Option<PathBuf>,
     journal: PathBuf,
+    /// Of what was asked for, what neither run does.
+    left_out: Option<String>,
 }
 
 impl Twice {
-    /// Before the first run: keeps a copy of the standard input, and has the live run say its configuration in a journal.
+    /// Before the first run: keeps a copy of the standard input, and has the live run say its configuration in a journal. `asked` is the
+    /// read-ahead that the user gave, if any.
     ///
     /// # Errors
     /// The folder of the swap file takes no files.
-    pub fn prepare(options: &mut Options) -> Result<Twice, Failure> {
+    pub fn prepare(options: &mut Options, asked: Option<u32>) -> Result<Twice, Failure> {
         let place = if options.backing.is_dir() { options.backing.clone() } else { crate::run::default_backing() };
         let io = |e: std::io::Error| {
             Failure::from(ReportError::Io { path: place.display().to_string(), reason: e.to_string() })
@@ -64,7 +67,7 @@ impl Twice {
         // What is read ahead hangs on which of two threads is first.
         options.read_ahead = 0;
         let journal = options.journal.get_or_insert_with(|| folder.path().join("journal")).clone();
-        Ok(Twice { folder, input, journal })
+        Ok(Twice { folder, input, journal, left_out: left_out(asked) })
     }
 
     /// Gives the live run its input and environment.
@@ -97,7 +100,7 @@ impl Twice {
         let start = options.base.unwrap_or(coldframe_live::span::BASE);
         let span = Span { start, len: options.max_memory.next_multiple_of(PAGE) };
         let prediction = predict(&trace, &head, span)?;
-        Ok(Predicted { prediction, outcome, head })
+        Ok(Predicted { prediction, outcome, head, left_out: self.left_out.clone() })
     }
 
     fn head(&self) -> Result<Head, Failure> {
@@ -142,6 +145,15 @@ impl Twice {
     }
 }
 
+/// A note on read-ahead that was asked for.
+fn left_out(asked: Option<u32>) -> Option<String> {
+    let pages = asked.filter(|pages| *pages > 0)?;
+    Some(format!(
+        "--read-ahead {pages} was left out of the measured run, too: what is read ahead hangs on which of two threads is first, so that it \
+         cannot be predicted"
+    ))
+}
+
 /// What both runs have; `layout_only` is the one difference, and as long in both.
 fn environment(layout_only: &str) -> Vec<(&'static str, OsString)> {
     let mut tunables = std::env::var_os("GLIBC_TUNABLES").unwrap_or_default();
@@ -161,6 +173,7 @@ pub struct Predicted {
     prediction: Prediction,
     outcome: Outcome,
     head: Head,
+    left_out: Option<String>,
 }
 
 /// A count: name, measured, predicted.
@@ -181,7 +194,7 @@ impl Predicted {
     /// What keeps the prediction from being exact, as far as it can be seen.
     fn notes(&self, measured: &Snapshot, status: ExitStatus) -> Vec<String> {
         let p = &self.prediction;
-        let mut notes = Vec::new();
+        let mut notes = Vec::from_iter(self.left_out.clone());
         if self.outcome.status != status {
             notes.push(format!(
                 "the program ended otherwise in the second run ({}, then {}): it does not do the same twice",
@@ -276,6 +289,12 @@ mod tests {
     fn a_deviation_is_a_share_of_what_was_measured() {
         assert_eq!([deviation(0, 0), deviation(0, 3), deviation(200, 201)], [Some(0.0), None, Some(0.5)]);
         assert_eq!(deviation(4, 3), Some(-25.0));
+    }
+
+    #[test]
+    fn read_ahead_that_was_asked_for_and_left_out_is_said() {
+        assert_eq!([left_out(None), left_out(Some(0))], [None, None]);
+        assert!(left_out(Some(8)).unwrap().contains("--read-ahead 8 was left out"));
     }
 
     #[test]

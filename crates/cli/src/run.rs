@@ -131,7 +131,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         eprintln!("warning: {} lies in RAM; give --backing a folder on a disk", options.backing.display());
     }
     let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ReportError::from)?;
-    let twice = args.predict.then(|| Twice::prepare(&mut options)).transpose()?;
+    let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead)).transpose()?;
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
     let preload = preloads(&preload);

@@ -162,5 +162,49 @@ mod tests {
                 prop_assert!(with.0 <= without.0 + longest, "{with:?} {without:?} {longest}");
             }
         }
+
+        /// However many transfers of either class there are: from when somebody waits for one, no transfer of the background begins before
+        /// its end.
+        #[test]
+        fn no_background_transfer_begins_while_somebody_waits(
+            work in prop::collection::vec((0..50u64, 1..20u64, 0..3u8), 1..60),
+        ) {
+            let (mut bus, mut now, mut waited, mut begun) = (Bus::default(), Ps(0), Vec::new(), Vec::new());
+            let mut see = |bus: &Bus| {
+                if let Some(current) = bus.current.filter(|current| begun.last() != Some(current)) {
+                    begun.push(current);
+                }
+            };
+            for (i, (later, takes, how)) in (0u32..).zip(&work) {
+                let until = now + Ps(*later);
+                while let Some(at) = bus.next_end().filter(|at| *at <= until) {
+                    bus.ended(at);
+                    see(&bus);
+                }
+                now = until;
+                // Demand; background; background that somebody comes to wait for at once.
+                bus.submit(now, Ps(*takes), load(i), if *how == 0 { Class::Demand } else { Class::Background });
+                if *how == 2 {
+                    bus.hurry(load(i));
+                }
+                if *how != 1 {
+                    waited.push((now, load(i)));
+                }
+                see(&bus);
+            }
+            while let Some(at) = bus.next_end() {
+                bus.ended(at);
+                see(&bus);
+            }
+            let takes = |end: Event| work[(0..).position(|i| load(i) == end).unwrap()].1;
+            for (from, end) in &waited {
+                let until = begun.iter().find(|(_, begun)| begun == end).unwrap().0;
+                let between = begun.iter().filter(|(at, other)| {
+                    let began = *at - Ps(takes(*other));
+                    *from < began && began < until && !waited.iter().any(|(_, waited)| waited == other)
+                });
+                prop_assert_eq!(between.count(), 0, "{:?} waited for since {:?}", end, from);
+            }
+        }
     }
 }

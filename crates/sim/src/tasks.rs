@@ -25,6 +25,7 @@ use crate::latency::Latency;
 use crate::scheduler::{Make, Nice};
 
 mod adaptive;
+pub mod bound;
 mod cpu;
 mod paging;
 mod program;

@@ -8,6 +8,7 @@ use coldframe_core::Ps;
 use coldframe_device::StagePrices;
 use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::scheduler;
+use coldframe_sim::tasks::bound::{Job, Schedule};
 use coldframe_sim::tasks::{Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult};
 use coldframe_sim::PageRef;
 use proptest::prelude::*;
@@ -177,4 +178,107 @@ proptest! {
         prop_assert!(result.prefetched().used + result.prefetched().useless <= c.prefetches);
         prop_assert!(result.device_busy <= result.time + Ps::from_us(150 * 200));
     }
+
+    /// Read sweeps, so that no writes of other faults are in the way: a fault lasts its own load, what is left of one transfer, and the stages.
+    #[test]
+    fn a_prefetch_never_delays_a_demand_load_by_more_than_one_transfer(
+        sizes in prop::collection::vec(8..60u32, 2..6),
+        frames in 12..120usize,
+        which in 0..scheduler::ALL.len(),
+        how in prop_oneof![
+            (0.0..1.0f64).prop_map(Activation::Tick),
+            (0.0..1.0f64).prop_map(Activation::Timer),
+            Just(Activation::Adaptive),
+        ],
+        depth in 1..12u32,
+    ) {
+        let prefetching = Prefetching { activation: how, depth, ..NONE };
+        let config = TasksConfig {
+            on_fault: OnFault::Keeps,
+            tick: Ps::from_us(100),
+            slice: Some(Ps::from_us(5_000)),
+            ..config(frames, scheduler::ALL[which].0, prefetching)
+        };
+        let result = run(&config, &sweeps(&sizes, 300, false, 4));
+        let (load, stages) = (Ps::from_us(100), Ps::from_us(1));
+        let longest = result.tasks.iter().map(|task| task.stall.max()).max().unwrap();
+        prop_assert!(longest <= load + load + stages, "{longest:?}");
+    }
+
+    /// In any fixed schedule of jobs: each page faults once before it is on a list, and afterwards no more do in a round than the bound says.
+    #[test]
+    fn faults_left_in_a_job_stay_within_the_real_time_bound(
+        sizes in prop::collection::vec(5..60u32, 2..6),
+        spare in 0..40u64,
+        times in 200..4_000u32,
+        xi in 0.0..1.0f64,
+        timer in any::<bool>(),
+    ) {
+        prop_assert_eq!(real_time(&sizes, spare, times, xi, timer).2, None);
+    }
+}
+
+/// Sweeps of these sizes, each over pages of its own.
+fn sweeps(sizes: &[u32], times: u32, writing: bool, rounds: u32) -> Vec<TaskSpec> {
+    let mut first_page = 0;
+    let spec = |pages: &u32| {
+        let spec = TaskSpec { first_page, ..tasks(1, &sweep(*pages, times, writing), rounds).remove(0) };
+        first_page += pages;
+        spec
+    };
+    sizes.iter().map(spec).collect()
+}
+
+/// Runs jobs of these sizes in turn, in RAM for the two largest neighbours and `spare` pages: faults of all jobs, the bound on them without
+/// first ones, and the first job that broke its bound.
+fn real_time(sizes: &[u32], spare: u64, times: u32, xi: f64, timer: bool) -> (u64, u64, Option<String>) {
+    const ROUNDS: u32 = 8;
+    const DEPTH: u32 = 4;
+    let mut specs = sweeps(sizes, times, true, ROUNDS);
+    // A job ends with its round, and its task is ready again at once.
+    specs.iter_mut().for_each(|spec| spec.pause = Ps(1));
+    let pairs = sizes.iter().zip(sizes.iter().cycle().skip(1)).map(|(a, b)| u64::from(a + b));
+    let frames = pairs.max().unwrap() + spare;
+    let activation = if timer { Activation::Timer(xi) } else { Activation::Tick(xi) };
+    let config = TasksConfig {
+        policy: PolicyChoice::parse("fifo-sc:valid=1").unwrap(),
+        on_fault: OnFault::Keeps,
+        tick: Ps::from_us(100),
+        slice: Some(Ps::from_us(10_000_000)),
+        ..config((frames + u64::from(DEPTH)) as usize, "round-robin", Prefetching { activation, depth: DEPTH, ..NONE })
+    };
+    let result = run(&config, &specs);
+    // Every change of page is a fault of six stages at most, at 0.1 us.
+    let job = |pages: &u32| Job {
+        pages: u64::from(*pages),
+        work: Ps::from_ns(100) * u64::from(*pages * times),
+        overhead: Ps::from_ns(600) * u64::from(*pages),
+    };
+    let jobs: Vec<Job> = sizes.iter().map(job).collect();
+    // A run of references to a page is not interrupted, so that a tick can be late by one.
+    let tick = config.tick + Ps::from_ns(100) * u64::from(times);
+    let schedule = Schedule { jobs: &jobs, frames, transfer: Ps::from_us(150), queue: u64::from(DEPTH), xi, tick };
+    let (mut all, mut bounds, mut broken) = (0, 0, None);
+    for (i, task) in result.tasks.iter().enumerate() {
+        let left = schedule.faults_left(i).expect("neighbours fit");
+        let (faults, bound) = (task.major + task.in_flight, u64::from(ROUNDS - 2) * left);
+        all += faults;
+        bounds += bound;
+        // The first round's pages are zeros and in the second nothing is on the lists.
+        if faults > bound + jobs[i].pages {
+            broken = Some(format!("job {i}: {faults} faults, bound {bound} and {} first ones", jobs[i].pages));
+        }
+    }
+    (all, bounds, broken)
+}
+
+/// By hand: four jobs of 40 pages, RAM for two of them. With 1 ms a page a job lasts 40 ms; in its second half 20 ms less two for tick and
+/// stages are over 100 transfers of 0.15 ms, more than all 40: no fault is left but each page's first. Without prefetching each page faults
+/// in each round but the first.
+#[test]
+fn a_schedule_with_time_for_all_loads_has_first_faults_only() {
+    let (faults, bound, broken) = real_time(&[40; 4], 0, 10_000, 0.5, true);
+    assert_eq!((faults, bound, broken), (160, 0, None));
+    let (faults, bound, broken) = real_time(&[40; 4], 0, 10_000, 1.0, true);
+    assert_eq!((faults, bound, broken), (4 * 40 * 7, 4 * 40 * 6, None));
 }

@@ -5,14 +5,15 @@
 //!   start when   left of the slice <= 2 x wanted pages x pace + a tick
 //!   pace         what a prefetched page has taken the device lately, with the write that made room for it: throughput
 //!   wanted       the next task's listed pages that are absent (list length), at most its limit
-//!   limit        three quarters of itself if the last list for the task lost more than it gained, else five quarters: memory size
+//!   limit        half of itself if the last list for the task lost more than it gained, else five quarters: memory size
 //!   gained       pages that were used: a fault less each
 //!   lost         pages that left unused before the task had to load them itself, and faults on pages that would still have been in RAM
 //! ```
 //!
-//! Nothing need be known of memory or of the other tasks: the two losses are counted where they happen ([`Prefetched`]).
+//! The limit sets the moment only: once started, the whole list is worked through, also while its task runs. Nothing need be known of
+//! memory or of the other tasks: the two losses are counted where they happen ([`Prefetched`]).
 //!
-//! When not to use it: for tasks of a few slices; from a list's length down to a small memory the limit takes a slice for each quarter.
+//! When not to use it: for tasks of a few slices; from a list's length down to a small memory the limit takes a slice for each half.
 
 use coldframe_core::Ps;
 
@@ -36,41 +37,31 @@ struct Learnt {
 }
 
 impl Adaptive {
-    /// Nothing is known: a page takes `load`, and the whole list is wanted.
+    /// Nothing is known: a page takes `load`, and a list of `list_max` pages can wait.
     pub(super) fn new(tasks: usize, load: Ps, list_max: usize) -> Adaptive {
         let learnt = Learnt { limit: list_max, before: Prefetched::default() };
         Adaptive { pace: load, seen: (Ps::ZERO, 0), tasks: vec![learnt; tasks], list_max }
     }
 
-    /// Pages to prefetch for the task at most.
-    pub(super) fn limit(&self, task: usize) -> usize {
-        self.tasks[task].limit
-    }
-
-    /// How long before the end of a slice so many pages are to be started.
-    pub(super) fn ahead(&self, pages: usize) -> Ps {
-        self.pace * (2 * pages as u64)
+    /// How long before the end of a slice the list of this task is to be started, of which so many pages are absent.
+    pub(super) fn ahead(&self, task: usize, absent: usize) -> Ps {
+        self.pace * (2 * absent.min(self.tasks[task].limit) as u64)
     }
 
     /// A list is about to be worked through for the task: looks at what became of the last one, and at the device's time and loads in the
     /// background so far.
     pub(super) fn learn(&mut self, task: usize, now: Prefetched, device: (Ps, u64)) {
         let loads = device.1 - self.seen.1;
-        if loads > 0 {
-            let lately = Ps((device.0 - self.seen.0).0 / loads);
-            self.pace = Ps((self.pace + lately).0 / 2);
+        if let Some(lately) = (device.0 - self.seen.0).0.checked_div(loads) {
+            self.pace = Ps((self.pace.0 + lately) / 2);
             self.seen = device;
         }
         let learnt = &mut self.tasks[task];
         let since = |count: fn(&Prefetched) -> u64| count(&now) - count(&learnt.before);
         let (gained, lost) = (since(|p| p.used), since(|p| p.early + p.displaced));
         if since(|p| p.loads) > 0 {
-            let quarter = learnt.limit / 4 + 1;
-            learnt.limit = if lost > gained {
-                (learnt.limit - quarter.min(learnt.limit)).max(1)
-            } else {
-                (learnt.limit + quarter).min(self.list_max)
-            };
+            let grown = (learnt.limit + learnt.limit / 4 + 1).min(self.list_max);
+            learnt.limit = if lost > gained { (learnt.limit / 2).max(1) } else { grown };
         }
         learnt.before = now;
     }
@@ -84,13 +75,13 @@ mod tests {
     fn the_pace_goes_half_way_to_what_the_device_took_lately() {
         let mut adaptive = Adaptive::new(1, Ps(100), 8);
         adaptive.learn(0, Prefetched::default(), (Ps(3_000), 10));
-        assert_eq!(adaptive.ahead(1), Ps(400), "twice 200: 100 before, 300 lately");
+        assert_eq!(adaptive.ahead(0, 1), Ps(400), "twice 200: 100 before, 300 lately");
         adaptive.learn(0, Prefetched::default(), (Ps(3_000), 10));
-        assert_eq!(adaptive.ahead(3), Ps(1_200), "nothing was loaded since");
+        assert_eq!(adaptive.ahead(0, 3), Ps(1_200), "nothing was loaded since");
     }
 
     #[test]
-    fn the_limit_falls_and_grows_by_quarters_with_what_became_of_the_last_list() {
+    fn the_limit_halves_or_grows_by_a_quarter_with_what_became_of_the_last_list() {
         let mut adaptive = Adaptive::new(2, Ps(100), 64);
         let (mut counts, mut limits) = (Prefetched::default(), Vec::new());
         // By list: loads, used, early, displaced.
@@ -102,11 +93,11 @@ mod tests {
             counts.early += early;
             counts.displaced += displaced;
             adaptive.learn(0, counts, (Ps::ZERO, 0));
-            limits.push(adaptive.limit(0));
+            limits.push(adaptive.ahead(0, 1_000).0 / 200);
         }
-        // 64 - 17, 47 - 12, 35 + 9, nothing was loaded, 44 + 12.
-        assert_eq!(limits, [47, 35, 44, 44, 56]);
-        assert_eq!(adaptive.limit(1), 64, "each task has its own");
+        // 64 / 2, 32 / 2, 16 + 5, nothing was loaded, 21 + 6.
+        assert_eq!(limits, [32, 16, 21, 21, 27]);
+        assert_eq!(adaptive.ahead(1, 1_000), Ps(64 * 200), "each task has its own");
     }
 
     #[test]
@@ -115,6 +106,6 @@ mod tests {
         for i in 1..20 {
             adaptive.learn(0, Prefetched { loads: i, early: i, ..Prefetched::default() }, (Ps::ZERO, 0));
         }
-        assert_eq!(adaptive.limit(0), 1);
+        assert_eq!(adaptive.ahead(0, 1_000), Ps(200));
     }
 }

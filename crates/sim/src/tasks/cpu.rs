@@ -15,6 +15,8 @@ use crate::latency::Latency;
 use crate::page_table::Masks;
 use crate::scheduler::Scheduler;
 
+mod activation;
+
 /// A task and how far it is.
 struct Task {
     spec: TaskSpec,
@@ -166,8 +168,7 @@ impl Cpu {
         }
         self.feed();
         if self.timer.is_some_and(|at| at <= self.now()) {
-            self.timer = None;
-            self.activate();
+            self.ring();
         }
         if self.next_tick <= self.now() {
             let missed = (self.now() - self.next_tick).0 / self.tick.0;
@@ -214,66 +215,6 @@ impl Cpu {
         };
         if due {
             self.activate();
-        }
-    }
-
-    /// How much of its time unit the running task has used.
-    fn used(&self) -> Ps {
-        self.running.map_or(Ps::ZERO, |task| self.tasks[task].unit_used)
-    }
-
-    /// The running task's time unit: its slice, or less if it used less before its last pause.
-    fn unit(&self) -> Ps {
-        let slice = self.scheduler.slice();
-        self.running.and_then(|task| self.tasks[task].unit_last).map_or(slice, |last| last.min(slice))
-    }
-
-    /// The task that would run when this slice is over.
-    fn next(&self) -> Option<usize> {
-        let rest = self.scheduler.slice().saturating_sub(self.scheduler.used());
-        self.scheduler.next(rest).filter(|next| Some(*next) != self.running)
-    }
-
-    /// For the next task's absent pages, a tick more than that.
-    fn time_needed(&self) -> Ps {
-        let Some(next) = self.next().filter(|next| !self.tasks[*next].prefetched) else { return Ps::ZERO };
-        let absent = self.lists.of(TaskId::from(next)).filter(|page| self.paging.is_absent(*page)).count();
-        self.adaptive.ahead(absent.min(self.adaptive.limit(next))) + self.tick
-    }
-
-    /// Algorithm 1.
-    fn activate(&mut self) {
-        let Some(next) = self.next() else { return };
-        if self.scheduler.ready() < self.prefetching.ready_min || self.tasks[next].prefetched {
-            return;
-        }
-        self.tasks[next].prefetched = true;
-        self.predicted = Some(next);
-        let most = match self.prefetching.activation {
-            Activation::Adaptive => self.learn(next),
-            _ => usize::MAX,
-        };
-        (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).take(most).collect(), next);
-        self.paging.world.counts.activations += 1;
-        self.feed();
-    }
-
-    /// How many pages are to be prefetched for the task, after what became of the last ones.
-    fn learn(&mut self, task: usize) -> usize {
-        let world = &self.paging.world;
-        self.adaptive.learn(task, world.prefetches[task], (world.bus.busy_in_background(), world.background_loads()));
-        self.adaptive.limit(task)
-    }
-
-    /// Wishes for as many pages as the device's queue takes.
-    fn feed(&mut self) {
-        while !self.pending.is_empty() && self.paging.in_background() < self.prefetching.depth {
-            let page = self.pending.pop_front().expect("there is one");
-            let wanted = self.prefetching.renew || self.paging.is_absent(page);
-            if wanted && !self.paging.will_need(self.pending_for, page) {
-                // Only pages of the running slice could make room: the others have none, either.
-                self.pending.clear();
-            }
         }
     }
 
@@ -333,27 +274,7 @@ impl Cpu {
                 self.make_recent(task);
             }
         }
-        self.timer = match self.prefetching.activation {
-            Activation::Timer(xi) if xi < 1.0 => {
-                let rest = self.unit().0 as f64 * xi - self.used().0 as f64;
-                Some(now + Ps(rest.max(0.0) as u64))
-            }
-            _ => None,
-        };
-    }
-
-    /// The pages that wait for the task become the most recent, or its own faults would push them out before it comes to them: they stand
-    /// behind those of the slice before, which nobody will touch soon.
-    fn make_recent(&mut self, task: usize) {
-        if !(self.prefetching.renew && self.tasks[task].prefetched) {
-            return;
-        }
-        let listed: Vec<PageId> = self.lists.of(TaskId::from(task)).collect();
-        for page in listed {
-            if self.paging.is_present(page) {
-                self.paging.will_need(task, page);
-            }
-        }
+        self.timer = self.until_timer().map(|rest| now + rest);
     }
 
     /// The task stops running. When it has used up a time unit its list is renewed, and it may be prefetched for again.
@@ -421,7 +342,7 @@ impl Cpu {
             if left <= 0 {
                 break;
             }
-            if !table.hit(&self.masks, first + step.reference.page(), step.reference.kind()) && !(served && done == 0) {
+            if !(table.hit(&self.masks, first + step.reference.page(), step.reference.kind()) || served && done == 0) {
                 fault = Some(step.reference);
                 break;
             }

@@ -172,6 +172,11 @@ impl Paging {
         world.stored[page.index()] && world.tickets[page.index()].is_none() && self.engine.frame_of(page).is_none()
     }
 
+    /// Whether the page was prefetched, is in RAM, and nobody has been seen to touch it.
+    pub(super) fn waits(&self, page: PageId) -> bool {
+        self.world.prefetched[page.index()].is_some() && self.is_present(page)
+    }
+
     /// Whether the page is in RAM.
     pub(super) fn is_present(&self, page: PageId) -> bool {
         self.engine.frame_of(page).is_some()

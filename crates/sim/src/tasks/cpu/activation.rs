@@ -1,0 +1,101 @@
+//! When prefetching starts, and what is wished for then (SAP sections 3.1 and 3.2, algorithm 1).
+
+use coldframe_core::{PageId, Ps, TaskId};
+
+use super::Cpu;
+use crate::tasks::Activation;
+
+impl Cpu {
+    /// How much of its time unit the running task has used.
+    pub(super) fn used(&self) -> Ps {
+        self.running.map_or(Ps::ZERO, |task| self.tasks[task].unit_used)
+    }
+
+    /// The running task's time unit: its slice, or less if it used less before its last pause.
+    pub(super) fn unit(&self) -> Ps {
+        let slice = self.scheduler.slice();
+        self.running.and_then(|task| self.tasks[task].unit_last).map_or(slice, |last| last.min(slice))
+    }
+
+    /// The task that would run when this slice is over.
+    pub(super) fn next(&self) -> Option<usize> {
+        let rest = self.scheduler.slice().saturating_sub(self.scheduler.used());
+        self.scheduler.next(rest).filter(|next| Some(*next) != self.running)
+    }
+
+    /// For the next task's absent pages, a tick more than that.
+    pub(super) fn time_needed(&self) -> Ps {
+        let Some(next) = self.next().filter(|next| !self.tasks[*next].prefetched) else { return Ps::ZERO };
+        let absent = self.lists.of(TaskId::from(next)).filter(|page| self.paging.is_absent(*page)).count();
+        self.adaptive.ahead(next, absent) + self.tick
+    }
+
+    /// Algorithm 1.
+    pub(super) fn activate(&mut self) {
+        let Some(next) = self.next() else { return };
+        if self.scheduler.ready() < self.prefetching.ready_min || self.tasks[next].prefetched {
+            return;
+        }
+        self.tasks[next].prefetched = true;
+        self.predicted = Some(next);
+        if self.prefetching.activation == Activation::Adaptive {
+            self.learn(next);
+        }
+        // First, or the loads would push out what is there and listed.
+        self.make_recent(next);
+        (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
+        self.paging.world.counts.activations += 1;
+        self.feed();
+    }
+
+    /// Looks at what became of the pages that were last prefetched for the task.
+    pub(super) fn learn(&mut self, task: usize) {
+        let world = &self.paging.world;
+        self.adaptive.learn(task, world.prefetches[task], (world.bus.busy_in_background(), world.background_loads()));
+    }
+
+    /// Wishes for as many pages as the device's queue takes.
+    pub(super) fn feed(&mut self) {
+        while !self.pending.is_empty() && self.paging.in_background() < self.prefetching.depth {
+            let page = self.pending.pop_front().expect("there is one");
+            if !self.paging.is_absent(page) {
+                continue;
+            }
+            if !self.paging.will_need(self.pending_for, page) {
+                // Only pages of the running slice could make room: the others have none, either.
+                self.pending.clear();
+            }
+        }
+    }
+
+    /// What the running task has still to use of its time unit before the timer is due; `None`: there is none.
+    pub(super) fn until_timer(&self) -> Option<Ps> {
+        let Activation::Timer(xi) = self.prefetching.activation else { return None };
+        let rest = self.unit().0 as f64 * xi - self.used().0 as f64;
+        (xi < 1.0).then_some(Ps(rest.max(0.0) as u64))
+    }
+
+    /// The timer rings: time has passed in which the task waited with the processor and used nothing, so it may be too early.
+    pub(super) fn ring(&mut self) {
+        self.charge();
+        let rest = self.until_timer().filter(|rest| *rest > Ps::ZERO);
+        self.timer = rest.map(|rest| self.now() + rest);
+        if rest.is_none() {
+            self.activate();
+        }
+    }
+
+    /// The pages that wait for the task become the most recent, or its own faults would push them out before it comes to them: they stand
+    /// behind those of the slice before, which nobody will touch soon.
+    pub(super) fn make_recent(&mut self, task: usize) {
+        if !self.tasks[task].prefetched {
+            return;
+        }
+        let all = self.prefetching.renew;
+        let waits = |page: &PageId| self.paging.waits(*page) || all && self.paging.is_present(*page);
+        let waiting: Vec<PageId> = self.lists.of(TaskId::from(task)).filter(waits).collect();
+        for page in waiting {
+            self.paging.will_need(task, page);
+        }
+    }
+}
