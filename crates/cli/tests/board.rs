@@ -233,7 +233,7 @@ fn every_policy_decides_on_the_board_as_in_the_simulator() {
     let Some(built) = built_for_n810() else { return };
     for spec in coldframe_core::policy::ALL {
         let name = |text: &&str| text.split(':').next() == Some(spec.name);
-        assert!(POLICIES.iter().any(|text| name(text)), "{} is missing in POLICIES", spec.name);
+        assert!(POLICIES.iter().any(name), "{} is missing in POLICIES", spec.name);
     }
     for policy in POLICIES {
         Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames: 12 }.agrees(built);

@@ -25,7 +25,7 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
             found[i] = Some(answer);
         }
     }
-    let result = |((plan, found), slots): ((&Plan, Option<(Found, Certainty)>), Option<Value>)| {
+    let result = |plan: &Plan, found: Option<(Found, Certainty)>, slots: Option<Value>| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
         let (found, certainty) = found.expect("each plan has been run");
         let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &found) };
@@ -57,7 +57,7 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
             host_seconds: 0.0,
         }
     };
-    plans.iter().zip(found).zip(slots).map(result).collect()
+    plans.iter().zip(found).zip(slots).map(|((plan, found), slots)| result(plan, found, slots)).collect()
 }
 
 /// Of all loads and writes, a collection's copies among them; none where the sheet lacks an energy.
