@@ -144,6 +144,32 @@ fn the_simulator_predicts_the_faults_of_one_thread_with_read_ahead_exactly() {
     }
 }
 
+/// Once, a thread waited for the engine's lock while pages that it had to move to the holding area were on their way, and another, which had
+/// the lock, waited for one of these. More threads than processors, so that they are stopped anywhere.
+#[test]
+fn threads_that_downgrade_pages_do_not_wait_for_each_other_in_a_circle() {
+    let pager = Pager::start(Options { wait: Wait::Brief, read_ahead: 8, ..options("fifo-sc:valid=60%") }).unwrap();
+    let region = &pager.anonymous(PAGES * PAGE).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..16u64 {
+            scope.spawn(move || {
+                for (page, write) in string(thread, 10_000) {
+                    // SAFETY: each thread has a byte of its own in each page.
+                    unsafe {
+                        let place = region.as_ptr().add(page * PAGE + thread as usize);
+                        if write {
+                            place.write_volatile(1);
+                        } else {
+                            place.read_volatile();
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert!(pager.stats().true_faults > 1_000);
+}
+
 #[test]
 fn a_journal_of_four_threads_is_what_a_fresh_engine_does() {
     let folder = tempfile::tempdir().unwrap();

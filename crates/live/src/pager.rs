@@ -291,6 +291,9 @@ impl Inner {
             self.finish_loads(todo, victims);
             todo.laps.lap(Stage::LoadStopover);
             self.report(todo, outcome);
+            // Pages that it has downgraded are `Leaving`. Whoever wants one as a victim waits for it with the engine's lock in hand, for which
+            // `copy_in` waits; so they move first.
+            self.move_pages(todo);
             todo.laps.lap(Stage::PostProcess);
             self.copy_in(todo);
             todo.laps.lap(Stage::TransHostMem);

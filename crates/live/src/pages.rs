@@ -10,8 +10,8 @@
 //!            ▲ │ Command::Unmap: moved to the holding area
 //!            └─ Held ──► Busy ──► Dirty or Unsure: a false fault moves it back
 //! ```
-//! `Busy` and `Leaving` belong to one thread, which never waits for the engine's lock while a page of its own is `Busy`. Whoever
-//! finds a page so waits a moment and looks again.
+//! `Busy` and `Leaving` belong to one thread, which never waits for the engine's lock while a page of its own is `Busy`, or on its way to the
+//! holding area. Whoever finds a page so waits a moment and looks again, perhaps with the lock in hand.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
 

@@ -22,11 +22,38 @@ struct Entity {
     ready: bool,
 }
 
+/// What the mean is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    ready: usize,
+    weight: i128,
+    /// Of virtual run times, each by its weight.
+    vruntime: i128,
+}
+
+impl Sums {
+    fn with(self, e: &Entity) -> Sums {
+        self.and(e, 1)
+    }
+
+    fn without(self, e: &Entity) -> Sums {
+        self.and(e, -1)
+    }
+
+    fn and(self, e: &Entity, times: i128) -> Sums {
+        let weight = times * i128::from(e.weight);
+        let ready = self.ready.saturating_add_signed(times as isize);
+        Sums { ready, weight: self.weight + weight, vruntime: self.vruntime + weight * i128::from(e.vruntime) }
+    }
+}
+
 /// The run queue.
 #[derive(Debug)]
 pub struct Eevdf {
     base_slice: Ps,
     entities: Vec<Entity>,
+    /// Of the ready ones, so that a pick need not go through them twice.
+    sums: Sums,
     running: Option<usize>,
     used: Ps,
     /// The mean when last somebody was ready.
@@ -38,7 +65,7 @@ impl Eevdf {
     pub fn new(nices: &[Nice], base_slice: Ps) -> Eevdf {
         let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, deadline: 0, lag: 0, ready: false };
         let entities = nices.iter().map(entity).collect();
-        Eevdf { base_slice, entities, running: None, used: Ps::ZERO, mean_before: 0 }
+        Eevdf { base_slice, entities, sums: Sums::default(), running: None, used: Ps::ZERO, mean_before: 0 }
     }
 
     /// The ready ones as they would be if the running one ran so long.
@@ -52,12 +79,26 @@ impl Eevdf {
 
     /// `avg_vruntime`: the mean by weight.
     fn mean(&self, running_for: Ps) -> i64 {
-        let sum = |(w, v): (i128, i128), e: Entity| {
-            (w + i128::from(e.weight), v + i128::from(e.weight) * i128::from(e.vruntime))
-        };
-        match self.ready_ones(running_for).fold((0, 0), |sums, (_, e)| sum(sums, e)) {
-            (0, _) => self.mean_before,
-            (weight, sum) => sum.div_euclid(weight) as i64,
+        let ready = self.entities.iter().filter(|e| e.ready);
+        debug_assert_eq!(self.sums, ready.fold(Sums::default(), Sums::with), "the sums are those of the ready ones");
+        let mut sums = self.sums;
+        if let Some(e) = self.running.map(|task| &self.entities[task]).filter(|e| e.ready && running_for > Ps::ZERO) {
+            sums = sums.without(e).with(&e.ran(running_for, self.base_slice));
+        }
+        match sums.weight {
+            0 => self.mean_before,
+            weight => sums.vruntime.div_euclid(weight) as i64,
+        }
+    }
+
+    /// The task's entity is another one from now on.
+    fn set(&mut self, task: usize, new: Entity) {
+        let old = std::mem::replace(&mut self.entities[task], new);
+        if old.ready {
+            self.sums = self.sums.without(&old);
+        }
+        if new.ready {
+            self.sums = self.sums.with(&new);
         }
     }
 
@@ -91,27 +132,29 @@ impl Entity {
 impl Scheduler for Eevdf {
     fn wake(&mut self, task: usize) {
         let (mean, slice) = (self.mean(Ps::ZERO), self.base_slice);
-        let entity = &mut self.entities[task];
+        let mut entity = self.entities[task];
         entity.vruntime = mean - entity.lag;
         entity.deadline = entity.vruntime + entity.virtual_slice(slice);
         entity.ready = true;
+        self.set(task, entity);
     }
 
     fn block(&mut self) {
         let (mean, slice) = (self.mean(Ps::ZERO), self.base_slice);
         if let Some(task) = self.running.take() {
-            let entity = &mut self.entities[task];
+            let mut entity = self.entities[task];
             // `update_entity_lag`: within two slices.
             let most = 2 * entity.virtual_slice(slice);
             entity.lag = (mean - entity.vruntime).clamp(-most, most);
             entity.ready = false;
+            self.set(task, entity);
             self.mean_before = mean;
         }
     }
 
     fn charge(&mut self, ran: Ps) {
         if let Some(task) = self.running {
-            self.entities[task] = self.entities[task].ran(ran, self.base_slice);
+            self.set(task, self.entities[task].ran(ran, self.base_slice));
             self.used += ran;
         }
     }
@@ -143,7 +186,7 @@ impl Scheduler for Eevdf {
     }
 
     fn ready(&self) -> usize {
-        self.ready_ones(Ps::ZERO).count()
+        self.sums.ready
     }
 
     fn waits(&self, task: usize) -> bool {
