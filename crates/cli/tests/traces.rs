@@ -347,6 +347,16 @@ fn a_part_of_a_trace_says_so_in_each_result() {
     assert_eq!(result["trace"]["cuts"][0]["part"]["skip"], 200);
     assert_eq!(result["trace"]["cuts"][0]["of_rows"], 1000);
     assert!(result["trace"]["caveat"].as_str().unwrap().contains("300 rows after row 200, of 1000 rows"), "{result}");
+    for of_tasks in [vec!["--system", "sap"], vec!["--system", "drswap", "--swap-size", "1MiB"]] {
+        let result = json(&[&["sim", &part, "--frames", "8", "--format", "json"], &of_tasks[..]].concat());
+        assert!(
+            result[0]["trace"]["caveat"].as_str().unwrap().contains("300 rows after row 200"),
+            "{of_tasks:?}: {result}"
+        );
+    }
+    let few = ["--policy", "clock", "--handler", "parallel", "--program-time", "1s", "--max-p99", "1s", "--no-cache"];
+    let advice = json(&[&["advise", &part, "--format", "json"], &few[..]].concat());
+    assert!(advice["trace"]["caveat"].as_str().unwrap().contains("300 rows after row 200"), "{advice}");
     refused(&["cut", &whole, "-o", &part, "--from", "1s"], 2, &["no times", "--skip and --rows"]);
     refused(&["cut", &whole, "-o", &part, "--until", "soon"], 2, &["--until"]);
 }

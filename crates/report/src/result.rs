@@ -40,6 +40,33 @@ pub struct TraceFacts {
 }
 
 impl TraceFacts {
+    /// As every result has them, with what a reader must know of a trace that is not every reference. `pages`: how many it touches.
+    pub fn json(&self, pages: Option<usize>) -> Value {
+        let mut object = json!({
+            "path": self.path,
+            "sha256": self.sha256,
+            "fidelity": self.fidelity,
+            "references": self.references,
+            "instructions": self.instructions,
+        });
+        if let Some(pages) = pages {
+            object["pages"] = pages.into();
+        }
+        if let Some(window) = self.window {
+            object["window_pages"] = window.into();
+        }
+        if let Some(reduction) = self.reduction {
+            object["reduction"] = json!(reduction);
+        }
+        if !self.cuts.is_empty() {
+            object["cuts"] = json!(self.cuts);
+        }
+        if let Some(caveat) = caveat(self) {
+            object["caveat"] = caveat.into();
+        }
+        object
+    }
+
     /// What it is a sample of, if it is one.
     pub fn sampled(&self) -> Option<Reduction> {
         self.reduction.filter(|reduction| reduction.rate().is_some())
@@ -229,28 +256,9 @@ impl RunResult {
         let mut object = json!({
             "schema_version": SCHEMA_VERSION,
             "version": env!("CARGO_PKG_VERSION"),
-            "trace": {
-                "path": self.trace.path,
-                "sha256": self.trace.sha256,
-                "fidelity": self.trace.fidelity,
-                "references": self.trace.references,
-                "instructions": self.trace.instructions,
-                "pages": self.pages,
-            },
+            "trace": self.trace.json(Some(self.pages)),
             "config": self.config,
         });
-        if let Some(window) = self.trace.window {
-            object["trace"]["window_pages"] = window.into();
-        }
-        if let Some(reduction) = self.trace.reduction {
-            object["trace"]["reduction"] = json!(reduction);
-        }
-        if !self.trace.cuts.is_empty() {
-            object["trace"]["cuts"] = json!(self.trace.cuts);
-        }
-        if let Some(caveat) = caveat(&self.trace) {
-            object["trace"]["caveat"] = caveat.into();
-        }
         match &self.found {
             Found::Oracle(found) => {
                 match self.certainty {

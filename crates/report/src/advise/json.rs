@@ -18,10 +18,7 @@ pub fn json(advice: &Advice) -> Value {
         "schema_version": SCHEMA_VERSION,
         "kind": "advice",
         "version": env!("CARGO_PKG_VERSION"),
-        "trace": {
-            "path": advice.trace.path, "sha256": advice.trace.sha256, "fidelity": advice.trace.fidelity,
-            "references": advice.trace.references, "instructions": advice.trace.instructions,
-        },
+        "trace": advice.trace.json(None),
         "limits": advice.limits.json(),
         "met": advice.best.is_some(),
         "footprint_bytes": advice.footprint.0,

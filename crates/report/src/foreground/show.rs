@@ -8,6 +8,7 @@ use coldframe_systems::drswap::{BACKINGS, PAGE};
 use serde_json::{json, Map, Value};
 
 use super::{Outcome, Plan, Stored};
+use crate::certainty::caveat;
 use crate::result::SCHEMA_VERSION;
 use crate::table::{human_count, human_time, styled};
 
@@ -74,6 +75,7 @@ fn legend(stored: &Stored) -> String {
         "ended: tasks that the low memory killer took. switch back: mean fault handling until the task answers, from each task's second visit on.\n\
          energy: of the swap area by DR.Swap's equations 1 to 14; its terms and every switch are in --format json. life: the same load without a pause.\n",
     );
+    out += &caveat(&stored.trace).map(|said| said + "\n").unwrap_or_default();
     let homeless: u64 = stored.outcomes.iter().map(|(_, o)| o.result.counts.homeless).sum();
     if homeless > 0 {
         let pages = human_count(homeless);
@@ -94,7 +96,7 @@ pub fn json(stored: &Stored) -> Value {
 }
 
 fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
-    let (r, t) = (&o.result, &stored.trace);
+    let r = &o.result;
     let terms: Map<String, Value> = o.energy.terms().into_iter().map(|(name, pj)| (name.into(), pj.0.into())).collect();
     let switches: Vec<Value> =
         r.switches.iter().map(|s| json!({ "task": s.task, "cold": s.cold, "delay_ps": s.delay.0 })).collect();
@@ -102,7 +104,7 @@ fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
     json!({
         "schema_version": SCHEMA_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
-        "trace": { "path": t.path, "sha256": t.sha256, "fidelity": t.fidelity, "references": t.references, "instructions": t.instructions },
+        "trace": stored.trace.json(None),
         "config": plan.shown,
         "pages": stored.pages,
         "tasks": stored.tasks,

@@ -10,6 +10,7 @@ use coldframe_sim::Latency;
 use serde_json::{json, Value};
 
 use super::TasksOutcome;
+use crate::certainty::caveat;
 use crate::result::SCHEMA_VERSION;
 use crate::settings::Tasks;
 use crate::table::{human_count, styled};
@@ -38,16 +39,13 @@ pub(super) fn settings(given: &Tasks, scheduler: &str, p: &Prefetching) -> Value
 /// One object for each outcome.
 pub fn json(outcomes: &[TasksOutcome]) -> Value {
     let one = |outcome: &TasksOutcome| {
-        let (r, t) = (&outcome.result, &outcome.trace);
+        let r = &outcome.result;
         let p = r.prefetched();
         let tasks = outcome.names.iter().zip(&r.tasks).map(|((id, name), task)| of_task(*id, name, task, r.time));
         json!({
             "schema_version": SCHEMA_VERSION,
             "version": env!("CARGO_PKG_VERSION"),
-            "trace": {
-                "path": t.path, "sha256": t.sha256, "fidelity": t.fidelity, "references": t.references, "instructions": t.instructions,
-                "pages": outcome.pages,
-            },
+            "trace": outcome.trace.json(Some(outcome.pages)),
             "config": outcome.config,
             "counts": r.counts_json(),
             "prefetched": { "loads": p.loads, "used": p.used, "useless": p.useless, "made_recent": r.counts.prefetches_present },
@@ -110,6 +108,7 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     let tasks = outcomes.first().map_or(0, |outcome| outcome.names.len());
     let pages = outcomes.first().map_or(0, |outcome| outcome.pages);
     let mut text = format!("{}: {tasks} tasks, {} pages touched\n", path.display(), human_count(pages as u64));
+    text += &outcomes.first().and_then(|outcome| caveat(&outcome.trace)).map(|said| said + "\n").unwrap_or_default();
     text += &format!("{}\n", styled(&HEADINGS, outcomes.iter().map(sums).collect(), 2));
     if tasks == 1 {
         text += "One task has nobody before it, for whom could be prefetched; `coldframe mix` makes several of recorded ones.\n";
