@@ -100,6 +100,7 @@ fn a_limit_that_trace_or_sheet_cannot_answer_is_refused_with_what_it_needs() {
         (vec!["advise", &trace, "--min-life", "long"], 2, "5y"),
         (vec!["check", &trace, "--max-ram", "1KiB"], 2, "less than one page of 4KiB"),
         (vec!["advise", &trace, "--policy", "opt"], 2, "knows the future"),
+        (vec!["advise", &trace, "--system", "swl", "--program-time", "1s"], 2, "for the front end none"),
         (vec!["teach", "pa-clok"], 2, "did you mean `pa-clock`"),
         (vec!["advise", &trace, "--policy", "clok"], 2, "did you mean `clock`"),
         (vec!["advise", &trace, "--device", "nothing"], 2, "nothing"),
@@ -174,6 +175,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
     assert_eq!(best["own_time_ps"].as_u64(), all[0]["references"].as_u64().map(|n| n * 100_000));
     for (args, said) in [
         (vec!["advise", &bzip2, "--prefetch", "75"], "give the system sap"),
+        (vec!["advise", &mix, "--system", "drswap"], "coldframe sim --system drswap"),
         (vec!["advise", &mix, "--system", "sap", "--read-ahead", "16"], "leave out the system sap"),
         (vec!["advise", &mix, "--system", "sap", "--prefetch", "101"], "tasks.prefetch"),
         (vec!["advise", &mix, "--system", "sap", "--scheduler", "cfz"], "did you mean `cfs`"),
@@ -198,6 +200,9 @@ fn a_swap_area_of_a_known_size_is_simulated_under_every_collector_and_as_linux_h
     for part in ["collector greedy", "collector cost-benefit", "collector cost-age-times", "slots of linux"] {
         assert!(names.iter().any(|name| name.contains(part)), "{part}: {names:?}");
     }
+    // A system whose front end is none has a program time, too.
+    let lobi = ["--system", "lobi", "--device", "NAND01GW3B2B", "--program-time", "1s"];
+    assert_eq!(json(&[&["advise", &trace], &asked[..], &lobi[..]].concat()).0, 0);
     // 4 MiB are 32 blocks of 128 KiB, the sheet's.
     let swap = &advice["best"]["config"]["swap"];
     assert_eq!((swap["blocks"].as_str(), swap["slots_per_block"].as_u64()), (Some("32"), Some(32)));

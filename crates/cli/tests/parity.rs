@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_live::{Options, Pager, Wait, PAGE};
+use coldframe_live::{Options, Pager, Region, Wait, PAGE};
 use serde_json::Value;
 
 const PAGES: usize = 1200;
@@ -144,29 +144,31 @@ fn the_simulator_predicts_the_faults_of_one_thread_with_read_ahead_exactly() {
     }
 }
 
+/// So many threads go through strings of their own.
+fn touch_all(region: &Region, threads: u64) {
+    let touch = |thread: u64| {
+        for (page, write) in string(thread, 10_000) {
+            // SAFETY: each thread has a byte of its own in each page.
+            unsafe {
+                let place = region.as_ptr().add(page * PAGE + thread as usize);
+                if write {
+                    place.write_volatile(1);
+                } else {
+                    place.read_volatile();
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| (0..threads).for_each(|thread| drop(scope.spawn(move || touch(thread)))));
+}
+
 /// Once, a thread waited for the engine's lock while pages that it had to move to the holding area were on their way, and another, which had
 /// the lock, waited for one of these. More threads than processors, so that they are stopped anywhere.
 #[test]
 fn threads_that_downgrade_pages_do_not_wait_for_each_other_in_a_circle() {
     let pager = Pager::start(Options { wait: Wait::Brief, read_ahead: 8, ..options("fifo-sc:valid=60%") }).unwrap();
-    let region = &pager.anonymous(PAGES * PAGE).unwrap();
-    std::thread::scope(|scope| {
-        for thread in 0..16u64 {
-            scope.spawn(move || {
-                for (page, write) in string(thread, 10_000) {
-                    // SAFETY: each thread has a byte of its own in each page.
-                    unsafe {
-                        let place = region.as_ptr().add(page * PAGE + thread as usize);
-                        if write {
-                            place.write_volatile(1);
-                        } else {
-                            place.read_volatile();
-                        }
-                    }
-                }
-            });
-        }
-    });
+    let region = pager.anonymous(PAGES * PAGE).unwrap();
+    touch_all(&region, 16);
     assert!(pager.stats().true_faults > 1_000);
 }
 
@@ -177,24 +179,7 @@ fn a_journal_of_four_threads_is_what_a_fresh_engine_does() {
         let path = folder.path().join("journal");
         let pager = Pager::start(Options { journal: Some(path.clone()), wait, ..options(policy) }).unwrap();
         let region = pager.anonymous(PAGES * PAGE).unwrap();
-        let region = &region;
-        std::thread::scope(|scope| {
-            for thread in 0..4u64 {
-                scope.spawn(move || {
-                    for (page, write) in string(thread, 10_000) {
-                        // SAFETY: each thread has a byte of its own in each page.
-                        unsafe {
-                            let place = region.as_ptr().add(page * PAGE + thread as usize);
-                            if write {
-                                place.write_volatile(1);
-                            } else {
-                                place.read_volatile();
-                            }
-                        }
-                    }
-                });
-            }
-        });
+        touch_all(&region, 4);
         region.will_need(&[0..20 * PAGE, 20 * PAGE..40 * PAGE]).unwrap();
         drop(region.pin(0..3 * PAGE).unwrap());
         pager.flush_journal();

@@ -16,11 +16,11 @@ mod curves;
 mod energy;
 mod heat;
 mod latency;
-mod machines;
 mod run;
 mod runs;
 mod stages;
 mod swap;
+mod tasks;
 mod words;
 
 use run::{Differs, Run};
@@ -126,7 +126,7 @@ impl Page {
             true => body += &curves::curves(&runs),
             false => self.advice.iter().for_each(|advice| body += &curves::searched(advice)),
         }
-        body += &machines::machines(&runs);
+        body += &tasks::tasks(&runs);
         body += &latency::latencies(&runs);
         body += &stages::stages(&runs);
         body += &energy::energies(&runs);

@@ -6,7 +6,7 @@
 use coldframe_core::{After, PageId, Ps};
 use coldframe_sim::page_table::PageTable;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
-use coldframe_trace::journal::{open, Entries, Head, Journal};
+use coldframe_trace::journal::{open, Entries, Journal};
 use coldframe_trace::{Fidelity, Provenance};
 use serde_json::{json, Value};
 
@@ -132,7 +132,7 @@ fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played,
     let config = config(setup)?;
     let pages = references.iter().map(|(page, _)| *page as usize + 1).max().unwrap_or(1);
     let mut lane = Lane::new(&config, 0, pages, 1).map_err(coldframe_sim::RunError::from)?;
-    lane.keep_journal(Journal::new(&head(&config, pages)));
+    lane.keep_journal(Journal::new(&config.journal_head(pages)));
     let mut stage = Stage { table: PageTable::new(pages, 1), lane, story: Story::new(&config), setup };
     if config.handler.needs_xip {
         stage.table.count_reads();
@@ -143,21 +143,6 @@ fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played,
     let steps = steps.collect();
     let time = stage.story.end() + BETWEEN;
     Ok(Played { setup, steps, busy: stage.story.busy(time), time, paging: stage.lane.result(&stage.table).paging })
-}
-
-fn head(config: &LaneConfig, pages: usize) -> Head {
-    Head {
-        policy: config.policy.to_string(),
-        handler: config.handler.name.into(),
-        config: coldframe_core::Config {
-            frames: config.frames,
-            pages,
-            tasks: 1,
-            evict_batch: config.evict_batch,
-            caps: config.caps,
-        },
-        slots: None,
-    }
 }
 
 /// A lane with what is known of it from its journal.

@@ -9,7 +9,7 @@ use coldframe_core::{
     SlotId, Stage, TaskId,
 };
 use coldframe_device::StagePrices;
-use coldframe_trace::journal::{Entry, Journal};
+use coldframe_trace::journal::{Entry, Head, Journal};
 
 use crate::clock::{Device, DeviceTimes};
 use crate::latency::Latency;
@@ -35,6 +35,19 @@ pub struct LaneConfig {
     pub prices: StagePrices,
     /// What the device takes for one page.
     pub device: DeviceTimes,
+}
+
+impl LaneConfig {
+    /// The head of a journal of such a lane over so many pages.
+    pub fn journal_head(&self, pages: usize) -> Head {
+        let Self { frames, evict_batch, caps, .. } = *self;
+        Head {
+            policy: self.policy.to_string(),
+            handler: self.handler.name.into(),
+            config: Config { frames, pages, tasks: 1, evict_batch, caps },
+            slots: None,
+        }
+    }
 }
 
 /// A lane that cannot be made.

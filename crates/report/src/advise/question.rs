@@ -6,7 +6,7 @@ use coldframe_core::swap::collect;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::{self, show_time};
 use coldframe_device::sheet;
-use coldframe_systems::{sap, swl};
+use coldframe_systems::{drswap, sap, swl};
 use coldframe_trace::Provenance;
 
 use crate::advise::limits::Limits;
@@ -69,8 +69,9 @@ impl Question {
         let front = &mut question.base.front_end;
         let given = front.instruction.is_some() || front.reference.is_some();
         let tasks = self.is_of_tasks();
-        let other =
-            front.name.as_deref().is_some_and(|name| name != "none") || (question.base.system.is_some() && !tasks);
+        let system = question.base.system.as_deref().and_then(coldframe_systems::find);
+        let front_end = front.name.as_deref().or(system.map(|system| (system.defaults)().front_end));
+        let other = front_end.is_some_and(|name| name != "none");
         let data_only = question.base.stream.as_deref() == Some("D");
         let (field, of) = match trace.instructions {
             _ if tasks => (&mut front.reference, trace.references),
@@ -104,6 +105,10 @@ impl Question {
 
     /// What is for several tasks only, and what is not simulated for them.
     fn check_kind(&self) -> Result<(), ReportError> {
+        if self.base.system.as_deref() == Some(drswap::SYSTEM.name) {
+            let reason = "drswap is not searched: its answer is kills and energy beside time; run `coldframe sim --system drswap` over RAM and swap sizes";
+            return Err(ReportError::setting("system", reason));
+        }
         let tasks = self.is_of_tasks();
         for (field, given, for_tasks) in [
             ("scheduler", !self.schedulers.is_empty(), true),

@@ -130,7 +130,8 @@ impl<'a> Tried<'a> {
         self.try_all(families.iter().flat_map(|f| sizes.iter().map(|s| (*f, *s))).collect())?;
         self.refuse_unknown()?;
         loop {
-            let finer: Vec<Job> = families.iter().flat_map(|family| self.finer(*family)).collect();
+            let best = self.best().map(|best| best.point.frames);
+            let finer: Vec<Job> = families.iter().flat_map(|family| self.finer(*family, best)).collect();
             if self.try_all(finer)? == 0 {
                 break;
             }
@@ -252,7 +253,7 @@ impl<'a> Tried<'a> {
     }
 
     /// Sizes between the largest that misses and the smallest that meets, below the best of all families.
-    fn finer(&self, family: usize) -> Vec<Job> {
+    fn finer(&self, family: usize, best: Option<usize>) -> Vec<Job> {
         if self.only.is_some() {
             return Vec::new();
         }
@@ -260,7 +261,7 @@ impl<'a> Tried<'a> {
         let frames = |meets: bool| all.iter().filter(move |c| c.misses.is_empty() == meets).map(|c| c.point.frames);
         let Some(meets) = frames(true).min() else { return Vec::new() };
         let misses = frames(false).filter(|frames| *frames < meets).max().unwrap_or(0);
-        let best = self.best().map_or(meets, |best| best.point.frames.min(meets));
+        let best = best.map_or(meets, |best| best.min(meets));
         if best <= misses + 1 || best - misses <= best / FINE {
             return Vec::new();
         }

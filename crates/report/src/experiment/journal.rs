@@ -1,6 +1,6 @@
 //! The journal of a run's first configuration, drained as it goes.
 
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_trace::journal::Journal;
 use coldframe_trace::Provenance;
 
 use super::share::Share;
@@ -17,20 +17,8 @@ pub(super) fn start_journal(plans: &[Plan], shares: &mut [Share], trace: &Proven
         return Err(ReportError::setting("journal", reason));
     }
     let pages = plans[0].front.pages_max(trace).max(1);
-    let head = Head {
-        policy: config.policy.to_string(),
-        handler: config.handler.name.into(),
-        config: coldframe_core::Config {
-            frames: config.frames,
-            pages,
-            tasks: 1,
-            evict_batch: config.evict_batch,
-            caps: config.caps,
-        },
-        slots: None,
-    };
     let lane = shares[0].run.lanes_mut().next().expect("the plan is a lane");
-    lane.keep_journal(Journal::new(&head));
+    lane.keep_journal(Journal::new(&config.journal_head(pages)));
     Ok(())
 }
 

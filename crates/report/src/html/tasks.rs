@@ -10,7 +10,7 @@ use crate::plot::escape;
 const SHOWN: usize = 6;
 
 /// The sections; empty where every run is of one string of references.
-pub fn machines(runs: &[Run<'_>]) -> String {
+pub fn tasks(runs: &[Run<'_>]) -> String {
     scheduled(runs) + &foreground(runs)
 }
 
