@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all build demo test python board bench bench-live header papers fuzz lint docs clean
+.PHONY: all build demo test oracle programs signals python board bench bench-live header papers fuzz soak lint docs clean
 
 all: build
 
@@ -17,8 +17,21 @@ demo: build
 # Every test. Tools that a test can use and that are missing are named and the test is skipped (with COLDFRAME_REQUIRE_TOOLS=1 it fails).
 test:
 	$(CARGO) build --locked -p coldframe-plugin -p coldframe-preload
-	$(CARGO) test --locked --workspace
+	$(CARGO) test --locked --workspace $(TESTFLAGS)
 	@sh scripts/python.sh test
+
+# Random legal programs plain and paged, with new seeds for MINUTES=n; says what differed and how to run it again.
+oracle:
+	ORACLE_MINUTES=$${MINUTES:-10} $(CARGO) test --locked -p coldframe-preload --test oracle -- --ignored --nocapture
+	$(CARGO) test --locked -p coldframe-preload --test machines -- --ignored
+
+# How late a program's signals are while it pages: gaps of a 1 kHz timer, plain and paged.
+signals:
+	$(CARGO) test --locked -p coldframe-preload --test signals -- --ignored --nocapture
+
+# Real programs plain and paged, by scripts/programs.toml: name, RAM, ratio of time, equal or not. PROGRAMS=a,b: only those; PATIENCE=s: hung after.
+programs: build
+	@python3 scripts/programs.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(if $(PATIENCE),--patience $(PATIENCE))
 
 # The Python package as a wheel, installed in target/venv with what its tests need; says what is missing.
 python:
@@ -55,6 +68,12 @@ docs: build
 # Each reader against mutated input for a bounded time (FUZZ_SECONDS each).
 fuzz:
 	$(CARGO) run --release --locked -p coldframe-fuzz -- $${FUZZ_SECONDS:-20}
+
+# The live pager under random settings beside a shadow copy, MINUTES long (SOAK_SEED: one setting again; SOAK_JOBS: so many at a time;
+# SOAK_DISK: a folder on a disk). A setting that loses a byte, hangs or stops is printed with its seed.
+soak:
+	$(CARGO) build --release --locked -p coldframe-soak
+	target/release/coldframe-soak $${MINUTES:-10}
 
 lint:
 	$(CARGO) fmt --all --check

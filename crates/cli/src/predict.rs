@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
-use coldframe_live::span::{Span, PAGE};
+use coldframe_live::span::{Span, BASE_RECORDED, PAGE};
 use coldframe_live::{Options, Snapshot};
 use coldframe_record::{find_plugin, record, Level, Outcome, Recording, Via};
 use coldframe_report::predict::{predict, Prediction};
@@ -66,6 +66,8 @@ impl Twice {
         }
         // What is read ahead hangs on which of two threads is first.
         options.read_ahead = 0;
+        // Both runs have the same addresses, and the recorder needs its own.
+        options.base = Some(BASE_RECORDED);
         let journal = options.journal.get_or_insert_with(|| folder.path().join("journal")).clone();
         Ok(Twice { folder, input, journal, left_out: left_out(asked) })
     }
@@ -96,9 +98,10 @@ impl Twice {
     ) -> Result<Predicted, Failure> {
         let head = self.head()?;
         let trace = self.folder.path().join("recording.parquet");
-        let outcome = self.record(command, options, preload, &trace, quiet)?;
-        let start = options.base.unwrap_or(coldframe_live::span::BASE);
-        let span = Span { start, len: options.max_memory.next_multiple_of(PAGE) };
+        // The live run may have had to do with fewer addresses than it was given.
+        let options = Options { max_memory: head.config.pages as u64 * PAGE, ..options.clone() };
+        let outcome = self.record(command, &options, preload, &trace, quiet)?;
+        let span = Span { start: BASE_RECORDED, len: options.max_memory };
         let prediction = predict(&trace, &head, span)?;
         Ok(Predicted { prediction, outcome, head, left_out: self.left_out.clone() })
     }

@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(long)]
     backing_max: Option<String>,
     /// The most memory the program may have.
-    #[arg(long, default_value = "64GiB")]
+    #[arg(long, default_value = "2046GiB")]
     max_memory: String,
     /// How to wait for the device.
     #[arg(long, value_parser = ["auto", "read", "brief", "poll", "sleep"], default_value = "auto")]

@@ -64,7 +64,7 @@ pub struct Args {
     /// Device: a shipped sheet's name, or the path of a sheet.
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// Front end: none, swl, or l1.
+    /// Front end: none, swl, or l1 (also called ddb).
     #[arg(long, value_name = "NAME")]
     front_end: Option<String>,
     /// Any setting by its path, as in the configuration file; may repeat.

@@ -66,6 +66,7 @@ fn options(pages: usize, journals: &Path) -> Options {
         observe: true,
         read_ahead: 0,
         evict_batch: Some(1),
+        base: Some(span::BASE_RECORDED),
         ..Options::new((pages * PAGE) as u64)
     }
 }
@@ -87,7 +88,7 @@ fn trace(command: &[OsString], folder: &Path, out: &Path) -> Result<(Summary, us
     let (mut parts, mut empty) = (Vec::new(), None);
     for journal in journals {
         let to = journal.with_extension(format!("{}.parquet", parts.len()));
-        let watched = Watched { journal, base: span::BASE, page: PAGE as u64, command: Some(words.join(" ")) };
+        let watched = Watched { journal, base: span::BASE_RECORDED, page: PAGE as u64, command: Some(words.join(" ")) };
         match window(&watched, &to) {
             Ok(summary) => parts.push((to, summary)),
             // A program that touched no managed page.

@@ -56,6 +56,15 @@ fn live(policy: &str, string: &[(usize, bool)], read_ahead: u32) -> (u64, u64) {
     (stats.true_faults, stats.false_faults)
 }
 
+/// The frames that the engine has of that RAM, as the journal's head tells: some are in reserve for pages on their way out.
+fn frames_of_the_engine(policy: &str, folder: &Path) -> String {
+    let journal = folder.join("journal");
+    drop(Pager::start(Options { journal: Some(journal.clone()), ..options(policy) }).unwrap());
+    let head = String::from_utf8_lossy(&std::fs::read(journal).unwrap()).into_owned();
+    let frames = head.lines().find_map(|line| line.strip_prefix("frames=")).expect("the head has the frames");
+    frames.to_string()
+}
+
 /// What `coldframe sim` says of the same string on a machine like Linux.
 fn predicted(policy: &str, string: &[(usize, bool)], read_ahead: u32, folder: &Path) -> (u64, u64) {
     let trace = folder.join("string.din");
@@ -70,7 +79,7 @@ fn predicted(policy: &str, string: &[(usize, bool)], read_ahead: u32, folder: &P
     let (import, out) = (format!("din:{}", trace.display()), folder.join("string.parquet"));
     let out = out.to_str().unwrap();
     coldframe(&["import", &import, "-o", out]);
-    let frames = RAM.to_string();
+    let frames = frames_of_the_engine(policy, folder);
     let json = coldframe(&[
         "sim",
         out,

@@ -1,11 +1,12 @@
 //! Doubly linked lists over a fixed set of indices, all links in one table: what a policy keeps its frames in.
 //!
-//! Each index is on at most one list at a time. Nothing is allocated after [`Links::new`].
+//! Each index is on at most one list at a time. Nothing is allocated after [`Links::new`]. An index is stored as one more than it is, and
+//! 0 is none: a table of links is zeros, which cost no RAM until an index is used. Tables by page are as long as the address space.
 
 use alloc::boxed::Box;
 use alloc::vec;
 
-const NIL: u32 = u32::MAX;
+const NIL: u32 = 0;
 
 /// The links of all lists over indices 0 to n - 1.
 #[derive(Clone, Debug)]
@@ -45,8 +46,12 @@ impl Links {
     }
 }
 
-fn some(i: u32) -> Option<usize> {
-    (i != NIL).then_some(i as usize)
+fn some(stored: u32) -> Option<usize> {
+    stored.checked_sub(1).map(|i| i as usize)
+}
+
+fn stored(i: usize) -> u32 {
+    i as u32 + 1
 }
 
 impl List {
@@ -80,10 +85,10 @@ impl List {
         links.prev[i] = self.tail;
         links.next[i] = NIL;
         match some(self.tail) {
-            Some(tail) => links.next[tail] = i as u32,
-            None => self.head = i as u32,
+            Some(tail) => links.next[tail] = stored(i),
+            None => self.head = stored(i),
         }
-        self.tail = i as u32;
+        self.tail = stored(i);
         self.len += 1;
     }
 
@@ -91,11 +96,11 @@ impl List {
     pub fn insert_before(&mut self, links: &mut Links, at: usize, i: usize) {
         let prev = links.prev[at];
         links.prev[i] = prev;
-        links.next[i] = at as u32;
-        links.prev[at] = i as u32;
+        links.next[i] = stored(at);
+        links.prev[at] = stored(i);
         match some(prev) {
-            Some(prev) => links.next[prev] = i as u32,
-            None => self.head = i as u32,
+            Some(prev) => links.next[prev] = stored(i),
+            None => self.head = stored(i),
         }
         self.len += 1;
     }

@@ -46,7 +46,7 @@ pub enum Backed {
 /// When a task was last in the foreground that never was, but has pages.
 const BEGUN: u64 = 1;
 
-const NOBODY: u32 = u32::MAX;
+const NOBODY: u32 = 0;
 const FILE: u32 = 1 << 31;
 
 /// The slots and who holds them.
@@ -58,7 +58,7 @@ pub(crate) struct Slots {
     holders: Box<[u32]>,
     free: List,
     free_links: Links,
-    /// By page: its task, and `FILE`; or `NOBODY`.
+    /// By page: its task and one, and `FILE`; or `NOBODY`, so that pages never used cost no RAM.
     owner: Box<[u32]>,
     pages_of: Box<[List]>,
     page_links: Links,
@@ -134,19 +134,19 @@ impl Slots {
     }
 
     pub(crate) fn own(&mut self, task: TaskId, page: PageId, backed: Backed) {
-        self.owner[page.index()] = task.0 | if backed == Backed::File { FILE } else { 0 };
+        self.owner[page.index()] = (task.0 + 1) | if backed == Backed::File { FILE } else { 0 };
         self.pages_of[task.index()].push_tail(&mut self.page_links, page.index());
     }
 
     pub(crate) fn owner(&self, page: PageId) -> Option<TaskId> {
         let owner = self.owner[page.index()];
-        (owner != NOBODY).then_some(TaskId(owner & !FILE))
+        (owner & !FILE).checked_sub(1).map(TaskId)
     }
 
     /// Whether it is a page of a file.
     pub(crate) fn is_file(&self, page: PageId) -> bool {
         let owner = self.owner[page.index()];
-        owner != NOBODY && owner & FILE != 0
+        owner & FILE != 0
     }
 
     pub(crate) fn foreground(&mut self, task: TaskId) {

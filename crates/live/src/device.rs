@@ -13,6 +13,9 @@ use crate::{Inject, LiveError, PAGE};
 /// How often a device may say EAGAIN, or give less than it was asked for, before that counts as an error.
 const PATIENCE: u32 = 64;
 
+/// What a swap file must be allowed to take: 16 MiB, the piece in which it grows.
+const LEAST: u64 = 16 << 20;
+
 /// An open file or block device.
 #[derive(Debug)]
 pub struct Device {
@@ -69,6 +72,9 @@ impl Device {
         if !meta.is_file() {
             return Err(refuse("is not a regular file"));
         }
+        if file_limit().is_some_and(|limit| limit < meta.size()) {
+            return Err(refuse("is longer than the files that this process may write (ulimit -f); raise the limit"));
+        }
         if meta.size() == 0 {
             return Err(refuse("is empty; give it its length first (truncate -s SIZE)"));
         }
@@ -79,9 +85,15 @@ impl Device {
         Ok(Device::new(file, Some(plain), path, Some(meta.size()), inject))
     }
 
+    /// A swap file that is open already.
+    pub fn from_swap_file(file: OwnedFd, path: &Path, inject: Option<Inject>) -> Device {
+        Device::new(File::from(file), None, path, None, inject)
+    }
+
     fn new(file: File, tail: Option<File>, path: &Path, len: Option<u64>, inject: Option<Inject>) -> Device {
         let high = |file: File| sys::move_high(OwnedFd::from(file));
-        let inject = inject.map(|inject| Injector { inject, operations: AtomicU64::new(0) });
+        let inject =
+            inject.filter(Inject::is_of_device).map(|inject| Injector { inject, operations: AtomicU64::new(0) });
         Device { fd: high(file), tail: tail.map(high), path: path.to_path_buf(), len, inject }
     }
 
@@ -168,7 +180,10 @@ impl Device {
                 }
                 Ok(_) | Err(Errno::AGAIN) if patience > 0 => patience -= 1,
                 Ok(_) => return Err(Errno::IO),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    swallow_signal(&error);
+                    return Err(error);
+                }
             }
         }
         Ok(())
@@ -184,21 +199,32 @@ impl Device {
         }
         let a = [self.raw() as usize, 0, from as usize, (to - from) as usize, 0, 0];
         // SAFETY: no pointers.
-        match unsafe { sys::call(libc::SYS_fallocate, a) } {
+        let made = match sys::again(|| unsafe { sys::call(libc::SYS_fallocate, a) }) {
             Err(Errno(libc::EOPNOTSUPP)) => {
                 let a = [self.raw() as usize, to as usize, 0, 0, 0, 0];
                 // SAFETY: no pointers.
-                unsafe { sys::call(libc::SYS_ftruncate, a) }.map(drop)
+                sys::again(|| unsafe { sys::call(libc::SYS_ftruncate, a) })
             }
-            other => other.map(drop),
-        }
+            other => other,
+        };
+        made.map(drop).inspect_err(swallow_signal)
+    }
+
+    /// Bytes that it can ever have: those of a block device, or of the whole file system, what is in use by others included.
+    pub fn room(&self) -> u64 {
+        self.len.unwrap_or_else(|| rustix::fs::fstatfs(&self.fd).map_or(0, |s| s.f_blocks * s.f_bsize as u64))
+    }
+
+    /// The most bytes that it may have, if that is less than what it can have.
+    pub fn limit(&self) -> Option<u64> {
+        self.len.or_else(file_limit)
     }
 
     /// Makes what was written durable.
     pub fn sync(&self) -> Sys<()> {
         for fd in self.descriptors() {
             // SAFETY: no pointers.
-            unsafe { sys::call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0])? };
+            sys::again(|| unsafe { sys::call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0]) })?;
         }
         Ok(())
     }
@@ -256,6 +282,33 @@ impl Injector {
         z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
         (z ^ z >> 31).is_multiple_of(u64::from(n))
+    }
+}
+
+/// Refuses a folder for swap files where this process may not write files of a useful length: each write would be a signal.
+///
+/// # Errors
+/// The limit on file sizes is below what a swap file needs at least.
+pub fn refuse_small(path: &Path) -> Result<(), LiveError> {
+    match file_limit().filter(|limit| *limit < LEAST && path.is_dir()) {
+        None => Ok(()),
+        Some(limit) => Err(LiveError::Missing {
+            feature: "a swap file",
+            reason: format!("this process may write files of at most {limit} bytes"),
+            remedy: "allow 16 MiB or more (ulimit -f unlimited), or give a block device",
+        }),
+    }
+}
+
+/// The limit on the length of files, if there is one.
+pub fn file_limit() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
+}
+
+/// A write beyond the limit on file sizes comes with a signal, which would end the program when its thread lets signals in again.
+fn swallow_signal(error: &Errno) {
+    if *error == Errno::FBIG {
+        sys::take_signal(libc::SIGXFSZ);
     }
 }
 

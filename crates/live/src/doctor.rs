@@ -187,7 +187,7 @@ fn latency(device: &Device) -> Finding {
     let measured = (|| {
         let uffd = Uffd::open(Notify::Signal).map_err(|e| e.io().to_string())?;
         let space = Space::new(16 * PAGE, None).map_err(|e| e.to_string())?;
-        uffd.register(space.all()).map_err(|e| e.io().to_string())?;
+        uffd.register(space.holding_area()).map_err(|e| e.io().to_string())?;
         calibrate::measure(device, &uffd, &space).map_err(|e| e.to_string())
     })();
     match measured {

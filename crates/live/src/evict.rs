@@ -7,12 +7,11 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use crate::fatal;
-use crate::log::SEGMENT;
 use crate::pager::Inner;
-use crate::pages::Where;
+use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
-use crate::task::{Todo, Victim, VICTIMS, WRITE};
+use crate::task::{Reach, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
 /// How an eviction went: so many anonymous pages are safe in the log, so many file pages were tried, and a bit for each that failed.
@@ -24,51 +23,77 @@ pub(crate) struct Outcome {
 }
 
 impl Inner {
-    /// Takes the victims out. Returns how many of `todo.victims` had bytes to bring to safety; those stand first.
+    /// Takes the victims out. Those that had bytes to bring to safety stay in `todo.victims`: anonymous pages first, then those of files.
     pub(crate) fn evict(&self, todo: &mut Todo) -> Outcome {
-        let outcome = Outcome::default();
         if todo.victims.is_empty() && todo.retries.is_empty() {
-            return outcome;
+            return Outcome::default();
         }
-        // Anonymous pages first, then those of files, then those with nothing to write: the order in which the pipe gives them back.
-        let rank = |v: &Victim| if !v.write { 2 } else { u8::from(self.pages.file(v.page).is_some()) };
-        todo.victims.sort_unstable_by_key(rank);
-        let anonymous = todo.victims.iter().filter(|v| rank(v) == 0).count();
-        let dirty = todo.victims.iter().filter(|v| v.write).count();
-        self.hold_and_zap(todo, dirty);
-        for victim in &todo.victims[dirty..] {
-            self.pages.set(victim.page, Where::Out);
-        }
-        self.read_back(todo, anonymous, dirty)
+        self.zap(todo);
+        self.read_back(todo)
     }
 
-    fn hold_and_zap(&self, todo: &Todo, dirty: usize) {
-        let victims = &todo.victims;
+    /// Takes those victims out that are still there. The last bytes of the dirty ones are in the pipe then, in the order of the victims; the
+    /// others are done with. Needs no lock, and may be called with the engine's lock in hand.
+    pub(crate) fn zap(&self, todo: &mut Todo) {
+        let (first, task) = (todo.zapped, self.tasks().get(todo.task));
+        let victims = &mut todo.victims[first..];
         if victims.is_empty() {
             return;
         }
-        let epoch = self.epoch.load(Ordering::Relaxed);
-        for victim in victims[..dirty].iter().filter(|v| !v.held && self.pages.epoch(v.page) != epoch) {
+        victims.sort_unstable_by_key(|v| self.rank(v));
+        let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write).count());
+        self.shield(&victims[..dirty]);
+        let vector: [libc::iovec; VICTIMS] =
+            std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
+        self.hold(task, &victims[..dirty], &vector[..dirty]);
+        self.note_sums(task, &mut victims[..dirty]);
+        // SAFETY: the engine has given these pages up, and their bytes are held.
+        let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), &vector[..count]) };
+        Stats::add(&self.stats().flushes, flushes);
+        self.resident.fetch_sub(count, Ordering::Relaxed);
+        Stats::sub(&self.stats().resident, count as u64);
+        self.reserve.left(count);
+        for victim in &victims[dirty..] {
+            self.pages.release(victim.page, Owner::task(todo.task), Where::Out);
+        }
+        todo.victims.truncate(first + dirty);
+        todo.zapped = first + dirty;
+    }
+
+    /// Anonymous pages, then those of files, then those with nothing to write.
+    fn rank(&self, victim: &Victim) -> u8 {
+        if !victim.write {
+            2
+        } else {
+            u8::from(self.pages.file(victim.page).is_some())
+        }
+    }
+
+    /// Protects those pages from writes whose frames may be shared: a write would go to a new frame, which is not held.
+    fn shield(&self, victims: &[Victim]) {
+        let (epoch, all) = (self.epoch.load(Ordering::Relaxed), self.sharing.may_be());
+        for victim in victims.iter().filter(|v| !v.held && (all || self.pages.epoch(v.page) != epoch)) {
             let range = victim.address..victim.address + PAGE;
             self.must(self.uffd.get().protect(range, true), "protect a page", victim.page);
         }
-        let vector: [libc::iovec; VICTIMS] =
-            std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
-        let pipe = self.tasks().get(todo.task).pipe.1.as_raw_fd();
-        self.hold(pipe, &vector[..dirty], self.tasks().get(todo.task).staging);
-        // SAFETY: the engine has given these pages up, and their bytes are held.
-        let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), &vector[..victims.len()]) };
-        Stats::add(&self.stats().flushes, flushes);
-        self.resident.fetch_sub(victims.len(), Ordering::Relaxed);
-        Stats::sub(&self.stats().resident, victims.len() as u64);
     }
 
     /// Holds all pages. A page that the program has made inaccessible cannot be held: it is write-protected, so that it stays as it is
     /// even if it is made accessible just now, and copied.
-    fn hold(&self, pipe: i32, mut pages: &[libc::iovec], scratch: usize) {
+    ///
+    /// A page may be absent that should be there (see `refill`). Where signals tell of faults this call fails then; where messages do, this
+    /// thread would sleep in it until the page is there, and be waited for by the thread that has read the message.
+    fn hold(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
+        let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
+        let _reach = self.by_message().then(|| Reach::new(task));
+        for victim in victims.iter().filter(|v| self.by_message() && !v.held) {
+            self.refill(victim.page);
+        }
         while let Some(first) = pages.first() {
             let address = first.iov_base as usize;
+            let victim = victims[victims.len() - pages.len()];
             let held = match sys::hold(pipe, pages) {
+                Err(Errno::FAULT) if !victim.held && self.refill(victim.page) => continue,
                 Err(Errno::FAULT) => self.uffd.get().protect(address..address + PAGE, true).and_then(|()| {
                     // SAFETY: the scratch page is this thread's.
                     unsafe { sys::peek(address, scratch).and_then(|()| sys::write_pipe(pipe, scratch)) }.map(|()| 1)
@@ -84,13 +109,9 @@ impl Inner {
         }
     }
 
-    fn read_back(&self, todo: &mut Todo, anonymous: usize, dirty: usize) -> Outcome {
-        let task = self.tasks().get(todo.task);
-        let (pipe, staging) = (task.pipe.0.as_raw_fd(), task.staging);
-        // SAFETY: the staging area takes as many pages as there can be victims.
-        if unsafe { sys::read_pipe(pipe, staging, dirty * PAGE) }.is_err() {
-            fatal::stop("the kernel did not give held pages back (read of a pipe)");
-        }
+    fn read_back(&self, todo: &mut Todo) -> Outcome {
+        let (staging, dirty) = (self.tasks().get(todo.task).staging, todo.victims.len());
+        let anonymous = self.stage(todo);
         let victims: [u32; VICTIMS] = std::array::from_fn(|i| todo.victims.get(i).map_or(0, |v| v.page as u32));
         let saved = self.append(todo, &victims[..anonymous]);
         Stats::add(&self.stats().writes_saved, saved as u64);
@@ -103,60 +124,60 @@ impl Inner {
         outcome
     }
 
+    /// Brings the held bytes into the staging area, and the victims into their order there: anonymous pages, then those of files. They lie in
+    /// the pipe in the order in which they were held, perhaps in several lots. Returns how many are anonymous.
+    fn stage(&self, todo: &mut Todo) -> usize {
+        let task = self.tasks().get(todo.task);
+        let anonymous = todo.victims.iter().filter(|v| self.rank(v) == 0).count();
+        let mut next = [0, anonymous];
+        for run in todo.victims.chunk_by_mut(|a, b| self.rank(a) == self.rank(b)) {
+            let at = &mut next[usize::from(self.rank(&run[0]))];
+            let into = task.staging + *at * PAGE;
+            // SAFETY: the staging area takes as many pages as there can be victims.
+            if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), into, run.len() * PAGE) }.is_err() {
+                fatal::stop("the kernel did not give held pages back (read of a pipe)");
+            }
+            for victim in run {
+                victim.staged = *at;
+                self.compare(victim, task.staging + *at * PAGE);
+                *at += 1;
+            }
+        }
+        todo.victims.sort_unstable_by_key(|v| v.staged);
+        anonymous
+    }
+
+    /// Where tests compare: what the page is now. Nobody writes to it from now on.
+    fn note_sums(&self, task: &Task, victims: &mut [Victim]) {
+        if !self.options.inject.is_some_and(|inject| inject.compare_held) {
+            return;
+        }
+        for victim in victims.iter_mut().filter(|v| !v.held) {
+            let (address, scratch) = (victim.address, task.scratch());
+            self.must(self.uffd.get().protect(address..address + PAGE, true), "protect a page", victim.page);
+            // SAFETY: the scratch page is this thread's.
+            self.must(unsafe { sys::peek(address, scratch) }, "read a page", victim.page);
+            // SAFETY: as above.
+            victim.sum = Some(unsafe { self.log.get().sum(scratch) });
+        }
+    }
+
+    fn compare(&self, victim: &Victim, from: usize) {
+        // SAFETY: the bytes are this thread's.
+        if victim.sum.is_some_and(|sum| sum != unsafe { self.log.get().sum(from) }) {
+            fatal::stop(format_args!("the frame held for the page at {:#x} is not the page's own", victim.address));
+        }
+    }
+
     /// The staged bytes of these pages go into the log. Returns how many were the old ones.
-    fn append(&self, todo: &mut Todo, victims: &[u32]) -> usize {
+    fn append(&self, todo: &Todo, victims: &[u32]) -> usize {
         let (log, staging) = (self.log.get(), self.tasks().get(todo.task).staging);
         let sums: [u128; VICTIMS] = std::array::from_fn(|k| match k < victims.len() {
             // SAFETY: the staged pages are this thread's.
             true => unsafe { log.sum(staging + k * PAGE) },
             false => 0,
         });
-        let (mut done, mut saved) = (0, 0);
-        while done < victims.len() {
-            let left = done..victims.len();
-            let appended = log.append(staging + done * PAGE, &victims[left.clone()], &sums[left], &self.pages);
-            done += appended.taken;
-            saved += appended.saved;
-            if let Some(buffer) = appended.full {
-                self.write_log(todo, buffer);
-            }
-        }
-        saved
-    }
-
-    /// A full buffer goes to the device. With a ring nobody waits for it: its pages are served from the buffer until it is there.
-    fn write_log(&self, todo: &mut Todo, buffer: usize) {
-        let log = self.log.get();
-        if !self.rings || !log.is_whole(buffer) {
-            return log.write_out(buffer, &self.pages, self.stats());
-        }
-        self.settle(todo);
-        todo.writing = Some(buffer);
-        let (from, offset) = log.sealed(buffer, &self.pages);
-        let ring = self.ring(todo.task);
-        ring.write(log.device().raw(), from, SEGMENT * PAGE, offset);
-        ring.submit();
-    }
-
-    /// Waits for the write that a task has under way. Loads that arrive meanwhile keep for whoever waits for them.
-    pub(crate) fn settle(&self, todo: &mut Todo) {
-        while todo.writing.is_some() {
-            let ring = self.ring(todo.task);
-            match ring.next() {
-                Some((WRITE, result)) => self.log_written(todo, result),
-                Some((number, result)) => todo.loads[number].good = Some(result == PAGE as i32),
-                None => ring.sleep(1),
-            }
-        }
-    }
-
-    /// The ring's write is over. What the device did not take whole is written again, plainly.
-    pub(crate) fn log_written(&self, todo: &mut Todo, result: i32) {
-        let buffer = todo.writing.take().expect("a write is under way");
-        match result == (SEGMENT * PAGE) as i32 {
-            true => self.log.get().written(buffer, self.stats()),
-            false => self.log.get().write_out(buffer, &self.pages, self.stats()),
-        }
+        log.append(staging, victims, &sums, &self.pages, self.stats())
     }
 
     /// Brings a file's page to its place. False: the device refused.

@@ -5,6 +5,7 @@
 //! threads may run there. What the thread was doing, a system call that waits included, goes on afterwards as after a signal that is
 //! ignored.
 
+use std::cell::Cell;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
@@ -22,6 +23,17 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 /// A process whose first thread is stopped by us. It goes on when this is dropped.
 pub(crate) struct Stopped {
     pid: libc::pid_t,
+    /// A signal that came while it was stopped, which it gets when it goes on.
+    owed: Cell<i32>,
+}
+
+/// Why a thread stops that we have stopped.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// It was interrupted.
+    Interrupt,
+    /// It has begun a program, or made a step.
+    Trap,
 }
 
 /// Starts a program and stops it before its first instruction.
@@ -34,8 +46,8 @@ pub(crate) fn start(command: &mut Command) -> Result<(Child, Stopped), LiveError
         });
     }
     let child = command.spawn().map_err(|e| LiveError::os("starting the program", e))?;
-    let stopped = Stopped { pid: child.id() as libc::pid_t };
-    stopped.wait()?;
+    let stopped = Stopped { pid: child.id() as libc::pid_t, owed: Cell::new(0) };
+    stopped.wait(Stop::Trap)?;
     Ok((child, stopped))
 }
 
@@ -50,8 +62,8 @@ pub(crate) fn stop(pid: u32) -> Result<Stopped, LiveError> {
             return Err(if error.raw_os_error() == Some(libc::ESRCH) { gone(pid as u32) } else { forbidden(&error) });
         }
     }
-    let stopped = Stopped { pid };
-    stopped.wait()?;
+    let stopped = Stopped { pid, owed: Cell::new(0) };
+    stopped.wait(Stop::Interrupt)?;
     Ok(stopped)
 }
 
@@ -86,8 +98,8 @@ fn refuse_filtered(pid: libc::pid_t) -> Result<(), LiveError> {
 }
 
 impl Stopped {
-    /// Waits until the thread has stopped.
-    fn wait(&self) -> Result<(), LiveError> {
+    /// Waits until the thread has stopped for this reason. It may stop for a signal of its own first, which it gets.
+    fn wait(&self, why: Stop) -> Result<(), LiveError> {
         let began = Instant::now();
         loop {
             let mut status = 0;
@@ -97,10 +109,41 @@ impl Stopped {
                 -1 => return Err(LiveError::os("waiting for the process", io::Error::last_os_error())),
                 0 if began.elapsed() < PATIENCE => std::thread::sleep(Duration::from_micros(200)),
                 0 => return Err(LiveError::os("stopping the process", io::Error::from(io::ErrorKind::TimedOut))),
-                _ if libc::WIFSTOPPED(status) => return Ok(()),
-                _ => return Err(gone(self.pid as u32)),
+                _ if !libc::WIFSTOPPED(status) => return Err(gone(self.pid as u32)),
+                _ if status >> 16 == libc::PTRACE_EVENT_STOP => match why {
+                    Stop::Interrupt => return Ok(()),
+                    // All threads of the process are to stop; ours makes its step first.
+                    Stop::Trap => self.go_on(libc::PTRACE_SINGLESTEP, 0)?,
+                },
+                _ if why == Stop::Trap && libc::WSTOPSIG(status) == libc::SIGTRAP => return Ok(()),
+                _ if why == Stop::Trap => {
+                    self.owed.set(libc::WSTOPSIG(status));
+                    self.go_on(libc::PTRACE_SINGLESTEP, 0)?;
+                }
+                _ => self.go_on(libc::PTRACE_CONT, libc::WSTOPSIG(status))?,
             }
         }
+    }
+
+    fn go_on(&self, how: libc::c_uint, signal: i32) -> Result<(), LiveError> {
+        // SAFETY: no pointers.
+        match unsafe { libc::ptrace(how, self.pid, 0, signal) } {
+            -1 => Err(LiveError::os("letting the process go on", io::Error::last_os_error())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Exchanges the thread's mask of signals. A step's own signal must stay open: the kernel would reset what the program does with it.
+    fn mask(&self, new: u64) -> io::Result<u64> {
+        let (mut old, new) = (0u64, new & !(1 << (libc::SIGTRAP - 1)));
+        // SAFETY: the requests write and read 8 bytes each.
+        unsafe {
+            let got = libc::ptrace(libc::PTRACE_GETSIGMASK, self.pid, 8, &raw mut old);
+            if got == -1 || libc::ptrace(libc::PTRACE_SETSIGMASK, self.pid, 8, &raw const new) == -1 {
+                return Err(io::Error::last_os_error());
+            }
+        }
+        Ok(old)
     }
 
     /// A userfaultfd of the process's memory, as a descriptor of ours; the process's own is closed again.
@@ -125,16 +168,30 @@ impl Stopped {
         // No system call to be restarted: -1.
         let made =
             libc::user_regs_struct { rip: place, rax: number as u64, orig_rax: u64::MAX, rdi, rsi, rdx, ..before };
+        // A signal would be handled in place of the call.
+        let mask = self.mask(u64::MAX)?;
         self.set_registers(&made)?;
         // SAFETY: no pointer.
         let stepped = unsafe { libc::ptrace(libc::PTRACE_SINGLESTEP, self.pid, 0, 0) };
-        let waited =
-            if stepped == -1 { Err(io::Error::last_os_error()) } else { self.wait().map_err(io::Error::other) };
+        let waited = if stepped == -1 {
+            Err(io::Error::last_os_error())
+        } else {
+            self.wait(Stop::Trap).map_err(io::Error::other)
+        };
         let after = waited.and_then(|()| self.registers());
         self.set_registers(&before)?;
+        self.restore_mask(mask)?;
         match after?.rax as i64 {
             error @ -4095..=-1 => Err(io::Error::from_raw_os_error(-error as i32)),
             value => Ok(value as u64),
+        }
+    }
+
+    fn restore_mask(&self, mask: u64) -> io::Result<()> {
+        // SAFETY: the request reads 8 bytes.
+        match unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, self.pid, 8, &raw const mask) } {
+            -1 => Err(io::Error::last_os_error()),
+            _ => Ok(()),
         }
     }
 
@@ -168,7 +225,7 @@ impl Stopped {
 impl Drop for Stopped {
     fn drop(&mut self) {
         // SAFETY: no pointer. A process that has ended needs it no more.
-        unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, 0) };
+        unsafe { libc::ptrace(libc::PTRACE_DETACH, self.pid, 0, self.owed.get()) };
     }
 }
 

@@ -1,137 +1,268 @@
 //! Forks. A child sees the parent's memory as it was at the fork and pages for itself from then on.
 //!
 //! ```text
-//!   prepare   shut the gate, wait until no fault is in flight, bring the log to the device, let the region be inherited
+//!   prepare   shut the gate, wait until no fault is in flight, bring the log to the device, let the memory be inherited,
+//!             get what the child needs and can be had here: its swap file, a pipe that tells when it is gone
 //!   fork      both have the same frames (shared until written), the same engine, the same slots
-//!   parent    a slot that the child can see is not reused until the child is gone (its end of a pipe is closed, by exit or exec)
-//!   child     a userfaultfd, rings, pipes, a swap file and a budget of its own; the parent's swap file is only read
+//!   parent    a slot that the child can see is not reused until the child is gone (its end of the pipe is closed, by exit or exec)
+//!   child     a userfaultfd, rings, pipes, threads and a budget of its own; the parent's swap file is only read
 //! ```
+//! A child that does not get one of these cannot page. It is not stopped for that: it runs without (`unpaged.rs`).
+//!
 //! A frame that is shared with a child, or was once, must be write-protected before it is held for eviction, since a write would go to a
 //! new frame that is not held: each page knows the epoch it was mapped in, and a fork begins another. Outside of `prepare` and the
-//! fork the memory is not inherited at all: a child that was made by a raw system call finds nothing there and never zeros.
+//! fork the memory is not inherited at all: a child that was made by a raw system call finds nothing there and never zeros. Neither are
+//! regions of files: parent and child would write their copies of a page to the same place. The child has no memory there.
 
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 use crate::device::Device;
+use crate::extents::Manner;
 use crate::fatal;
 use crate::pager::Inner;
 use crate::pages::Where;
+use crate::space;
 use crate::stats::Stats;
-use crate::sys::{self, Notify, Uffd};
+use crate::sys::{self, Errno, Sys};
 use crate::{Faults, LiveError};
+
+/// After so long it is said what a fork waits for.
+const LONG_NS: u64 = 2_000_000_000;
+
+/// What a child gets from its parent.
+pub(crate) struct Ready {
+    /// Both ends of a pipe; the child keeps the second open while it can see the parent's slots. None: there were no descriptors, and
+    /// what it sees is kept for ever.
+    alive: Option<(OwnedFd, OwnedFd)>,
+    device: Result<Device, LiveError>,
+    /// The kernel would not let the memory be inherited: there must be no child.
+    refused: Option<Errno>,
+}
+
+/// Whether a child has what the parent has there.
+pub(crate) fn is_inherited(manner: &Manner) -> bool {
+    !manner.dont_fork && manner.file.is_none()
+}
 
 impl Inner {
     pub(crate) fn fork_prepare(&self) {
         let mask = sys::block_signals();
-        self.gate.store(true, Ordering::Relaxed);
-        loop {
-            let decider = self.decider.lock();
-            if self.active.load(Ordering::Acquire) == 0 {
-                std::mem::forget(decider);
-                break;
-            }
-            drop(decider);
-            sys::give_way();
-        }
-        // Another thread's fork may have opened the gate while this one waited.
-        self.gate.store(true, Ordering::Relaxed);
+        // Nobody changes the handlers while a child is made. Who does needs them to be at work, so this comes before the gate.
+        std::mem::forget(self.crew.lock());
+        self.space.hold_still();
+        self.shut_gate();
         self.space.freeze();
         self.fork_mask.store(mask as usize, Ordering::Relaxed);
-        // SAFETY: no fault is in flight.
-        (0..self.tasks().len()).for_each(|task| self.settle(unsafe { self.tasks().get(task).todo() }));
-        self.log.get().flush(&self.pages, self.stats());
-        match sys::pipe(0) {
-            Ok((read, write)) => *self.fork_pipe.lock() = Some((sys::move_high(read), sys::move_high(write))),
-            Err(error) => fatal::stop(format_args!("no pipe for a fork: {}", error.io())),
+        if self.is_unpaged() {
+            return;
         }
-        self.inherit(libc::MADV_DOFORK);
+        self.log.get().fork_prepare(&self.pages, self.stats());
+        let refused = self.inherit(libc::MADV_DOFORK).err();
+        let pipe = sys::with_room(|_| sys::pipe(0)).ok();
+        let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
+        *self.ready.lock() = Some(Ready { alive, device: self.store.another(), refused });
     }
 
-    pub(crate) fn fork_parent(&self) {
-        self.inherit(libc::MADV_DONTFORK);
-        if let Some((read, _write)) = self.fork_pipe.lock().take() {
-            self.log.get().adopt(read);
+    /// Takes the engine's lock when no fault is in flight, and keeps it.
+    fn shut_gate(&self) {
+        let started = sys::now();
+        let mut said = false;
+        loop {
+            // Another thread's fork may have opened it meanwhile.
+            self.gate.store(true, Ordering::Relaxed);
+            let decider = self.decider.lock();
+            if self.active.load(Ordering::Acquire) == 0 {
+                self.gate.store(true, Ordering::Relaxed);
+                std::mem::forget(decider);
+                return;
+            }
+            drop(decider);
+            if !said && sys::now() - started > LONG_NS {
+                said = true;
+                fatal::warn("a fork waits until the device has answered the faults in flight");
+            }
+            sys::give_way();
         }
-        self.epoch.fetch_add(1, Ordering::Relaxed);
-        Stats::add(&self.stats().forks, 1);
-        self.reopen();
+    }
+
+    /// Returns the reason if there must be no child: one that was made all the same has ended at once.
+    pub(crate) fn fork_parent(&self) -> Sys<()> {
+        let mut refused = None;
+        if !self.is_unpaged() {
+            self.keep_to_itself();
+            let ready = self.ready.lock().take();
+            refused = ready.as_ref().and_then(|ready| ready.refused);
+            let alive = ready.and_then(|ready| ready.alive);
+            self.log.get().fork_parent(alive.map(|(read, _write)| read));
+            self.epoch.fetch_add(1, Ordering::Relaxed);
+            Stats::add(&self.stats().forks, 1);
+        }
+        let mask = self.fork_mask.load(Ordering::Relaxed) as u64;
+        self.open_gate();
+        sys::restore_signals(mask);
+        refused.map_or(Ok(()), Err)
     }
 
     pub(crate) fn fork_child(&self) {
-        self.inherit(libc::MADV_DONTFORK);
-        if let Some((_read, write)) = self.fork_pipe.lock().take() {
-            // Open until this process and those that it forks are gone, or run another program.
-            std::mem::forget(write);
+        let mask = self.fork_mask.load(Ordering::Relaxed) as u64;
+        // SAFETY: `fork_prepare` has taken the lock.
+        Inner::forget_handlers(unsafe { self.crew.held() });
+        if self.is_unpaged() {
+            self.open_gate();
+            return sys::restore_signals(mask);
         }
-        if let Err(error) = self.become_own() {
-            fatal::stop(format_args!("a forked process cannot page: {error}"));
+        let Some(Ready { alive, device, refused }) = self.ready.lock().take() else {
+            fatal::stop("internal error: a fork that was not prepared")
+        };
+        if let Some(error) = refused {
+            fatal::stop(format_args!("the kernel refused to share memory with a child: {}", error.io()));
         }
+        // Open until this process and those that it forks are gone, or run another program.
+        self.alive.lock().extend(alive.map(|(_read, write)| write));
+        let own = device.and_then(|device| sys::with_room(|_| self.become_own(device)));
+        // A first write that was under way in another thread of the parent.
+        self.each_touched(|page| self.pages.states().disown(page, Where::Dirty));
+        self.pages.states().forget_sleepers();
+        self.sharing.forget();
+        // SAFETY: `fork_prepare` has taken the lock. The journal is the parent's.
+        unsafe { self.decider.held() }.side.journal = None;
         self.epoch.fetch_add(1, Ordering::Relaxed);
+        self.open_gate();
+        match own {
+            Ok(()) => {
+                self.count_in();
+                // What the parent could not lock this process cannot, and the parent has said so.
+                self.keep_plaintext();
+                self.start_writer();
+                self.after_fork();
+            }
+            Err(error) => self.run_unpaged(&error),
+        }
+        sys::restore_signals(mask);
+    }
+
+    fn count_in(&self) {
         let stats = self.stats();
         Stats::add(&stats.processes, 1);
         Stats::add(&stats.frames, self.frames() as u64);
         Stats::add(&stats.resident, self.resident.load(Ordering::Relaxed) as u64);
-        let mask = self.fork_mask.load(Ordering::Relaxed) as u64;
-        self.open_gate();
-        if let Faults::Handlers(count) = self.options.faults {
-            crate::handlers::start(self, count);
-        }
-        sys::restore_signals(mask);
     }
 
-    fn become_own(&self) -> Result<(), LiveError> {
-        let notify = match self.options.faults {
-            Faults::InThread => Notify::Signal,
-            Faults::Handlers(_) => Notify::Message,
-        };
-        let uffd = Uffd::open(notify).map_err(|e| LiveError::os("userfaultfd", e))?;
-        let all = self.space.all();
-        uffd.register(all).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
-        // Protection does not survive a fork; which pages are clean does.
-        uffd.protect(self.space.span(), true).map_err(|e| LiveError::os("protect memory", e))?;
+    /// Gets everything that paging takes. The gate is shut, and this is the child's one thread.
+    fn become_own(&self, device: Device) -> Result<(), LiveError> {
+        let pidfd = sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?);
         // SAFETY: a forked child has one thread, and this is it.
         unsafe {
-            *self.uffd.renew() = uffd;
-            *self.pidfd.renew() = sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?);
-            self.tasks.renew().renew(self.rings)?;
-            self.log.renew().inherit(Device::swap(&self.options.backing, self.options.inject)?)?;
+            *self.pidfd.renew() = pidfd;
+            *self.rings.renew() = self.tasks.renew().renew(*self.rings.get())?;
+            self.log.renew().fork_child(device)?;
         }
-        for page in 0..self.space.used_end() {
-            // A first write that was under way in another thread of the parent.
-            self.pages.change(page, Where::Busy, Where::Dirty);
+        self.store.renew();
+        let uffd = self.source.make().map_err(|e| LiveError::os("userfaultfd", e))?;
+        // SAFETY: as above.
+        let parents = std::mem::replace(unsafe { self.uffd.renew() }, uffd);
+        self.watch_all().and_then(|()| self.hire_in_child()).inspect_err(|_| {
+            // It is closed, and the memory is no longer watched; the parent's stands in for it and is not asked for anything.
+            // SAFETY: as above.
+            drop(std::mem::replace(unsafe { self.uffd.renew() }, parents));
+        })
+    }
+
+    fn watch_all(&self) -> Result<(), LiveError> {
+        let uffd = self.uffd.get();
+        let watch = |range| uffd.register(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e));
+        watch(self.space.holding_area())?;
+        for (range, manner) in self.space.frozen() {
+            if is_inherited(&manner) {
+                self.dont_inherit(&range)?;
+                watch(range.clone())?;
+                self.protect_clean(self.space.pages_of(&range))?;
+            } else {
+                // It is not there; it is closed as soon as there is somebody who can.
+                // SAFETY: nothing is mapped here.
+                unsafe { space::map_open(&range, manner.protection) }.map_err(|e| LiveError::os("map memory", e))?;
+                watch(range)?;
+            }
         }
-        // SAFETY: `fork_prepare` has taken the lock. The journal is the parent's.
-        unsafe { self.decider.held() }.side.journal = None;
+        self.dont_inherit(&self.space.holding_area())
+    }
+
+    /// Protection does not survive a fork; which pages are clean does. The others stay writable: this thread's own stack may be among them.
+    fn protect_clean(&self, pages: std::ops::Range<usize>) -> Result<(), LiveError> {
+        let protect = |pages: &std::ops::Range<usize>| match pages.is_empty() {
+            true => Ok(()),
+            false => self.uffd.get().protect(self.space.addresses_of(pages), true),
+        };
+        let mut run = pages.start..pages.start;
+        for page in self.space.touched(pages).flatten().filter(|page| self.pages.get(*page) == Where::Clean) {
+            if page != run.end {
+                protect(&run).map_err(|e| LiveError::os("protect memory", e))?;
+                run.start = page;
+            }
+            run.end = page + 1;
+        }
+        protect(&run).map_err(|e| LiveError::os("protect memory", e))
+    }
+
+    fn dont_inherit(&self, range: &std::ops::Range<usize>) -> Result<(), LiveError> {
+        // SAFETY: says only whether a child inherits the memory.
+        unsafe { sys::advise(range.clone(), libc::MADV_DONTFORK) }.map_err(|e| LiveError::os("MADV_DONTFORK", e))
+    }
+
+    fn hire_in_child(&self) -> Result<(), LiveError> {
+        if let Faults::Handlers(_) = self.options.faults {
+            let crew = self.hire(true).map_err(|e| LiveError::os("threads that handle faults", e))?;
+            // SAFETY: `fork_prepare` has taken the lock.
+            *unsafe { self.crew.held() } = Some(crew);
+        }
         Ok(())
     }
 
-    fn reopen(&self) {
-        let mask = self.fork_mask.load(Ordering::Relaxed) as u64;
-        self.open_gate();
-        sys::restore_signals(mask);
+    /// Between `fork_prepare` and the opening of the gate: every managed page that may be anything but `Nowhere`.
+    fn each_touched(&self, mut f: impl FnMut(usize)) {
+        for (range, _) in self.space.frozen() {
+            self.space.touched(self.space.pages_of(&range)).flatten().for_each(&mut f);
+        }
     }
 
     fn open_gate(&self) {
         self.space.thaw();
         self.gate.store(false, Ordering::Relaxed);
         self.decider.free();
+        self.crew.free();
     }
 
-    fn inherit(&self, advice: i32) {
-        // SAFETY: says only whether a child inherits the memory.
-        if let Err(error) = unsafe { sys::advise(self.space.all(), advice) } {
-            fatal::stop(format_args!("the kernel refused to (un)share memory with a child: {}", error.io()));
+    fn inherit(&self, advice: i32) -> Sys<()> {
+        let managed = self.space.frozen().into_iter().filter(|(_, manner)| is_inherited(manner));
+        for range in managed.map(|(range, _)| range).chain([self.space.holding_area()]) {
+            // SAFETY: says only whether a child inherits the memory.
+            unsafe { sys::advise(range, advice) }?;
+        }
+        Ok(())
+    }
+
+    /// In the parent again. A raw fork that found this memory would read zeros where pages are out.
+    fn keep_to_itself(&self) {
+        if let Err(error) = self.inherit(libc::MADV_DONTFORK) {
+            fatal::warn(format_args!("managed memory is left to children of raw system calls: {}", error.io()));
         }
     }
 
     /// All descriptors that the program must leave alone.
     pub(crate) fn descriptors(&self) -> Vec<i32> {
-        let mut all = vec![self.uffd.get().raw(), self.pidfd.get().as_raw_fd()];
-        all.extend(self.log.get().files().iter().flat_map(Device::descriptors));
+        let mut all: Vec<i32> = self.stats_fd.iter().map(AsRawFd::as_raw_fd).chain(self.options.stats_fd).collect();
+        if self.is_unpaged() {
+            return all;
+        }
+        let _signals = crate::memory::Signals::block();
+        all.extend([self.uffd.get().raw(), self.pidfd.get().as_raw_fd()]);
+        all.extend(self.source.descriptor());
+        all.extend(self.store.descriptors());
+        all.extend(self.log.get().descriptors());
         all.extend(self.tasks().descriptors());
-        all.extend(self.stats_fd.iter().map(AsRawFd::as_raw_fd));
-        all.extend(self.options.stats_fd);
+        all.extend(self.alive.lock().iter().map(AsRawFd::as_raw_fd));
+        all.extend(self.decider.lock().side.journal.as_ref().map(|journal| journal.file.as_raw_fd()));
         all
     }
 }

@@ -1,62 +1,246 @@
-//! Threads of their own that handle faults: they serve those of system calls too, which a signal cannot.
+//! Threads of their own that handle faults: they serve those of system calls too, where the process has the rights, which a signal
+//! cannot.
 //!
 //! A handler that dies leaves threads that wait for ever. So it does not die: whatever happens ends the whole process with a message.
-//! The threads are made by the C library alone: the standard library's take memory from the allocator of the program, which may be one
-//! that this very pager keeps, and which stands still while a child is being forked.
+//! The C library does not see these threads (see [`crate::thread`]), and they allocate nothing.
+//!
+//! A crew is stopped through the descriptor that it reads anyway, which costs nothing while it works: who stops it touches one control
+//! page for each handler, and a handler that gets the message for such a page brings it in, and leaves. A crew that is to be followed
+//! by another opens the other's gate with its last step, so that there is always somebody to serve a fault, and never two crews that
+//! take each other's messages.
+//!
+//! ```text
+//!   stopper   touch page 0 .. | touch page 1 .. | join
+//!   handler A          ▼ leaves
+//!   handler B                          ▼ opens the gate of the next crew, leaves
+//! ```
 
 use std::ffi::c_void;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::fatal;
+use crate::memory::Signals;
 use crate::pager::{Inner, Kind};
-use crate::sys::{self, Errno};
+use crate::sys::{self, Errno, Message, Sys};
+use crate::thread::{spawn_raw, RawThread};
+use crate::{Faults, LiveError, PAGE};
 
-/// Bytes of a handler's stack.
-const STACK: usize = 256 << 10;
+/// The handlers of a pager.
+pub(crate) struct Crew {
+    shift: Box<Shift>,
+    threads: Vec<RawThread>,
+    /// The process that they are of.
+    process: usize,
+}
 
-/// Starts so many. The pager must outlive the process.
-pub fn start(inner: &Inner, count: usize) {
-    let mask = sys::block_signals();
-    for _ in 0..count.max(1) {
-        // SAFETY: the attributes are made before they are used; a pager with handler threads is never dropped.
-        let result = unsafe {
-            let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
-            let mut thread: libc::pthread_t = std::mem::zeroed();
-            libc::pthread_attr_init(&mut attributes);
-            libc::pthread_attr_setstacksize(&mut attributes, STACK);
-            libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
-            let argument = (inner as *const Inner).cast_mut().cast::<c_void>();
-            let result = libc::pthread_create(&mut thread, &attributes, handler, argument);
-            libc::pthread_attr_destroy(&mut attributes);
-            result
-        };
-        if result != 0 {
-            fatal::stop(format_args!("no thread for handling faults: {}", Errno(result).io()));
+/// What the handlers of a crew share.
+struct Shift {
+    inner: *const Inner,
+    /// 1 from when they may begin.
+    open: AtomicU32,
+    /// Their control pages, of which there are as many as handlers.
+    control: usize,
+    count: AtomicUsize,
+    /// The crew that follows them.
+    next: AtomicPtr<Shift>,
+}
+
+// SAFETY: what it points to outlives its threads, which are joined before either is dropped.
+unsafe impl Send for Crew {}
+
+fn process() -> usize {
+    // SAFETY: no arguments.
+    unsafe { sys::call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0)
+}
+
+impl Inner {
+    /// The pager's first handlers, or those of a forked child.
+    pub(crate) fn start_handlers(&self) -> Result<(), LiveError> {
+        let _signals = Signals::block();
+        let crew = self.hire(true).map_err(|error| LiveError::os("threads that handle faults", error))?;
+        *self.crew.lock() = Some(crew);
+        Ok(())
+    }
+
+    /// The handlers end. No thread may need them any more.
+    pub(crate) fn stop_handlers(&self) {
+        let _signals = Signals::block();
+        if let Some(crew) = self.crew.lock().take() {
+            self.dismiss(crew, std::ptr::null_mut());
         }
     }
-    sys::restore_signals(mask);
+
+    /// Other handlers, with the credentials that the calling thread has now, take the place of those that there are.
+    pub(crate) fn renew_handlers(&self) -> Sys<()> {
+        let _signals = Signals::block();
+        let mut crew = self.crew.lock();
+        // A child that shares its parent's memory (vfork) has no handlers and needs none: its parent's serve it.
+        if crew.as_ref().is_none_or(|crew| crew.process != process()) {
+            return Ok(());
+        }
+        self.stop_writer();
+        self.start_writer();
+        let next = self.hire(false)?;
+        if let Some(old) = crew.replace(next) {
+            let next = crew.as_ref().map_or(std::ptr::null_mut(), |crew| (&raw const *crew.shift).cast_mut());
+            self.dismiss(old, next);
+        }
+        Ok(())
+    }
+
+    /// Runs `work` while there is no thread of the pager's; it must not touch managed memory, and what else does waits meanwhile.
+    pub(crate) fn without_handlers<T>(&self, work: impl FnOnce() -> T) -> T {
+        let _signals = Signals::block();
+        let mut crew = self.crew.lock();
+        if crew.as_ref().is_none_or(|crew| crew.process != process()) {
+            return work();
+        }
+        // The writer's end and beginning use the allocator, whose memory the handlers may have to bring in.
+        self.stop_writer();
+        if let Some(old) = crew.take() {
+            self.dismiss(old, std::ptr::null_mut());
+        }
+        let result = work();
+        match self.hire(true) {
+            Ok(next) => *crew = Some(next),
+            Err(error) => fatal::stop(format_args!("no thread for handling faults: {}", error.io())),
+        }
+        self.start_writer();
+        result
+    }
+
+    /// A new crew; its gate is open or not. Fewer than were asked for will do.
+    pub(crate) fn hire(&self, open: bool) -> Sys<Crew> {
+        let Faults::Handlers(count) = self.options.faults else { return Err(Errno(libc::EINVAL)) };
+        let control = sys::map_memory(count.max(1) * PAGE, None)?;
+        let pages = control..control + count.max(1) * PAGE;
+        let mut threads = Vec::with_capacity(count.max(1));
+        let shift = Box::new(Shift {
+            inner: self,
+            open: AtomicU32::new(0),
+            control,
+            count: AtomicUsize::new(0),
+            next: AtomicPtr::new(std::ptr::null_mut()),
+        });
+        // SAFETY: says only that a child does not inherit these pages.
+        let watched = unsafe { sys::advise(pages.clone(), libc::MADV_DONTFORK) }
+            .and_then(|()| self.uffd.get().register(pages.clone()));
+        let mut result = watched;
+        while result.is_ok() && threads.len() < count.max(1) {
+            // SAFETY: the shift outlives its threads.
+            match unsafe { spawn_raw(handler, (&raw const *shift).cast_mut().cast()) } {
+                Ok(thread) => threads.push(thread),
+                Err(error) if threads.is_empty() => result = Err(error),
+                Err(_) => break,
+            }
+        }
+        if let Err(error) = result {
+            // SAFETY: no thread knows of them.
+            unsafe { sys::unmap_memory(pages.start, pages.len()) };
+            return Err(error);
+        }
+        shift.count.store(threads.len(), Ordering::Relaxed);
+        let crew = Crew { shift, threads, process: process() };
+        if open {
+            crew.shift.begin();
+        }
+        Ok(crew)
+    }
+
+    /// Ends a crew, and lets the next one begin.
+    fn dismiss(&self, crew: Crew, next: *mut Shift) {
+        let Crew { shift, threads, process: of } = crew;
+        if of != process() {
+            // They are another process's: of a parent that has made this one by a bare system call.
+            std::mem::forget((shift, threads));
+            return;
+        }
+        shift.next.store(next, Ordering::Release);
+        for i in 0..shift.count() {
+            // SAFETY: the page is good for reading, and comes in when a handler leaves for it.
+            unsafe { ((shift.control + i * PAGE) as *const u8).read_volatile() };
+        }
+        threads.into_iter().for_each(RawThread::join);
+        // SAFETY: nobody uses them any more.
+        unsafe { sys::unmap_memory(shift.control, shift.len() * PAGE) };
+    }
+
+    /// In a forked child, which has taken `crew`'s lock before the fork: the parent's handlers are not here.
+    pub(crate) fn forget_handlers(crew: &mut Option<Crew>) {
+        if let Some(Crew { threads, .. }) = crew.take() {
+            threads.into_iter().for_each(RawThread::forget_in_child);
+        }
+    }
 }
 
-extern "C" fn handler(inner: *mut c_void) -> *mut c_void {
-    // SAFETY: `start` gave it, and the pager outlives the process.
-    let inner = unsafe { &*inner.cast::<Inner>() };
-    // The name that top and gdb show.
-    // SAFETY: a C string of less than 16 bytes.
-    let _ =
-        unsafe { sys::call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, c"coldframe".as_ptr() as usize, 0, 0, 0, 0]) };
-    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| run(inner)));
-    fatal::stop("a fault handler has failed")
+impl Shift {
+    /// Lets its handlers read messages.
+    fn begin(&self) {
+        self.open.store(1, Ordering::Release);
+        sys::futex_wake(&self.open, i32::MAX as usize);
+    }
+
+    /// Its handlers.
+    fn count(&self) -> usize {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// Control pages that are mapped.
+    fn len(&self) -> usize {
+        // SAFETY: the pager outlives the crew.
+        match unsafe { &*self.inner }.options.faults {
+            Faults::Handlers(count) => count.max(1),
+            Faults::InThread => 0,
+        }
+    }
 }
 
-fn run(inner: &Inner) {
+unsafe extern "C" fn handler(shift: *mut c_void) {
+    // SAFETY: `hire` gave it, and joins this thread before it is dropped.
+    let shift = unsafe { &*shift.cast::<Shift>() };
+    while shift.open.load(Ordering::Acquire) == 0 {
+        sys::futex_wait(&shift.open, 0);
+    }
+    if catch_unwind(AssertUnwindSafe(|| run(shift))).is_err() {
+        fatal::stop("a fault handler has failed");
+    }
+}
+
+fn run(shift: &Shift) {
+    // SAFETY: the pager outlives the crew.
+    let inner = unsafe { &*shift.inner };
     loop {
         match inner.uffd.get().read() {
-            Ok(message) => {
-                let kind = if message.protected { Kind::Protected } else { Kind::Missing };
-                inner.serve(message.address, message.write, kind, message.thread);
-                inner.uffd.get().wake(message.address & !(crate::PAGE - 1));
-            }
+            Ok(message) => match message.address.wrapping_sub(shift.control) / PAGE {
+                turn if turn < shift.count() => return shift.leave(inner, turn),
+                _ => serve(inner, &message),
+            },
             Err(Errno::AGAIN) => {}
             Err(error) => fatal::stop(format_args!("faults cannot be read: {}", error.io())),
         }
+    }
+}
+
+fn serve(inner: &Inner, message: &Message) {
+    let kind = if message.protected { Kind::Protected } else { Kind::Missing };
+    inner.serve(message.address, message.write, kind, message.thread);
+    inner.uffd.get().wake(message.address & !(PAGE - 1));
+}
+
+impl Shift {
+    /// A handler's last step; the last one lets the next crew begin.
+    fn leave(&self, inner: &Inner, turn: usize) {
+        if turn + 1 == self.count() {
+            // SAFETY: the next crew is there until the stopper, who waits for this thread, has returned.
+            if let Some(next) = unsafe { self.next.load(Ordering::Acquire).as_ref() } {
+                next.begin();
+            }
+        }
+        let page = self.control + turn * PAGE;
+        if let Err(error) = inner.uffd.get().copy(page, inner.space.zeros(), false) {
+            fatal::stop(format_args!("a fault handler cannot end: {}", error.io()));
+        }
+        inner.uffd.get().wake(page);
     }
 }

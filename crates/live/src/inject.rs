@@ -24,4 +24,18 @@ pub struct Inject {
     pub write_short: u32,
     /// Microseconds by which each operation is slower.
     pub slow_us: u32,
+    /// Calls of the kernel that change the page table, of all pagers of the process, that are preceded by a pause. The device knows nothing
+    /// of it.
+    pub pause: u32,
+    /// Compare the bytes of each page that leaves with those that were held for it, and stop the program where they differ: then the frame
+    /// that was held was not the page's own, and what was written since is lost.
+    pub compare_held: bool,
+}
+
+impl Inject {
+    /// Whether it touches the device at all.
+    pub fn is_of_device(&self) -> bool {
+        let quiet = Inject { seed: self.seed, pause: self.pause, compare_held: self.compare_held, ..Inject::default() };
+        *self != quiet
+    }
 }

@@ -10,42 +10,62 @@
 //! # Ok::<(), coldframe_live::LiveError>(())
 //! ```
 
+mod budget;
 mod calibrate;
 mod device;
 pub mod doctor;
+mod errno;
 mod error;
 mod evict;
+pub mod extents;
 mod fatal;
 mod foreign;
 mod fork;
 mod handlers;
+mod high;
 mod inject;
 mod load;
 mod lock;
 mod log;
 mod machine;
+mod mapping;
 mod memory;
 mod options;
+mod overhead;
 mod pager;
 mod pages;
+mod parking;
+mod pause;
 mod place;
+mod pool;
+mod process;
 mod region;
 mod seal;
+mod secret;
 mod signal;
 mod space;
+#[cfg(test)]
+mod stale;
 mod start;
+mod state;
 mod stats;
 mod stats_file;
+mod store;
+mod sum;
+mod sync;
 mod sys;
 mod table;
 mod task;
+mod thread;
+mod unpaged;
 pub mod writes;
 
 pub use coldframe_trace::span;
 pub use error::LiveError;
 pub use inject::Inject;
+pub use mapping::Spot;
 pub use options::{Faults, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 pub use pager::Pager;
 pub use region::{Advice, Pin, Region};
 pub use stats::{Chosen, Histogram, Snapshot, Stats, Times};
-pub use stats_file::StatsFile;
+pub use stats_file::{is_later, StatsFile};

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::Ordering;
 
+use coldframe_core::Ticket;
+
 use crate::device::Device;
 use crate::pager::Inner;
 use crate::region::FileRegion;
 use crate::stats::Stats;
 use crate::sys;
-use crate::task::{Load, Ring, Source, Todo, WRITE};
+use crate::task::{Load, Ring, Source, Todo};
 use crate::{Wait, PAGE};
 
 impl Inner {
@@ -38,7 +40,7 @@ impl Inner {
         match self.pages.file(page) {
             Some(file) => {
                 let region = self.file(file);
-                Some((&region.device, ((page - region.first) * PAGE) as u64))
+                Some((&region.device, ((page - region.first.load(Ordering::Acquire)) * PAGE) as u64))
             }
             None => self.pages.slot(page).map(|slot| self.log.get().place(slot)),
         }
@@ -50,7 +52,7 @@ impl Inner {
     }
 
     pub(crate) fn start_loads(&self, todo: &mut Todo) {
-        if self.rings && todo.together && todo.loads.iter().any(|load| load.source == Source::Asked) {
+        if *self.rings.get() && todo.together && todo.loads.iter().any(|load| load.source == Source::Asked) {
             if todo.asked_at == 0 {
                 todo.asked_at = sys::now();
             }
@@ -102,7 +104,6 @@ impl Inner {
         while left > 0 {
             let ring = self.ring(todo.task);
             match ring.next() {
-                Some((WRITE, result)) => self.log_written(todo, result),
                 Some((number, result)) => {
                     todo.loads[number].good = Some(result == PAGE as i32);
                     left -= 1;
@@ -132,6 +133,15 @@ impl Inner {
                 self.last_error.store(error.0, Ordering::Relaxed);
                 false
             }
+        }
+    }
+
+    /// Reads a page of a file, at once; a page that cannot be read stops the program.
+    pub(crate) fn read_file_page(&self, page: usize, into: usize) {
+        let mut load = Load { ticket: Ticket(0), page, into, source: Source::Device, good: None };
+        load.good = Some(self.read_now(&load));
+        if !self.verified(&load) {
+            self.lost(page);
         }
     }
 

@@ -4,21 +4,20 @@
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::sync::{futex_wait, futex_wake, pause, AtomicU32, Ordering, SPINS};
 use crate::sys;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 const AWAITED: u32 = 2;
 
-/// About as long as a copy of a page takes; a sleep costs ten times that.
-const SPINS: u32 = 2000;
-
 /// A lock.
 #[derive(Debug)]
 pub struct Lock<T> {
     state: AtomicU32,
+    /// The thread that has taken it; known in debug builds only, where the order of locks is checked.
+    thread: AtomicU32,
     value: UnsafeCell<T>,
 }
 
@@ -33,7 +32,7 @@ pub struct Guard<'a, T> {
 impl<T> Lock<T> {
     /// A free lock.
     pub const fn new(value: T) -> Lock<T> {
-        Lock { state: AtomicU32::new(FREE), value: UnsafeCell::new(value) }
+        Lock { state: AtomicU32::new(FREE), thread: AtomicU32::new(0), value: UnsafeCell::new(value) }
     }
 
     /// Takes it.
@@ -41,13 +40,16 @@ impl<T> Lock<T> {
         if self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             self.wait();
         }
+        if cfg!(debug_assertions) {
+            self.thread.store(sys::thread(), Ordering::Relaxed);
+        }
         Guard { lock: self }
     }
 
     #[cold]
     fn wait(&self) {
         for _ in 0..SPINS {
-            std::hint::spin_loop();
+            pause();
             if self.state.load(Ordering::Relaxed) == FREE
                 && self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok()
             {
@@ -55,7 +57,7 @@ impl<T> Lock<T> {
             }
         }
         while self.state.swap(AWAITED, Ordering::Acquire) != FREE {
-            sys::futex_wait(&self.state, AWAITED);
+            futex_wait(&self.state, AWAITED);
         }
     }
 }
@@ -71,6 +73,11 @@ impl<T> Lock<T> {
         unsafe { &mut *self.value.get() }
     }
 
+    /// Whether this thread has taken it. False in release builds.
+    pub fn is_mine(&self) -> bool {
+        cfg!(debug_assertions) && self.thread.load(Ordering::Relaxed) == sys::thread()
+    }
+
     /// Frees a lock whose guard was forgotten: after a fork, in parent and child.
     pub fn free(&self) {
         drop(Guard { lock: self });
@@ -79,8 +86,11 @@ impl<T> Lock<T> {
 
 impl<T> Drop for Guard<'_, T> {
     fn drop(&mut self) {
+        if cfg!(debug_assertions) {
+            self.lock.thread.store(0, Ordering::Relaxed);
+        }
         if self.lock.state.swap(FREE, Ordering::Release) == AWAITED {
-            sys::futex_wake(&self.lock.state, 1);
+            futex_wake(&self.lock.state, 1);
         }
     }
 }
@@ -103,6 +113,16 @@ impl<T> DerefMut for Guard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_knows_whose_it_is() {
+        let lock = Lock::new(());
+        let guard = lock.lock();
+        assert!(lock.is_mine() == cfg!(debug_assertions));
+        std::thread::scope(|s| assert!(!s.spawn(|| lock.is_mine()).join().unwrap()));
+        drop(guard);
+        assert!(!lock.is_mine());
+    }
 
     #[test]
     fn two_threads_count_to_the_sum() {

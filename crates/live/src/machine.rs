@@ -10,15 +10,16 @@
 //!   no lock   copy the page in
 //! ```
 //! Between `Evict` and the zap the engine holds the page for gone while the hardware still has it: a touch in between is a hit nobody
-//! sees, and a write in between is in the bytes that are read back. So it is between `Unmap` and the move. A fault in between finds the page `Leaving` and waits;
-//! a search that wants it as a victim waits too, which is safe because the thread that moves it waits for no lock before it has.
+//! sees, and a write in between is in the bytes that are read back. So it is between `Unmap` and the move. A fault in between finds the page
+//! `Leaving` and sleeps; a search that wants it as a victim sleeps too, which is safe because the thread that moves it waits for no lock before
+//! it has. Where that thread is the searching one itself, it does first what it has noted for the page.
 
 use coldframe_core::{After, Command, Machine, PageId, Place};
 use coldframe_trace::journal::{Entry, Journal};
 
 use crate::fatal;
 use crate::pager::Inner;
-use crate::pages::Where;
+use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{CopyIn, Load, Move, Source, Todo, Victim, MOVES};
@@ -89,7 +90,7 @@ impl Linux<'_> {
     fn load(&mut self, load: Load) {
         self.todo.loads.push(load);
         let number = self.todo.loads.len() - 1;
-        if self.pager.rings {
+        if *self.pager.rings.get() {
             let ring = self.pager.ring(self.todo.task);
             self.pager.ask(ring, &mut self.todo.loads[number], number);
             if self.todo.loads[number].source == Source::Asked && !self.todo.together {
@@ -99,20 +100,33 @@ impl Linux<'_> {
         }
     }
 
+    fn owner(&self) -> Owner {
+        Owner::task(self.todo.task)
+    }
+
     /// Waits until the page is at rest and takes it: nothing writes to it unseen after this but what the last bytes show.
     fn protect(&mut self, page: usize) {
         loop {
-            let was = self.pager.pages.get(page);
+            let (was, mine) = self.pager.pages.states().look(page, self.owner());
             match was {
                 Where::Clean | Where::Dirty | Where::Unsure => {
-                    if self.pager.pages.change(page, was, Where::Leaving) {
+                    if self.pager.pages.acquire(page, was, Where::Leaving, self.owner()) {
                         self.side.protected = Some((page, was));
                         return;
                     }
                 }
-                Where::Busy => std::hint::spin_loop(),
+                Where::Busy | Where::Leaving => self.settle(page, mine),
                 other => fatal::stop(format_args!("internal error: page {page} is {other:?}, not mapped")),
             }
+        }
+    }
+
+    /// A page that somebody is changing comes to rest: what this thread has noted for it is done now; another one is waited for, who does
+    /// not wait for the engine's lock, which is in our hand.
+    fn settle(&mut self, page: usize, mine: bool) {
+        match mine {
+            true => self.pager.do_noted(self.todo, page),
+            false => self.pager.pages.wait(page),
         }
     }
 
@@ -127,15 +141,16 @@ impl Linux<'_> {
     }
 
     fn evict(&mut self, page: usize) {
-        let pages = &self.pager.pages;
         let write = self.side.written.take() == Some(page);
         let protected = self.side.protected.take().is_some_and(|(p, _)| p == page);
         let held = !(protected || self.stays(page)) && self.rest(page);
         let address = if held { self.pager.holding(page) } else { self.pager.address(page) };
-        pages.set(page, Where::Leaving);
         Stats::add(&self.pager.stats().evictions, 1);
         Stats::add(&self.pager.stats().dirty_evictions, u64::from(write));
-        self.todo.victims.push(Victim { page, address, held, write });
+        self.todo.victims.push(Victim { page, address, held, write, staged: 0, sum: None });
+        if !self.pager.reserve.has_room() {
+            self.pager.zap(self.todo);
+        }
     }
 
     /// Whether the page was to go to the holding area for this very fault; it need not now.
@@ -145,12 +160,14 @@ impl Linux<'_> {
         found.map(|i| self.todo.moves.remove(i)).is_some()
     }
 
-    /// Waits until a page that has not been protected is at rest: in the holding area, or, when it is released, in the page table.
+    /// Takes a page that has not been protected when it is at rest: in the holding area (true), or, when it is released, in the page table.
     fn rest(&mut self, page: usize) -> bool {
         loop {
-            match self.pager.pages.get(page) {
-                Where::Held => return true,
-                Where::Leaving | Where::Busy => std::hint::spin_loop(),
+            let (was, mine) = self.pager.pages.states().look(page, self.owner());
+            match was {
+                Where::Held if self.pager.pages.acquire(page, was, Where::Leaving, self.owner()) => return true,
+                Where::Held => {}
+                Where::Busy | Where::Leaving => self.settle(page, mine),
                 _ => {
                     self.protect(page);
                     self.side.protected = None;
@@ -160,16 +177,32 @@ impl Linux<'_> {
         }
     }
 
+    /// Takes a page that is at rest where the engine knows it to be, to bring it into the page table.
+    fn take(&mut self, page: usize) {
+        loop {
+            let (was, mine) = self.pager.pages.states().look(page, self.owner());
+            match was {
+                Where::Out | Where::Held if self.pager.pages.acquire(page, was, Where::Busy, self.owner()) => return,
+                Where::Out | Where::Held => {}
+                Where::Busy | Where::Leaving => self.settle(page, mine),
+                other => fatal::stop(format_args!("internal error: page {page} is {other:?}, but to be mapped")),
+            }
+        }
+    }
+
     fn map(&mut self, page: usize) {
         let write = self.todo.fault == Some((page, true));
         match self.side.moved.take() {
             Some((moved, from)) if moved == page => {
-                self.pager.pages.set(page, Where::Busy);
+                self.take(page);
                 let content = self.pager.pages.slot(page).is_some();
                 self.todo.copies.push(CopyIn { page, from, write, content });
             }
             _ => {
-                self.pager.pages.set(page, Where::Busy);
+                self.take(page);
+                if self.todo.moves.len() == MOVES {
+                    self.pager.move_pages(self.todo);
+                }
                 self.todo.moves.push(Move::Back { page, write });
             }
         }

@@ -5,12 +5,15 @@ use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
 
-use crate::pager::{wait, Decider, Inner, Pager};
-use crate::pages::Where;
+use crate::pager::{Decider, Inner, Kind, Pager};
+use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{Laps, Todo, LOADS, VICTIMS};
-use crate::{LiveError, Options, Snapshot, PAGE};
+use crate::{Faults, LiveError, Options, Snapshot, PAGE};
+
+/// Pages that are discarded before the engine's lock is free for others again.
+const DISCARDS: usize = 256;
 
 /// Signals are blocked while it lives: a handler of the program must not fault while this thread holds a lock.
 pub(crate) struct Signals(u64);
@@ -43,31 +46,20 @@ impl Pager {
         self.inner.space.span()
     }
 
-    /// Takes `len` bytes of zeroed managed memory at a multiple of `align`. For code that manages memory itself; others want
-    /// [`Pager::anonymous`].
-    ///
-    /// # Errors
-    /// No address space left.
-    pub fn map(&self, len: usize, align: usize) -> Result<*mut u8, LiveError> {
-        let pages = len.div_ceil(PAGE).max(1);
-        let first = self.inner.space.take(pages, align.max(PAGE))?;
-        self.inner.open_pages(first..first + pages, None);
-        Ok(self.inner.address(first) as *mut u8)
-    }
-
-    /// Gives a range back; a later touch is a SIGSEGV.
-    pub fn unmap(&self, address: usize, len: usize) {
-        self.inner.close_pages(self.inner.pages_at(address, len));
-    }
-
     /// Forgets the content of a range: it reads as zeros.
     pub fn discard(&self, address: usize, len: usize) {
-        self.inner.discard_pages(self.inner.pages_at(address, len));
+        let pages = self.inner.pages_at(address, len);
+        if self.inner.is_unpaged() {
+            return self.inner.discard_plain(&pages);
+        }
+        self.inner.space.touched(pages).for_each(|touched| self.inner.discard_pages(touched));
     }
 
     /// Loads a range, many pages at a time.
     pub fn will_need(&self, address: usize, len: usize) {
-        self.inner.load_pages(self.inner.pages_at(address, len));
+        let pages = self.inner.pages_at(address, len);
+        let touched = self.inner.space.touched(pages).flatten();
+        self.inner.load_pages(touched.filter(|page| self.inner.has_content(*page)));
     }
 
     /// Loads a range and keeps it in RAM until `unpin`. Nests.
@@ -80,7 +72,7 @@ impl Pager {
 
     /// Undoes `pin`.
     pub fn unpin(&self, address: usize, len: usize) {
-        self.inner.unpin_pages(self.inner.pages_at(address, len));
+        self.inner.unpin_touched(self.inner.pages_at(address, len));
     }
 
     /// Before a fork, by the forking thread, if faults are handled by threads (else it is done by itself): when it returns, no fault
@@ -90,13 +82,29 @@ impl Pager {
     }
 
     /// After the fork, in the parent.
-    pub fn fork_parent(&self) {
-        self.inner.fork_parent();
+    ///
+    /// # Errors
+    /// The kernel would not let a child have the memory. If there is a child, it has ended at once.
+    pub fn fork_parent(&self) -> std::io::Result<()> {
+        self.inner.fork_parent().map_err(std::io::Error::from)
     }
 
     /// After the fork, in the child: it pages for itself from now on, in a budget of its own.
     pub fn fork_child(&self) {
         self.inner.fork_child();
+    }
+
+    /// After the process has changed its user or groups: the threads that handle faults are replaced by others with these credentials.
+    ///
+    /// # Errors
+    /// The new user may not have more threads; then the old ones go on.
+    pub fn renew_handlers(&self) -> Result<(), LiveError> {
+        self.inner.renew_handlers().map_err(|error| LiveError::os("threads that handle faults", error))
+    }
+
+    /// Runs `work` while the pager has no threads. It must not touch managed memory.
+    pub fn without_handlers<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.inner.without_handlers(work)
     }
 
     /// File descriptors that the program must not close.
@@ -106,8 +114,16 @@ impl Pager {
 
     /// The process is about to end: the journal is brought to its file, and the statistics of what there is now are taken back.
     pub fn end(&self) {
+        // The parent's log is nobody's here, and its lock may be taken for good.
+        if self.inner.is_unpaged() {
+            return;
+        }
         self.flush_journal();
-        self.inner.withdraw();
+        // A child without paging has the log's books as its parent had locked them for the fork, and no part in what is counted.
+        if !self.inner.is_unpaged() {
+            self.inner.note_tables();
+            self.inner.withdraw();
+        }
     }
 
     /// Brings the journal to its file.
@@ -129,6 +145,11 @@ impl Pager {
 }
 
 impl Inner {
+    /// Faults come as messages, those of system calls too.
+    pub(crate) fn by_message(&self) -> bool {
+        self.options.faults != Faults::InThread
+    }
+
     pub(crate) fn frames(&self) -> usize {
         self.options.ram as usize / PAGE
     }
@@ -138,26 +159,10 @@ impl Inner {
         start..start + len.div_ceil(PAGE)
     }
 
-    pub(crate) fn open_pages(&self, pages: Range<usize>, file: Option<usize>) {
-        Stats::add(&self.stats().managed, pages.len() as u64);
-        for page in pages {
-            self.pages.set_file(page, file);
-            self.pages.set(page, Where::Out);
-        }
-    }
-
-    pub(crate) fn close_pages(&self, pages: Range<usize>) {
-        self.discard_pages(pages.clone());
-        for page in pages.clone() {
-            self.pages.set(page, Where::Nowhere);
-        }
-        Stats::sub(&self.stats().managed, pages.len() as u64);
-        self.space.give(pages.start, pages.len());
-    }
-
     /// Runs `f` with a task, with the gate open and signals blocked, and then does what it has led to.
     fn with_task(&self, f: impl FnOnce(&mut Decider, &mut Todo)) {
-        let number = self.tasks().take();
+        let _signals = Signals::block();
+        let number = self.take_task();
         // SAFETY: the task was free and is this thread's now.
         let todo = unsafe { self.tasks().get(number).todo() };
         {
@@ -173,8 +178,14 @@ impl Inner {
 
     /// Loads pages that are out, half as many at a time as can be in flight.
     pub(crate) fn load_pages(&self, pages: impl Iterator<Item = usize>) {
-        let _signals = Signals::block();
-        let mut pages = pages.filter(|page| self.pages.get(*page) == Where::Out).peekable();
+        if self.is_unpaged() {
+            return;
+        }
+        let out = |page: &usize| match self.pages.get(*page) {
+            Where::Nowhere => self.begin(*page),
+            other => other == Where::Out,
+        };
+        let mut pages = pages.filter(out).peekable();
         while pages.peek().is_some() {
             self.with_task(|decider, todo| {
                 todo.together = true;
@@ -195,37 +206,48 @@ impl Inner {
         Stats::add(&self.stats().prefetches_dropped, after.prefetches_dropped - before.prefetches_dropped);
     }
 
-    /// Forgets content.
+    /// Forgets content. Others get the engine's lock, and this thread its signals, every [`DISCARDS`] pages.
     pub(crate) fn discard_pages(&self, pages: Range<usize>) {
-        let _signals = Signals::block();
+        if self.is_unpaged() {
+            return self.discard_plain(&pages);
+        }
         let mut next = pages.start;
         while next < pages.end {
-            // Whole stretches of memory that was never touched are passed without a lock.
-            if self.pages.get(next) == Where::Out && self.pages.slot(next).is_none() && self.pages.file(next).is_none()
-            {
+            // Whole stretches of memory that has no content are passed without a lock.
+            if !self.has_content(next) {
                 next += 1;
                 continue;
             }
-            let mut stuck = false;
+            let (mut stuck, end) = (false, pages.end.min(next + DISCARDS));
             self.with_task(|decider, todo| {
-                while next < pages.end && todo.victims.len() < VICTIMS - 1 && !stuck {
+                while next < end && todo.victims.len() < VICTIMS - 1 && !stuck {
                     stuck = !self.release(decider, todo, next);
                     next += usize::from(!stuck);
                 }
             });
             if stuck {
-                sys::give_way();
+                self.let_settle(next);
             }
         }
     }
 
-    /// False: another thread is changing the page just now.
+    /// Sleeps while another thread is changing the page, or gives it time to bring the page in.
+    fn let_settle(&self, page: usize) {
+        match self.pages.get(page).is_owned() {
+            true => self.pages.wait(page),
+            false => sys::sleep_us(20),
+        }
+    }
+
+    /// False: another thread is changing the page just now, or loading it.
     fn release(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> bool {
         let event = Event::Released { page: PageId::from(page) };
-        if matches!(self.pages.get(page), Where::Busy | Where::Leaving) || !decider.engine.accepts(&event) {
+        if self.pages.get(page).is_owned() || !decider.engine.accepts(&event) {
             return false;
         }
         self.deliver(decider, todo, event);
+        Stats::sub(&self.stats().pinned, self.pages.pins(page).into());
+        self.pages.set_pins(page, 0);
         let slot = self.pages.set_slot(page, None);
         if self.pages.file(page).is_none() {
             self.log.get().free(slot);
@@ -235,7 +257,9 @@ impl Inner {
 
     /// Loads pages one by one and takes each out of the policy's sight.
     pub(crate) fn pin_pages(&self, pages: Range<usize>) -> Result<(), LiveError> {
-        let _signals = Signals::block();
+        if self.is_unpaged() {
+            return Ok(());
+        }
         for page in pages.clone() {
             if let Err(error) = self.pin_page(page) {
                 self.unpin_pages(pages.start..page);
@@ -245,48 +269,62 @@ impl Inner {
         Ok(())
     }
 
+    /// A pinned page is writable: the kernel writes to it where it would not wait for a fault, or past the page table.
     fn pin_page(&self, page: usize) -> Result<(), LiveError> {
-        let mut looks = 0;
+        let (address, mut result) = (self.address(page), None);
+        let _signals = Signals::block();
         loop {
-            if matches!(self.pages.get(page), Where::Out | Where::Held) {
-                self.serve(self.address(page), false, crate::pager::Kind::Missing, 0);
+            match self.pages.get(page) {
+                Where::Nowhere if self.begin(page) => {}
+                Where::Nowhere | Where::Lost => return Err(self.hole(page)),
+                Where::Out | Where::Held => self.serve(address, true, Kind::Missing, 0),
+                Where::Clean => self.serve(address, true, Kind::Protected, 0),
+                Where::Busy | Where::Leaving => self.pages.wait(page),
+                was @ (Where::Dirty | Where::Unsure) => {
+                    self.with_task(|decider, todo| {
+                        let owner = Owner::task(todo.task);
+                        if self.pages.acquire(page, was, Where::Busy, owner) {
+                            result = Some(self.pin_resident(decider, todo, page));
+                            // The kernel may write to it where no fault shows that.
+                            self.pages.release(page, owner, Where::Dirty);
+                        }
+                    });
+                }
             }
-            let mut decider = self.enter();
-            let there = matches!(self.pages.get(page), Where::Clean | Where::Dirty | Where::Unsure);
-            let result = there.then(|| self.pin_resident(&mut decider, page));
-            drop(decider);
-            self.leave();
-            match result {
-                Some(result) => return result,
-                None => wait(&mut looks),
+            if let Some(result) = result {
+                return result;
             }
         }
     }
 
-    fn pin_resident(&self, decider: &mut Decider, page: usize) -> Result<(), LiveError> {
-        let (id, frames) = (PageId::from(page), self.frames());
-        let pinned = decider.engine.frames().pinned();
+    fn hole(&self, page: usize) -> LiveError {
+        let start = page * PAGE;
+        LiveError::Range { start, end: start + PAGE, len: self.space.span().len() }
+    }
+
+    fn pin_resident(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> Result<(), LiveError> {
+        let (frames, pinned) = (decider.engine.config().frames, decider.engine.frames().pinned());
         let keep = decider.engine.config().caps.buffers as usize + decider.engine.config().evict_batch;
         if pinned + keep >= frames {
             return Err(LiveError::Pinned { asked: 1, pinned, frames, keep });
         }
-        let number = self.tasks().take();
-        // SAFETY: the task was free and is this thread's now.
-        let todo = unsafe { self.tasks().get(number).todo() };
-        self.deliver(decider, todo, Event::Pinned { page: id });
+        self.deliver(decider, todo, Event::Pinned { page: PageId::from(page) });
         debug_assert!(todo.done(), "pinning moves nothing");
-        self.tasks().give(number);
+        self.pages.set_pins(page, self.pages.pins(page) + 1);
         Stats::add(&self.stats().pinned, 1);
         Ok(())
     }
 
     pub(crate) fn unpin_pages(&self, pages: Range<usize>) {
-        let _signals = Signals::block();
+        if self.is_unpaged() {
+            return;
+        }
         for page in pages {
             self.with_task(|decider, todo| {
                 let event = Event::Unpinned { page: PageId::from(page) };
                 if decider.engine.accepts(&event) {
                     self.deliver(decider, todo, event);
+                    self.pages.set_pins(page, self.pages.pins(page) - 1);
                     Stats::sub(&self.stats().pinned, 1);
                 }
             });

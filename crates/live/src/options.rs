@@ -17,9 +17,18 @@ pub const READ_AHEAD_MAX: u32 = crate::task::LOADS as u32 / 2 - 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Faults {
-    /// The thread that faulted, in a SIGBUS handler. Needs no rights; a system call on an absent page fails with EFAULT (`pin` helps).
+    /// The thread that faulted, in a SIGBUS handler: no other thread has to be woken, which halves the time of a fault that the log or
+    /// an empty page answers. For programs that keep its conditions:
+    ///
+    /// - No thread touches a region while it has SIGBUS blocked: the kernel ends the process for that, and nobody can prevent it.
+    /// - A handler of the program's own for SIGBUS is set before the first pager starts; what is not ours goes on to it. One that is set
+    ///   later takes our faults away; the next call to the pager says so.
+    /// - A system call on an absent page fails with EFAULT: `pin` it first.
+    ///
+    /// What stack a thread has does not matter. At most 64 faults are under way at a time, others wait.
     InThread,
-    /// So many threads of their own. Serves system calls too; needs the right to handle faults of the kernel.
+    /// So many threads of the pager's own. Needs no rights. With rights (root, CAP_SYS_PTRACE, access to `/dev/userfaultfd`, or
+    /// `vm.unprivileged_userfaultfd=1`) system calls on absent pages are served too; without, they fail with EFAULT, and `pin` helps.
     Handlers(usize),
 }
 
@@ -49,7 +58,8 @@ pub struct Options {
     pub policy: Option<String>,
     /// Name of the fault handler.
     pub handler: String,
-    /// Managed address space in bytes. Costs nothing until it is used, then about 30 bytes a page.
+    /// Managed address space in bytes. Costs nothing until it is used, then about 30 bytes a page. [`Options::MAX_MEMORY`] means as much
+    /// as there can be: where this process may not have that many addresses, the half, and so on.
     pub max_memory: u64,
     /// Where the managed address space lies; `None`: wherever the kernel likes.
     pub base: Option<u64>,
@@ -79,6 +89,9 @@ pub struct Options {
 }
 
 impl Options {
+    /// The most managed address space: what lies between [`crate::span::BASE`] and 2 TiB, since an engine counts less than 2^29 pages.
+    pub const MAX_MEMORY: u64 = (2 << 40) - crate::span::BASE;
+
     /// The defaults, for so many bytes of RAM.
     pub fn new(ram: u64) -> Options {
         Options {
@@ -90,7 +103,7 @@ impl Options {
             backing: std::env::temp_dir(),
             backing_max: None,
             wait: Wait::Auto,
-            faults: Faults::InThread,
+            faults: Faults::Handlers(2),
             encrypt: false,
             journal: None,
             observe: false,
@@ -98,6 +111,14 @@ impl Options {
             evict_batch: None,
             stats_fd: None,
             inject: None,
+        }
+    }
+
+    /// Threads that handle faults; none where the thread does that faulted.
+    pub(crate) fn handlers(&self) -> usize {
+        match self.faults {
+            Faults::InThread => 0,
+            Faults::Handlers(count) => count.max(1),
         }
     }
 

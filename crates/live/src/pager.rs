@@ -1,6 +1,7 @@
 //! The pager: one engine, one RAM budget, and the way of a fault through them.
 
 use std::cell::UnsafeCell;
+use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -9,16 +10,20 @@ use coldframe_core::prefetch::Streams;
 use coldframe_core::{Access, Engine, Event, Machine, PageId, Stage, TaskId, Ticket, Transfer};
 use coldframe_trace::journal::Entry;
 
+use crate::budget::{Reserve, Sharing};
 use crate::evict::Outcome;
 use crate::fatal;
+use crate::fork::Ready;
+use crate::handlers::Crew;
 use crate::lock::{Guard, Lock};
 use crate::log::Log;
 use crate::machine::{Linux, Side};
-use crate::pages::{Pages, Where};
+use crate::pages::{Owner, Pages, Where};
 use crate::region::FileRegion;
 use crate::space::Space;
 use crate::stats::Stats;
-use crate::sys::{self, Errno, Uffd};
+use crate::store::Store;
+use crate::sys::{self, Errno, Source, Uffd};
 use crate::task::{Laps, Tasks, Todo, ASLEEP, RESUMED, WAITING};
 use crate::{Options, Wait, PAGE};
 
@@ -77,11 +82,15 @@ pub(crate) struct Inner {
     pub(crate) options: Options,
     pub(crate) space: Space,
     pub(crate) pages: Pages,
-    pub(crate) rings: bool,
+    /// Whether tasks have rings. A child may get none where its parent did.
+    pub(crate) rings: Own<bool>,
     pub(crate) wait: Wait,
     /// How long a thread polls before it sleeps, in nanoseconds.
     pub(crate) poll_ns: u64,
+    pub(crate) source: Source,
     pub(crate) uffd: Own<Uffd>,
+    /// The threads that handle faults, where threads do.
+    pub(crate) crew: Lock<Option<Crew>>,
     pub(crate) pidfd: Own<OwnedFd>,
     pub(crate) tasks: Own<Tasks>,
     pub(crate) log: Own<Log>,
@@ -92,6 +101,10 @@ pub(crate) struct Inner {
     pub(crate) gate: AtomicBool,
     pub(crate) epoch: AtomicU32,
     pub(crate) resident: AtomicUsize,
+    /// The memory of the engine's buffers and of those that take their places.
+    pub(crate) loads: Range<usize>,
+    pub(crate) reserve: Reserve,
+    pub(crate) sharing: Sharing,
     pub(crate) stats: &'static Stats,
     pub(crate) stats_fd: Option<OwnedFd>,
     pub(crate) files: [AtomicPtr<FileRegion>; FILES],
@@ -101,7 +114,14 @@ pub(crate) struct Inner {
     pub(crate) last_error: AtomicI32,
     /// The mask of signals before a fork.
     pub(crate) fork_mask: AtomicUsize,
-    pub(crate) fork_pipe: Lock<Option<(OwnedFd, OwnedFd)>>,
+    /// What a child gets, between `fork_prepare` and what follows.
+    pub(crate) ready: Lock<Option<Ready>>,
+    /// What the processes before this one see that it lives by.
+    pub(crate) alive: Lock<Vec<OwnedFd>>,
+    /// Where children get their swap files.
+    pub(crate) store: Store,
+    /// This process does not page.
+    pub(crate) unpaged: AtomicBool,
 }
 
 /// What a fault was when it was looked at.
@@ -135,24 +155,35 @@ impl Inner {
     pub(crate) fn serve(&self, address: usize, write: bool, kind: Kind, thread: u32) {
         let started = sys::now();
         let page = (address - self.space.start()) / PAGE;
-        let mut looks = 0;
+        if page >= self.space.pages() {
+            return stray(thread);
+        }
+        let mut waited = false;
         loop {
-            match self.pages.get(page) {
-                Where::Nowhere => segv(address),
+            let state = self.pages.get(page);
+            match state {
+                Where::Busy | Where::Leaving if self.tasks().is_reaching(thread) => {
+                    self.refill(page);
+                    return;
+                }
+                // Nobody's: the kernel finds that out too when the access is repeated, and sends SIGSEGV.
+                Where::Nowhere if !self.begin(page) => return,
+                Where::Nowhere => {}
+                Where::Lost => self.lost(page),
                 Where::Clean if write => {
-                    if self.pages.change(page, Where::Clean, Where::Busy) {
+                    if self.pages.acquire(page, state, Where::Busy, Owner::BRIEF) {
                         return self.unprotect(page, started);
                     }
                 }
-                Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, kind, looks > 0),
-                Where::Busy | Where::Leaving => wait(&mut looks),
+                Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
+                Where::Busy | Where::Leaving => self.pages.wait(page),
                 Where::Out | Where::Held => {
                     if self.fault(page, write, started, thread) {
                         return;
                     }
-                    wait(&mut looks);
                 }
             }
+            waited = true;
         }
     }
 
@@ -160,34 +191,39 @@ impl Inner {
     fn unprotect(&self, page: usize, started: u64) {
         let address = self.address(page);
         self.must(self.uffd.get().protect(address..address + PAGE, false), "allow writes to a page", page);
-        self.pages.set(page, Where::Dirty);
+        self.pages.release(page, Owner::BRIEF, Where::Dirty);
         self.note_written(true);
         Stats::add(&self.stats().write_faults, 1);
         self.stats().write_fault.record(sys::now() - started);
     }
 
-    /// The page is mapped: another thread was faster; or the kernel dropped it behind our back, which makes it zeros.
-    fn look_again(&self, page: usize, kind: Kind, waited: bool) {
+    /// The page is mapped: another thread was faster; or the kernel dropped it behind our back, which makes it zeros. It is looked into
+    /// with the page in our hand, since it may be somewhere else by now; if it is not what it was, the access is repeated.
+    pub(crate) fn look_again(&self, page: usize, state: Where, kind: Kind, waited: bool) {
         Stats::add(&self.stats().stale_faults, 1);
-        let address = self.address(page);
-        match kind {
-            Kind::Protected => {
-                // A protection that a fork or a race has left on a writable page.
-                if self.pages.get(page) != Where::Clean {
-                    let _ = self.uffd.get().protect(address..address + PAGE, false);
-                }
-            }
-            Kind::Missing if waited => {}
-            Kind::Missing => {
-                // EEXIST: it is there. Otherwise this is MADV_DONTNEED by a raw system call, and zeros are what it asked for.
-                let _ = self.uffd.get().copy(address, self.space.zeros(), false);
-            }
+        let idle = match kind {
+            Kind::Protected => state == Where::Clean,
+            Kind::Missing => waited,
+        };
+        if idle || !self.pages.acquire(page, state, Where::Busy, Owner::BRIEF) {
+            return;
         }
+        let address = self.address(page);
+        let after = match kind {
+            // A protection that a fork or a race has left on a writable page.
+            Kind::Protected => {
+                self.must(self.uffd.get().protect(address..address + PAGE, false), "allow writes to a page", page);
+                state
+            }
+            Kind::Missing if self.refill(page) => Where::Dirty,
+            Kind::Missing => state,
+        };
+        self.pages.release(page, Owner::BRIEF, after);
     }
 
     /// Tells the engine. False: by now the page is somewhere else, look again.
     fn fault(&self, page: usize, write: bool, started: u64, thread: u32) -> bool {
-        let number = self.tasks().take();
+        let number = self.take_task();
         let task = self.tasks().get(number);
         // SAFETY: the task was free and is this thread's now.
         let todo = unsafe { task.todo() };
@@ -219,6 +255,12 @@ impl Inner {
         self.leave();
         self.tasks().give(number);
         true
+    }
+
+    /// A task; waits for one. It comes before the engine's lock: who holds that one may be who all tasks wait for.
+    pub(crate) fn take_task(&self) -> usize {
+        debug_assert!(!self.decider.is_mine(), "a task is taken before the engine's lock");
+        self.tasks().take()
     }
 
     /// The engine's lock, if the page still wants a fault.
@@ -303,7 +345,7 @@ impl Inner {
     fn report(&self, todo: &mut Todo, outcome: Outcome) {
         let left = todo.victims.len();
         if outcome.written + outcome.files + todo.loads.len() + todo.retries.len() == 0 {
-            todo.victims.clear();
+            debug_assert!(todo.victims.is_empty(), "who has nothing to write is done with");
             return;
         }
         let staging = self.tasks().get(todo.task).staging;
@@ -312,6 +354,8 @@ impl Inner {
         for (end, load) in ends.iter_mut().zip(todo.loads.drain(..)) {
             *end = (load.ticket, load.good == Some(true));
         }
+        let owner = Owner::task(todo.task);
+        debug_assert!(todo.moves.is_empty() && todo.copies.is_empty(), "a page on its way waits for the engine's lock");
         let mut decider = self.decider.lock();
         let decider = &mut *decider;
         for i in 0..outcome.written + outcome.files {
@@ -323,10 +367,11 @@ impl Inner {
                 self.deliver(decider, todo, Event::Failed { transfer });
             } else {
                 self.deliver(decider, todo, Event::Written { page: PageId::from(page) });
-                self.pages.set(page, Where::Out);
+                self.pages.release(page, owner, Where::Out);
             }
         }
         todo.victims.drain(..left);
+        todo.zapped -= left;
         self.retry(decider, todo);
         for (ticket, good) in &ends[..loads] {
             self.deliver(decider, todo, end_of(*ticket, *good));
@@ -338,14 +383,12 @@ impl Inner {
         while let Some((page, from)) = todo.retries.pop() {
             todo.failing = from;
             let id = PageId::from(page);
-            if self.write_file_page(page, from) {
-                self.deliver(decider, todo, Event::Written { page: id });
-            } else {
-                self.deliver(decider, todo, Event::Failed { transfer: Transfer::Write(id) });
-            }
-            // Given up by the engine, it is out all the same: the next touch of it stops the program.
+            let written = self.write_file_page(page, from);
+            let transfer = Transfer::Write(id);
+            self.deliver(decider, todo, if written { Event::Written { page: id } } else { Event::Failed { transfer } });
+            // Neither written nor to be tried again: the engine has given it up.
             if todo.retries.iter().all(|(p, _)| *p != page) {
-                self.pages.set(page, Where::Out);
+                self.pages.release(page, Owner::task(todo.task), if written { Where::Out } else { Where::Lost });
             }
         }
     }
@@ -373,6 +416,13 @@ impl Inner {
     pub(crate) fn lost(&self, page: usize) -> ! {
         let address = self.address(page);
         Stats::add(&self.stats().halts, 1);
+        if self.pages.get(page) == Where::Lost {
+            let path = self.device_place(page).map(|(device, _)| device.path().display());
+            let path = path.as_ref().map_or(&"the swap file" as &dyn std::fmt::Display, |path| path);
+            fatal::stop(format_args!(
+                "{path}: the page for {address:#x} could not be written when it left RAM, and its bytes are gone"
+            ))
+        }
         match (self.device_place(page), self.last_error.load(Ordering::Relaxed)) {
             (Some((device, offset)), 0) => {
                 let path = device.path().display();
@@ -395,11 +445,13 @@ impl Inner {
         }
     }
 
-    /// Wishes for the pages behind a fault that goes on with a stream: those that are out and have content.
+    /// Wishes for the pages behind a fault that goes on with a stream: those that are out and have content. A stream ends where the
+    /// memory does, and does not run from anonymous memory into a file or from one file into another: that may be on its way out.
     fn read_ahead(&self, decider: &mut Decider, todo: &mut Todo, page: usize) {
         let ahead = decider.streams.fault(PageId::from(page));
         todo.together = !ahead.is_empty();
-        for page in (ahead.start as usize..ahead.end as usize).take_while(|page| *page < self.space.used_end()) {
+        let extent = self.space.extent_of(page).map_or(page, |extent| extent.end);
+        for page in ahead.start as usize..(ahead.end as usize).min(extent) {
             let content = self.pages.slot(page).is_some() || self.pages.file(page).is_some();
             if content && self.pages.get(page) == Where::Out {
                 self.wish(decider, todo, page);
@@ -415,25 +467,12 @@ fn end_of(ticket: Ticket, good: bool) -> Event {
     }
 }
 
-pub(crate) fn wait(looks: &mut u32) {
-    *looks += 1;
-    if *looks < LOOKS {
-        std::hint::spin_loop();
-    } else {
-        sys::give_way();
-    }
-}
-
-/// A touch of memory that no region has.
-fn segv(address: usize) -> ! {
-    fatal::warn(format_args!("{address:#x} was touched, which belongs to no region"));
-    // SAFETY: restores the default and sends the signal to this thread.
+/// A pointer that leads nowhere has hit the holding area. Nothing can be put there for it; the thread is told as the kernel would tell it.
+fn stray(thread: u32) {
+    // SAFETY: sends a signal to a thread of this process.
     unsafe {
-        libc::signal(libc::SIGSEGV, libc::SIG_DFL);
-        let tid = sys::call(libc::SYS_gettid, [0; 6]).unwrap_or(0);
         let pid = sys::call(libc::SYS_getpid, [0; 6]).unwrap_or(0);
-        let _ = sys::call(libc::SYS_tgkill, [pid, tid, libc::SIGSEGV as usize, 0, 0, 0]);
-        sys::restore_signals(0);
+        let thread = if thread == 0 { sys::call(libc::SYS_gettid, [0; 6]).unwrap_or(0) } else { thread as usize };
+        let _ = sys::call(libc::SYS_tgkill, [pid, thread, libc::SIGSEGV as usize, 0, 0, 0]);
     }
-    sys::exit_group(128 + libc::SIGSEGV)
 }

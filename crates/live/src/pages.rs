@@ -1,70 +1,27 @@
-//! What the machine knows of each page: one byte that says where it is, changed by compare-and-swap, and what is needed to find its
-//! bytes again and to prove that they are the right ones.
-//!
-//! ```text
-//!            fault, load            first write
-//!   Out ────► Busy ───► Clean ────► Busy ───► Dirty           Clean: mapped, writes fault
-//!    ▲                  Unsure (mapped writable, known by its sum)    Dirty: mapped, writable
-//!    │                      │ Command::Protect
-//!    └── Leaving ◄──────────┘   zap, and the bytes are safe
-//!            ▲ │ Command::Unmap: moved to the holding area
-//!            └─ Held ──► Busy ──► Dirty or Unsure: a false fault moves it back
-//! ```
-//! `Busy` and `Leaving` belong to one thread, which never waits for the engine's lock while a page of its own is `Busy`, or on its way to the
-//! holding area. Whoever finds a page so waits a moment and looks again, perhaps with the lock in hand.
+//! What the machine knows of each page: where it is (see `state`), and what is needed to find its bytes again and to prove that they are
+//! the right ones.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicU8, Ordering};
+pub use crate::state::{Owner, Where};
 
+use crate::state::States;
+use crate::sync::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
 use crate::table::Table;
 use crate::LiveError;
-
-/// Where a page is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub enum Where {
-    /// No region has it: a touch is a bug of the program.
-    Nowhere = 0,
-    /// Not in RAM.
-    Out = 1,
-    /// In the page table, and writes to it fault.
-    Clean = 2,
-    /// In the page table, writable, and written to.
-    Dirty = 3,
-    /// In the page table, writable; whether it was written to shows when its sum is taken.
-    Unsure = 4,
-    /// A thread is changing it.
-    Busy = 5,
-    /// A thread is taking it out.
-    Leaving = 6,
-    /// In RAM, in the holding area: on the engine's invalid list.
-    Held = 7,
-}
-
-impl Where {
-    fn from(byte: u8) -> Where {
-        match byte {
-            0 => Where::Nowhere,
-            1 => Where::Out,
-            2 => Where::Clean,
-            3 => Where::Dirty,
-            4 => Where::Unsure,
-            5 => Where::Busy,
-            6 => Where::Leaving,
-            _ => Where::Held,
-        }
-    }
-}
+use std::ops::Range;
 
 /// All pages.
 #[derive(Debug)]
 pub struct Pages {
-    state: Table<AtomicU8>,
+    len: usize,
+    state: States,
     /// Place in the swap file plus one; 0: no content, the page is zeros.
     slot: Table<AtomicU64>,
     /// The fork epoch in which the page was last mapped.
     epoch: Table<AtomicU32>,
     /// Region of the page: 0 for anonymous memory, else the number of a file.
     file: Table<AtomicU8>,
+    /// How often the page is pinned. Changed under the engine's lock.
+    pins: Table<AtomicU16>,
     /// Keyed hash of the bytes that lie in the slot; meaningful with a slot.
     sum: Wide,
     /// Authentication tag and nonce of the bytes in the slot, where they are encrypted.
@@ -76,29 +33,61 @@ impl Pages {
     /// So many pages, all nowhere.
     pub fn new(len: usize) -> Result<Pages, LiveError> {
         Ok(Pages {
-            state: Table::new(len)?,
+            state: States::new(len)?,
+            len,
             slot: Table::new(len)?,
             epoch: Table::new(len)?,
             file: Table::new(len)?,
+            pins: Table::new(len)?,
             sum: Wide::new(len)?,
             seal: Wide::new(len)?,
             nonce: Table::new(len)?,
         })
     }
 
+    /// Where the tables lie.
+    pub fn tables(&self) -> [Range<usize>; 7] {
+        let (sum, seal) = (self.sum.words.range(), self.seal.words.range());
+        [self.state.range(), self.slot.range(), self.epoch.range(), self.file.range(), sum, seal, self.nonce.range()]
+    }
+
+    /// Bytes of them for a page of anonymous memory. Where nothing is encrypted, or no process was forked, some are never written to.
+    pub fn bytes_per_page(&self, encrypt: bool, forked: bool) -> u64 {
+        let bytes = |tables: &[Range<usize>]| tables.iter().map(|table| (table.len() / self.len) as u64).sum::<u64>();
+        let [state, slot, epoch, _, sum, seal, nonce] = self.tables();
+        bytes(&[state, slot, sum])
+            + if encrypt { bytes(&[seal, nonce]) } else { 0 }
+            + if forked { bytes(&[epoch]) } else { 0 }
+    }
+
+    /// Where they are.
+    pub fn states(&self) -> &States {
+        &self.state
+    }
+
     /// Where a page is now.
     pub fn get(&self, page: usize) -> Where {
-        Where::from(self.state[page].load(Ordering::Acquire))
+        self.state.get(page)
     }
 
-    /// Sets it; only for the owner of a busy or leaving page, or under the engine's lock for one that is out or held.
+    /// As [`States::acquire`].
+    pub fn acquire(&self, page: usize, from: Where, to: Where, owner: Owner) -> bool {
+        self.state.acquire(page, from, to, owner)
+    }
+
+    /// As [`States::release`].
+    pub fn release(&self, page: usize, owner: Owner, to: Where) {
+        self.state.release(page, owner, to);
+    }
+
+    /// As [`States::set`].
     pub fn set(&self, page: usize, to: Where) {
-        self.state[page].store(to as u8, Ordering::Release);
+        self.state.set(page, to);
     }
 
-    /// Takes a page from one state to another, if it is in it.
-    pub fn change(&self, page: usize, from: Where, to: Where) -> bool {
-        self.state[page].compare_exchange(from as u8, to as u8, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    /// As [`States::wait`].
+    pub fn wait(&self, page: usize) {
+        self.state.wait(page);
     }
 
     /// Slot of the page's bytes; `None`: they are zeros.
@@ -115,8 +104,11 @@ impl Pages {
         self.epoch[page].load(Ordering::Relaxed)
     }
 
+    /// A table that is only read costs no RAM: without forks, and without files, these two are never written to.
     pub fn set_epoch(&self, page: usize, epoch: u32) {
-        self.epoch[page].store(epoch, Ordering::Relaxed);
+        if self.epoch(page) != epoch {
+            self.epoch[page].store(epoch, Ordering::Relaxed);
+        }
     }
 
     /// The file that the page belongs to; `None`: it is anonymous.
@@ -125,7 +117,18 @@ impl Pages {
     }
 
     pub fn set_file(&self, page: usize, file: Option<usize>) {
-        self.file[page].store(file.map_or(0, |f| f as u8 + 1), Ordering::Relaxed);
+        if self.file(page) != file {
+            self.file[page].store(file.map_or(0, |f| f as u8 + 1), Ordering::Relaxed);
+        }
+    }
+
+    /// How often the page is pinned.
+    pub fn pins(&self, page: usize) -> u16 {
+        self.pins[page].load(Ordering::Relaxed)
+    }
+
+    pub fn set_pins(&self, page: usize, pins: u16) {
+        self.pins[page].store(pins, Ordering::Relaxed);
     }
 
     /// The sum of the slot's bytes. For the owner of the page's transition only.

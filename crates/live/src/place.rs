@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::fatal;
 use crate::pager::Inner;
-use crate::pages::Where;
+use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
 use crate::task::{CopyIn, Move, Todo};
@@ -12,57 +12,100 @@ use crate::PAGE;
 
 impl Inner {
     pub(crate) fn copy_in(&self, todo: &mut Todo) {
-        let epoch = self.epoch.load(Ordering::Relaxed);
-        while let Some(CopyIn { page, from, write, content }) = todo.copies.pop() {
-            let to = if write {
-                Where::Dirty
-            } else if content && !self.options.observe && self.write_share.load(Ordering::Relaxed) > 26 {
-                Where::Unsure
-            } else {
-                Where::Clean
-            };
-            let address = self.address(page);
-            match self.uffd.get().copy(address, from, to == Where::Clean) {
-                Ok(()) => {}
-                // Something is there already: a raw system call of the program has put it there.
-                Err(Errno::EXIST) => {}
-                Err(error) => {
-                    let error = error.io();
-                    fatal::stop(format_args!(
-                        "the page at {address:#x} cannot be put into place (UFFDIO_COPY): {error}"
-                    ));
-                }
-            }
-            self.pages.set_epoch(page, epoch);
-            let resident = self.resident.fetch_add(1, Ordering::Relaxed) + 1;
-            Stats::add(&self.stats().resident, 1);
-            self.stats().resident_max.fetch_max(resident as u64, Ordering::Relaxed);
-            self.pages.set(page, to);
-            todo.spare.push(from);
+        while let Some(copy) = todo.copies.pop() {
+            self.copy_one(todo, copy);
         }
         // One may wait for this task's next fault; more would be missed by others.
         if todo.spare.len() > 1 {
+            debug_assert!(todo.moves.is_empty(), "a page on its way is never kept waiting for the engine's lock");
             self.decider.lock().side.spare.append(&mut todo.spare);
         }
     }
 
+    fn copy_one(&self, todo: &mut Todo, copy: CopyIn) {
+        let CopyIn { page, from, write, content } = copy;
+        let to = if write {
+            Where::Dirty
+        } else if content && !self.options.observe && self.write_share.load(Ordering::Relaxed) > 26 {
+            Where::Unsure
+        } else {
+            Where::Clean
+        };
+        let address = self.address(page);
+        let to = match self.uffd.get().copy(address, from, to == Where::Clean) {
+            Ok(()) => to,
+            // A raw system call of the program has put zeros or more there. Over a page with content that would be a loss nobody sees.
+            Err(Errno::EXIST) if !content => Where::Dirty,
+            Err(error) => {
+                let error = error.io();
+                fatal::stop(format_args!("the page at {address:#x} cannot be put into place (UFFDIO_COPY): {error}"));
+            }
+        };
+        self.pages.set_epoch(page, self.epoch.load(Ordering::Relaxed));
+        let resident = self.resident.fetch_add(1, Ordering::Relaxed) + 1;
+        Stats::add(&self.stats().resident, 1);
+        self.stats().resident_max.fetch_max(resident as u64, Ordering::Relaxed);
+        self.pages.release(page, Owner::task(todo.task), to);
+        todo.spare.push(from);
+    }
+
     /// To the holding area and back. Before anything else that the engine has commanded: others may be waiting for these pages.
     pub(crate) fn move_pages(&self, todo: &mut Todo) {
-        let scratch = self.tasks().get(todo.task).staging;
+        let owner = Owner::task(todo.task);
         for one in todo.moves.drain(..) {
-            match one {
-                Move::Hold { page, was } => self.hold_page(page, was, scratch),
-                Move::Back { page, write } => self.unhold_page(page, write),
-            }
+            self.move_one(one, owner);
         }
     }
 
+    fn move_one(&self, one: Move, owner: Owner) {
+        match one {
+            Move::Hold { page, was } => self.hold_page(page, was, owner),
+            Move::Back { page, write } => self.unhold_page(page, write, owner),
+        }
+    }
+
+    /// Does now what is noted for a page of this task's, so that the page comes to rest.
+    pub(crate) fn do_noted(&self, todo: &mut Todo, page: usize) {
+        let of = |m: &Move| matches!(m, Move::Hold { page: p, .. } | Move::Back { page: p, .. } if *p == page);
+        if let Some(i) = todo.moves.iter().position(of) {
+            let one = todo.moves.remove(i);
+            self.move_one(one, Owner::task(todo.task));
+        } else if let Some(i) = todo.copies.iter().position(|copy| copy.page == page) {
+            let copy = todo.copies.swap_remove(i);
+            self.copy_one(todo, copy);
+        } else {
+            fatal::stop(format_args!("internal error: page {page} is this task's, which has nothing noted for it"));
+        }
+    }
+
+    /// Puts into place what a page has that should be there and is not, since a raw system call of the program (MADV_DONTNEED) has dropped
+    /// it: zeros, or what its file has. For the owner of the page.
+    pub(crate) fn refill(&self, page: usize) -> bool {
+        let address = self.address(page);
+        // Of a page that the kernel has swapped out this says that it is absent, and the copy finds it there.
+        if sys::is_there(address) {
+            return false;
+        }
+        if self.pages.file(page).is_none() {
+            return self.uffd.get().copy(address, self.space.zeros(), false).is_ok();
+        }
+        let memory = sys::map_memory(PAGE, None);
+        let Ok(buffer) = memory else { fatal::stop("there is no memory to read a page of a file into") };
+        self.read_file_page(page, buffer);
+        let filled = self.uffd.get().copy(address, buffer, false).is_ok();
+        // SAFETY: nobody else knows it.
+        unsafe { sys::unmap_memory(buffer, PAGE) };
+        filled
+    }
+
     /// Takes a page out of the page table and keeps it: `Command::Unmap`.
-    fn hold_page(&self, page: usize, was: Where, scratch: usize) {
+    fn hold_page(&self, page: usize, was: Where, owner: Owner) {
+        let scratch = self.tasks().get(usize::from(owner.0)).scratch();
         let (address, holding) = (self.address(page), self.holding(page));
         let uffd = self.uffd.get();
         if !uffd.can_move || uffd.move_page(holding, address).is_err() {
-            // Shared with a child, or pinned for a moment: write-protect it, copy it, drop it.
+            // Shared with a child, or pinned for a moment, or absent: write-protect it, copy it, drop it.
+            self.refill(page);
             if was != Where::Clean {
                 self.must(uffd.protect(address..address + PAGE, true), "protect a page", page);
             }
@@ -76,24 +119,24 @@ impl Inner {
             };
             self.must(copied, "hold a page", page);
             // SAFETY: its bytes are in the holding area.
-            let dropped = unsafe { sys::advise(address..address + PAGE, libc::MADV_DONTNEED) };
+            let dropped = unsafe { sys::drop_range(address..address + PAGE) };
             self.must(dropped, "drop a page", page);
         }
         Stats::add(&self.stats().flushes, 1);
-        self.pages.set(page, Where::Held);
+        self.pages.release(page, owner, Where::Held);
     }
 
     /// Puts it back: a false fault.
-    fn unhold_page(&self, page: usize, write: bool) {
+    fn unhold_page(&self, page: usize, write: bool, owner: Owner) {
         let (address, holding) = (self.address(page), self.holding(page));
         let uffd = self.uffd.get();
         if !uffd.can_move || uffd.move_page(address, holding).is_err() {
             self.must(uffd.copy(address, holding, false), "put a held page back", page);
             // SAFETY: its bytes are in place.
-            let dropped = unsafe { sys::advise(holding..holding + PAGE, libc::MADV_DONTNEED) };
+            let dropped = unsafe { sys::drop_range(holding..holding + PAGE) };
             self.must(dropped, "drop a page", page);
         }
         self.pages.set_epoch(page, self.epoch.load(Ordering::Relaxed));
-        self.pages.set(page, if write { Where::Dirty } else { Where::Unsure });
+        self.pages.release(page, owner, if write { Where::Dirty } else { Where::Unsure });
     }
 }

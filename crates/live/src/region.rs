@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::device::Device;
+use crate::mapping::Spot;
 use crate::memory::Signals;
 use crate::pager::{Inner, Pager, FILES};
-use crate::pages::Where;
+use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
 use crate::{LiveError, Snapshot, PAGE};
@@ -26,13 +27,16 @@ pub enum Advice {
 #[derive(Debug)]
 pub(crate) struct FileRegion {
     pub(crate) device: Device,
-    pub(crate) first: usize,
+    /// Its first page.
+    pub(crate) first: AtomicUsize,
+    /// A forked child has no memory here, and what lies at the addresses there is somebody else's.
+    process: u32,
 }
 
 /// Managed memory, aligned to a page. Unmapped when dropped; a file's dirty pages are written before.
 ///
-/// Faults are handled in the thread that touches the memory, wherever that is. A *system call* that is given an absent page fails with
-/// EFAULT instead, since no signal can be handled inside of it: `pin` the range first.
+/// A *system call* that is given an absent page is served where the process has the rights for it ([`crate::Faults::Handlers`]), and
+/// fails with EFAULT otherwise: `pin` the range first.
 #[derive(Debug)]
 pub struct Region {
     pager: Pager,
@@ -64,21 +68,32 @@ impl Pager {
     /// # Errors
     /// A file that cannot be opened for reading and writing, is empty or not regular; too many files; no address space.
     pub fn file(&self, path: &Path) -> Result<Region, LiveError> {
+        self.inner.look_for_strangers();
+        if self.inner.is_unpaged() {
+            let reason = "this process was forked and runs without paging".to_string();
+            return Err(LiveError::Backing { path: path.to_path_buf(), reason });
+        }
         let device = Device::region(path, self.inner.options.inject)?;
         let len = device.len.unwrap_or(0) as usize;
-        let file = self.inner.files.iter().position(|f| f.load(Ordering::Acquire).is_null());
-        let file = file.ok_or_else(|| LiveError::Backing {
-            path: path.to_path_buf(),
-            reason: format!("a pager can have {FILES} files at a time; drop a region first"),
-        })?;
-        let first = self.inner.space.take(len.div_ceil(PAGE), PAGE)?;
-        let region = Box::into_raw(Box::new(FileRegion { device, first }));
-        self.inner.files[file].store(region, Ordering::Release);
-        self.inner.open_pages(first..first + len.div_ceil(PAGE), Some(file));
-        Ok(Region { pager: self.clone(), first, pages: len.div_ceil(PAGE), len, file: Some(file) })
+        let pages = len.div_ceil(PAGE);
+        let _signals = Signals::block();
+        let Some(file) =
+            self.inner.enter_file(FileRegion { device, first: AtomicUsize::new(0), process: std::process::id() })
+        else {
+            let reason = format!("a pager can have {FILES} files at a time; drop a region first");
+            return Err(LiveError::Backing { path: path.to_path_buf(), reason });
+        };
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let mapped = self.inner.map(Spot::Anywhere(PAGE), pages * PAGE, rights, Some(file));
+        let first =
+            mapped.map(|range| self.inner.space.pages_of(&range).start).inspect_err(|_| self.inner.leave_file(file))?;
+        // Nobody has been told of the memory yet.
+        self.inner.file(file).first.store(first, Ordering::Release);
+        Ok(Region { pager: self.clone(), first, pages, len, file: Some(file) })
     }
 
     fn region(&self, len: usize, file: Option<usize>) -> Result<Region, LiveError> {
+        self.inner.look_for_strangers();
         if len == 0 {
             return Err(LiveError::Setting {
                 field: "len",
@@ -86,8 +101,10 @@ impl Pager {
             });
         }
         let pages = len.div_ceil(PAGE);
-        let first = self.inner.space.take(pages, PAGE)?;
-        self.inner.open_pages(first..first + pages, file);
+        let _signals = Signals::block();
+        let rights = libc::PROT_READ | libc::PROT_WRITE;
+        let range = self.inner.map(Spot::Anywhere(PAGE), pages * PAGE, rights, file)?;
+        let first = self.inner.space.pages_of(&range).start;
         Ok(Region { pager: self.clone(), first, pages, len, file })
     }
 }
@@ -136,6 +153,7 @@ impl Region {
     /// A range that is not the region's; more pages than may be pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
         let pages = self.pages_of(&range)?;
+        self.pager.inner.look_for_strangers();
         self.pager.inner.pin_pages(pages)?;
         Ok(Pin { region: self, range })
     }
@@ -146,6 +164,7 @@ impl Region {
     /// A range that is not the region's.
     pub fn prefault(&self, range: Range<usize>) -> Result<(), LiveError> {
         let pages = self.pages_of(&range)?;
+        self.pager.inner.look_for_strangers();
         self.pager.inner.load_pages(pages);
         Ok(())
     }
@@ -187,6 +206,11 @@ impl Region {
         }
     }
 
+    /// Not a file's region in a child of the process that has made it.
+    fn is_here(&self) -> bool {
+        self.file.is_none_or(|file| self.pager.inner.file(file).process == std::process::id())
+    }
+
     fn pages_of(&self, range: &Range<usize>) -> Result<Range<usize>, LiveError> {
         if range.start > range.end || range.end > self.len {
             return Err(LiveError::Range { start: range.start, end: range.end, len: self.len });
@@ -205,78 +229,131 @@ impl Drop for Pin<'_> {
 
 impl Drop for Region {
     fn drop(&mut self) {
-        if let Err(error) = self.flush() {
+        let flushed = if self.is_here() { self.flush() } else { Ok(()) };
+        if let Err(error) = flushed {
             crate::fatal::warn(format_args!("a region is dropped with pages that could not be written: {error}"));
         }
         let inner = &self.pager.inner;
-        inner.close_pages(self.first..self.first + self.pages);
+        let _signals = Signals::block();
+        if self.is_here() {
+            inner.close_pages(self.first..self.first + self.pages);
+        }
         if let Some(file) = self.file {
-            let region = inner.files[file].swap(std::ptr::null_mut(), Ordering::AcqRel);
-            // SAFETY: made by `Box::into_raw`, and its pages are nobody's now.
-            drop(unsafe { Box::from_raw(region) });
+            inner.leave_file(file);
         }
     }
 }
 
 impl Inner {
+    /// Gives a file its number, which no other thread takes meanwhile; `None`: all are in use.
+    fn enter_file(&self, file: FileRegion) -> Option<usize> {
+        let (new, none) = (Box::into_raw(Box::new(file)), std::ptr::null_mut());
+        let takes = |place: &AtomicPtr<FileRegion>| {
+            place.compare_exchange(none, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        };
+        let number = self.files.iter().position(takes);
+        if number.is_none() {
+            // SAFETY: made just above, and nobody has seen it.
+            drop(unsafe { Box::from_raw(new) });
+        }
+        number
+    }
+
+    /// Its number is free again. It has no pages any more.
+    fn leave_file(&self, number: usize) {
+        let file = self.files[number].swap(std::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: made by `Box::into_raw`, and its pages are nobody's now.
+        drop(unsafe { Box::from_raw(file) });
+    }
+
     fn flush_file(&self, file: usize, pages: Range<usize>) -> Result<(), LiveError> {
         let _signals = Signals::block();
         let device = &self.file(file).device;
         let buffer = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("memory to write from", e))?;
-        let mut good = true;
+        let (mut failed, mut lost) = (0, 0);
         for page in pages {
-            good &= self.clean_page(page, buffer);
+            match self.clean_page(page, buffer) {
+                Flushed::Good => {}
+                Flushed::Failed => failed += 1,
+                Flushed::Lost => lost += 1,
+            }
         }
         // SAFETY: nobody else knows it.
         unsafe { sys::unmap_memory(buffer, PAGE) };
         let refuse = |reason: String| LiveError::Backing { path: device.path().to_path_buf(), reason };
-        if !good {
-            return Err(refuse("pages could not be written; they are still in memory, flush again".to_string()));
+        if lost > 0 {
+            return Err(refuse(format!(
+                "{lost} pages are lost: they could not be written when they had to leave memory"
+            )));
+        }
+        if failed > 0 {
+            return Err(refuse(format!("{failed} pages could not be written; they are still in memory, flush again")));
         }
         device.sync().map_err(|error| refuse(format!("cannot be made durable: {}", error.io())))
     }
 
     /// Writes a page that is in RAM, if it was written to. It stays in RAM; the engine need not know.
-    fn clean_page(&self, page: usize, buffer: usize) -> bool {
-        let mut looks = 0;
+    fn clean_page(&self, page: usize, buffer: usize) -> Flushed {
         loop {
             let was = self.pages.get(page);
-            match was {
-                Where::Busy | Where::Leaving => crate::pager::wait(&mut looks),
-                Where::Dirty | Where::Unsure => {
-                    if self.pages.change(page, was, Where::Busy) {
-                        return self.write_in_place(page, buffer);
-                    }
+            let good = match was {
+                Where::Clean | Where::Out | Where::Nowhere => true,
+                Where::Lost => return Flushed::Lost,
+                Where::Dirty | Where::Unsure if self.pages.acquire(page, was, Where::Busy, Owner::BRIEF) => {
+                    self.write_in_place(page, buffer)
                 }
-                Where::Held => {
-                    // Nobody can write to it; under the lock nobody moves it either.
-                    let decider = self.decider.lock();
-                    if self.pages.get(page) == Where::Held {
-                        // SAFETY: the page lies in the holding area, and the buffer is ours.
-                        unsafe { copy_page(self.holding(page), buffer) };
-                        let good = self.write_file_page(page, buffer);
-                        drop(decider);
-                        return good;
-                    }
+                Where::Dirty | Where::Unsure => continue,
+                Where::Held => match self.write_held(page, buffer) {
+                    Some(good) => good,
+                    None => continue,
+                },
+                Where::Busy | Where::Leaving => {
+                    self.pages.wait(page);
+                    continue;
                 }
-                Where::Clean | Where::Out | Where::Nowhere => return true,
-            }
+            };
+            return if good { Flushed::Good } else { Flushed::Failed };
         }
+    }
+
+    /// Writes a page that lies in the holding area. Nobody can write to it; under the lock nobody moves it either. `None`: it is not there.
+    fn write_held(&self, page: usize, buffer: usize) -> Option<bool> {
+        let decider = self.decider.lock();
+        if self.pages.get(page) != Where::Held {
+            return None;
+        }
+        // SAFETY: the page lies in the holding area, and the buffer is ours.
+        unsafe { copy_page(self.holding(page), buffer) };
+        let good = self.write_file_page(page, buffer);
+        drop(decider);
+        Some(good)
     }
 
     fn write_in_place(&self, page: usize, buffer: usize) -> bool {
         let address = self.address(page);
+        self.refill(page);
         self.must(self.uffd.get().protect(address..address + PAGE, true), "protect a page", page);
         // SAFETY: the page is in RAM and cannot leave while it is busy, and nobody can write to it.
         unsafe { copy_page(address, buffer) };
         let good = self.write_file_page(page, buffer);
-        if !good {
+        // Past the page table the kernel goes on writing to a pinned page. It is not pinned while it is busy.
+        let clean = good && self.pages.pins(page) == 0;
+        if !clean {
             self.must(self.uffd.get().protect(address..address + PAGE, false), "allow writes to a page", page);
         }
-        self.pages.set(page, if good { Where::Clean } else { Where::Dirty });
+        self.pages.release(page, Owner::BRIEF, if clean { Where::Clean } else { Where::Dirty });
         Stats::add(&self.stats().flushes, 1);
         good
     }
+}
+
+/// What a flush has done for a page.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flushed {
+    Good,
+    /// It is still in memory.
+    Failed,
+    Lost,
 }
 
 /// # Safety

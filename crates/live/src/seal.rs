@@ -2,30 +2,35 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use chacha20poly1305::{AeadInPlace, ChaCha20Poly1305, KeyInit};
+use chacha20poly1305::{AeadInPlace, ChaCha20Poly1305, KeyInit, Tag};
 
+use crate::secret::{scrub_stack, Secret};
 use crate::{LiveError, PAGE};
 
 /// Seals and opens the pages of one swap file. A nonce is never used twice: it counts, and each file has a key of its own.
+#[derive(Debug)]
 pub struct Sealer {
-    cipher: ChaCha20Poly1305,
+    key: Secret<[u8; 32]>,
     nonce: AtomicU64,
-}
-
-impl std::fmt::Debug for Sealer {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Sealer")
-    }
 }
 
 impl Sealer {
     /// With a fresh key.
+    ///
+    /// # Errors
+    /// The key cannot be locked in RAM.
     pub fn new() -> Result<Sealer, LiveError> {
-        let mut key = [0u8; 32];
-        getrandom::fill(&mut key).map_err(|e| LiveError::os("a random key", std::io::Error::other(e)))?;
-        let cipher = ChaCha20Poly1305::new((&key).into());
-        key.fill(0);
-        Ok(Sealer { cipher, nonce: AtomicU64::new(0) })
+        Ok(Sealer { key: Secret::random(true)?, nonce: AtomicU64::new(0) })
+    }
+
+    #[cfg(test)]
+    pub fn key_address(&self) -> usize {
+        self.key.address()
+    }
+
+    /// In a forked child: the key of what the parent has written is to stay in RAM here, too.
+    pub fn lock_again(&self) -> crate::sys::Sys<()> {
+        self.key.lock_again()
     }
 
     /// Encrypts the page at `from` into `to`; returns count and tag.
@@ -39,11 +44,8 @@ impl Sealer {
             std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, PAGE);
             std::slice::from_raw_parts_mut(to as *mut u8, PAGE)
         };
-        let nonce = nonce(count);
-        let tag = self
-            .cipher
-            .encrypt_in_place_detached((&nonce).into(), &(page as u64).to_le_bytes(), bytes)
-            .expect("a page is not too long");
+        let tag = self.encrypt(bytes, page, count);
+        scrub_stack();
         (count, u128::from_le_bytes(tag.into()))
     }
 
@@ -54,9 +56,23 @@ impl Sealer {
     pub unsafe fn open(&self, address: usize, page: usize, count: u64, tag: u128) -> bool {
         // SAFETY: the caller answers for it.
         let bytes = unsafe { std::slice::from_raw_parts_mut(address as *mut u8, PAGE) };
-        let nonce = nonce(count);
-        let aad = (page as u64).to_le_bytes();
-        self.cipher.decrypt_in_place_detached((&nonce).into(), &aad, bytes, (&tag.to_le_bytes()).into()).is_ok()
+        let good = self.decrypt(bytes, page, count, &tag.to_le_bytes().into());
+        scrub_stack();
+        good
+    }
+
+    /// The cipher is a copy of the key, which it overwrites at its end.
+    #[inline(never)]
+    fn encrypt(&self, bytes: &mut [u8], page: usize, count: u64) -> Tag {
+        let cipher = ChaCha20Poly1305::new((&*self.key).into());
+        let sealed = cipher.encrypt_in_place_detached((&nonce(count)).into(), &(page as u64).to_le_bytes(), bytes);
+        sealed.expect("a page is not too long")
+    }
+
+    #[inline(never)]
+    fn decrypt(&self, bytes: &mut [u8], page: usize, count: u64, tag: &Tag) -> bool {
+        let cipher = ChaCha20Poly1305::new((&*self.key).into());
+        cipher.decrypt_in_place_detached((&nonce(count)).into(), &(page as u64).to_le_bytes(), bytes, tag).is_ok()
     }
 }
 

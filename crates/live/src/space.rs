@@ -4,13 +4,24 @@
 //!   start ............ start + len ............ start + 2 len
 //!   | page 0 | page 1 | ...        | holding area, page by page |
 //! ```
+//! What is free is inaccessible and not watched: a touch of it is the kernel's SIGSEGV, a system call that is given it answers EFAULT.
+//! Which parts are in use says one map of extents; nothing is opened or closed that it does not know of.
+//!
+//! Two locks. `changing` is held from the first to the last step of a change, so that what the kernel and the map say is the same
+//! whenever it is free; its holder may wait for pages. `extents` is held for moments only and may be taken by a fault handler. Both want
+//! signals blocked.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU8, Ordering};
 
-use crate::lock::Lock;
-use crate::sys;
+use crate::extents::{Extents, Kind};
+use crate::lock::{Guard, Lock};
+use crate::sys::{self, Errno, Sys};
+use crate::table::Table;
 use crate::{LiveError, PAGE};
+
+/// Pages that are noted together as touched: 2 MiB.
+pub const CHUNK: usize = 512;
 
 /// The address space, and which of its pages are given out.
 #[derive(Debug)]
@@ -18,26 +29,36 @@ pub struct Space {
     start: usize,
     pages: usize,
     zeros: usize,
-    /// Free extents: first page and number of pages.
-    free: Lock<BTreeMap<usize, usize>>,
+    changing: Lock<()>,
+    extents: Lock<Extents>,
+    /// Whether a page of each chunk may be anything but `Nowhere`.
+    touched: Table<AtomicU8>,
 }
 
 impl Space {
     /// Takes the address space; costs no RAM.
     pub fn new(len: usize, at: Option<usize>) -> Result<Space, LiveError> {
         let pages = len / PAGE;
-        let start = sys::map_memory(2 * pages * PAGE, at).map_err(|e| LiveError::Setting {
-            field: "max_memory",
-            reason: format!("no address space for twice {len} bytes ({}); give less", e.io()),
-        })?;
-        let zeros = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("a page of zeros", e))?;
-        let both = start..start + 2 * pages * PAGE;
-        // SAFETY: our own new memory.
-        unsafe {
-            let _ = sys::advise(both.clone(), libc::MADV_NOHUGEPAGE);
-            sys::advise(both, libc::MADV_DONTFORK).map_err(|e| LiveError::os("keep memory from forked children", e))?;
-        }
-        Ok(Space { start, pages, zeros, free: Lock::new(BTreeMap::from([(0, pages)])) })
+        let len = pages * PAGE;
+        let no_room = |e: Errno| LiveError::Missing {
+            feature: "address space",
+            reason: format!("twice {len} bytes are refused ({})", e.io()),
+            remedy: "give a smaller `max_memory`, or raise `ulimit -v` and `ulimit -d` or vm.overcommit_memory",
+        };
+        let start = reserve(2 * len, at).map_err(no_room)?;
+        let holding = start + len..start + 2 * len;
+        let made = open_holding(&holding).map_err(no_room).and_then(|()| Table::new(pages.div_ceil(CHUNK)));
+        let zeros = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("a page of zeros", e));
+        let (touched, zeros) = match (made, zeros) {
+            (Ok(touched), Ok(zeros)) => (touched, zeros),
+            (Err(error), _) | (_, Err(error)) => {
+                // SAFETY: nobody knows of it yet.
+                unsafe { sys::unmap_memory(start, 2 * len) };
+                return Err(error);
+            }
+        };
+        let extents = Lock::new(Extents::new(start..start + len));
+        Ok(Space { start, pages, zeros, changing: Lock::new(()), extents, touched })
     }
 
     pub fn start(&self) -> usize {
@@ -58,104 +79,213 @@ impl Space {
         self.start..self.holding()
     }
 
-    /// Regions and holding area.
-    pub fn all(&self) -> Range<usize> {
-        self.start..self.start + 2 * self.pages * PAGE
+    /// Where pages wait that are not mapped.
+    pub fn holding_area(&self) -> Range<usize> {
+        self.holding()..self.start + 2 * self.pages * PAGE
     }
 
-    /// Takes so many pages, the first at a multiple of `align` bytes: the lowest that fit.
-    pub fn take(&self, count: usize, align: usize) -> Result<usize, LiveError> {
-        let mask = sys::block_signals();
-        let found = take(&mut self.free.lock(), count, |page| {
-            let address = self.start + page * PAGE;
-            (address.next_multiple_of(align) - address) / PAGE
-        });
-        sys::restore_signals(mask);
-        found.map_err(|free| LiveError::Full { asked: count * PAGE, free: free * PAGE, max: self.pages * PAGE })
+    /// How many pages the span has.
+    pub fn pages(&self) -> usize {
+        self.pages
     }
 
-    /// Gives pages back.
-    pub fn give(&self, first: usize, count: usize) {
-        let mask = sys::block_signals();
-        give(&mut self.free.lock(), first, count);
-        sys::restore_signals(mask);
+    /// The map of extents, for a moment. With signals blocked.
+    pub fn extents(&self) -> Guard<'_, Extents> {
+        self.extents.lock()
     }
 
-    /// Holds the extents still: before a fork.
+    /// The right to change what is mapped. With signals blocked.
+    pub fn changing(&self) -> Guard<'_, ()> {
+        self.changing.lock()
+    }
+
+    /// The managed pages around a page; `None`: it is not managed. For fault handlers too.
+    pub fn extent_of(&self, page: usize) -> Option<Range<usize>> {
+        match self.extents().at(self.start + page * PAGE) {
+            Some((range, Kind::Managed(_))) => Some(self.pages_of(&range)),
+            _ => None,
+        }
+    }
+
+    /// The pages of a range of addresses.
+    pub fn pages_of(&self, range: &Range<usize>) -> Range<usize> {
+        (range.start - self.start) / PAGE..(range.end - self.start).div_ceil(PAGE)
+    }
+
+    /// The addresses of pages.
+    pub fn addresses_of(&self, pages: &Range<usize>) -> Range<usize> {
+        self.start + pages.start * PAGE..self.start + pages.end * PAGE
+    }
+
+    /// The managed extents in a range of addresses, with their manner. With signals blocked.
+    pub fn managed_within(&self, range: Range<usize>) -> Vec<(Range<usize>, crate::extents::Manner)> {
+        let manner = |(range, kind)| match kind {
+            Kind::Managed(manner) => Some((range, manner)),
+            Kind::Foreign => None,
+        };
+        self.extents().within(range).filter_map(manner).collect()
+    }
+
+    /// Runs `first` if the page is managed, and notes that it has been touched. Whoever takes a page out of the map sees it afterwards
+    /// either touched or never to be: `first` runs under the lock.
+    pub fn touch(&self, page: usize, first: impl FnOnce()) -> bool {
+        let extents = self.extents();
+        let managed = matches!(extents.at(self.start + page * PAGE), Some((_, Kind::Managed(_))));
+        if managed {
+            self.touched[page / CHUNK].store(1, Ordering::Release);
+            first();
+        }
+        managed
+    }
+
+    /// The parts of a range of pages in which any page may have been touched.
+    pub fn touched(&self, pages: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+        let chunks = if pages.is_empty() { 0..0 } else { pages.start / CHUNK..pages.end.div_ceil(CHUNK) };
+        let there = |chunk: &usize| self.touched[*chunk].load(Ordering::Acquire) != 0;
+        chunks.filter(there).map(move |chunk| (chunk * CHUNK).max(pages.start)..((chunk + 1) * CHUNK).min(pages.end))
+    }
+
+    /// No page of these is touched any more. Of chunks that lie in it whole.
+    pub fn untouch(&self, pages: Range<usize>) {
+        for chunk in pages.start.div_ceil(CHUNK)..pages.end / CHUNK {
+            self.touched[chunk].store(0, Ordering::Release);
+        }
+    }
+
+    /// Before a fork, and before its gate is shut: nobody who changes the space waits there then. With signals blocked.
+    pub fn hold_still(&self) {
+        std::mem::forget(self.changing.lock());
+    }
+
+    /// Before a fork, when no fault is in flight: nobody looks at the extents any more.
     pub fn freeze(&self) {
-        std::mem::forget(self.free.lock());
+        std::mem::forget(self.extents.lock());
     }
 
-    /// After a fork, in parent and child.
+    /// After a fork, in parent and child: undoes both.
     pub fn thaw(&self) {
-        self.free.free();
+        self.extents.free();
+        self.changing.free();
     }
 
-    /// One more than the last page in use. Between `freeze` and `thaw`.
-    pub fn used_end(&self) -> usize {
-        // SAFETY: `freeze` has taken the lock.
-        match unsafe { self.free.held() }.last_key_value() {
-            Some((first, count)) if first + count == self.pages => *first,
-            _ => self.pages,
-        }
+    /// Every managed extent, with its manner. Between `freeze` and `thaw`.
+    pub fn frozen(&self) -> Vec<(Range<usize>, crate::extents::Manner)> {
+        // SAFETY: `freeze` has taken the lock, and the result of this lives to the end of the function only.
+        let extents = unsafe { self.extents.held() };
+        let manner = |(range, kind)| match kind {
+            Kind::Managed(manner) => Some((range, manner)),
+            Kind::Foreign => None,
+        };
+        extents.within(self.span()).filter_map(manner).collect()
     }
 }
 
-fn take(free: &mut BTreeMap<usize, usize>, count: usize, skip: impl Fn(usize) -> usize) -> Result<usize, usize> {
-    let fits = |(first, len): (&usize, &usize)| (skip(*first) + count <= *len).then_some((*first, *len));
-    let Some((first, len)) = free.iter().find_map(fits) else { return Err(free.values().sum()) };
-    free.remove(&first);
-    let start = first + skip(first);
-    for (from, to) in [(first, start), (start + count, first + len)] {
-        if from < to {
-            free.insert(from, to - from);
+/// Bytes that the tables take for a page, at most: all of `Pages`, the engine's, the policy's and the log's, rounded up. Only entries
+/// that are used cost RAM.
+const TABLES: usize = 160;
+
+/// Whether the limits of this process leave room for a span of so many bytes, its holding area and tables, and as much again for the
+/// program's other mappings.
+pub fn fits(len: usize, at: Option<usize>) -> bool {
+    let tables = len / PAGE * TABLES;
+    let parts = [(sys::map_memory(2 * (len + tables), None), 2 * (len + tables)), (reserve(2 * len, None), 2 * len)];
+    for (part, size) in &parts {
+        if let Ok(start) = part {
+            // SAFETY: new, and nobody's.
+            unsafe { sys::unmap_memory(*start, *size) };
         }
     }
-    Ok(start)
+    // An allocator that was loaded before us may have addresses in the middle.
+    let place = reserve(2 * len, at);
+    if let Ok(start) = place {
+        // SAFETY: new, and nobody's.
+        unsafe { sys::unmap_memory(start, 2 * len) };
+    }
+    parts.iter().all(|(part, _)| part.is_ok()) && place.is_ok()
 }
 
-fn give(free: &mut BTreeMap<usize, usize>, mut first: usize, mut count: usize) {
-    if let Some((before, len)) = free.range(..first).next_back().map(|(a, b)| (*a, *b)) {
-        if before + len == first {
-            (first, count) = (before, count + len);
-        }
+/// Addresses that nobody can use.
+fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let flags = flags | if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
+    // SAFETY: takes address space that nobody has.
+    let got = unsafe { sys::call(libc::SYS_mmap, [at.unwrap_or(0), len, 0, flags as usize, usize::MAX, 0]) }?;
+    if at.is_some_and(|at| at != got) {
+        // A kernel that does not know the flag takes it for a wish.
+        // SAFETY: new, and nobody's.
+        unsafe { sys::unmap_memory(got, len) };
+        return Err(Errno::EXIST);
     }
-    if let Some(len) = free.remove(&(first + count)) {
-        count += len;
+    Ok(got)
+}
+
+/// Makes the holding area accessible. A page is moved only between ranges of equal rights, so it must be writable.
+fn open_holding(holding: &Range<usize>) -> Sys<()> {
+    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    // SAFETY: our own new memory.
+    unsafe {
+        sys::call(libc::SYS_mprotect, [holding.start, holding.len(), rights, 0, 0, 0])?;
+        in_small_pages(holding);
+        sys::advise(holding.clone(), libc::MADV_DONTFORK)
     }
-    free.insert(first, count);
+}
+
+/// Neither huge pages nor merged ones: a page that leaves RAM alone must have a frame of its own. Kernels without them refuse the advice.
+unsafe fn in_small_pages(range: &Range<usize>) {
+    // SAFETY: the caller's memory; the advice takes no content away.
+    unsafe {
+        let _ = sys::advise(range.clone(), libc::MADV_NOHUGEPAGE);
+        let _ = sys::advise(range.clone(), libc::MADV_UNMERGEABLE);
+    }
+}
+
+/// Replaces what is mapped by zeros with these rights, which a child does not inherit.
+///
+/// # Safety
+/// The range lies in the span, and what it held is nobody's any more.
+pub unsafe fn map_open(range: &Range<usize>, protection: i32) -> Sys<()> {
+    // SAFETY: the caller answers for it.
+    unsafe {
+        map_plain(range, protection)?;
+        sys::advise(range.clone(), libc::MADV_DONTFORK)
+    }
+}
+
+/// The same for a process that does not page: a child inherits it.
+///
+/// # Safety
+/// As above.
+pub unsafe fn map_plain(range: &Range<usize>, protection: i32) -> Sys<()> {
+    // SAFETY: the caller answers for it.
+    unsafe {
+        map_over(range, protection)?;
+        in_small_pages(range);
+    }
+    Ok(())
+}
+
+/// Replaces what is mapped by free space, with no trace of rights, locks and advice.
+///
+/// # Safety
+/// As above.
+pub unsafe fn map_free(range: &Range<usize>) -> Sys<()> {
+    // SAFETY: the caller answers for it.
+    unsafe { map_over(range, libc::PROT_NONE) }
+}
+
+unsafe fn map_over(range: &Range<usize>, protection: i32) -> Sys<()> {
+    let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED) as usize;
+    let arguments = [range.start, range.len(), protection as usize, flags, usize::MAX, 0];
+    // SAFETY: the caller answers for it.
+    unsafe { sys::call(libc::SYS_mmap, arguments) }.map(drop)
 }
 
 impl Drop for Space {
     fn drop(&mut self) {
-        let all = self.all();
         // SAFETY: no region is left.
         unsafe {
-            sys::unmap_memory(all.start, all.len());
+            sys::unmap_memory(self.start, 2 * self.pages * PAGE);
             sys::unmap_memory(self.zeros, PAGE);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_given_back_can_be_taken_again_in_one_piece() {
-        let mut free = BTreeMap::from([(0, 100)]);
-        let plain = |_| 0;
-        let a = take(&mut free, 10, plain).unwrap();
-        let b = take(&mut free, 20, plain).unwrap();
-        let c = take(&mut free, 30, plain).unwrap();
-        assert_eq!((a, b, c), (0, 10, 30));
-        give(&mut free, b, 20);
-        assert_eq!(take(&mut free, 15, plain), Ok(10));
-        give(&mut free, 10, 15);
-        give(&mut free, a, 10);
-        give(&mut free, c, 30);
-        assert_eq!(free, BTreeMap::from([(0, 100)]));
-        assert_eq!(take(&mut free, 101, plain), Err(100));
-        assert_eq!(take(&mut free, 8, |page| 7usize.saturating_sub(page)), Ok(7));
     }
 }

@@ -1,6 +1,8 @@
 //! How a pager comes into being, and its end.
 
 use std::fs::File;
+use std::ops::Range;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -11,7 +13,8 @@ use coldframe_core::prefetch::Streams;
 use coldframe_core::{Caps, Config, Engine};
 use coldframe_trace::journal::{Head, Journal};
 
-use crate::calibrate::{self, BATCH_MAX};
+use crate::budget::{Reserve, Sharing};
+use crate::calibrate::{self, Measured, BATCH_MAX};
 use crate::device::Device;
 use crate::lock::Lock;
 use crate::log::Log;
@@ -19,40 +22,90 @@ use crate::machine::{JournalFile, Side};
 use crate::pager::{Decider, Inner, Own, FILES};
 use crate::pages::Pages;
 use crate::seal::Sealer;
-use crate::space::Space;
+use crate::space::{self, Space};
 use crate::stats::{Chosen, Stats};
-use crate::sys::{self, Notify, Uffd};
+use crate::store::Store;
+use crate::sys::{self, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::{Faults, LiveError, Options, Pager, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
 impl Pager {
-    /// Starts a pager. With `Faults::Handlers` it lives as long as the process.
+    /// Starts a pager.
     ///
     /// # Errors
     /// What this machine does not allow, settings that cannot be, a backing that cannot be used.
     pub fn start(options: Options) -> Result<Pager, LiveError> {
-        let inner = Arc::new(build(options)?);
-        match inner.options.faults {
-            Faults::InThread => crate::signal::register(&inner)?,
-            Faults::Handlers(count) => {
-                std::mem::forget(inner.clone());
-                crate::handlers::start(&inner, count);
-            }
+        let notify = match options.faults {
+            Faults::InThread => &[Notify::Signal][..],
+            Faults::Handlers(_) => &[Notify::Message, Notify::UserMessage],
+        };
+        let pager = made(options, source(notify)?)?;
+        match pager.inner.options.faults {
+            Faults::InThread => crate::signal::install()?,
+            Faults::Handlers(_) => pager.inner.start_handlers()?,
         }
-        Ok(Pager { inner })
+        crate::process::register(&pager.inner)?;
+        Ok(pager)
+    }
+
+    /// Starts a pager for a library that keeps the memory of a whole program in it: faults in system calls must be served, and the library
+    /// calls `fork_prepare` and what follows from it itself.
+    ///
+    /// # Errors
+    /// As for `start`.
+    pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
+        // Handlers and the writer, and those who take their places after a change of user.
+        crate::thread::reserve(2 * (options.handlers() + 1));
+        let pager = made(options, source(&[Notify::Message])?)?;
+        pager.inner.start_handlers()?;
+        Ok(pager)
     }
 }
 
-fn build(mut options: Options) -> Result<Inner, LiveError> {
+/// The first of these kinds that is to be had.
+fn source(kinds: &[Notify]) -> Result<Source, LiveError> {
+    let mut found = Source::find(kinds[0]);
+    for kind in &kinds[1..] {
+        found = found.or_else(|_| Source::find(*kind));
+    }
+    found.map_err(missing)
+}
+
+/// A pager whose faults nobody handles yet.
+fn made(options: Options, source: Source) -> Result<Pager, LiveError> {
+    // Before the statistics, which are a file themselves.
+    crate::device::refuse_small(&options.backing)?;
+    let stats = crate::stats_file::of(options.stats_fd)?;
+    let known = calibrate::known(stats.0);
+    let inner = Arc::new(build(options, source, stats, known)?);
+    inner.note_overhead();
+    let kept = inner.keep_plaintext();
+    if known.is_none() {
+        inner.say_limits(kept);
+    }
+    inner.start_writer();
+    Ok(Pager { inner })
+}
+
+fn build(
+    mut options: Options,
+    source: Source,
+    (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
+    known: Option<Measured>,
+) -> Result<Inner, LiveError> {
     let frames = frames(&options)?;
     let pages = pages(&options)?;
-    let notify = if options.faults == Faults::InThread { Notify::Signal } else { Notify::Message };
-    let uffd = Uffd::open(notify).map_err(missing)?;
+    options.max_memory = (pages * PAGE) as u64;
+    let uffd = source.make().map_err(missing)?;
     let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
-    uffd.register(space.all()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
-    let device = Device::swap(&options.backing, None)?;
-    let measured = calibrate::measure(&device, &uffd, &space)?;
-    drop(device);
+    uffd.register(space.holding_area()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
+    let device = Device::swap(&options.backing, options.inject)?;
+    // A write beyond the limit on file sizes is a signal, so the swap file stays below it.
+    options.backing_max = options.backing_max.into_iter().chain(device.limit()).min();
+    let measured = match known {
+        Some(measured) => measured,
+        None => calibrate::measure(&Device::swap(&options.backing, None)?, &uffd, &space)?,
+    };
     options.policy = Some(measured.policy(&options));
     options.wait = measured.wait(options.wait);
     let rings = options.wait != Wait::Read;
@@ -72,8 +125,9 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         return Err(LiveError::Setting { field: "read_ahead", reason });
     }
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
-    let (engine, head) = engine(&options, frames, pages, batch, buffers)?;
-    let (stats, stats_fd) = crate::stats_file::of(options.stats_fd)?;
+    // A recorder's window is as many frames as it was asked for.
+    let reserve = Reserve::of(if options.observe { 0 } else { frames }, batch);
+    let (engine, head) = engine(&options, frames - reserve.frames(), pages, batch, buffers)?;
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
     stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
@@ -81,15 +135,18 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
     Stats::add(&stats.processes, 1);
     Stats::add(&stats.frames, frames as u64);
     let journal = journal(&options, &head)?;
-    let side = side(buffers, journal)?;
+    let (side, loads) = side(buffers, journal)?;
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
-    let device = Device::swap(&options.backing, options.inject)?;
+    crate::pause::set(options.inject.map_or(0, |inject| inject.pause));
+    let store = Store::open(&options.backing, options.inject)?;
     Ok(Inner {
         pages: Pages::new(pages)?,
-        rings,
+        rings: Own::new(rings),
         wait: options.wait,
         poll_ns: measured.read_ns + measured.read_ns / 2,
+        source,
         uffd: Own::new(uffd),
+        crew: Lock::new(None),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(Tasks::new(tasks, rings)?),
         log: Own::new(Log::new(device, pages, options.backing_max, sealer)?),
@@ -98,13 +155,19 @@ fn build(mut options: Options) -> Result<Inner, LiveError> {
         gate: AtomicBool::new(false),
         epoch: AtomicU32::new(0),
         resident: AtomicUsize::new(0),
+        loads,
+        reserve,
+        sharing: Sharing::default(),
         stats,
         stats_fd,
         files: [const { AtomicPtr::new(std::ptr::null_mut()) }; FILES],
         write_share: AtomicU32::new(0),
         last_error: AtomicI32::new(0),
         fork_mask: AtomicUsize::new(0),
-        fork_pipe: Lock::new(None),
+        ready: Lock::new(None),
+        alive: Lock::new(Vec::new()),
+        store,
+        unpaged: AtomicBool::new(false),
         space,
         options,
     })
@@ -121,7 +184,20 @@ fn frames(options: &Options) -> Result<usize, LiveError> {
 }
 
 fn pages(options: &Options) -> Result<usize, LiveError> {
-    let pages = (options.max_memory.max(options.ram) as usize).div_ceil(PAGE);
+    let least = (options.ram as usize).div_ceil(PAGE);
+    let mut pages = (options.max_memory as usize).div_ceil(PAGE).max(least);
+    if options.max_memory == Options::MAX_MEMORY {
+        while pages / 2 >= least && !space::fits(pages * PAGE, options.base.map(|base| base as usize)) {
+            pages /= 2;
+        }
+        if pages < Options::MAX_MEMORY as usize / PAGE {
+            let mib = (pages * PAGE) >> 20;
+            crate::fatal::warn(format_args!(
+                "the limits of this process (`ulimit -v`, `ulimit -d`, vm.overcommit_memory) or what lies in its memory already leave addresses for {mib} \
+                 MiB of managed memory"
+            ));
+        }
+    }
     if pages >= 1 << 29 {
         let reason = format!("{} bytes are too many; give less than 2 TiB", options.max_memory);
         return Err(LiveError::Setting { field: "max_memory", reason });
@@ -179,20 +255,22 @@ fn own_file(folder: &Path) -> std::io::Result<File> {
     }
 }
 
-fn side(buffers: usize, journal: Option<JournalFile>) -> Result<Side, LiveError> {
+fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usize>), LiveError> {
     let spare = 2 * TASKS + LOADS;
-    let memory = sys::map_memory((buffers + spare) * PAGE, None).map_err(|e| LiveError::os("memory for buffers", e))?;
+    let bytes = (buffers + spare) * PAGE;
+    let memory = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory for buffers", e))?;
     let at = |i: usize| memory + i * PAGE;
     let mut room = Vec::with_capacity(spare + buffers);
     room.extend((buffers..buffers + spare).map(at));
-    Ok(Side {
+    let side = Side {
         buffers: (0..buffers).map(at).collect(),
         spare: room,
         protected: None,
         moved: None,
         written: None,
         journal,
-    })
+    };
+    Ok((side, memory..memory + bytes))
 }
 
 fn missing(error: sys::Errno) -> LiveError {
@@ -209,7 +287,12 @@ fn missing(error: sys::Errno) -> LiveError {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        crate::signal::unregister(self);
+        crate::process::unregister(self);
+        // Where nothing is paged, the threads are another process's.
+        if !self.is_unpaged() {
+            self.stop_handlers();
+            self.stop_writer();
+        }
         if let Some(journal) = &mut self.decider.lock().side.journal {
             journal.flush();
         }
@@ -218,8 +301,39 @@ impl Drop for Inner {
 }
 
 impl Inner {
+    /// With encryption, memory in which pages lie as they are is left out of core dumps and locked in RAM. False: the limit on locked
+    /// memory does not reach for all of it; what is used most is locked first. Once for each process.
+    pub(crate) fn keep_plaintext(&self) -> bool {
+        !self.options.encrypt
+            || self.plaintext().filter(|range| crate::secret::lock(range.clone()).is_err()).count() == 0
+    }
+
+    /// Limits of this process that make the pager less than what was asked for. Said by the first program, not by each that it starts.
+    fn say_limits(&self, kept: bool) {
+        if !kept {
+            crate::fatal::warn(
+                "not all of the memory in which pages lie before they are encrypted can be locked (ulimit -l): the kernel may write it to \
+                 its own swap",
+            );
+        }
+        let device = self.log.get().device();
+        if device.len.is_none() && device.limit().is_some() {
+            let most = self.log.get().bytes_max() >> 20;
+            crate::fatal::warn(format_args!("the swap file may take {most} MiB: the limit on file sizes (ulimit -f)"));
+        }
+    }
+
+    pub(crate) fn plaintext(&self) -> impl Iterator<Item = Range<usize>> + '_ {
+        let [buffers, sealed] = self.log.get().buffers();
+        let staging = (0..self.tasks().len()).map(|i| self.tasks().get(i).memory());
+        [buffers, sealed, self.loads.clone()].into_iter().chain(staging)
+    }
+
     /// Takes this process's part out of the statistics that say what there is now.
     pub(crate) fn withdraw(&self) {
+        if self.is_unpaged() {
+            return;
+        }
         Stats::sub(&self.stats.processes, 1);
         Stats::sub(&self.stats.frames, self.frames() as u64);
         Stats::sub(&self.stats.resident, self.resident.load(Ordering::Relaxed) as u64);

@@ -20,7 +20,7 @@ impl StatsFile {
     /// # Errors
     /// The kernel gives no memory.
     pub fn create() -> Result<StatsFile, LiveError> {
-        let fd = memfd(0)?;
+        let fd = sys::move_high_inherited(memfd(0)?);
         let stats = map(fd.as_raw_fd())?;
         Ok(StatsFile { stats, fd })
     }
@@ -73,13 +73,22 @@ impl StatsFile {
     }
 }
 
+/// What was inherited may have been closed since: then nobody else reads these statistics.
+fn is_open(fd: RawFd) -> bool {
+    // SAFETY: the number is looked at only; one that is not open is an error.
+    let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_size == Stats::BYTES as i64)
+}
+
+/// Whether a program has kept these statistics before this one: it has started this one, or has become it.
+pub fn is_later(options: &crate::Options) -> bool {
+    let shared = options.stats_fd.filter(|fd| *fd >= 0 && is_open(*fd)).map(map);
+    matches!(shared, Some(Ok(stats)) if crate::calibrate::known(stats).is_some())
+}
+
 /// The statistics of a pager: those it was given, or its own.
 pub(crate) fn of(fd: Option<RawFd>) -> Result<(&'static Stats, Option<OwnedFd>), LiveError> {
-    // What was inherited may have been closed since: then nobody else reads these statistics.
-    let fd = fd.filter(|fd| {
-        let meta = std::fs::metadata(format!("/proc/self/fd/{fd}"));
-        meta.is_ok_and(|meta| meta.len() == Stats::BYTES as u64)
-    });
+    let fd = fd.filter(|fd| is_open(*fd));
     let own = match fd {
         Some(_) => None,
         None => Some(sys::move_high(memfd(libc::MFD_CLOEXEC)?)),

@@ -11,6 +11,9 @@ use std::sync::atomic::AtomicU32;
 use linux_raw_sys::general as k;
 use linux_raw_sys::ioctl;
 
+use crate::errno::Words;
+pub(crate) use crate::high::{move_high, move_high_inherited, with_room};
+
 /// An error number of the kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Errno(pub i32);
@@ -22,18 +25,20 @@ impl Errno {
     pub const INTR: Errno = Errno(libc::EINTR);
     pub const IO: Errno = Errno(libc::EIO);
     pub const NOSPC: Errno = Errno(libc::ENOSPC);
+    pub const FBIG: Errno = Errno(libc::EFBIG);
     pub const NOENT: Errno = Errno(libc::ENOENT);
+    pub const INVAL: Errno = Errno(libc::EINVAL);
     pub const FAULT: Errno = Errno(libc::EFAULT);
 
-    /// The same as an `io::Error`.
-    pub fn io(self) -> io::Error {
-        io::Error::from_raw_os_error(self.0)
+    /// What it says.
+    pub fn io(self) -> Words {
+        Words(self.0)
     }
 }
 
 impl From<Errno> for io::Error {
     fn from(errno: Errno) -> io::Error {
-        errno.io()
+        io::Error::from_raw_os_error(errno.0)
     }
 }
 
@@ -64,7 +69,7 @@ pub unsafe fn call(number: libc::c_long, a: [usize; 6]) -> Sys<usize> {
 }
 
 /// Repeats what a signal has interrupted.
-fn again<T>(mut f: impl FnMut() -> Sys<T>) -> Sys<T> {
+pub fn again<T>(mut f: impl FnMut() -> Sys<T>) -> Sys<T> {
     loop {
         match f() {
             Err(Errno::INTR) => {}
@@ -94,6 +99,12 @@ pub fn give_way() {
     let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
 }
 
+/// The kernel's number of this thread.
+pub fn thread() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_gettid, [0; 6]) }.unwrap_or(0) as u32
+}
+
 /// Sleeps while `word` is `value`, or until woken.
 pub fn futex_wait(word: &AtomicU32, value: u32) {
     let op = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
@@ -101,11 +112,34 @@ pub fn futex_wait(word: &AtomicU32, value: u32) {
     let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, value as usize, 0, 0, 0]) };
 }
 
+/// Sleeps while `word` is `value`, until woken, or for so many microseconds.
+pub fn futex_wait_for(word: &AtomicU32, value: u32, us: u64) {
+    let op = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
+    let t = libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 };
+    // SAFETY: both live through the call.
+    let _ =
+        unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, value as usize, &t as *const _ as usize, 0, 0]) };
+}
+
 /// Wakes so many sleepers.
 pub fn futex_wake(word: &AtomicU32, count: usize) {
     let op = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
     // SAFETY: `word` lives through the call.
     let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, count, 0, 0, 0]) };
+}
+
+/// As `futex_wait`, for a word that the kernel clears when a thread ends: it wakes those who wait as strangers would.
+pub fn futex_wait_shared(word: &AtomicU32, value: u32) {
+    // SAFETY: `word` lives through the call.
+    let _ =
+        unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, libc::FUTEX_WAIT as usize, value as usize, 0, 0, 0]) };
+}
+
+/// Wakes all who sleep so.
+pub fn futex_wake_shared(word: &AtomicU32) {
+    let (word, all) = (word.as_ptr() as usize, i32::MAX as usize);
+    // SAFETY: the address need not even be good: nothing is read.
+    let _ = unsafe { call(libc::SYS_futex, [word, libc::FUTEX_WAKE as usize, all, 0, 0, 0]) };
 }
 
 /// Writes words to stderr, whatever state the process is in.
@@ -158,6 +192,22 @@ pub unsafe fn advise(range: Range<usize>, advice: i32) -> Sys<()> {
     unsafe { call(libc::SYS_madvise, [range.start, range.len(), advice as usize, 0, 0, 0]) }.map(drop)
 }
 
+/// Takes the content of a range away, even where the program has locked all of its memory (`mlockall`). Kernels before 5.18 cannot do
+/// the latter.
+///
+/// # Safety
+/// Nobody may want the content.
+pub unsafe fn drop_range(range: Range<usize>) -> Sys<()> {
+    // SAFETY: the caller answers for the content.
+    match unsafe { advise(range.clone(), libc::MADV_DONTNEED) } {
+        Err(Errno::INVAL) => unsafe { advise(range, MADV_DONTNEED_LOCKED) },
+        other => other,
+    }
+}
+
+/// `include/uapi/asm-generic/mman-common.h`.
+const MADV_DONTNEED_LOCKED: i32 = 24;
+
 /// A range of memory, as vectors want it.
 pub fn iovec(address: usize, len: usize) -> libc::iovec {
     libc::iovec { iov_base: address as *mut _, iov_len: len }
@@ -169,6 +219,7 @@ pub fn iovec(address: usize, len: usize) -> libc::iovec {
 /// # Safety
 /// Takes content away.
 pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
+    crate::pause::here();
     let mut done = 0;
     // SAFETY: the vector lives through the call; the caller answers for the content.
     if let Ok(bytes) = unsafe {
@@ -187,8 +238,11 @@ pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
         }
         let start = page.iov_base as usize;
         // SAFETY: as above.
-        if unsafe { advise(start..start + page.iov_len, libc::MADV_DONTNEED) }.is_err() {
-            crate::fatal::stop("the kernel refused to drop a page (madvise)");
+        if let Err(error) = unsafe { drop_range(start..start + page.iov_len) } {
+            crate::fatal::stop(format_args!(
+                "the kernel refused to drop the page at {start:#x} (madvise): {}",
+                error.io()
+            ));
         }
         calls += 1;
     }
@@ -218,20 +272,10 @@ pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Moves a descriptor out of the way of programs that close or reuse the low numbers.
-pub fn move_high(fd: OwnedFd) -> OwnedFd {
-    const LOWEST: usize = 900;
-    // SAFETY: the duplicate is new and ours.
-    match unsafe { call(libc::SYS_fcntl, [fd.as_raw_fd() as usize, libc::F_DUPFD_CLOEXEC as usize, LOWEST, 0, 0, 0]) } {
-        // SAFETY: as above.
-        Ok(high) => unsafe { OwnedFd::from_raw_fd(high as RawFd) },
-        Err(_) => fd,
-    }
-}
-
 /// Makes the pipe refer to the pages' frames, without copying and without touching the page table. Returns how many of them, from the
 /// first on; at least one, or an error.
 pub fn hold(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
+    crate::pause::here();
     // SAFETY: the vector lives through the call; the pipe only refers to the pages.
     let bytes =
         again(|| unsafe { call(libc::SYS_vmsplice, [pipe as usize, pages.as_ptr() as usize, pages.len(), 0, 0, 0]) })?;
@@ -241,11 +285,43 @@ pub fn hold(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
     }
 }
 
-/// Copies a page of this process that its owner has made inaccessible.
+/// Whether a page has a frame. False for a page that the kernel has swapped out, too.
+pub fn is_there(page: usize) -> bool {
+    let mut there = 0u8;
+    // SAFETY: the byte lives through the call and takes the answer for one page.
+    let asked = unsafe { call(libc::SYS_mincore, [page, crate::PAGE, &raw mut there as usize, 0, 0, 0]) };
+    asked.is_ok() && there & 1 != 0
+}
+
+/// Whether the kernel merges equal pages of this process, or has somewhere to swap to.
+pub fn merges_or_swaps() -> bool {
+    // include/uapi/linux/prctl.h.
+    const PR_GET_MEMORY_MERGE: usize = 68;
+    // SAFETY: no pointers.
+    let merges = unsafe { call(libc::SYS_prctl, [PR_GET_MEMORY_MERGE, 0, 0, 0, 0, 0]) };
+    // SAFETY: zero is a value of the structure, which lives through the call.
+    let swap = unsafe {
+        let mut info: libc::sysinfo = std::mem::zeroed();
+        call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]).map(|_| info.totalswap)
+    };
+    merges == Ok(1) || swap.is_ok_and(|bytes| bytes > 0)
+}
+
+/// Copies a page of this process that the program has made inaccessible, which may be gone from its place then: it is to be dropped next.
+///
+/// A process that has changed its user, or has another root folder, may not open its own memory as a file. It can always move the page
+/// to a new place, where the rights on it are nobody else's business. That takes a mapping more for a moment, so it comes second.
 ///
 /// # Safety
-/// `into` must be good for a page.
+/// `into` must be good for a page, and nobody may want the one at `page` to stay.
 pub unsafe fn peek(page: usize, into: usize) -> Sys<()> {
+    // SAFETY: the caller answers for both.
+    unsafe { peek_in_file(page, into).or_else(|error| peek_elsewhere(page, into).map_err(|_| error)) }
+}
+
+/// # Safety
+/// `into` must be good for a page.
+unsafe fn peek_in_file(page: usize, into: usize) -> Sys<()> {
     let (path, flags) = (c"/proc/self/mem".as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize);
     // SAFETY: the path is a C string, the descriptor is new and ours; the caller answers for `into`.
     unsafe {
@@ -255,6 +331,27 @@ pub unsafe fn peek(page: usize, into: usize) -> Sys<()> {
             crate::PAGE => Ok(()),
             _ => Err(Errno::IO),
         }
+    }
+}
+
+/// The mapping at `page` stays, empty there, and goes on to be watched; the new one is not.
+///
+/// # Safety
+/// As for `peek`.
+unsafe fn peek_elsewhere(page: usize, into: usize) -> Sys<()> {
+    let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP) as usize;
+    let (len, read) = (crate::PAGE, libc::PROT_READ as usize);
+    // SAFETY: the new mapping is ours alone, readable when it is read, and given back; the caller answers for the rest.
+    unsafe {
+        let new = call(libc::SYS_mremap, [page, len, len, flags, 0, 0])?;
+        // With the key that every thread may use, where there are keys.
+        let readable = call(libc::SYS_pkey_mprotect, [new, len, read, 0, 0, 0])
+            .or_else(|_| call(libc::SYS_mprotect, [new, len, read, 0, 0, 0]));
+        if readable.is_ok() {
+            std::ptr::copy_nonoverlapping(new as *const u8, into as *mut u8, len);
+        }
+        unmap_memory(new, len);
+        readable.map(drop)
     }
 }
 
@@ -313,6 +410,39 @@ pub fn block_signals() -> u64 {
     old
 }
 
+/// Takes a signal off those that wait for this thread to let them in, if it is among them.
+pub fn take_signal(signal: i32) {
+    let (set, none) = (1u64 << (signal - 1), libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    let a = [&set as *const u64 as usize, 0, &none as *const _ as usize, 8, 0, 0];
+    // SAFETY: both live through the call; the kernel's signal set is 8 bytes.
+    let _ = unsafe { call(libc::SYS_rt_sigtimedwait, a) };
+}
+
+/// The signals that wait for this thread, or for any of this process, to let them in.
+pub fn pending_signals() -> u64 {
+    let mut set = 0u64;
+    // SAFETY: the kernel writes 8 bytes.
+    let _ = unsafe { call(libc::SYS_rt_sigpending, [&mut set as *mut u64 as usize, 8, 0, 0, 0, 0]) };
+    set
+}
+
+/// Whether the program leaves a signal to the kernel.
+pub fn has_default_action(signal: i32) -> bool {
+    // The kernel's structure is 32 bytes on both machines and begins with the handler.
+    let mut action = [usize::MAX; 4];
+    let a = [signal as usize, 0, action.as_mut_ptr() as usize, 8, 0, 0];
+    // SAFETY: room for the kernel's structure.
+    unsafe { call(libc::SYS_rt_sigaction, a) }.is_ok() && action[0] == libc::SIG_DFL
+}
+
+/// Lets one signal in.
+pub fn unblock_signal(signal: i32) {
+    let set = 1u64 << (signal - 1);
+    let a = [libc::SIG_UNBLOCK as usize, &set as *const u64 as usize, 0, 8, 0, 0];
+    // SAFETY: the word lives through the call; the kernel's signal set is 8 bytes.
+    let _ = unsafe { call(libc::SYS_rt_sigprocmask, a) };
+}
+
 /// Restores a mask that `block_signals` gave.
 pub fn restore_signals(mask: u64) {
     // SAFETY: the word lives through the call.
@@ -324,10 +454,12 @@ pub fn restore_signals(mask: u64) {
 /// What a userfaultfd shall do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notify {
-    /// SIGBUS in the thread that faulted.
+    /// SIGBUS in the thread that faulted. Needs no rights; faults of the kernel fail with EFAULT.
     Signal,
-    /// A message to whoever reads the descriptor.
+    /// A message to whoever reads the descriptor, for faults of the kernel too. Needs rights.
     Message,
+    /// A message; faults of the kernel fail with EFAULT. Needs no rights.
+    UserMessage,
 }
 
 /// A fault as the descriptor reports it.
@@ -359,55 +491,101 @@ const MOVE_DONTWAKE: u64 = 1;
 const PROTECT_ON: u64 = 1;
 const PROTECT_DONTWAKE: u64 = 2;
 
+/// Makes userfaultfds, now and in forked children. `/dev/userfaultfd` is opened once and kept: rights that a program drops, another root
+/// folder and filters of system calls do not matter to what is open.
+#[derive(Debug)]
+pub struct Source {
+    device: Option<OwnedFd>,
+    notify: Notify,
+    features: u64,
+}
+
+impl Source {
+    /// Finds out how they are to be had, and what they can.
+    ///
+    /// # Errors
+    /// What the kernel says; EPERM without rights.
+    pub fn find(notify: Notify) -> Sys<Source> {
+        let device = match notify {
+            Notify::Message => Source::device().ok(),
+            Notify::Signal | Notify::UserMessage => None,
+        };
+        let mut source = Source { device, notify, features: 0 };
+        let fd = source.fd().or_else(|error| {
+            // Where the system call is forbidden altogether, the device may not be.
+            source.device = Source::device().ok();
+            if source.device.is_some() {
+                source.fd()
+            } else {
+                Err(error)
+            }
+        })?;
+        source.features = Uffd::features(&fd)?;
+        Ok(source)
+    }
+
+    /// Whether faults of the kernel are reported too.
+    pub fn serves_kernel(&self) -> bool {
+        self.notify == Notify::Message
+    }
+
+    /// The device's descriptor, where it is kept.
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.device.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    fn device() -> Sys<OwnedFd> {
+        let path = c"/dev/userfaultfd".as_ptr() as usize;
+        let open = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
+        // SAFETY: the path is a C string; the descriptor is new and ours.
+        let device = unsafe {
+            let device = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, open, 0, 0, 0])?;
+            OwnedFd::from_raw_fd(device as RawFd)
+        };
+        Ok(move_high(device))
+    }
+
+    fn fd(&self) -> Sys<OwnedFd> {
+        const USERFAULTFD_IOC_NEW: usize = 0xAA00;
+        let user_only = if self.serves_kernel() { 0 } else { k::UFFD_USER_MODE_ONLY as usize };
+        let flags = libc::O_CLOEXEC as usize | user_only;
+        // SAFETY: no pointers; the descriptor is new and ours.
+        unsafe {
+            let fd = match &self.device {
+                Some(device) => {
+                    call(libc::SYS_ioctl, [device.as_raw_fd() as usize, USERFAULTFD_IOC_NEW, flags, 0, 0, 0])
+                }
+                None => call(libc::SYS_userfaultfd, [flags, 0, 0, 0, 0, 0]),
+            }?;
+            Ok(OwnedFd::from_raw_fd(fd as RawFd))
+        }
+    }
+
+    /// A new one, for the memory of this process.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn make(&self) -> Sys<Uffd> {
+        let fd = move_high(self.fd()?);
+        let how = match self.notify {
+            Notify::Signal => k::UFFD_FEATURE_SIGBUS,
+            Notify::Message | Notify::UserMessage => k::UFFD_FEATURE_THREAD_ID,
+        };
+        let wanted = u64::from(k::UFFD_FEATURE_PAGEFAULT_FLAG_WP | how);
+        let moves = self.features & u64::from(k::UFFD_FEATURE_MOVE);
+        let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: wanted | moves, ioctls: 0 };
+        ioctl(&fd, ioctl::UFFDIO_API, &mut api)?;
+        Ok(Uffd { fd, can_move: moves != 0 })
+    }
+}
+
 impl Uffd {
-    /// Opens one. `Signal` needs no rights; `Message` serves faults of the kernel too and needs them.
+    /// Opens one.
     ///
     /// # Errors
     /// What the kernel says; EPERM without rights.
     pub fn open(notify: Notify) -> Sys<Uffd> {
-        let user_only = if notify == Notify::Signal { k::UFFD_USER_MODE_ONLY as usize } else { 0 };
-        let flags = libc::O_CLOEXEC as usize | user_only;
-        // SAFETY: no pointers; the descriptor is new and ours.
-        let fd = match unsafe { call(libc::SYS_userfaultfd, [flags, 0, 0, 0, 0, 0]) } {
-            Ok(fd) => fd,
-            Err(error) => Uffd::open_device(flags).map_err(|_| error)?,
-        };
-        // SAFETY: as above.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd as RawFd) };
-        let known = Uffd::features(&fd)?;
-        let how = if notify == Notify::Signal { k::UFFD_FEATURE_SIGBUS } else { k::UFFD_FEATURE_THREAD_ID };
-        let wanted = u64::from(k::UFFD_FEATURE_PAGEFAULT_FLAG_WP | how);
-        let can_move = known & u64::from(k::UFFD_FEATURE_MOVE) != 0;
-        // A descriptor takes UFFDIO_API once: the first one was for asking.
-        drop(fd);
-        // SAFETY: as above.
-        let fd = match unsafe { call(libc::SYS_userfaultfd, [flags, 0, 0, 0, 0, 0]) } {
-            Ok(fd) => fd,
-            Err(_) => Uffd::open_device(flags)?,
-        };
-        // SAFETY: as above.
-        let fd = move_high(unsafe { OwnedFd::from_raw_fd(fd as RawFd) });
-        let mut api = k::uffdio_api {
-            api: k::UFFD_API.into(),
-            features: wanted | if can_move { u64::from(k::UFFD_FEATURE_MOVE) } else { 0 },
-            ioctls: 0,
-        };
-        ioctl(&fd, ioctl::UFFDIO_API, &mut api)?;
-        Ok(Uffd { fd, can_move })
-    }
-
-    /// `/dev/userfaultfd`, which gives full rights to whom its permissions allow.
-    fn open_device(flags: usize) -> Sys<usize> {
-        const USERFAULTFD_IOC_NEW: usize = 0xAA00;
-        let path = c"/dev/userfaultfd".as_ptr() as usize;
-        let open = (libc::O_RDWR | libc::O_CLOEXEC) as usize;
-        // SAFETY: the path is a C string; the descriptors are new and ours.
-        unsafe {
-            let device = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, open, 0, 0, 0])?;
-            let device = OwnedFd::from_raw_fd(device as RawFd);
-            let flags = flags & !(k::UFFD_USER_MODE_ONLY as usize);
-            call(libc::SYS_ioctl, [device.as_raw_fd() as usize, USERFAULTFD_IOC_NEW, flags, 0, 0, 0])
-        }
+        Source::find(notify)?.make()
     }
 
     fn features(fd: &OwnedFd) -> Sys<u64> {
@@ -429,6 +607,7 @@ impl Uffd {
 
     /// Copies a page in, write-protected or not; wakes nobody.
     pub fn copy(&self, to: usize, from: usize, protected: bool) -> Sys<()> {
+        crate::pause::here();
         let mode = COPY_DONTWAKE | if protected { COPY_WP } else { 0 };
         let (dst, src, len) = (to as u64, from as u64, crate::PAGE as u64);
         retry(|| ioctl(&self.fd, ioctl::UFFDIO_COPY, &mut k::uffdio_copy { dst, src, len, mode, copy: 0 }))
@@ -436,12 +615,14 @@ impl Uffd {
 
     /// Moves a page of this process to an empty place; wakes nobody. EBUSY where the frame is shared or pinned.
     pub fn move_page(&self, to: usize, from: usize) -> Sys<()> {
+        crate::pause::here();
         let (dst, src, len) = (to as u64, from as u64, crate::PAGE as u64);
         retry(|| ioctl(&self.fd, UFFDIO_MOVE, &mut k::uffdio_move { dst, src, len, mode: MOVE_DONTWAKE, move_: 0 }))
     }
 
     /// Lets writes fault, or not; wakes nobody.
     pub fn protect(&self, range: Range<usize>, on: bool) -> Sys<()> {
+        crate::pause::here();
         let mode = if on { PROTECT_ON } else { PROTECT_DONTWAKE };
         let range = kernel_range(range);
         retry(|| ioctl(&self.fd, ioctl::UFFDIO_WRITEPROTECT, &mut k::uffdio_writeprotect { range, mode }))

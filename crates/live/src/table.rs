@@ -24,6 +24,8 @@ pub unsafe trait Zeroed {}
 // SAFETY: zero is a value of each.
 unsafe impl Zeroed for std::sync::atomic::AtomicU8 {}
 // SAFETY: as above.
+unsafe impl Zeroed for std::sync::atomic::AtomicU16 {}
+// SAFETY: as above.
 unsafe impl Zeroed for std::sync::atomic::AtomicU32 {}
 // SAFETY: as above.
 unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
@@ -31,6 +33,8 @@ unsafe impl Zeroed for std::sync::atomic::AtomicU64 {}
 unsafe impl Zeroed for u8 {}
 // SAFETY: as above.
 unsafe impl Zeroed for u32 {}
+// SAFETY: as above.
+unsafe impl Zeroed for u64 {}
 // SAFETY: as above.
 unsafe impl<T: Zeroed> Zeroed for std::cell::UnsafeCell<T> {}
 // SAFETY: as above.
@@ -47,6 +51,11 @@ impl<T: Zeroed> Table<T> {
         let bytes = (len * std::mem::size_of::<T>()).max(1);
         let start = sys::map_memory(bytes, None).map_err(|e| LiveError::os("address space for a table", e))?;
         Ok(Table { start: start as *mut T, len, entries: PhantomData })
+    }
+
+    /// Where it lies.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.start as usize..self.start as usize + self.len * std::mem::size_of::<T>()
     }
 
     /// As a slice.

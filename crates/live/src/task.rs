@@ -2,13 +2,15 @@
 //! fault and given back, so any number of threads can share them, and no thread-local memory is needed.
 
 use std::cell::UnsafeCell;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use coldframe_core::{Stage, Ticket};
 use io_uring::{opcode, types, IoUring};
 
 use crate::pages::Where;
+use crate::pool::Pool;
 use crate::sys;
 use crate::{LiveError, PAGE};
 
@@ -20,6 +22,8 @@ pub const LOADS: usize = 64;
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and what a release brings.
 pub const VICTIMS: usize = 64;
+/// Bytes of a task's staging area: its victims, and a page besides.
+const STAGING: usize = (VICTIMS + 1) * PAGE;
 
 /// Where the bytes of a load come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +79,10 @@ pub struct Victim {
     pub address: usize,
     pub held: bool,
     pub write: bool,
+    /// Its place in the staging area, when it is there.
+    pub staged: usize,
+    /// The sum of what it was when nobody could write to it any more, where that is compared.
+    pub sum: Option<u128>,
 }
 
 /// What is to be done for a fault when the engine's lock is free again.
@@ -88,6 +96,8 @@ pub struct Todo {
     /// At most [`MOVES`].
     pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
+    /// So many of them, from the first on, have left memory; their bytes are held.
+    pub zapped: usize,
     /// File pages whose write failed and is to be tried again, with the place of their bytes.
     pub retries: Vec<(usize, usize)>,
     /// The bytes of the page whose failure is being reported.
@@ -96,8 +106,6 @@ pub struct Todo {
     pub spare: Vec<usize>,
     /// Loads are submitted together at the end.
     pub together: bool,
-    /// The log's buffer that the ring is writing; it may stay so when the fault is over.
-    pub writing: Option<usize>,
     /// When the device was asked; 0: it was not.
     pub asked_at: u64,
     pub laps: Laps,
@@ -148,11 +156,11 @@ impl Todo {
             copies: Vec::with_capacity(LOADS),
             moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
+            zapped: 0,
             retries: Vec::with_capacity(VICTIMS),
             failing: 0,
             spare: Vec::with_capacity(LOADS),
             together: false,
-            writing: None,
             asked_at: 0,
             laps: Laps::default(),
         }
@@ -176,6 +184,8 @@ pub const ASLEEP: u32 = 2;
 pub struct Task {
     /// How far its fault is.
     pub resumed: AtomicU32,
+    /// The thread that has a page of its own read by the kernel, which may find it absent; 0: none.
+    reaching: AtomicU32,
     /// Held pages go in and come out again.
     pub pipe: (OwnedFd, OwnedFd),
     /// Room for the bytes of held pages on their way to the log or to their file.
@@ -190,14 +200,25 @@ unsafe impl Sync for Task {}
 impl Task {
     fn new(i: usize, rings: bool) -> Result<Task, LiveError> {
         let (read, write) = sys::pipe(VICTIMS * PAGE).map_err(|e| LiveError::os("a pipe", e))?;
-        let staging = sys::map_memory(VICTIMS * PAGE, None).map_err(|e| LiveError::os("memory for a task", e))?;
+        let staging = sys::map_memory(STAGING, None).map_err(|e| LiveError::os("memory for a task", e))?;
         Ok(Task {
             resumed: AtomicU32::new(RESUMED),
+            reaching: AtomicU32::new(0),
             pipe: (sys::move_high(read), sys::move_high(write)),
             staging,
             todo: UnsafeCell::new(Todo::new(i)),
             ring: UnsafeCell::new(if rings { Some(Ring::new()?) } else { None }),
         })
+    }
+
+    /// All of its memory for pages.
+    pub fn memory(&self) -> std::ops::Range<usize> {
+        self.staging..self.staging + STAGING
+    }
+
+    /// A page besides those, for what is used at once.
+    pub fn scratch(&self) -> usize {
+        self.staging + VICTIMS * PAGE
     }
 
     /// What its owner has to do.
@@ -221,17 +242,33 @@ impl Task {
     }
 }
 
+/// While it lives, faults of this thread are those of the kernel that reaches for the task's pages.
+pub struct Reach<'a>(&'a Task);
+
+impl Reach<'_> {
+    pub fn new(task: &Task) -> Reach<'_> {
+        task.reaching.store(sys::thread(), Ordering::SeqCst);
+        Reach(task)
+    }
+}
+
+impl Drop for Reach<'_> {
+    fn drop(&mut self) {
+        self.0.reaching.store(0, Ordering::SeqCst);
+    }
+}
+
 /// All tasks.
 pub struct Tasks {
     tasks: Vec<Task>,
-    free: AtomicU64,
+    pool: Pool,
 }
 
 impl Tasks {
     /// So many, at most [`TASKS`]; with rings if the device is to be waited for asynchronously.
     pub fn new(count: usize, rings: bool) -> Result<Tasks, LiveError> {
         let tasks = (0..count).map(|i| Task::new(i, rings)).collect::<Result<Vec<Task>, LiveError>>()?;
-        Ok(Tasks { tasks, free: AtomicU64::new((1 << count) - 1) })
+        Ok(Tasks { tasks, pool: Pool::new(count) })
     }
 
     /// How many there are.
@@ -244,24 +281,19 @@ impl Tasks {
         &self.tasks[i]
     }
 
+    /// Whether a fault of this thread (0: not known) is one of a system call that reaches for a page of its own.
+    pub fn is_reaching(&self, thread: u32) -> bool {
+        thread != 0 && self.tasks.iter().any(|task| task.reaching.load(Ordering::SeqCst) == thread)
+    }
+
     /// Takes a free task; waits while there is none.
     pub fn take(&self) -> usize {
-        loop {
-            let free = self.free.load(Ordering::Relaxed);
-            if free == 0 {
-                sys::give_way();
-                continue;
-            }
-            let i = free.trailing_zeros();
-            if self.free.compare_exchange(free, free & !(1 << i), Ordering::Acquire, Ordering::Relaxed).is_ok() {
-                return i as usize;
-            }
-        }
+        self.pool.take()
     }
 
     /// Gives it back.
     pub fn give(&self, task: usize) {
-        self.free.fetch_or(1 << task, Ordering::Release);
+        self.pool.give(task);
     }
 
     /// All descriptors.
@@ -275,30 +307,46 @@ impl Tasks {
         all
     }
 
-    /// In a forked child: rings and pipes are shared with the parent, so there must be new ones. Every task is free.
-    pub fn renew(&mut self, rings: bool) -> Result<(), LiveError> {
+    /// In a forked child: rings and pipes are shared with the parent, so there must be new ones. Every task is free. Where no ring is to be
+    /// had any more (a filter of system calls, few descriptors) plain reads do: whether there are rings.
+    pub fn renew(&mut self, rings: bool) -> Result<bool, LiveError> {
         for (i, task) in self.tasks.iter_mut().enumerate() {
             // The old ring's memory is the parent's too: it is left alone.
-            std::mem::forget(task.ring.get_mut().take());
-            let new = Task::new(i, rings)?;
+            if let Some(ring) = task.ring.get_mut().take() {
+                // SAFETY: the ring's own descriptor, and nobody uses it any more.
+                drop(unsafe { OwnedFd::from_raw_fd(ring.0.as_raw_fd()) });
+                std::mem::forget(ring);
+            }
+            let new = match Task::new(i, rings) {
+                Err(_) if rings => return self.renew(false),
+                new => new?,
+            };
             // SAFETY: nobody uses the old staging area any more.
-            unsafe { sys::unmap_memory(task.staging, VICTIMS * PAGE) };
+            unsafe { sys::unmap_memory(task.staging, STAGING) };
             *task = new;
         }
-        self.free.store((1 << self.tasks.len()) - 1, Ordering::Release);
-        Ok(())
+        self.pool.renew(self.tasks.len());
+        Ok(rings)
     }
 }
 
-/// The number of a write among the completions.
-pub const WRITE: usize = usize::MAX;
+/// The same ring under a number that is out of the program's way. The memory that it shares with the kernel is mapped again.
+fn high(ring: io::Result<IoUring>) -> io::Result<IoUring> {
+    let ring = ring?;
+    // SAFETY: the number is open, and the duplicate is new.
+    let fd = unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }.try_clone_to_owned()?;
+    let fd = sys::move_high(fd);
+    // SAFETY: a ring's descriptor, which is given away, with the parameters that the kernel has filled in for it.
+    unsafe { IoUring::from_fd(fd.into_raw_fd(), ring.params().clone()) }
+}
 
-/// A ring for reads, and for one write of the log at a time.
+/// A ring for reads, all of which are reaped by the fault or the call that has asked for them: nothing is in flight when a thread goes
+/// back to its work, where a completion would interrupt its system calls.
 pub struct Ring(IoUring);
 
 impl Ring {
     fn new() -> Result<Ring, LiveError> {
-        IoUring::new(2 * LOADS as u32).map(Ring).map_err(|error| LiveError::Missing {
+        high(IoUring::new(2 * LOADS as u32)).map(Ring).map_err(|error| LiveError::Missing {
             feature: "io_uring",
             reason: error.to_string(),
             remedy: "allow it (sysctl kernel.io_uring_disabled=0) or use `--wait read`",
@@ -314,17 +362,6 @@ impl Ring {
         // SAFETY: the buffer belongs to the load until its completion has been taken.
         let pushed = unsafe { self.0.submission().push(&entry) };
         pushed.expect("there are as many entries as loads");
-    }
-
-    /// Notes the write of a buffer of the log; its completion has the number [`WRITE`].
-    pub fn write(&mut self, fd: i32, from: usize, len: usize, offset: u64) {
-        let entry = opcode::Write::new(types::Fd(fd), from as *const u8, len as u32)
-            .offset(offset)
-            .build()
-            .user_data(WRITE as u64);
-        // SAFETY: the buffer stays as it is until its completion has been taken.
-        let pushed = unsafe { self.0.submission().push(&entry) };
-        pushed.expect("there is an entry besides those of the loads");
     }
 
     /// Sends all noted reads off with one system call.

@@ -70,7 +70,7 @@ fn four_threads_find_what_they_wrote() {
         check(&region, &shadows);
         pager.check();
         let stats = pager.stats();
-        let most = RAM / PAGE as u64 + 32 * 4;
+        let most = RAM / PAGE as u64;
         assert!(stats.resident_max <= most, "{policy}: {} pages in RAM, at most {most}", stats.resident_max);
     }
 }

@@ -1,47 +1,65 @@
-//! Closing. A program that closes every descriptor, as daemons do, must not close the pager's.
+//! Descriptors. A program that closes every one, as daemons do, must not close the pager's; to the program they are not open.
 
 use std::ffi::{c_int, c_uint};
 
+use crate::next::next;
+use crate::pins::{self, Why};
+use crate::say::{once, Once};
 use crate::shim::with_caller;
-use crate::{caller, memory, sys};
+use crate::{caller, direct, memory, rings, sys};
 
 fn refused() -> c_int {
     sys::set_errno(libc::EBADF);
     -1
 }
 
+unsafe fn raw(number: i64, a: usize, b: usize, c: usize) -> c_int {
+    sys::answer(sys::call(number, [a, b, c, 0, 0, 0])) as c_int
+}
+
+type One = unsafe extern "C" fn(c_int) -> c_int;
+type Two = unsafe extern "C" fn(c_int, c_int) -> c_int;
+type Three = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
+type Fcntl = unsafe extern "C" fn(c_int, c_int, usize) -> c_int;
+
 with_caller!(close(1) => close_from);
 /// close. What this library closes is its own.
 pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
-    if memory::keeps(descriptor) && !caller::is_own(caller) {
-        return refused();
+    // Nothing more for its own: it closes while a fork has shut the gate.
+    if !caller::is_own(caller) {
+        if memory::keeps(descriptor) {
+            return refused();
+        }
+        rings::closed(descriptor);
     }
-    sys::answer(sys::call(libc::SYS_close, [descriptor as usize, 0, 0, 0, 0, 0])) as c_int
+    next!(CLOSE, One, (descriptor), raw(libc::SYS_close, descriptor as usize, 0, 0))
 }
+
+const CLOSE_RANGE_CLOEXEC: c_int = 4;
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    let range = |first: c_uint, last: c_uint| {
-        sys::answer(sys::call(libc::SYS_close_range, [first as usize, last as usize, flags as usize, 0, 0, 0])) as c_int
-    };
-    if first > last {
-        return range(first, last); // the kernel has the word for it
+    let range = |first: c_uint, last: c_uint| raw(libc::SYS_close_range, first as usize, last as usize, flags as usize);
+    if pins::any() && flags & CLOSE_RANGE_CLOEXEC == 0 {
+        pins::holders(Why::RingBuffer).into_iter().chain(pins::holders(Why::RingProvided)).for_each(|ring| {
+            let ring = ring as c_uint;
+            if (first..=last).contains(&ring) {
+                rings::closed(ring as c_int);
+            }
+        });
     }
     let mut from = first;
-    for kept in memory::kept().into_iter().filter_map(|d| c_uint::try_from(d).ok()) {
-        if kept < from || kept > last {
-            continue;
-        }
+    while let Some(kept) = memory::next_kept(from).filter(|kept| *kept <= last) {
         if from < kept && range(from, kept - 1) < 0 {
             return -1;
         }
+        if kept == last {
+            return 0;
+        }
         from = kept + 1;
     }
-    if from > last {
-        return 0;
-    }
-    range(from, last)
+    range(from, last) // where `first` is beyond `last`, the kernel has the word for it
 }
 
 /// Replaces the C library's.
@@ -50,25 +68,91 @@ pub unsafe extern "C" fn closefrom(first: c_int) {
     close_range(first.max(0) as c_uint, c_uint::MAX, 0);
 }
 
+/// The copy is the same file, O_DIRECT and a ring's buffers included.
+unsafe fn copied(from: c_int, result: c_int) -> c_int {
+    if result >= 0 && result != from {
+        rings::closed(result);
+        rings::copied(from);
+        if direct::is_noted(from) {
+            direct::note(result);
+        }
+    }
+    result
+}
+
+/// Whether a number is taken by what the pager cannot do without. The handlers wait in a read of one of them, so none can be moved away.
+fn is_taken(to: c_int) -> bool {
+    let taken = memory::keeps(to);
+    if taken {
+        once(Once::Kept, format_args!("the program wants descriptor {to}, which the pager has, and does not get it"));
+    }
+    taken
+}
+
+with_caller!(dup(1) => dup_from);
+unsafe extern "C" fn dup_from(from: c_int, caller: usize) -> c_int {
+    let dup = || next!(DUP, One, (from), raw(libc::SYS_dup, from as usize, 0, 0));
+    if caller::is_own(caller) {
+        return dup();
+    }
+    if memory::keeps(from) {
+        return refused();
+    }
+    copied(from, dup())
+}
+
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup2(from: c_int, to: c_int) -> c_int {
-    if memory::keeps(to) && from != to {
+    if memory::keeps(from) || is_taken(to) {
         return refused();
     }
-    // aarch64 has no dup2; dup3 refuses equal descriptors, dup2 answers whether it is open.
-    if from == to {
-        let open = sys::answer(sys::call(libc::SYS_fcntl, [from as usize, libc::F_GETFD as usize, 0, 0, 0, 0]));
-        return if open < 0 { -1 } else { to };
-    }
-    dup3(from, to, 0)
+    // aarch64 has no such call, but its C library has the function.
+    copied(from, next!(DUP2, Two, (from, to), raw(libc::SYS_dup3, from as usize, to as usize, 0)))
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
-    if memory::keeps(to) {
+    if memory::keeps(from) || is_taken(to) {
         return refused();
     }
-    sys::answer(sys::call(libc::SYS_dup3, [from as usize, to as usize, flags as usize, 0, 0, 0])) as c_int
+    copied(from, next!(DUP3, Three, (from, to, flags), raw(libc::SYS_dup3, from as usize, to as usize, flags as usize)))
+}
+
+with_caller!(fcntl(3) => fcntl_from);
+with_caller!(fcntl64(3) => fcntl_from);
+/// fcntl. Its third argument, a number or a pointer, is where it would be if the function were not variadic.
+pub unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument: usize, caller: usize) -> c_int {
+    let pass = |argument: usize| {
+        let arguments = (descriptor as usize, command as usize, argument);
+        next!(
+            FCNTL,
+            Fcntl,
+            (descriptor, command, argument),
+            raw(libc::SYS_fcntl, arguments.0, arguments.1, arguments.2)
+        )
+    };
+    if !memory::ready() || caller::is_own(caller) {
+        return pass(argument);
+    }
+    if memory::keeps(descriptor) {
+        return refused();
+    }
+    match command {
+        libc::F_SETFL => {
+            let (flags, direct) = direct::set_flags(descriptor, argument as c_int, caller);
+            let result = pass(flags as usize);
+            if result >= 0 {
+                (if direct { direct::note } else { direct::forget })(descriptor);
+            }
+            result
+        }
+        libc::F_GETFL => match pass(argument) {
+            flags if flags >= 0 && direct::is_noted(descriptor) => flags | libc::O_DIRECT,
+            flags => flags,
+        },
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => copied(descriptor, pass(argument)),
+        _ => pass(argument),
+    }
 }

@@ -1,38 +1,195 @@
-//! Files opened with O_DIRECT. A device that writes straight into a managed page could do so while the page leaves RAM, and its bytes
+//! Files with O_DIRECT. A device that writes straight into a managed page could do so while the page leaves RAM, and its bytes
 //! would be lost. Through the page cache they are copied by the kernel, which faults as any other access does: so the flag is taken
-//! off. What the program reads and writes is the same.
+//! off. What the program reads and writes is the same, and F_GETFL goes on to say that the flag is there.
+//!
+//! What is not seen: a descriptor that was inherited or received with the flag, and files that io_uring itself opens.
 
-use std::ffi::{c_char, c_int, c_uint};
+use std::cell::UnsafeCell;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use crate::next::next;
 use crate::say::{once, Once};
 use crate::shim::with_caller;
-use crate::{caller, memory, sys};
+use crate::sys::{self, Lock};
+use crate::{caller, memory};
 
-/// The flags without O_DIRECT, unless the file is this library's own.
-pub fn buffered(flags: c_int, caller: usize) -> c_int {
-    if flags & libc::O_DIRECT == 0 || !memory::ready() || caller::is_own(caller) {
-        return flags;
+/// Whether the flag is to be taken off: not for this library's own files.
+fn concerns(flags: c_int, caller: usize) -> bool {
+    flags & libc::O_DIRECT != 0 && memory::ready() && !caller::is_own(caller)
+}
+
+/// Calls `open` with the flags that are good and notes what they were. FORTIFY's functions have no mode.
+fn opened(flags: c_int, caller: usize, open: impl FnOnce(c_int) -> c_int) -> c_int {
+    if !concerns(flags, caller) {
+        return open(flags);
     }
     once(Once::Direct, format_args!("files that the program opens with O_DIRECT go through the page cache"));
-    flags & !libc::O_DIRECT
+    let descriptor = open(flags & !libc::O_DIRECT);
+    if descriptor >= 0 {
+        note(descriptor);
+    }
+    descriptor
+}
+
+type Open = unsafe extern "C" fn(*const c_char, c_int, c_uint) -> c_int;
+type OpenAt = unsafe extern "C" fn(c_int, *const c_char, c_int, c_uint) -> c_int;
+type Open2 = unsafe extern "C" fn(*const c_char, c_int) -> c_int;
+type OpenAt2 = unsafe extern "C" fn(c_int, *const c_char, c_int) -> c_int;
+type ByHandle = unsafe extern "C" fn(c_int, *mut c_void, c_int) -> c_int;
+
+unsafe fn raw(folder: c_int, path: *const c_char, flags: c_int, mode: c_uint) -> c_int {
+    let arguments = [folder as usize, path as usize, flags as usize, mode as usize, 0, 0];
+    sys::answer(sys::call(libc::SYS_openat, arguments)) as c_int
 }
 
 with_caller!(open(3) => open_from);
 with_caller!(open64(3) => open_from);
-unsafe extern "C" fn open_from(path: *const c_char, flags: c_int, mode: c_uint, caller: usize) -> c_int {
-    openat_from(libc::AT_FDCWD, path, flags, mode, caller)
+/// open.
+pub unsafe extern "C" fn open_from(path: *const c_char, flags: c_int, mode: c_uint, caller: usize) -> c_int {
+    opened(flags, caller, |flags| next!(OPEN, Open, (path, flags, mode), raw(libc::AT_FDCWD, path, flags, mode)))
 }
 
 with_caller!(openat(4) => openat_from);
 with_caller!(openat64(4) => openat_from);
-unsafe extern "C" fn openat_from(
+/// openat.
+pub unsafe extern "C" fn openat_from(
     folder: c_int,
     path: *const c_char,
     flags: c_int,
     mode: c_uint,
     caller: usize,
 ) -> c_int {
-    let flags = buffered(flags, caller);
-    sys::answer(sys::call(libc::SYS_openat, [folder as usize, path as usize, flags as usize, mode as usize, 0, 0]))
-        as c_int
+    opened(flags, caller, |flags| next!(OPENAT, OpenAt, (folder, path, flags, mode), raw(folder, path, flags, mode)))
+}
+
+with_caller!(__open_2(2) => open_2_from);
+with_caller!(__open64_2(2) => open_2_from);
+unsafe extern "C" fn open_2_from(path: *const c_char, flags: c_int, caller: usize) -> c_int {
+    opened(flags, caller, |flags| next!(OPEN_2, Open2, (path, flags), raw(libc::AT_FDCWD, path, flags, 0)))
+}
+
+with_caller!(__openat_2(3) => openat_2_from);
+with_caller!(__openat64_2(3) => openat_2_from);
+unsafe extern "C" fn openat_2_from(folder: c_int, path: *const c_char, flags: c_int, caller: usize) -> c_int {
+    opened(flags, caller, |flags| next!(OPENAT_2, OpenAt2, (folder, path, flags), raw(folder, path, flags, 0)))
+}
+
+with_caller!(open_by_handle_at(3) => by_handle_from);
+unsafe extern "C" fn by_handle_from(mount: c_int, handle: *mut c_void, flags: c_int, caller: usize) -> c_int {
+    let raw = |flags| {
+        let arguments = [mount as usize, handle as usize, flags as usize, 0, 0, 0];
+        sys::answer(sys::call(libc::SYS_open_by_handle_at, arguments)) as c_int
+    };
+    opened(flags, caller, |flags| next!(OPEN_BY_HANDLE_AT, ByHandle, (mount, handle, flags), raw(flags)))
+}
+
+/// `struct open_how`: flags, mode, resolve.
+type How = [u64; 3];
+
+with_caller!(openat2(4) => openat2_from);
+/// openat2, which the C library hardly has. A longer structure than is known here goes to the kernel as it is.
+pub unsafe extern "C" fn openat2_from(
+    folder: c_int,
+    path: *const c_char,
+    how: *const How,
+    len: usize,
+    caller: usize,
+) -> c_int {
+    let raw = |how: *const How| {
+        let arguments = [folder as usize, path as usize, how as usize, len, 0, 0];
+        sys::answer(sys::call(libc::SYS_openat2, arguments)) as c_int
+    };
+    if how.is_null() || len != size_of::<How>() {
+        return raw(how);
+    }
+    let [flags, mode, resolve] = how.read_unaligned();
+    // The upper half has no O_DIRECT, and what is unknown there is the kernel's to refuse.
+    let rest = flags & !u64::from(u32::MAX);
+    opened(flags as c_int, caller, |flags| raw(&[rest | u64::from(flags as u32), mode, resolve]))
+}
+
+/// The flags for F_SETFL, and whether O_DIRECT was among them. A pipe's O_DIRECT is something else (packets) and stays.
+pub fn set_flags(descriptor: c_int, flags: c_int, caller: usize) -> (c_int, bool) {
+    if !concerns(flags, caller) || !on_a_device(descriptor) {
+        return (flags, false);
+    }
+    once(Once::Direct, format_args!("files that the program opens with O_DIRECT go through the page cache"));
+    (flags & !libc::O_DIRECT, true)
+}
+
+fn status(descriptor: c_int) -> Option<libc::stat> {
+    // SAFETY: all bytes zero is a value of it, and the call writes it.
+    unsafe {
+        let mut status: libc::stat = std::mem::zeroed();
+        let arguments = [descriptor as usize, &raw mut status as usize, 0, 0, 0, 0];
+        (sys::call(libc::SYS_fstat, arguments) == 0).then_some(status)
+    }
+}
+
+fn on_a_device(descriptor: c_int) -> bool {
+    status(descriptor).is_some_and(|s| matches!(s.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFBLK))
+}
+
+/// A descriptor whose flag was taken off, with its file: a number that was closed unseen and came again means another.
+#[derive(Clone, Copy)]
+struct Noted {
+    descriptor: c_int,
+    device: u64,
+    inode: u64,
+}
+
+/// So many; of more the oldest are forgotten, and F_GETFL tells the truth of them.
+const NOTES: usize = 64;
+
+struct Notes {
+    lock: Lock,
+    all: UnsafeCell<[Noted; NOTES]>,
+    made: AtomicUsize,
+}
+
+// SAFETY: `all` is touched under the lock only.
+unsafe impl Sync for Notes {}
+
+static NOTED: Notes = Notes {
+    lock: Lock::new(),
+    all: UnsafeCell::new([Noted { descriptor: -1, device: 0, inode: 0 }; NOTES]),
+    made: AtomicUsize::new(0),
+};
+
+impl Notes {
+    /// Signals are held back: a handler of the program may come here too.
+    fn with<T>(&self, work: impl FnOnce(&mut [Noted; NOTES]) -> T) -> T {
+        // SAFETY: the lock is held, and `work` does not come back here.
+        sys::undisturbed(|| self.lock.with(|| work(unsafe { &mut *self.all.get() })))
+    }
+}
+
+/// The flag was taken off this one.
+pub fn note(descriptor: c_int) {
+    let Some(status) = status(descriptor) else { return };
+    let new = Noted { descriptor, device: status.st_dev, inode: status.st_ino };
+    let next = NOTED.made.fetch_add(1, Relaxed) % NOTES;
+    NOTED.with(|all| {
+        let at = all.iter().position(|noted| noted.descriptor == descriptor).unwrap_or(next);
+        all[at] = new;
+    });
+}
+
+/// It has the flag no more.
+pub fn forget(descriptor: c_int) {
+    if NOTED.made.load(Relaxed) > 0 {
+        NOTED.with(|all| all.iter_mut().filter(|n| n.descriptor == descriptor).for_each(|n| n.descriptor = -1));
+    }
+}
+
+/// Whether the flag was taken off it.
+pub fn is_noted(descriptor: c_int) -> bool {
+    if NOTED.made.load(Relaxed) == 0 {
+        return false;
+    }
+    let Some(noted) = NOTED.with(|all| all.iter().find(|noted| noted.descriptor == descriptor).copied()) else {
+        return false;
+    };
+    status(descriptor).is_some_and(|status| (status.st_dev, status.st_ino) == (noted.device, noted.inode))
 }

@@ -8,15 +8,20 @@
 //! ```
 //!
 //! The list comes first because a thread may hold it while it waits for a page (`fflush(NULL)` writes from any buffer), and once
-//! the pager stands still it would wait for ever.
+//! the pager stands still it would wait for ever. Signals are held back from before the gate is shut until it is open again: a handler of
+//! the program would wait at it.
+//!
+//! The handlers of other libraries are not for children that are made without the C library's `fork`: [`around`] does for those what is
+//! needed here.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::PAGE;
 
 use crate::memory::{self, backing, Backing};
-use crate::{gate, sys};
+use crate::{apart, files, gate, sys, threads};
 
 extern "C" {
     fn _IO_list_lock();
@@ -26,8 +31,38 @@ extern "C" {
 
 /// The part of the stack that a fork uses, where a program runs on a stack in managed memory (coroutines do).
 const STACK: usize = 64 << 10;
-/// Where that part was pinned, or 0.
-static PINNED: AtomicUsize = AtomicUsize::new(0);
+/// What the C library's fork and the callers of its handlers have on the stack, generously.
+const CALLERS: usize = 1 << 10;
+/// The upper end of what is pinned for a fork, and so many pages below it.
+static PINNED: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
+
+/// The calling thread's stack stays in RAM while it lives, where it is managed: from its upper end down, so many pages.
+pub struct Still(usize, usize);
+
+impl Still {
+    /// From here on, and some way down, as far as there is memory.
+    #[inline(never)]
+    pub fn here() -> Still {
+        let here = Cell::new(0u8);
+        // The callers' frames of the fork itself may lie a little above.
+        Still::below((here.as_ptr() as usize + CALLERS).next_multiple_of(PAGE))
+    }
+
+    /// From the page below `top` down.
+    fn below(top: usize) -> Still {
+        let managed = |i: &usize| memory::holds(top - (i + 1) * PAGE);
+        let pinned = |i: &usize| backing().pin(top - (i + 1) * PAGE, PAGE).is_ok();
+        Still(top, (0..STACK / PAGE).take_while(managed).take_while(pinned).count())
+    }
+}
+
+impl Drop for Still {
+    fn drop(&mut self) {
+        if self.1 > 0 {
+            backing().unpin(self.0 - self.1 * PAGE, self.1 * PAGE);
+        }
+    }
+}
 
 /// Registers the handlers.
 pub fn register() {
@@ -36,46 +71,190 @@ pub fn register() {
     assert_eq!(result, 0, "pthread_atfork");
 }
 
+/// The signals that the forking thread had blocked.
+static MASK: AtomicU64 = AtomicU64::new(0);
+/// Why the child of a thread must not be: the thread's number, and the error in the lower half.
+static REFUSED: AtomicU64 = AtomicU64::new(0);
+
 unsafe extern "C" fn prepare() {
     // SAFETY: a recursive lock, opened in `parent` or made anew in `child`.
     unsafe { _IO_list_lock() };
-    let here = Cell::new(0u8);
-    let top = here.as_ptr() as usize / PAGE * PAGE;
-    if memory::holds(top) && backing().pin(top - STACK, STACK + PAGE).is_ok() {
-        PINNED.store(top - STACK, Relaxed);
-    }
+    let mask = sys::hold_signals();
+    // SAFETY: it is locked now.
+    unsafe { files::hold() };
+    let still = Still::here();
+    PINNED[0].store(still.0, Relaxed);
+    PINNED[1].store(still.1, Relaxed);
+    std::mem::forget(still);
     gate::shut();
+    MASK.store(mask, Relaxed);
     if let Backing::Pager(pager) = backing() {
         pager.fork_prepare();
     }
 }
 
 fn unpin() {
-    match PINNED.swap(0, Relaxed) {
-        0 => (),
-        from => backing().unpin(from, STACK + PAGE),
-    }
+    drop(Still(PINNED[0].load(Relaxed), PINNED[1].load(Relaxed)));
 }
 
 unsafe extern "C" fn parent() {
     let errno = sys::errno();
     if let Backing::Pager(pager) = backing() {
-        pager.fork_parent();
+        let refused = pager.fork_parent().err().and_then(|error| error.raw_os_error());
+        if let Some(error) = refused {
+            REFUSED.store(thread() << 32 | error as u64, Relaxed);
+        }
     }
+    // The parent can tell by a new descriptor when the child is gone.
+    memory::keep();
+    let mask = MASK.load(Relaxed);
     gate::open();
     unpin();
+    files::release();
+    sys::let_signals(mask);
     // SAFETY: locked in `prepare`.
     unsafe { _IO_list_unlock() };
     sys::set_errno(errno);
 }
 
 unsafe extern "C" fn child() {
-    if let Backing::Pager(pager) = backing() {
-        pager.fork_child();
+    apart::free_all();
+    match backing() {
+        Backing::Pager(pager) => pager.fork_child(),
+        Backing::Layout(layout) => layout.after_fork(),
     }
     memory::keep();
     gate::open_in_child();
     unpin();
+    files::release();
+    sys::let_signals(MASK.load(Relaxed));
     // SAFETY: nobody else lives in this process.
     unsafe { _IO_list_resetlock() };
+}
+
+/// Makes a child that the C library's `fork` does not know of: `make` returns 0 in the child, in the parent the child's number or a negative
+/// error.
+///
+/// # Safety
+/// `make` makes a process with a copy of this one's memory, or fails.
+pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
+    if !memory::ready() {
+        return make();
+    }
+    // SAFETY: as the C library calls them.
+    unsafe {
+        prepare();
+        match make() {
+            0 => {
+                child();
+                0
+            }
+            made => {
+                parent();
+                made
+            }
+        }
+    }
+}
+
+fn thread() -> u64 {
+    // SAFETY: no arguments.
+    unsafe { sys::call(libc::SYS_gettid, [0; 6]) as u64 }
+}
+
+/// The C library's own functions.
+fn next(name: &std::ffi::CStr) -> usize {
+    // SAFETY: a C string.
+    unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }
+}
+
+/// Replaces the C library's: where the kernel does not let a child have the memory, there is none.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn fork() -> c_int {
+    // SAFETY: the C library's function of that type.
+    let made = unsafe { std::mem::transmute::<usize, unsafe extern "C" fn() -> c_int>(next(c"fork"))() };
+    let refused = REFUSED.load(Relaxed);
+    if made <= 0 || refused >> 32 != thread() {
+        return made;
+    }
+    REFUSED.store(0, Relaxed);
+    // SAFETY: a child of this process, which has ended already.
+    unsafe { sys::call(libc::SYS_wait4, [made as usize, 0, libc::__WALL as usize, 0, 0, 0]) };
+    sys::set_errno(refused as u32 as i32);
+    -1
+}
+
+/// Replaces the C library's, which calls no handlers.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+#[allow(non_snake_case)] // the C library's name
+pub unsafe extern "C" fn _Fork() -> c_int {
+    let own = next(c"_Fork");
+    if own == 0 {
+        sys::set_errno(libc::ENOSYS);
+        return -1;
+    }
+    // SAFETY: the C library's function of that type makes a process.
+    unsafe {
+        let own = std::mem::transmute::<usize, unsafe extern "C" fn() -> c_int>(own);
+        around(|| own() as isize) as c_int
+    }
+}
+
+/// The system calls that make a process: whether this one makes a copy that goes on where it was made.
+pub fn copies(number: i64, flags: usize, stack: usize) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if number == libc::SYS_fork {
+        return true;
+    }
+    number == libc::SYS_clone && flags & libc::CLONE_VM as usize == 0 && stack == 0
+}
+
+type Body = unsafe extern "C" fn(*mut c_void) -> c_int;
+type Clone = unsafe extern "C" fn(Body, *mut c_void, c_int, *mut c_void, usize, usize, usize) -> c_int;
+
+/// What a child of `clone` runs, with its argument, and the stack that is its own.
+struct Begin(Body, *mut c_void, Still);
+
+unsafe extern "C" fn begin(what: *mut c_void) -> c_int {
+    // SAFETY: `clone` gave it; the child has a copy of the parent's stack.
+    unsafe {
+        child();
+        let Begin(body, argument, still) = what.cast::<Begin>().read();
+        drop(still);
+        let code = body(argument);
+        // The C library would end this thread alone, and the pager's would live on.
+        libc::_exit(code)
+    }
+}
+
+/// Replaces the C library's, which a child with memory of its own goes round the handlers with. The last three are there if the flags ask for
+/// them.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn clone(
+    body: Body,
+    stack: *mut c_void,
+    flags: c_int,
+    argument: *mut c_void,
+    parent_number: usize,
+    block: usize,
+    child_number: usize,
+) -> c_int {
+    // SAFETY: the C library's function of that type.
+    let own = unsafe { std::mem::transmute::<usize, Clone>(next(c"clone")) };
+    // SAFETY: the caller's call; `begin` runs what was to run.
+    unsafe {
+        if memory::ready() && !threads::held_for_clone(flags, child_number) {
+            sys::set_errno(libc::ENOMEM);
+            return -1;
+        }
+        if flags & libc::CLONE_VM != 0 || !memory::ready() {
+            return own(body, stack, flags, argument, parent_number, block, child_number);
+        }
+        // Nobody could bring the child's stack while the pager stands still.
+        let mut what = Begin(body, argument, Still::below((stack as usize).next_multiple_of(PAGE)));
+        prepare();
+        let made = own(begin, stack, flags, (&raw mut what).cast(), parent_number, block, child_number);
+        parent();
+        made
+    }
 }

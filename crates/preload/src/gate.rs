@@ -15,6 +15,7 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 use std::sync::atomic::{compiler_fence, fence, AtomicBool, AtomicPtr, AtomicU32, Ordering::*};
 
+use crate::say::say;
 use crate::sys;
 
 /// A thread's place; never freed, taken again by a later thread.
@@ -34,7 +35,7 @@ static STRONG: AtomicBool = AtomicBool::new(false);
 /// Its destructor gives the slot of a thread back.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// How long fork waits for those inside. Only a thread that waits for a very slow device lets it wait in vain.
+/// After so many naps, two seconds, it is said what a fork waits for.
 const PATIENCE: u32 = 20_000;
 const NAP_US: i64 = 100;
 
@@ -149,17 +150,22 @@ impl Drop for Inside {
     }
 }
 
-/// Shuts the gate and waits until nobody else is inside. A signal handler that forks may be inside itself.
+/// Shuts the gate and waits until nobody else is inside, however long that takes: a child with half a change in its heap is worse than
+/// none. A signal handler that forks may be inside itself.
 pub fn shut() {
     SHUT.store(1, SeqCst);
     membarrier(MEMBARRIER_PRIVATE_EXPEDITED);
     fence(SeqCst);
     // SAFETY: as in `enter`.
     let own = unsafe { *own() };
+    let mut naps = 0;
     for slot in slots().filter(|s| !std::ptr::eq(*s, own)) {
-        for _ in 0..PATIENCE {
-            if slot.inside.load(Acquire) == 0 {
-                break;
+        while slot.inside.load(Acquire) != 0 {
+            naps += 1;
+            if naps == PATIENCE {
+                say(format_args!(
+                    "a fork waits for a thread that is allocating memory, or waits for a page while it is"
+                ));
             }
             sys::nap(NAP_US);
         }

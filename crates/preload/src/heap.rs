@@ -20,7 +20,7 @@ use libmimalloc_sys as mi;
 
 use crate::say::{once, Once};
 use crate::sys::{self, Lock};
-use crate::{gate, memory};
+use crate::{gate, memory, next};
 
 /// mimalloc v2's segment (`MI_SEGMENT_SHIFT` in its `types.h`), the unit of its arenas.
 const UNIT: usize = 32 << 20;
@@ -216,10 +216,16 @@ pub fn aligned(align: usize, size: usize) -> *mut c_void {
     }
 }
 
+/// The function of an allocator behind this library, if there is one. Its `new` takes from its own heap, whose memory is managed, but its
+/// `delete` calls `free` by name: what is in managed memory and not ours is its own.
+fn behind(function: &next::Next) -> Option<usize> {
+    Some(function.address()).filter(|found| *found != 0 && !crate::caller::is_libc(*found))
+}
+
 /// free.
 ///
 /// # Safety
-/// `block` is one of this heap.
+/// `block` is one of this heap, or of an allocator behind it.
 pub unsafe fn free(block: *mut c_void) {
     let errno = sys::errno();
     let _inside = gate::enter();
@@ -228,7 +234,11 @@ pub unsafe fn free(block: *mut c_void) {
     } else {
         match REGISTRY.with(|blocks| blocks.remove(&(block as usize))) {
             Some(Direct { mapped, .. }) => memory::backing().unmap(block as usize, mapped),
-            None => crate::say::fail(134, format_args!("free({block:p}): not a block of the heap")),
+            None => match behind(&next::FREE) {
+                // SAFETY: of that name, and of that type.
+                Some(theirs) => std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void)>(theirs)(block),
+                None => crate::say::fail(134, format_args!("free({block:p}): not a block of the heap")),
+            },
         }
     }
     sys::set_errno(errno);
@@ -243,7 +253,12 @@ pub unsafe fn usable_size(block: *mut c_void) -> usize {
     if in_arena(block as usize) {
         return mi::mi_usable_size(block);
     }
-    REGISTRY.with(|blocks| blocks.get(&(block as usize)).map_or(0, |b| b.len))
+    match (REGISTRY.with(|blocks| blocks.get(&(block as usize)).map(|b| b.len)), behind(&next::USABLE_SIZE)) {
+        (Some(len), _) => len,
+        (None, None) => 0,
+        // SAFETY: of that name, and of that type.
+        (None, Some(theirs)) => std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(theirs)(block),
+    }
 }
 
 /// realloc.
@@ -259,7 +274,13 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
     }
     let _inside = gate::enter();
     let Some(old) = REGISTRY.with(|blocks| blocks.get(&(block as usize)).copied()) else {
-        crate::say::fail(134, format_args!("realloc({block:p}): not a block of the heap"));
+        let Some(theirs) = behind(&next::REALLOC) else {
+            crate::say::fail(134, format_args!("realloc({block:p}): not a block of the heap"));
+        };
+        // SAFETY: of that name, and of that type.
+        return std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>(theirs)(
+            block, size,
+        );
     };
     if size > isize::MAX as usize {
         return none();
@@ -282,7 +303,7 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
 
 unsafe fn moved(block: *mut c_void, had: usize, size: usize, to: *mut c_void) -> *mut c_void {
     if !to.is_null() {
-        to.cast::<u8>().copy_from_nonoverlapping(block.cast(), had.min(size));
+        memory::backing().copy(block as usize, to as usize, had.min(size));
         free(block);
     }
     to

@@ -3,44 +3,69 @@
 //!
 //! - [`start`]: the constructor; reads `COLDFRAME_OPTIONS`, starts the pager
 //! - [`malloc`], [`heap`]: malloc and its kin, over mimalloc in managed memory
-//! - [`unmanaged`], [`caller`]: what must not be managed, and how it is told
-//! - [`mapping`], [`descriptors`], [`syscall`]: system calls that concern managed memory or the pager's descriptors
+//! - [`unmanaged`], [`caller`], [`libc_symbols`]: what must not be managed, and how it is told; the C library's own heap
+//! - [`program_break`]: sbrk
+//! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern managed memory or the pager's descriptors
+//! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
+//! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and whose it is
+//! - [`poke`]: process_vm_writev
+//! - [`limits`]: limits on what the process may use
 //! - [`deepbind`]: libraries that would not see any of this
-//! - [`fork`], [`gate`]: a child finds memory and heap as its parent left them
-//! - [`memory`], [`extents`]: the pager, or in layout-only mode its addresses without it
+//! - [`identity`]: who the process is, and its threads with it
+//! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
+//! - [`memory`], [`layout`]: the pager, or in layout-only mode its addresses without it
+//! - [`apart`]: stacks for its work where the program's are managed
 //!
 //! | environment | |
 //! |---|---|
 //! | `LD_PRELOAD` | this library; it stays there, so that programs started by the program page too, each in a budget of its own |
-//! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `faults` must be handlers; `base` is 0x2000_0000_0000 if not given; needed unless layout only |
+//! | `COLDFRAME_OPTIONS` | `Options::encode` of the live crate; `faults` must be handlers; `base` is 0x8000_0000 if not given; needed unless layout only |
 //! | `COLDFRAME_LAYOUT_ONLY=1` | the same addresses, no pager; of the options, `base`, `max_memory` and `stats_fd` count |
-//! | `COLDFRAME_MMAP_THRESHOLD` | least length of a managed mapping, in bytes; 131072 |
+//! | `COLDFRAME_MMAP_THRESHOLD` | least length of a managed mapping, in bytes; 65536 |
 //!
-//! What cannot start says so on file descriptor 2 and ends the program, with 2 for a setting, 4 for what this machine does not have,
-//! 5 for the rest. A program that needs more than `max_memory` gets ENOMEM, and one line says why.
+//! What cannot start says so on file descriptor 2. The first program of a run ends then, with 2 for a setting, 4 for what this machine
+//! does not have, 5 for the rest; a later one (the shared statistics tell) runs with plain memory. A program that needs more than
+//! `max_memory` gets ENOMEM, and one line says why.
 //!
-//! Not managed: stacks, static data, `brk`, shared and file mappings, mappings below 128 KiB, small blocks that the C library
-//! makes for itself (`getline`, `asprintf`), memory of programs that bring an allocator inside their own executable unless it
-//! uses `mmap`, system calls made without the C library. A raw `clone` or `_Fork` without the C library's `fork` leaves the child without
-//! managed memory.
+//! Not managed: stacks, static data, `brk`, shared and file mappings, mappings below 64 KiB, small blocks that the C library
+//! makes for itself (`getline`, `asprintf`), system calls made without the C library. An allocator of the program's own, inside its
+//! executable or preloaded before this library, stays the program's: what it maps or takes with `sbrk` is managed. A child that is
+//! made by the system call alone, without the C library, has no managed memory. What another process writes with process_vm_writev or ptrace may be lost, if the page leaves RAM at
+//! that very moment.
 #![cfg_attr(test, allow(dead_code))] // nothing is exported to a test
 
+mod advice;
+mod apart;
 mod caller;
 mod deepbind;
 mod descriptors;
 mod direct;
-mod extents;
+mod files;
 mod fork;
 mod gate;
 mod heap;
+mod identity;
+mod layout;
+mod libc_symbols;
+mod limits;
+mod lock;
 mod malloc;
 mod mapping;
 mod memory;
+mod next;
+mod numbers;
+mod parts;
+mod pins;
+mod poke;
+mod program_break;
+mod remap;
+mod rings;
 mod say;
 mod shim;
 mod start;
 mod sys;
 mod syscall;
+mod threads;
 mod unmanaged;
 
 #[cfg(not(test))]

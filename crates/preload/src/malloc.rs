@@ -3,6 +3,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::PAGE;
 
@@ -15,6 +16,29 @@ const LIBC_LARGE: usize = 128 << 10;
 
 fn is_managed(size: usize, caller: usize) -> bool {
     memory::ready() && !caller::is_linker(caller) && (size >= LIBC_LARGE || !caller::is_libc(caller))
+}
+
+/// The program's own malloc and realloc, where they are not ours: it has an allocator inside its executable, or one was preloaded before
+/// this library. Its `free` then gets what our `strdup` gives, which must be a block of that allocator.
+static MALLOC: AtomicUsize = AtomicUsize::new(0);
+static REALLOC: AtomicUsize = AtomicUsize::new(0);
+
+/// Finds them.
+pub fn find() {
+    for (name, theirs) in [(c"malloc", &MALLOC), (c"realloc", &REALLOC)] {
+        // SAFETY: looks a name up as the program does.
+        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) } as usize;
+        theirs.store(if caller::is_own(found) { 0 } else { found }, Relaxed);
+    }
+}
+
+/// What the program's `malloc` gives.
+unsafe fn as_the_program(size: usize, caller: usize) -> *mut c_void {
+    match MALLOC.load(Relaxed) {
+        0 => malloc_from(size, caller),
+        // SAFETY: whatever is of that name has that type.
+        theirs => std::mem::transmute::<usize, unsafe extern "C" fn(usize) -> *mut c_void>(theirs)(size),
+    }
 }
 
 fn no_memory() -> *mut c_void {
@@ -99,9 +123,13 @@ extern "C" fn pvalloc_from(size: usize, caller: usize) -> *mut c_void {
 
 with_caller!(reallocarray(3) => reallocarray_from);
 unsafe extern "C" fn reallocarray_from(block: *mut c_void, count: usize, size: usize, caller: usize) -> *mut c_void {
-    match count.checked_mul(size) {
-        Some(size) => realloc_from(block, size, caller),
-        None => no_memory(),
+    match (count.checked_mul(size), REALLOC.load(Relaxed)) {
+        (None, _) => no_memory(),
+        (Some(size), 0) => realloc_from(block, size, caller),
+        // SAFETY: whatever is of that name has that type.
+        (Some(size), theirs) => {
+            std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void>(theirs)(block, size)
+        }
     }
 }
 
@@ -143,7 +171,7 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
 }
 
 unsafe fn duplicate(text: *const c_char, len: usize, caller: usize) -> *mut c_char {
-    let copy: *mut c_char = malloc_from(len + 1, caller).cast();
+    let copy: *mut c_char = as_the_program(len + 1, caller).cast();
     if !copy.is_null() {
         copy.copy_from_nonoverlapping(text, len);
         *copy.add(len) = 0;

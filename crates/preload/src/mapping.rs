@@ -1,71 +1,63 @@
-//! mmap and its kin. Large private anonymous mappings of the program are managed. A managed range is told by its address; a call
-//! that reaches over the edge of managed memory is done in parts.
+//! mmap, munmap, mprotect. Large private anonymous mappings of the program are managed, and smaller ones where the program asks for an
+//! address in the span. A range is told by its addresses; a call that reaches over the edge of managed memory is done in parts.
+//!
+//! The kernel takes the address that a program gives without MAP_FIXED for a wish, and so does this: granted where it lies in the span and
+//! is free. A wish for another place is not granted, since memory there would not be managed, unless the program has shown that it
+//! insists: by giving the memory back unused.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use coldframe_live::PAGE;
+use coldframe_live::{Spot, PAGE};
 
 use crate::memory::{self, backing};
+use crate::parts::{failed, number, pages, parts, pass, Whose};
 use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{caller, sys};
 
-/// The least length of a managed mapping.
-pub static THRESHOLD: AtomicUsize = AtomicUsize::new(128 << 10);
+/// The least length of a managed mapping at an address of our choice: Ruby's heap comes in pieces of 64 KiB. A managed mapping costs a few
+/// system calls and two entries of the kernel's list, so smaller ones, which are few, are left alone.
+pub static THRESHOLD: AtomicUsize = AtomicUsize::new(64 << 10);
 
 /// Mappings that are for something other than data: stacks grow, huge pages are not paged.
-const UNMANAGED: c_int = libc::MAP_GROWSDOWN | libc::MAP_STACK | libc::MAP_HUGETLB;
+const UNMANAGED: c_int = libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
 #[cfg(target_arch = "x86_64")]
 const MAP_32BIT: c_int = libc::MAP_32BIT;
 #[cfg(not(target_arch = "x86_64"))]
 const MAP_32BIT: c_int = 0;
 const MAP_TYPE: c_int = 0xf;
+const FIXED: c_int = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE;
 
-fn failed(error: c_int) -> isize {
-    sys::set_errno(error);
-    -1
-}
+/// The last mapping that was wished for elsewhere, and the length of such mappings that the program insists on.
+static WISH: AtomicUsize = AtomicUsize::new(0);
+static INSISTED: AtomicUsize = AtomicUsize::new(0);
 
-/// A system call with the C library's answer.
-///
-/// # Safety
-/// As the call's.
-unsafe fn pass(number: i64, arguments: [usize; 6]) -> isize {
-    sys::answer(sys::call(number, arguments))
-}
-
-/// Where `address..address + len`, which starts at a page and ends within one, meets managed memory.
-fn managed_part(address: usize, len: usize) -> Range<usize> {
-    let span = memory::span();
-    let end = address.saturating_add(len).next_multiple_of(PAGE);
-    address.clamp(span.start, span.end)..end.clamp(span.start, span.end)
-}
-
-/// Runs `inside` on the managed part of a range and `number` on what lies before and after it.
-unsafe fn in_parts(
-    number: i64,
-    address: usize,
+/// What a program asks mmap for.
+#[derive(Clone, Copy)]
+struct Asked {
+    at: usize,
     len: usize,
-    third: usize,
-    inside: impl FnOnce(Range<usize>) -> isize,
-) -> isize {
-    if !memory::meets(address, len) {
-        return pass(number, [address, len, third, 0, 0, 0]);
+    protection: c_int,
+    flags: c_int,
+    file: c_int,
+    offset: i64,
+}
+
+impl Asked {
+    fn is_private_memory(&self) -> bool {
+        self.flags & MAP_TYPE == libc::MAP_PRIVATE
+            && self.flags & libc::MAP_ANONYMOUS != 0
+            && self.flags & (UNMANAGED | MAP_32BIT) == 0
     }
-    if !address.is_multiple_of(PAGE) {
-        return failed(libc::EINVAL);
+
+    /// The kernel's mmap.
+    unsafe fn pass(self) -> isize {
+        let Asked { at, len, protection, flags, file, offset } = self;
+        // SAFETY: what the program has asked for.
+        unsafe { pass(libc::SYS_mmap, [at, len, protection as usize, flags as usize, file as usize, offset as usize]) }
     }
-    let part = managed_part(address, len);
-    let mut result = 0;
-    if address < part.start {
-        result |= pass(number, [address, part.start - address, third, 0, 0, 0]);
-    }
-    if address + len > part.end {
-        result |= pass(number, [part.end, address + len - part.end, third, 0, 0, 0]);
-    }
-    result | inside(part)
 }
 
 with_caller!(mmap(6) => mmap_from);
@@ -80,232 +72,227 @@ pub unsafe extern "C" fn mmap_from(
     offset: i64,
     caller: usize,
 ) -> *mut c_void {
-    let hint = hint as usize;
-    let arguments = [hint, len, protection as usize, flags as usize, file as usize, offset as usize];
-    if !memory::ready() || caller::is_own(caller) {
-        return pass(libc::SYS_mmap, arguments) as *mut c_void;
+    let asked = Asked { at: hint as usize, len, protection, flags, file, offset };
+    if !memory::ready() || caller::is_own(caller) || len == 0 || !(offset as usize).is_multiple_of(PAGE) {
+        return asked.pass() as *mut c_void;
     }
-    if flags & libc::MAP_FIXED != 0 && memory::meets(hint, len) {
-        return fixed(hint, len, protection, flags) as *mut c_void;
+    let own = caller::is_libc(caller) || caller::is_linker(caller);
+    let answer = match flags & FIXED {
+        0 => anywhere(asked, own),
+        _ if memory::meets(asked.at, len) => fixed(asked),
+        _ => asked.pass(),
+    };
+    answer as *mut c_void
+}
+
+/// A mapping for which any address will do.
+unsafe fn anywhere(asked: Asked, own: bool) -> isize {
+    let Some(len) = asked.len.checked_next_multiple_of(PAGE) else { return failed(libc::ENOMEM) };
+    let wish = asked.at.checked_next_multiple_of(PAGE).unwrap_or(0);
+    let there = wish..wish.saturating_add(len);
+    if !own && wish != 0 && parts(there.clone()).iter().all(|(_, whose)| *whose == Whose::Free) {
+        return granted(asked, there);
     }
-    // A hint below 4 GiB is a program that stores addresses in 32 bits.
-    let low = hint != 0 && hint.saturating_add(len) <= 1 << 32 || flags & MAP_32BIT != 0;
-    let anywhere = flags & (libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE | UNMANAGED) == 0 && !low;
-    let private = flags & MAP_TYPE == libc::MAP_PRIVATE && flags & libc::MAP_ANONYMOUS != 0;
-    let wanted = len >= THRESHOLD.load(Relaxed) && !caller::is_libc(caller) && !caller::is_linker(caller);
-    if !(anywhere && private && wanted) {
-        return pass(libc::SYS_mmap, arguments) as *mut c_void;
+    let wanted = len >= THRESHOLD.load(Relaxed) && !own && asked.flags & (libc::MAP_STACK | UNMANAGED) == 0;
+    let private = asked.flags & MAP_TYPE == libc::MAP_PRIVATE && asked.flags & libc::MAP_ANONYMOUS != 0;
+    if !wanted || !private {
+        return asked.pass();
     }
-    if protection == libc::PROT_NONE && len > memory::span().len() / 4 {
+    // Who wishes for an address below 4 GiB may keep addresses in 32 bits.
+    let low = wish != 0 && there.end <= memory::span().start.min(1 << 32);
+    if low || asked.flags & MAP_32BIT != 0 {
+        let what = if low { "low memory" } else { "MAP_32BIT" };
+        once(Once::Low, format_args!("{len} bytes and more are not managed, since the program asks for {what}"));
+        return asked.pass();
+    }
+    // Inside the span the kernel would not grant it either: something is there. Only reservations are insisted on.
+    let elsewhere = wish != 0 && !memory::meets(wish, len) && asked.protection == libc::PROT_NONE;
+    if elsewhere && INSISTED.load(Relaxed) == len {
+        let end = memory::span().end;
+        once(Once::Insists, format_args!("{len} bytes and more at {wish:#x} are not managed: not below {end:#x}"));
+        return asked.pass();
+    }
+    if asked.protection == libc::PROT_NONE && !fits(len) {
+        let span = memory::span().len();
         once(
             Once::Reservation,
-            format_args!(
-                "a reservation of {len} bytes is not managed, since `max_memory` is {} bytes",
-                memory::span().len()
-            ),
+            format_args!("a reservation of {len} bytes is not managed: `max_memory` is {span} bytes"),
         );
-        return pass(libc::SYS_mmap, arguments) as *mut c_void;
+        return asked.pass();
     }
-    new(len, protection, flags) as *mut c_void
+    let at = new(Spot::Anywhere(PAGE), len, asked);
+    if elsewhere && at > 0 {
+        WISH.store(at as usize, Relaxed);
+    }
+    at
+}
+
+/// Whether there is a place for so much. Somebody else may be faster; then the program gets no memory.
+fn fits(len: usize) -> bool {
+    let span = memory::span();
+    let mut at = span.start;
+    for (part, _) in backing().extents(span.clone()) {
+        if part.start - at >= len {
+            return true;
+        }
+        at = part.end;
+    }
+    span.end - at >= len
+}
+
+/// The address that was wished for lies in free space of the span.
+unsafe fn granted(asked: Asked, there: Range<usize>) -> isize {
+    if asked.is_private_memory() && asked.flags & libc::MAP_STACK == 0 {
+        return new(Spot::Free(there.start), there.len(), asked);
+    }
+    foreign(Asked { at: there.start, flags: asked.flags | libc::MAP_FIXED, ..asked }, there)
 }
 
 /// A new managed mapping.
-unsafe fn new(len: usize, protection: c_int, flags: c_int) -> isize {
-    let Some(len) = len.checked_next_multiple_of(PAGE) else { return failed(libc::ENOMEM) };
-    let at = match backing().map(len, PAGE) {
+unsafe fn new(spot: Spot, len: usize, asked: Asked) -> isize {
+    let at = match backing().map_at(spot, len, asked.protection) {
         Ok(at) => at,
         Err(error) => {
-            once(Once::Full, format_args!("the program gets no more memory: {error}"));
-            return failed(libc::ENOMEM);
+            if matches!(error, coldframe_live::LiveError::Full { .. }) {
+                once(Once::Full, format_args!("the program gets no more memory: {error}"));
+            }
+            return failed(number(&error));
         }
     };
-    if protection != libc::PROT_READ | libc::PROT_WRITE
-        && pass(libc::SYS_mprotect, [at, len, protection as usize, 0, 0, 0]) < 0
-    {
-        let error = sys::errno();
-        backing().unmap(at, len);
-        return failed(error);
-    }
-    if flags & libc::MAP_LOCKED != 0 {
-        let _ = backing().pin(at, len); // as mmap's: not an error
+    if asked.flags & libc::MAP_LOCKED != 0 && backing().pin(at, len).is_ok() {
+        // As mmap's: that it cannot be locked is no error.
+        backing().change(at..at + len, |manner| manner.locked = true);
     }
     at as isize
 }
 
-/// A mapping over a managed one: the same addresses with zeros.
-unsafe fn fixed(at: usize, len: usize, protection: c_int, flags: c_int) -> isize {
-    if flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
-        return failed(libc::EEXIST);
-    }
+/// A mapping at a given place, some of it in the span.
+unsafe fn fixed(asked: Asked) -> isize {
+    let range = match pages(asked.at, asked.len, libc::ENOMEM) {
+        Ok(range) => range,
+        Err(error) => return failed(error),
+    };
+    let there = parts(range.clone());
     let span = memory::span();
-    let within = at >= span.start && len <= span.end.saturating_sub(at);
-    if !at.is_multiple_of(PAGE) || len == 0 {
-        return failed(libc::EINVAL);
+    let inside = range.start.max(span.start)..range.end.min(span.end);
+    if asked.flags & libc::MAP_FIXED_NOREPLACE == libc::MAP_FIXED_NOREPLACE {
+        let taken = |(part, whose): &(Range<usize>, Whose)| match whose {
+            Whose::Free => false,
+            // SAFETY: replaces nothing, and takes only back what it has got.
+            Whose::Outside => unsafe { !is_free(part) },
+            _ => true,
+        };
+        if there.iter().any(taken) {
+            return failed(libc::EEXIST);
+        }
     }
-    if !within || flags & MAP_TYPE != libc::MAP_PRIVATE || flags & libc::MAP_ANONYMOUS == 0 {
-        once(
-            Once::FixedFile,
-            format_args!(
-                "a file or shared memory cannot be mapped over managed memory; raise COLDFRAME_MMAP_THRESHOLD"
-            ),
-        );
-        return failed(libc::ENOMEM);
+    if !asked.is_private_memory() {
+        return foreign(asked, inside);
     }
-    let len = len.next_multiple_of(PAGE);
-    backing().discard(at, len);
-    if pass(libc::SYS_mprotect, [at, len, protection as usize, 0, 0, 0]) < 0 {
+    for (part, _) in there.iter().filter(|(_, whose)| *whose == Whose::Outside) {
+        if (Asked { at: part.start, len: part.len(), ..asked }).pass() < 0 {
+            return -1;
+        }
+    }
+    match new(Spot::Over(inside.start), inside.len(), asked) {
+        -1 => -1,
+        _ => range.start as isize,
+    }
+}
+
+unsafe fn is_free(range: &Range<usize>) -> bool {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let no_file = -1isize as usize;
+    let got = sys::call(libc::SYS_mmap, [range.start, range.len(), 0, flags as usize, no_file, 0]);
+    got == range.start as isize && {
+        sys::call(libc::SYS_munmap, [range.start, range.len(), 0, 0, 0, 0]);
+        true
+    }
+}
+
+/// A file, shared memory or what else only the kernel can map. What it would refuse it refuses elsewhere first, so that nothing is lost.
+unsafe fn foreign(asked: Asked, inside: Range<usize>) -> isize {
+    let trial = asked.flags & !(FIXED | libc::MAP_POPULATE | libc::MAP_LOCKED);
+    let elsewhere = Asked { at: 0, flags: trial, ..asked }.pass();
+    if elsewhere == -1 {
         return -1;
     }
-    at as isize
+    pass(libc::SYS_munmap, [elsewhere as usize, asked.len, 0, 0, 0, 0]);
+    let flags = asked.flags & !libc::MAP_FIXED_NOREPLACE | libc::MAP_FIXED;
+    let mut answer = 0;
+    backing().map_foreign(inside, || {
+        // SAFETY: the program has asked for it, and nothing of the pager is left there.
+        answer = unsafe { Asked { flags, ..asked }.pass() };
+        answer != -1
+    });
+    answer
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
-    if len == 0 {
-        return failed(libc::EINVAL) as c_int;
+    let at = address as usize;
+    if len == 0 || !memory::meets(at, len) {
+        return pass(libc::SYS_munmap, [at, len, 0, 0, 0, 0]) as c_int;
     }
-    in_parts(libc::SYS_munmap, address as usize, len, 0, |part| {
-        backing().unmap(part.start, part.len());
-        0
-    }) as c_int
+    let range = match pages(at, len, libc::EINVAL) {
+        Ok(range) => range,
+        Err(error) => return failed(error) as c_int,
+    };
+    if WISH.load(Relaxed) == at && backing().contents(range.clone()).is_empty() {
+        INSISTED.store(range.len(), Relaxed);
+    }
+    let mut answer = 0;
+    for (part, whose) in parts(range) {
+        answer |= match whose {
+            Whose::Free => 0,
+            Whose::Outside => pass(libc::SYS_munmap, [part.start, part.len(), 0, 0, 0, 0]),
+            Whose::Foreign | Whose::Managed(_) => match backing().close(part) {
+                Ok(()) => 0,
+                Err(error) => failed(number(&error)),
+            },
+        };
+    }
+    answer as c_int
 }
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn mremap(
-    old: *mut c_void,
-    old_len: usize,
-    new_len: usize,
-    flags: c_int,
-    to: *mut c_void,
-) -> *mut c_void {
-    let at = old as usize;
-    let to_managed = flags & libc::MREMAP_FIXED != 0 && memory::meets(to as usize, new_len);
-    if !memory::meets(at, old_len.max(1)) && !to_managed {
-        return pass(libc::SYS_mremap, [at, old_len, new_len, flags as usize, to as usize, 0]) as *mut c_void;
-    }
-    resize(at, old_len, new_len, flags) as *mut c_void
+pub unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, protection: c_int) -> c_int {
+    protect(libc::SYS_mprotect, address as usize, len, protection, 0)
 }
 
-/// mremap of a managed mapping: what does not fit moves to a new one.
-unsafe fn resize(at: usize, old_len: usize, new_len: usize, flags: c_int) -> isize {
-    if flags & !libc::MREMAP_MAYMOVE != 0 {
-        once(
-            Once::FixedMove,
-            format_args!("mremap cannot move managed memory to a given address, nor leave the old one mapped"),
-        );
-        return failed(libc::EINVAL);
-    }
-    let (Some(old_len), Some(new_len)) =
-        (old_len.checked_next_multiple_of(PAGE), new_len.checked_next_multiple_of(PAGE))
-    else {
-        return failed(libc::ENOMEM);
-    };
-    let span = memory::span();
-    if !at.is_multiple_of(PAGE) || new_len == 0 || old_len == 0 || at < span.start || at + old_len > span.end {
-        return failed(libc::EINVAL);
-    }
-    if new_len <= old_len {
-        if new_len < old_len {
-            backing().unmap(at + new_len, old_len - new_len);
-        }
-        return at as isize;
-    }
-    if flags & libc::MREMAP_MAYMOVE == 0 {
-        return failed(libc::ENOMEM);
-    }
-    let moved = new(new_len, libc::PROT_READ | libc::PROT_WRITE, 0);
-    if moved > 0 {
-        (moved as *mut u8).copy_from_nonoverlapping(at as *const u8, old_len);
-        backing().unmap(at, old_len);
-    }
-    moved
-}
-
-/// Replaces the C library's. mimalloc's purges come here too.
+/// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
-    in_parts(libc::SYS_madvise, address as usize, len, advice as usize, |part| advise(part, advice)) as c_int
+pub unsafe extern "C" fn pkey_mprotect(address: *mut c_void, len: usize, protection: c_int, key: c_int) -> c_int {
+    protect(libc::SYS_pkey_mprotect, address as usize, len, protection, key)
 }
 
-unsafe fn advise(part: Range<usize>, advice: c_int) -> isize {
-    const COLLAPSE: c_int = 25;
-    const DONTNEED_LOCKED: c_int = 24;
-    match advice {
-        libc::MADV_DONTNEED | libc::MADV_FREE | DONTNEED_LOCKED => backing().discard(part.start, part.len()),
-        libc::MADV_WILLNEED | libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => {
-            backing().will_need(part.start, part.len());
+/// As the kernel does it: up to the first hole.
+unsafe fn protect(call: i64, address: usize, len: usize, protection: c_int, key: c_int) -> c_int {
+    let pass = |at, len| pass(call, [at, len, protection as usize, key as usize, 0, 0]) as c_int;
+    if len == 0 || !memory::ready() || !memory::meets(address, len) {
+        return pass(address, len);
+    }
+    let range = match pages(address, len, libc::ENOMEM) {
+        Ok(range) => range,
+        Err(error) => return failed(error) as c_int,
+    };
+    const RIGHTS: c_int = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
+    const SEMAPHORES: c_int = 8;
+    if protection & !(RIGHTS | SEMAPHORES | libc::PROT_GROWSDOWN | libc::PROT_GROWSUP) != 0 {
+        return failed(libc::EINVAL) as c_int;
+    }
+    for (part, whose) in parts(range) {
+        if whose == Whose::Free {
+            return failed(libc::ENOMEM) as c_int;
         }
-        libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_COLD | libc::MADV_PAGEOUT => (),
-        libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE | libc::MADV_MERGEABLE | libc::MADV_UNMERGEABLE | COLLAPSE => (),
-        libc::MADV_DOFORK | KEEPONFORK => (),
-        libc::MADV_DONTDUMP | libc::MADV_DODUMP => {
-            return pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]);
+        if pass(part.start, part.len()) < 0 {
+            return -1;
         }
-        _ => {
-            once(Once::Advice, format_args!("madvise {advice} is not to be had for managed memory"));
-            return failed(libc::EINVAL);
+        if let Whose::Managed(_) = whose {
+            backing().change(part, |manner| manner.protection = protection & RIGHTS);
         }
     }
     0
-}
-
-const KEEPONFORK: c_int = 19;
-
-/// Replaces the C library's, which answers with the error.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
-    // Its POSIX_MADV_DONTNEED (4) does nothing, since the program's data must stay.
-    if advice == libc::POSIX_MADV_DONTNEED {
-        return 0;
-    }
-    let errno = sys::errno();
-    let result = if madvise(address, len, advice) == 0 { 0 } else { sys::errno() };
-    sys::set_errno(errno);
-    result
-}
-
-/// The pages that a lock of any bytes is about.
-fn pages(address: usize, len: usize) -> (usize, usize) {
-    let start = address / PAGE * PAGE;
-    (start, address.saturating_add(len) - start)
-}
-
-/// Replaces the C library's.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn mlock(address: *const c_void, len: usize) -> c_int {
-    let (start, len) = pages(address as usize, len);
-    in_parts(libc::SYS_mlock, start, len, 0, pin) as c_int
-}
-
-/// Replaces the C library's.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn mlock2(address: *const c_void, len: usize, flags: u32) -> c_int {
-    let (start, len) = pages(address as usize, len);
-    in_parts(libc::SYS_mlock2, start, len, flags as usize, pin) as c_int
-}
-
-fn pin(part: Range<usize>) -> isize {
-    match backing().pin(part.start, part.len()) {
-        Ok(()) => 0,
-        Err(_) => failed(libc::ENOMEM),
-    }
-}
-
-/// Replaces the C library's.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn munlock(address: *const c_void, len: usize) -> c_int {
-    let (start, len) = pages(address as usize, len);
-    in_parts(libc::SYS_munlock, start, len, 0, |part| {
-        backing().unpin(part.start, part.len());
-        0
-    }) as c_int
-}
-
-/// Replaces the C library's.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn mlockall(_flags: c_int) -> c_int {
-    once(Once::LockAll, format_args!("mlockall is refused, since the program is to run in less memory than it has"));
-    failed(libc::ENOMEM) as c_int
 }

@@ -1,38 +1,24 @@
 //! Managed memory: a pager's, or only its addresses.
 
-use std::cell::UnsafeCell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicUsize, Ordering::*};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
+use coldframe_live::extents::{Kind, Manner};
 use coldframe_live::span::{self, Note};
-use coldframe_live::{LiveError, Options, Pager, PAGE};
+use coldframe_live::{LiveError, Options, Pager, Spot, PAGE};
 
-use crate::extents::Extents;
-use crate::gate;
-use crate::sys::{self, Lock};
+use crate::layout::Layout;
+use crate::numbers::Numbers;
+use crate::{apart, gate, pins, sys};
 
 /// Who provides the memory.
 pub enum Backing {
     /// The pager.
     Pager(Pager),
-    /// Nobody: the same addresses with plain memory behind them, so that the program can be recorded. What a pager would be told
-    /// besides is noted in the recording (`coldframe_live::span`).
+    /// Nobody: the same addresses with plain memory behind them.
     Layout(Layout),
 }
-
-/// Plain memory at managed addresses.
-pub struct Layout {
-    span: Range<usize>,
-    lock: Lock,
-    free: UnsafeCell<Extents>,
-    stats_fd: Option<i32>,
-}
-
-// SAFETY: `free` is touched under `lock` only.
-unsafe impl Sync for Layout {}
-// SAFETY: holds nothing that belongs to a thread.
-unsafe impl Send for Layout {}
 
 static BACKING: OnceLock<Backing> = OnceLock::new();
 /// From here on, allocations are managed.
@@ -41,18 +27,18 @@ static START: AtomicUsize = AtomicUsize::new(0);
 static LEN: AtomicUsize = AtomicUsize::new(0);
 
 /// File descriptors that the program must not close.
-const KEPT_MAX: usize = 32;
-static KEPT: [AtomicI32; KEPT_MAX] = [const { AtomicI32::new(-1) }; KEPT_MAX];
+static KEPT: Numbers = Numbers::new();
 
 /// Makes the memory.
 pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
-    options.base.get_or_insert(span::BASE);
+    let base =
+        *options.base.get_or_insert_with(|| if taken(span::BASE as usize) { span::BASE_RECORDED } else { span::BASE });
     let backing = if layout_only {
-        let start = options.base.unwrap_or(span::BASE) as usize;
+        let start = base as usize;
         let span = start..start + (options.max_memory as usize).next_multiple_of(PAGE);
         Backing::Layout(Layout::new(span, options.stats_fd)?)
     } else {
-        Backing::Pager(Pager::start(options)?)
+        Backing::Pager(Pager::start_for_program(options)?)
     };
     let span = match &backing {
         Backing::Pager(pager) => pager.span(),
@@ -65,6 +51,23 @@ pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
     LEN.store(span.len(), Relaxed);
     keep();
     Ok(())
+}
+
+/// Whether something lies at the start of the span already: an executable that cannot be moved, with a lot of static data.
+fn taken(base: usize) -> bool {
+    const LOOK: usize = 1 << 30;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let no_file = -1isize as usize;
+    // SAFETY: replaces nothing, and takes only back what it has got.
+    unsafe {
+        match sys::call(libc::SYS_mmap, [base, LOOK, 0, flags as usize, no_file, 0]) {
+            got if got == base as isize => {
+                sys::call(libc::SYS_munmap, [base, LOOK, 0, 0, 0, 0]);
+                false
+            }
+            error => error == -(libc::EEXIST as isize),
+        }
+    }
 }
 
 /// From here on, allocations are managed.
@@ -105,51 +108,107 @@ pub fn keep() {
         Backing::Pager(pager) => pager.descriptors(),
         Backing::Layout(layout) => layout.stats_fd.into_iter().collect(),
     };
-    for (i, kept) in KEPT.iter().enumerate() {
-        kept.store(descriptors.get(i).copied().unwrap_or(-1), Relaxed);
-    }
-    assert!(descriptors.len() <= KEPT_MAX, "{} descriptors to keep", descriptors.len());
+    KEPT.become_these(&descriptors);
 }
 
 /// Whether the program must not close this descriptor.
 pub fn keeps(descriptor: i32) -> bool {
-    descriptor >= 0 && KEPT.iter().any(|kept| kept.load(Relaxed) == descriptor)
+    KEPT.has(descriptor)
 }
 
-/// The kept descriptors, in order, at most `KEPT_MAX`; the rest are -1 and come first.
-pub fn kept() -> [i32; KEPT_MAX] {
-    let mut all = std::array::from_fn(|i| KEPT[i].load(Relaxed));
-    all.sort_unstable();
-    all
+/// The first kept descriptor that is at least `from`.
+pub fn next_kept(from: u32) -> Option<u32> {
+    KEPT.next(from)
 }
 
 impl Backing {
-    /// Zeroed memory; `len` and `align` are multiples of a page.
+    /// Zeroed memory that the program may read and write; `len` and `align` are multiples of a page.
     pub fn map(&self, len: usize, align: usize) -> Result<usize, LiveError> {
+        self.map_at(Spot::Anywhere(align), len, libc::PROT_READ | libc::PROT_WRITE)
+    }
+
+    /// Zeroed memory at a given spot, with given rights.
+    pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<usize, LiveError> {
         inside(|| match self {
-            Backing::Pager(pager) => pager.map(len, align).map(|p| p as usize),
-            Backing::Layout(layout) => layout.map(len, align),
+            Backing::Pager(pager) => pager.map_at(spot, len, protection).map(|p| p as usize),
+            Backing::Layout(layout) => layout.map_at(spot, len, protection),
         })
     }
 
-    /// Gives memory back.
-    pub fn unmap(&self, address: usize, len: usize) {
+    /// Gives memory back, whatever of it there is.
+    pub fn close(&self, range: Range<usize>) -> Result<(), LiveError> {
+        pins::forget(&range);
         inside(|| match self {
-            Backing::Pager(pager) => pager.unmap(address, len),
-            Backing::Layout(layout) => layout.unmap(address, len),
+            Backing::Pager(pager) => pager.unmap(range.start, range.len()),
+            Backing::Layout(layout) => layout.unmap(&range),
         })
+    }
+
+    /// The same, where nobody can be told that the kernel refused.
+    pub fn unmap(&self, address: usize, len: usize) {
+        let _ = self.close(address..address + len);
+    }
+
+    /// Has the kernel put a mapping of the program's own into the span: `place` does it and says whether it has.
+    pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
+        inside(|| match self {
+            Backing::Pager(pager) => pager.map_foreign(range, place),
+            Backing::Layout(layout) => layout.map_foreign(range, place),
+        })
+    }
+
+    /// The kernel has moved a foreign mapping, or a part of one, away.
+    pub fn foreign_gone(&self, range: Range<usize>) {
+        inside(|| match self {
+            Backing::Pager(pager) => pager.foreign_gone(range),
+            Backing::Layout(layout) => layout.gone(range),
+        })
+    }
+
+    /// What there is in a range, lowest first; gaps are free.
+    pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
+        inside(|| match self {
+            Backing::Pager(pager) => pager.extents(range),
+            Backing::Layout(layout) => layout.extents(range),
+        })
+    }
+
+    /// Notes what the program wants of its memory.
+    pub fn change(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
+        inside(|| match self {
+            Backing::Pager(pager) => pager.note(range, change),
+            Backing::Layout(layout) => layout.change(range, change),
+        })
+    }
+
+    /// The parts of a managed range that may be anything but zeros.
+    pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
+        match self {
+            Backing::Pager(pager) => inside(|| pager.contents(range)),
+            Backing::Layout(_) => vec![range],
+        }
+    }
+
+    /// Copies memory to a place that is all zeros. Pages without content are left out, so that moving a large block that was hardly
+    /// touched costs hardly anything.
+    ///
+    /// # Safety
+    /// `len` bytes at `from` can be read, those at `to` can be written, and they do not overlap.
+    pub unsafe fn copy(&self, from: usize, to: usize, len: usize) {
+        let (start, end) = (from / PAGE * PAGE, (from + len).next_multiple_of(PAGE));
+        for part in self.contents(start..end) {
+            let (first, last) = (part.start.max(from), part.end.min(from + len));
+            let target = (to + (first - from)) as *mut u8;
+            // SAFETY: a part of what the caller answers for.
+            unsafe { target.copy_from_nonoverlapping(first as *const u8, last - first) };
+        }
     }
 
     /// Memory reads as zeros.
     pub fn discard(&self, address: usize, len: usize) {
         inside(|| match self {
             Backing::Pager(pager) => pager.discard(address, len),
-            Backing::Layout(layout) => {
-                let dont_need = libc::MADV_DONTNEED as usize;
-                // SAFETY: the program asked for zeros there.
-                unsafe { sys::call(libc::SYS_madvise, [address, len, dont_need, 0, 0, 0]) };
-                layout.note(Note::Released, address, len);
-            }
+            Backing::Layout(layout) => layout.discard(&(address..address + len)),
         })
     }
 
@@ -182,71 +241,8 @@ impl Backing {
 }
 
 /// Runs `work` inside the gate, so that no fork copies a pager at work, and with all signals held back, so that no signal handler
-/// waits for a page that the work it interrupted must bring.
-fn inside<T>(work: impl FnOnce() -> T) -> T {
+/// waits for a page that the work it interrupted must bring. The stack that it runs on is not managed.
+pub fn inside<T>(work: impl FnOnce() -> T) -> T {
     let _inside = gate::enter();
-    sys::undisturbed(work)
-}
-
-/// Maps memory at an address that must be free.
-fn place(at: usize, len: usize, protection: i32) -> Result<(), LiveError> {
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
-    let no_file = -1isize as usize;
-    // SAFETY: replaces nothing.
-    let result = unsafe { sys::call(libc::SYS_mmap, [at, len, protection as usize, flags as usize, no_file, 0]) };
-    if result != at as isize {
-        let error = -result;
-        return Err(LiveError::Setting {
-            field: "base",
-            reason: format!("the kernel does not give {len:#x} bytes at {at:#x} (error {error}); choose another"),
-        });
-    }
-    // The pager has no huge pages either.
-    let small = libc::MADV_NOHUGEPAGE as usize;
-    // SAFETY: advice only.
-    unsafe { sys::call(libc::SYS_madvise, [at, len, small, 0, 0, 0]) };
-    Ok(())
-}
-
-impl Layout {
-    fn new(span: Range<usize>, stats_fd: Option<i32>) -> Result<Layout, LiveError> {
-        let free = UnsafeCell::new(Extents::new(span.start, span.end));
-        let layout = Layout { span, lock: Lock::new(), free, stats_fd };
-        let notes = layout.span().notes();
-        place(notes.start as usize, (notes.end - notes.start) as usize, libc::PROT_READ)?;
-        Ok(layout)
-    }
-
-    fn span(&self) -> span::Span {
-        span::Span { start: self.span.start as u64, len: self.span.len() as u64 }
-    }
-
-    /// Reads the bytes that note it. Nobody ever writes there, so the kernel's one page of zeros stands behind all of them.
-    fn note(&self, note: Note, address: usize, len: usize) {
-        if len > 0 {
-            for at in self.span().note(note, address as u64..(address + len) as u64) {
-                // SAFETY: `new` has mapped all addresses of notes.
-                unsafe { (at as *const u8).read_volatile() };
-            }
-        }
-    }
-
-    fn with<T>(&self, work: impl FnOnce(&mut Extents) -> T) -> T {
-        // SAFETY: the lock is held, and `work` does not come back here.
-        self.lock.with(|| work(unsafe { &mut *self.free.get() }))
-    }
-
-    fn map(&self, len: usize, align: usize) -> Result<usize, LiveError> {
-        let full = || LiveError::Full { asked: len, free: 0, max: self.span.len() };
-        let at = self.with(|free| free.take(len, align)).ok_or_else(full)?;
-        place(at, len, libc::PROT_READ | libc::PROT_WRITE)?;
-        Ok(at)
-    }
-
-    fn unmap(&self, address: usize, len: usize) {
-        // SAFETY: the program gives it back.
-        unsafe { sys::call(libc::SYS_munmap, [address, len, 0, 0, 0, 0]) };
-        self.note(Note::Released, address, len);
-        self.with(|free| free.give(address, address + len));
-    }
+    sys::undisturbed(|| apart::run(work))
 }

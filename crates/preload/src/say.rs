@@ -10,12 +10,19 @@ use crate::sys;
 pub enum Once {
     Full,
     Reservation,
+    Low,
+    Insists,
+    OnFault,
     LockAll,
     Userfaultfd,
-    FixedFile,
     FixedMove,
     Advice,
     Direct,
+    Kept,
+    Rings,
+    Words,
+    Break,
+    Limit,
 }
 
 static TOLD: AtomicU32 = AtomicU32::new(0);

@@ -8,7 +8,7 @@ use coldframe_live::{Faults, Options};
 
 use crate::memory::Backing;
 use crate::say::{fail, say};
-use crate::{caller, deepbind, fork, heap, mapping, memory};
+use crate::{apart, caller, deepbind, files, fork, heap, malloc, mapping, memory, next, unmanaged};
 
 /// `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
@@ -40,7 +40,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     let options = match read(OPTIONS).map(Options::decode) {
         Some(Ok(options)) => options,
         Some(Err(error)) => fail(error.code(), format_args!("COLDFRAME_OPTIONS: {error}")),
-        None if layout_only => Options::new(0),
+        None if layout_only => Options { max_memory: Options::MAX_MEMORY, ..Options::new(0) },
         None => fail(SETTING, format_args!("COLDFRAME_OPTIONS is not set; start the program with `coldframe run`")),
     };
     if let Some(text) = read(MMAP_THRESHOLD) {
@@ -59,13 +59,24 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
         fail(SETTING, format_args!("faults: a program that knows nothing of the pager needs handler threads"));
     }
     deepbind::find();
+    next::find();
+    unmanaged::find();
+    files::find();
     caller::find();
+    malloc::find();
     if !caller::known() {
         fail(MACHINE, format_args!("the C library is not glibc (no libc.so.6); only programs for glibc can be run"));
     }
-    if let Err(error) = memory::start(options, layout_only) {
-        fail(error.code(), format_args!("{error}"));
+    let later = coldframe_live::is_later(&options);
+    match memory::start(options, layout_only) {
+        Ok(()) => {}
+        // The program that started this one cannot know that a pager needs more rights than the program itself.
+        Err(error) if later => {
+            return say(format_args!("a program of this run is not paged, and in no budget: {error}"));
+        }
+        Err(error) => fail(error.code(), format_args!("{error}")),
     }
+    apart::start();
     heap::start();
     fork::register();
     memory::open();
@@ -75,7 +86,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
 
 extern "C" fn at_exit() {
     if let Backing::Pager(pager) = memory::backing() {
-        pager.end();
+        memory::inside(|| pager.end());
     }
 }
 

@@ -72,16 +72,27 @@ pub fn nap(microseconds: i64) {
     unsafe { call(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
 }
 
+/// Holds all signals back; what was held back before.
+pub fn hold_signals() -> u64 {
+    let (all, mut before) = (u64::MAX, 0u64);
+    let arguments = [libc::SIG_SETMASK as usize, &raw const all as usize, &raw mut before as usize, 8, 0, 0];
+    // SAFETY: reads and writes masks of 8 bytes, which live in this frame.
+    unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+    before
+}
+
+/// Undoes `hold_signals`.
+pub fn let_signals(before: u64) {
+    let arguments = [libc::SIG_SETMASK as usize, &raw const before as usize, 0, 8, 0, 0];
+    // SAFETY: as above.
+    unsafe { call(libc::SYS_rt_sigprocmask, arguments) };
+}
+
 /// Runs `work` with all signals held back.
 pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
-    let (all, mut before) = (u64::MAX, 0u64);
-    let mask = |how: i32, set: *const u64, old: *mut u64| {
-        // SAFETY: reads and writes the masks of 8 bytes that it is given, which live in this frame.
-        unsafe { call(libc::SYS_rt_sigprocmask, [how as usize, set as usize, old as usize, 8, 0, 0]) };
-    };
-    mask(libc::SIG_SETMASK, &all, &mut before);
+    let before = hold_signals();
     let result = work();
-    mask(libc::SIG_SETMASK, &before, std::ptr::null_mut());
+    let_signals(before);
     result
 }
 

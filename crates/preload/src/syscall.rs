@@ -1,11 +1,14 @@
 //! The C library's `syscall`, for programs that go round its wrappers. Numbers that concern managed memory or kept descriptors are
 //! done as the functions would do them; a userfaultfd of the program's own is refused, since a range can belong to one only.
 
-use std::ffi::{c_int, c_long, c_uint, c_void};
+use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 
 use crate::say::{once, Once};
 use crate::shim::with_caller;
-use crate::{caller, descriptors, direct, mapping, memory, sys};
+use crate::{advice, caller, descriptors, direct, limits, lock, mapping, memory, poke, remap, rings, sys, threads};
+
+/// The same on every machine; newer than some C libraries.
+const SYS_MSEAL: c_long = 462;
 
 with_caller!(syscall(7) => syscall_from);
 #[allow(clippy::too_many_arguments)] // the ABI's
@@ -24,6 +27,11 @@ unsafe extern "C" fn syscall_from(
         return pass();
     }
     let address = a as *mut c_void;
+    if crate::fork::copies(number, a, b) {
+        // SAFETY: the kernel makes a copy, which returns from here too.
+        let made = unsafe { crate::fork::around(|| sys::call(number, [a, b, c, d, e, f])) };
+        return sys::answer(made) as c_long;
+    }
     match number {
         libc::SYS_userfaultfd => {
             once(Once::Userfaultfd, format_args!("the program wants a userfaultfd of its own and does not get it"));
@@ -34,15 +42,36 @@ unsafe extern "C" fn syscall_from(
             mapping::mmap_from(address, b, c as c_int, d as c_int, e as c_int, f as i64, caller) as c_long
         }
         libc::SYS_munmap => mapping::munmap(address, b).into(),
-        libc::SYS_mremap => mapping::mremap(address, b, c, d as c_int, e as *mut c_void) as c_long,
-        libc::SYS_madvise => mapping::madvise(address, b, c as c_int).into(),
-        libc::SYS_mlock => mapping::mlock(address, b).into(),
-        libc::SYS_munlock => mapping::munlock(address, b).into(),
-        libc::SYS_mlockall => mapping::mlockall(a as c_int).into(),
-        libc::SYS_openat => {
-            let flags = direct::buffered(c as c_int, caller);
-            sys::answer(sys::call(number, [a, b, flags as usize, d, 0, 0])) as c_long
+        libc::SYS_mprotect => mapping::mprotect(address, b, c as c_int).into(),
+        libc::SYS_pkey_mprotect => mapping::pkey_mprotect(address, b, c as c_int, d as c_int).into(),
+        libc::SYS_mremap => remap::mremap(address, b, c, d as c_int, e as *mut c_void) as c_long,
+        libc::SYS_madvise => advice::madvise(address, b, c as c_int).into(),
+        libc::SYS_msync => advice::msync(address, b, c as c_int).into(),
+        libc::SYS_mincore => advice::mincore(address, b, c as *mut u8).into(),
+        libc::SYS_mlock => lock::mlock(address, b).into(),
+        libc::SYS_mlock2 => lock::mlock2(address, b, c as u32).into(),
+        libc::SYS_munlock => lock::munlock(address, b).into(),
+        libc::SYS_mlockall => lock::mlockall(a as c_int).into(),
+        libc::SYS_munlockall => lock::munlockall().into(),
+        // A sealed mapping could never be given back.
+        SYS_MSEAL if memory::meets(a, b) => {
+            sys::set_errno(libc::EPERM);
+            -1
         }
+        #[cfg(target_arch = "x86_64")]
+        libc::SYS_open => direct::open_from(a as *const c_char, b as c_int, c as c_uint, caller).into(),
+        libc::SYS_openat => direct::openat_from(a as c_int, b as *const c_char, c as c_int, d as c_uint, caller).into(),
+        libc::SYS_openat2 => direct::openat2_from(a as c_int, b as *const c_char, c as *const _, d, caller).into(),
+        libc::SYS_set_tid_address => {
+            threads::cleared_at_the_end(a);
+            pass()
+        }
+        libc::SYS_setrlimit => limits::setrlimit(a as u32, b as *const _).into(),
+        libc::SYS_prlimit64 => limits::set(a as c_int, b as u32, c as *const _, d as *mut _).into(),
+        libc::SYS_io_uring_setup => rings::setup_from(a, b),
+        libc::SYS_io_uring_register => rings::register_from(a, b as c_uint, c, d),
+        libc::SYS_process_vm_writev => poke::write(a as c_int, (b as *const _, c), (d as *const _, e), f) as c_long,
+        libc::SYS_fcntl => descriptors::fcntl_from(a as c_int, b as c_int, c, caller).into(),
         libc::SYS_close => descriptors::close_from(a as c_int, caller).into(),
         libc::SYS_close_range => descriptors::close_range(a as c_uint, b as c_uint, c as c_int).into(),
         #[cfg(target_arch = "x86_64")]

@@ -1,61 +1,72 @@
 //! The C library's own heap, for its own allocations, for those made before this library has started, and for the Rust code in
 //! here. It is safe to use in a forked child, because fork takes care of its locks; it never touches managed memory, so a thread
-//! that holds one of its locks never waits for a page; and it cannot be reached through the names that this library replaces.
+//! that holds one of its locks never waits for a page; and it cannot be reached through the names that this library replaces, nor
+//! are its own names taken from an allocator that the user has preloaded.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::c_void;
 
 use coldframe_live::PAGE;
 
+use crate::libc_symbols::Own;
 use crate::sys;
 
-extern "C" {
-    fn __libc_malloc(size: usize) -> *mut c_void;
-    fn __libc_calloc(count: usize, size: usize) -> *mut c_void;
-    fn __libc_realloc(block: *mut c_void, size: usize) -> *mut c_void;
-    fn __libc_memalign(align: usize, size: usize) -> *mut c_void;
-    fn __libc_free(block: *mut c_void);
+static MALLOC: Own = Own::new(c"__libc_malloc");
+static CALLOC: Own = Own::new(c"__libc_calloc");
+static REALLOC: Own = Own::new(c"__libc_realloc");
+static MEMALIGN: Own = Own::new(c"__libc_memalign");
+static FREE: Own = Own::new(c"__libc_free");
+static USABLE: Own = Own::new(c"malloc_usable_size");
+
+/// One of them, as a function of its type. Without it this is not the C library that `caller::known` asks for.
+macro_rules! own {
+    ($which:ident: $type:ty) => {
+        match $which.address() {
+            0 => std::process::abort(),
+            // The C library's function of that name has that type; the caller is unsafe.
+            found => std::mem::transmute::<usize, $type>(found),
+        }
+    };
+}
+
+/// Finds them, before a signal handler or a child needs them.
+pub fn find() {
+    for own in [&MALLOC, &CALLOC, &REALLOC, &MEMALIGN, &FREE, &USABLE] {
+        own.address();
+    }
 }
 
 pub fn malloc(size: usize) -> *mut c_void {
     // SAFETY: any size may be asked for.
-    unsafe { __libc_malloc(size) }
+    unsafe { own!(MALLOC: unsafe extern "C" fn(usize) -> *mut c_void)(size) }
 }
 
 pub fn calloc(count: usize, size: usize) -> *mut c_void {
     // SAFETY: as above.
-    unsafe { __libc_calloc(count, size) }
+    unsafe { own!(CALLOC: unsafe extern "C" fn(usize, usize) -> *mut c_void)(count, size) }
 }
 
 pub fn memalign(align: usize, size: usize) -> *mut c_void {
     // SAFETY: as above; it mends alignments that are none.
-    unsafe { __libc_memalign(align, size) }
+    unsafe { own!(MEMALIGN: unsafe extern "C" fn(usize, usize) -> *mut c_void)(align, size) }
 }
 
 /// # Safety
 /// `block` is one of this heap, or null.
 pub unsafe fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    __libc_realloc(block, size)
+    own!(REALLOC: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void)(block, size)
 }
 
 /// # Safety
 /// `block` is one of this heap, or null.
 pub unsafe fn free(block: *mut c_void) {
-    __libc_free(block);
+    own!(FREE: unsafe extern "C" fn(*mut c_void))(block);
 }
 
 /// # Safety
 /// `block` is one of this heap.
 pub unsafe fn usable_size(block: *mut c_void) -> usize {
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    if NEXT.load(Relaxed) == 0 {
-        NEXT.store(libc::dlsym(libc::RTLD_NEXT, c"malloc_usable_size".as_ptr()) as usize, Relaxed);
-    }
-    match NEXT.load(Relaxed) {
-        0 => 0,
-        next => std::mem::transmute::<usize, unsafe extern "C" fn(*mut c_void) -> usize>(next)(block),
-    }
+    own!(USABLE: unsafe extern "C" fn(*mut c_void) -> usize)(block)
 }
 
 /// The allocator of the Rust code in here. Large blocks are mappings of their own, so that the zeros of `alloc_zeroed` take no

@@ -109,3 +109,252 @@ int main(int argc, char **argv) {
 }"#;
     good(&mut layout_only(compile(dir.path(), "spawn", source, &[])));
 }
+
+/// The program under a pager with 4 MiB of RAM and so many handlers.
+fn paged(program: &std::path::Path, handlers: usize) -> std::process::Command {
+    let mut options = coldframe_live::Options::new(4 << 20);
+    options.faults = coldframe_live::Faults::Handlers(handlers);
+    // With rings, whatever the device.
+    options.wait = coldframe_live::Wait::Brief;
+    let mut command = std::process::Command::new(program);
+    command.env("LD_PRELOAD", common::library()).env("COLDFRAME_OPTIONS", options.encode());
+    command
+}
+
+/// Memory of twice RAM, a word in each page.
+const MEMORY: &str = r#"
+#include <sched.h>
+#include <sys/resource.h>
+enum { SIZE = 8 << 20 };
+static char *big;
+static void fill(int round) { if (!big) big = malloc(SIZE); CHECK(MANAGED(big)); for (long i = 0; i < SIZE; i += 4096) *(int *)(big + i) = (i >> 12) * 7 + round; }
+static void look(int round) { for (long i = 0; i < SIZE; i += 4096) CHECK(*(int *)(big + i) == (i >> 12) * 7 + round); }
+static void work(void) { look(1); fill(2); look(2); char *more = calloc(1, SIZE); for (long i = 0; i < SIZE; i += 4096) { CHECK(!more[i]); more[i] = 1; } free(more);
+    more = mmap(0, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); more[5] = 1; CHECK(munmap(more, SIZE) == 0); }
+static void ends(pid_t child) { int status; CHECK(child > 0); CHECK(waitpid(child, &status, __WALL) == child); CHECK(status == 0); look(1); }
+"#;
+
+/// Compiles and runs it; what it said on stderr.
+fn said(name: &str, handlers: usize, source: &str) -> Option<String> {
+    if !have(&[GCC]) {
+        return None;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), name, &format!("{MEMORY}{source}"), &[]);
+    let output = good(paged(&program, handlers).current_dir(dir.path()));
+    Some(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn children_that_are_made_without_fork_have_managed_memory() {
+    let words = said(
+        "without",
+        2,
+        r#"
+static int body(void *argument) { CHECK(argument == big); work(); return 0; }
+static int shared(void *argument) { CHECK(*(int *)(big + 4096) == 8); return 0; }
+int main(void) {
+    fill(1);
+    pid_t child = _Fork(); if (!child) { work(); _exit(0); } ends(child);
+    child = syscall(SYS_fork); if (!child) { work(); _exit(0); } ends(child);
+    child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0); if (!child) { work(); _exit(0); } ends(child);
+    char *stack = malloc(1 << 20);
+    ends(clone(body, stack + (1 << 20), SIGCHLD, big));
+    ends(clone(shared, stack + (1 << 20), CLONE_VM | CLONE_VFORK | SIGCHLD, big));
+    child = vfork(); if (!child) _exit(*(int *)(big + 8192) != 15); ends(child);
+    return 0;
+}"#,
+    );
+    assert_eq!(words.unwrap_or_default(), "");
+}
+
+#[test]
+fn a_child_may_close_all_descriptors_while_its_parent_lives_on() {
+    let words = said(
+        "closes",
+        2,
+        r#"
+int main(void) {
+    fill(1);
+    for (int round = 0; round < 3; round++) {
+        int ends_[2]; CHECK(pipe(ends_) == 0);
+        pid_t child = fork();
+        if (!child) {
+            for (int fd = 3; fd < 5000; fd++) if (fd != ends_[0]) close(fd);
+            char byte; CHECK(read(ends_[0], &byte, 1) == 1);
+            work(); _exit(0);
+        }
+        /* What it sees must stay where it is while the parent rewrites everything. */
+        for (int i = 3; i < 9; i++) { fill(i); look(i); }
+        CHECK(write(ends_[1], "x", 1) == 1);
+        int status; CHECK(waitpid(child, &status, 0) == child); CHECK(status == 0);
+        close(ends_[0]); close(ends_[1]); fill(1);
+    }
+    return 0;
+}"#,
+    );
+    assert_eq!(words.unwrap_or_default(), "");
+}
+
+#[test]
+fn a_child_without_descriptors_runs_unpaged() {
+    let words = said(
+        "poor",
+        2,
+        r#"
+int main(void) {
+    fill(1);
+    struct rlimit none = {3, 3}; CHECK(setrlimit(RLIMIT_NOFILE, &none) == 0);
+    pid_t child = fork();
+    if (!child) {
+        work();
+        pid_t grandchild = fork(); if (!grandchild) { look(2); fill(4); look(4); _exit(0); }
+        int status; CHECK(waitpid(grandchild, &status, 0) == grandchild && status == 0); look(2);
+        exit(0);
+    }
+    ends(child);
+    return 0;
+}"#,
+    );
+    if let Some(words) = words {
+        assert_eq!(words.matches("runs without paging").count(), 1, "{words}");
+    }
+}
+
+#[test]
+fn ten_generations_page_with_one_handler_and_with_sixteen() {
+    for handlers in [1, 5, 16] {
+        let words = said(
+            "generations",
+            handlers,
+            r#"
+int main(void) {
+    fill(1);
+    for (int depth = 0; depth < 10; depth++) {
+        pid_t child = fork(); CHECK(child >= 0);
+        if (child) { int status; CHECK(waitpid(child, &status, 0) == child); look(depth + 1); exit(WEXITSTATUS(status) | WTERMSIG(status)); }
+        look(depth + 1); fill(depth + 2);
+    }
+    return 0;
+}"#,
+        );
+        assert_eq!(words.unwrap_or_default(), "", "{handlers} handlers");
+    }
+}
+
+#[test]
+fn a_signal_that_comes_during_a_fork_is_handled_when_the_fork_is_over() {
+    let words = said(
+        "signals",
+        2,
+        r#"
+#include <sys/time.h>
+static volatile int count;
+static void handler(int signal) { free(malloc(100 + count % 5000)); big[(count % 2000) * 4096 + 8] = 1; count++; }
+int main(void) {
+    fill(1);
+    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}; CHECK(sigaction(SIGALRM, &action, 0) == 0);
+    struct itimerval often = {{0, 200}, {0, 200}}; CHECK(setitimer(ITIMER_REAL, &often, 0) == 0);
+    for (int round = 0; round < 60; round++) {
+        pid_t child = fork();
+        if (!child) { char *p = malloc(9000); p[0] = 1; free(p); _exit(0); }
+        int status; while (waitpid(child, &status, 0) != child); CHECK(status == 0);
+    }
+    CHECK(count > 0);
+    return 0;
+}"#,
+    );
+    assert_eq!(words.unwrap_or_default(), "");
+}
+
+#[test]
+fn a_program_forks_on_a_stack_in_managed_memory() {
+    let words = said(
+        "coroutine",
+        2,
+        r#"
+#include <ucontext.h>
+static ucontext_t main_, other;
+static void body(void) {
+    for (int round = 0; round < 5; round++) {
+        pid_t child = fork();
+        if (!child) { work(); _exit(0); }
+        ends(child);
+    }
+}
+int main(void) {
+    fill(1);
+    CHECK(getcontext(&other) == 0);
+    other.uc_stack.ss_sp = malloc(1 << 20); other.uc_stack.ss_size = 1 << 20; other.uc_link = &main_;
+    makecontext(&other, body, 0);
+    CHECK(MANAGED(other.uc_stack.ss_sp) && swapcontext(&main_, &other) == 0);
+    return 0;
+}"#,
+    );
+    assert_eq!(words.unwrap_or_default(), "");
+}
+
+/// The thread itself asks for so many pages that the one it stands on must go.
+#[test]
+fn a_coroutine_whose_stack_is_paged_out_forks_and_ends() {
+    let words = said(
+        "cold-coroutine",
+        1,
+        r#"
+#include <ucontext.h>
+static ucontext_t main_, other;
+static int status;
+static void body(void) {
+    for (int round = 0; round < 12; round++) {
+        swapcontext(&other, &main_);
+        CHECK(madvise(big, SIZE / 2, MADV_WILLNEED) == 0 && madvise(big + SIZE / 2, SIZE / 2, MADV_WILLNEED) == 0);
+        pid_t child = fork();
+        if (!child) { CHECK(madvise(big, SIZE, MADV_WILLNEED) == 0); look(1); exit(0); }
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+}
+int main(void) {
+    alarm(60);
+    CHECK(getcontext(&other) == 0);
+    other.uc_stack.ss_sp = malloc(64 << 10); other.uc_stack.ss_size = 64 << 10; other.uc_link = &main_;
+    makecontext(&other, body, 0);
+    CHECK(MANAGED(other.uc_stack.ss_sp));
+    for (int round = 0; round < 13; round++) { fill(1); CHECK(swapcontext(&main_, &other) == 0); }
+    return 0;
+}"#,
+    );
+    assert_eq!(words.unwrap_or_default(), "");
+}
+
+#[test]
+fn a_child_that_may_have_no_ring_pages_with_plain_reads() {
+    let words = said(
+        "no-ring",
+        2,
+        r#"
+#include <stddef.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+int main(void) {
+    fill(1);
+    pid_t child = fork();
+    if (!child) {
+        struct sock_filter code[] = {
+            BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+            BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+            BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+        };
+        struct sock_fprog filter = {4, code};
+        CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+        pid_t grandchild = fork(); CHECK(grandchild >= 0);
+        if (!grandchild) { work(); _exit(0); }
+        ends(grandchild); _exit(0);
+    }
+    ends(child);
+    return 0;
+}"#,
+    );
+    assert_eq!(words.unwrap_or_default(), "");
+}

@@ -26,7 +26,7 @@ fn python() {
 import os, subprocess, sys, threading, multiprocessing
 rows = [str(i) * 10 for i in range(200_000)]
 index = {row: i for i, row in enumerate(rows)}
-assert 0x200000000000 <= id(rows[77777]) < 0x300000000000
+assert 0x80000000 <= id(rows[77777]) < 0x20000000000
 assert subprocess.run(['true']).returncode == 0
 child = os.fork()
 if child == 0:
@@ -51,7 +51,7 @@ fn numpy() {
     let program = "
 import numpy
 a = numpy.arange(10_000_000, dtype=numpy.float64)
-assert 0x200000000000 <= a.__array_interface__['data'][0] < 0x300000000000
+assert 0x80000000 <= a.__array_interface__['data'][0] < 0x20000000000
 a.resize(20_000_000); a[::2] += 1; m = a[:1_000_000].reshape(1000, 1000)
 print(a.sum(), numpy.sort(a)[-1], float((m @ m).trace()) > 0)
 ";
@@ -125,7 +125,7 @@ fn c_plus_plus() {
 static std::vector<int> before_main(1000, 1);
 struct alignas(256) Wide { char c[512]; };
 int main() {
-    auto managed = [](const void *p) { auto a = (std::uintptr_t)p; return a >= 0x200000000000 && a < 0x300000000000; };
+    auto managed = [](const void *p) { auto a = (std::uintptr_t)p; return a >= 0x80000000 && a < 0x20000000000; };
     std::map<std::string, std::vector<int>> m;
     for (int i = 0; i < 200000; i++) m["a key that is not small " + std::to_string(i % 5000)].push_back(i);
     std::vector<std::thread> threads; long sums[4] = {};

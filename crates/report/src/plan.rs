@@ -9,6 +9,7 @@ use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::instruction::{Instruction, Reading, Shape};
 use coldframe_sim::front_end::l1::{self, L1};
 use coldframe_sim::front_end::plain::Plain;
+use coldframe_sim::front_end::write_back::Replacement;
 use coldframe_sim::front_end::{FrontEnd, Spaces};
 use coldframe_sim::oracle::{self, OracleSpec};
 use coldframe_sim::run::IdlePrices;
@@ -34,6 +35,8 @@ pub struct FrontKey {
     pub reading: Option<Reading>,
     /// Instruction and data cache (`l1`).
     pub caches: bool,
+    /// Which line of their sets a new one replaces.
+    pub l1_replacement: Replacement,
     /// Demand-paged ranges; `None`: all.
     pub paged: Option<Vec<(u64, u64)>>,
     /// Rows skipped.
@@ -90,7 +93,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         None => defaults.map_or(Bytes(4096), |d| d.page),
     };
     let page_shift = page_shift(page, trace)?;
-    let front_name = text(&settings.front_end.name, defaults.map(|d| d.front_end), "none");
+    let front_name = settings.front_end.chosen().or(defaults.map(|d| d.front_end)).unwrap_or("none").to_string();
     let all_it_sees = if front_name == "swl" { "I" } else { "ID" };
     let stream = stream(&text(&settings.stream, defaults.map(|d| d.stream), all_it_sees))?;
     let mut front = front_key(settings, trace, &front_name, page_shift, stream)?;
@@ -313,7 +316,7 @@ fn front_key(
         }
         (other, _) => {
             let near = nearest(other, ["none", "swl", "l1"].into_iter());
-            let reason = format!("there is no front end `{other}`; there are none, swl, l1{near}");
+            let reason = format!("there is no front end `{other}`; there are none, swl, l1 (or ddb){near}");
             return Err(ReportError::setting("front_end.name", reason));
         }
     };
@@ -353,7 +356,18 @@ fn front_key(
         return Err(ReportError::setting("limit.accesses", "is 0; give at least 1 or leave it out"));
     }
     let (skip, accesses) = (settings.limit.skip.unwrap_or(0), settings.limit.accesses);
-    Ok(FrontKey { page_shift, stream, reading, caches, paged, skip, accesses, idle })
+    let l1_replacement = l1_replacement(front.l1_replacement.as_deref(), caches)?;
+    Ok(FrontKey { page_shift, stream, reading, caches, l1_replacement, paged, skip, accesses, idle })
+}
+
+fn l1_replacement(text: Option<&str>, caches: bool) -> Result<Replacement, ReportError> {
+    const FIELD: &str = "front_end.l1_replacement";
+    let Some(text) = text else { return Ok(Replacement::default()) };
+    if !caches {
+        return Err(ReportError::setting(FIELD, "needs the front end l1; give front_end.name=l1"));
+    }
+    let found = Replacement::ALL.into_iter().find(|one| one.name() == text);
+    found.ok_or_else(|| ReportError::setting(FIELD, format!("`{text}` is none; give round-robin or lru")))
 }
 
 fn mapped_code(trace: &Provenance) -> Option<Vec<(u64, u64)>> {
@@ -501,6 +515,9 @@ fn config(
     } else if front.caches {
         front_end["paged"] = "all".into();
     }
+    if front.caches {
+        front_end["l1_replacement"] = front.l1_replacement.name().into();
+    }
     for (key, time) in [
         ("instruction", front.idle.instruction),
         ("icache_miss", front.idle.icache_miss),
@@ -545,7 +562,7 @@ impl FrontKey {
         let spaces = spaces(trace);
         if self.caches {
             let (line_shift, ddb::Caches { sets, ways, .. }) = (ddb::L1.line.trailing_zeros(), ddb::L1);
-            let shape = l1::Shape { line_shift, sets, ways };
+            let shape = l1::Shape { line_shift, sets, ways, replacement: self.l1_replacement };
             return Box::new(L1::new(shape, self.stream, self.page_shift, spaces, self.paged.clone(), self.accesses));
         }
         match self.reading {

@@ -298,6 +298,12 @@ impl RunResult {
                 put("page_loads", c.page_loads);
                 put("page_moves", c.page_moves);
                 put("page_moves_dual", c.page_moves_dual);
+                if let Some(n) = self.accesses() {
+                    put("page_moves_overlapped", n.page_moves_dual);
+                    put("reads_main", n.main_reads);
+                    put("reads_xip", n.xip_reads);
+                    put("writes_main", n.main_writes);
+                }
                 object["counts"] = counts.into();
                 self.put_ledger(&mut object);
                 self.put_device_energy(&mut object);

@@ -59,12 +59,15 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrontEnd {
-    /// `none`, `swl` or `l1`.
+    /// `none`, `swl`, or `l1` (also called `ddb`, after the paper whose caches it has).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// `A`, `C` or `D`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
+    /// `round-robin` (the default) or `lru`: which line of a cache's set a new one replaces; for the front end `l1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l1_replacement: Option<String>,
     /// `0x400000-0x4d2000,...`: address ranges that are demand paged; or `all`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paged: Option<String>,
@@ -77,6 +80,13 @@ pub struct FrontEnd {
     /// Time of a page reference, for the front end `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+}
+
+impl FrontEnd {
+    /// The front end's name; `ddb` is another name for `l1`.
+    pub fn chosen(&self) -> Option<&str> {
+        self.name.as_deref().map(|name| if name == "ddb" { "l1" } else { name })
+    }
 }
 
 /// `machine.*`.

@@ -329,9 +329,10 @@ fn object(trace: &Value, o: &SwapOutcome) -> Value {
         "config": o.config,
         "counts": {
             "swap_outs": r.swap_outs, "refused": r.refused, "touches": r.touches, "touches_in_ram": r.in_ram,
-            "demand_reads": r.demand_reads, "reads": r.reads, "read_ahead": r.cache.read_ahead,
+            "swap_ins": r.demand_reads, "demand_reads": r.demand_reads, "reads": r.reads, "read_ahead": r.cache.read_ahead,
             "read_ahead_hits": r.cache.hits, "read_ahead_wasted": r.cache.wasted,
             "swap_cache_pages_max": r.cache.held_max, "programs": f.programs, "copies": f.copies,
+            "erase_copies": f.copies,
             "levelling_copies": f.levelling_copies, "erases": f.erases, "collections": f.collections,
             "invalidations": f.invalidations, "valid_slots_max": r.copies_max, "unknown_slots": r.unknown,
         },

@@ -2,7 +2,7 @@
 
 use coldframe_core::Ps;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, Table, TableComponent};
+use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
 use crate::result::RunResult;
 
@@ -46,6 +46,12 @@ pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Table {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
+    table
+}
+
+/// The same table in so many columns, words going on in the next line.
+pub fn wrapped(mut table: Table, width: u16) -> Table {
+    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     table
 }
 

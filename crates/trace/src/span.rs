@@ -13,9 +13,12 @@ use core::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// Where managed memory lies unless the options say otherwise: far from what the kernel, the C library and mimalloc choose, and
-/// within 47 bits.
-pub const BASE: u64 = 0x2000_0000_0000;
+/// Where managed memory lies unless the options say otherwise: 2 GiB. Low, so that the addresses which language runtimes ask for lie in
+/// it; above what small executables that cannot be moved take, their `brk` heap, and MAP_32BIT.
+pub const BASE: u64 = 0x8000_0000;
+/// Where it lies in a program that is recorded under an emulator: far from everything. QEMU before version 8.2 puts the program itself and
+/// all its mappings from 256 GiB upwards (`TASK_UNMAPPED_BASE` in its `linux-user/mmap.c`), in the middle of a span that begins at `BASE`.
+pub const BASE_RECORDED: u64 = 0x2000_0000_0000;
 /// Values of a digit; three of them name more pages than an engine can (2^29).
 const DIGIT: u64 = 1024;
 const DIGITS: usize = 6;

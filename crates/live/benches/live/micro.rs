@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_live::{Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Faults, Options, Pager, Region, Wait, PAGE};
 
 use crate::workload::FAULT_NS;
 use crate::{Bound, Targets};
@@ -68,7 +68,14 @@ fn device(folder: &Path, random: &mut fastrand::Rng) -> Device {
 
 fn pager(folder: &Path, policy: &str, wait: Wait) -> (Pager, Region) {
     let policy = Some(policy.to_string());
-    let options = Options { backing: folder.into(), max_memory: 1 << 30, policy, wait, ..Options::new(RAM as u64) };
+    let options = Options {
+        backing: folder.into(),
+        max_memory: 1 << 30,
+        policy,
+        wait,
+        faults: Faults::InThread,
+        ..Options::new(RAM as u64)
+    };
     let pager = Pager::start(options).unwrap();
     let mut region = pager.anonymous(REGION).unwrap();
     let bytes = region.as_mut_slice();

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
-use coldframe_live::{Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Faults, Options, Pager, Region, Wait, PAGE};
 use serde::{Deserialize, Serialize};
 
 use crate::workload::{content, drive, Seen, Workload};
@@ -150,7 +150,13 @@ unsafe fn fill(base: *mut u8, pages: usize) {
 
 fn coldframe(job: &Job, wait: Wait) -> Memory {
     let ram = (job.frames * PAGE) as u64;
-    let options = Options { backing: job.backing.clone(), max_memory: 4 << 30, wait, ..Options::new(ram) };
+    let options = Options {
+        backing: job.backing.clone(),
+        max_memory: 4 << 30,
+        wait,
+        faults: Faults::InThread,
+        ..Options::new(ram)
+    };
     let pager = Pager::start(options).expect("the pager starts");
     let region: Region = pager.anonymous(job.pages * PAGE).expect("address space");
     // SAFETY: the region has these pages.

@@ -1,28 +1,38 @@
 //! The books of a log: which slots are in use, which segments are free, which buffer holds what, and which children see which slots.
+//!
+//! Everything here is a plain function of the books, under the log's lock: no system call is made, and nobody waits.
+//!
+//! ```text
+//!   a slot    free ──take──► in use ──release──► free              (no child sees it)
+//!                                        └─────► deferred ──bury──► free   (once no child does)
+//!   a buffer  Idle ──► Filling ──full──► Full ──writer──► Writing ──done──► Kept ──► Filling (of another segment)
+//! ```
 
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::ops::Range;
 
+use super::children::Children;
 use super::SEGMENT;
 use crate::sys;
 use crate::table::Table;
 use crate::{LiveError, PAGE};
 
-/// Buffers: for each task one that its ring is writing and one that it has just filled, one being filled, and some that are kept.
-pub const BUFFERS: usize = 2 * crate::task::TASKS + 4;
-/// Written buffers that are kept to serve reads, before a new one is touched.
-const KEPT: usize = 4;
-/// Children that can see this process's slots at one time.
-const CHILDREN: usize = 64;
+/// Buffers: 1 MiB. One is being filled, one written, the others bridge the time that a slow write takes, and serve reads meanwhile.
+pub const BUFFERS: usize = 8;
+/// Segments for which room is made at a time: 16 MiB.
+pub const RESERVE: usize = 128;
+/// With fewer segments left than this there is to be more room: what fills while the file system makes it.
+const AHEAD: usize = 2 * BUFFERS;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
     Idle,
     Filling,
+    Full,
     Writing,
     Kept,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub struct Buffer {
     pub state: State,
     pub address: usize,
@@ -32,42 +42,74 @@ pub struct Buffer {
     pub pages: [u32; SEGMENT],
     pub room: usize,
     pub used: usize,
-    /// When it was last filled, to find the oldest kept one.
+    /// When it was last filled, to write the oldest first and to find the oldest kept one.
     pub turn: u64,
 }
 
-#[derive(Debug)]
-pub struct Child {
-    pub epoch: u32,
-    pub alive: OwnedFd,
+/// What there is to do for who writes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Job {
+    /// A buffer is to be written.
+    Write(usize),
+    /// There is to be room for the segments from the first number to below the second.
+    Reserve(usize, usize),
+}
+
+/// Why a page cannot be taken just now.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Refused {
+    /// Who writes must get on first.
+    Wait,
+    /// There is no slot left, and none will come.
+    Full,
 }
 
 #[derive(Debug)]
 pub struct Inside {
-    pub used: Table<u32>,
-    pub birth: Table<u32>,
-    pub free: Table<u32>,
-    pub free_len: usize,
-    pub segments: usize,
-    pub reserved: usize,
-    pub segments_max: usize,
-    pub live: usize,
-    pub cursor: usize,
-    pub buffers: Vec<Buffer>,
-    pub current: Option<usize>,
-    pub turn: u64,
-    pub epoch: u32,
-    pub children: [Option<Child>; CHILDREN],
-    /// Slots that are free once no child can see them, each with the epoch in which its page left it.
-    pub deferred: Table<u32>,
-    pub death: Table<u32>,
-    pub deferred_len: usize,
+    /// A bit for each slot of a segment.
+    used: Table<u32>,
+    /// The epoch in which a slot was filled.
+    birth: Table<u32>,
+    free: Table<u32>,
+    free_len: usize,
+    /// Segments that have been begun, those for which there is room, and those for which there can ever be.
+    segments: usize,
+    reserved: usize,
+    segments_max: usize,
+    live: usize,
+    cursor: usize,
+    memory: Memory,
+    pub buffers: [Buffer; BUFFERS],
+    current: Option<usize>,
+    turn: u64,
+    epoch: u32,
+    pub children: Children,
+    /// Slots that are free once no child can see them, and the epoch in which the page left each.
+    deferred: Table<u64>,
+    deferred_len: usize,
+    /// Somebody waits for room beyond `reserved`.
+    wanted: bool,
+    /// The file system has refused to make room, and has not been asked again since.
+    no_space: bool,
+    /// Room is being made.
+    reserving: bool,
+}
+
+/// The buffers' memory.
+#[derive(Debug)]
+struct Memory(usize);
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: the buffers go with the books, and nobody writes any more.
+        unsafe { sys::unmap_memory(self.0, BUFFERS * SEGMENT * PAGE) };
+    }
 }
 
 impl Inside {
-    pub fn new(segments: usize, sealed: bool) -> Result<Inside, LiveError> {
+    pub fn new(segments: usize) -> Result<Inside, LiveError> {
         let slots = segments * SEGMENT;
-        let size = SEGMENT * PAGE * if sealed { 2 } else { 1 };
+        let size = SEGMENT * PAGE;
         let base = sys::map_memory(BUFFERS * size, None).map_err(|e| LiveError::os("memory for the log", e))?;
         let buffer = |i: usize| Buffer {
             state: State::Idle,
@@ -89,68 +131,128 @@ impl Inside {
             segments_max: segments,
             live: 0,
             cursor: 0,
-            buffers: (0..BUFFERS).map(buffer).collect(),
+            memory: Memory(base),
+            buffers: std::array::from_fn(buffer),
             current: None,
             turn: 0,
             epoch: 0,
-            children: [const { None }; CHILDREN],
+            children: Children::new()?,
             deferred: Table::new(slots)?,
-            death: Table::new(slots)?,
             deferred_len: 0,
+            wanted: false,
+            no_space: false,
+            reserving: false,
         })
     }
 
-    pub fn buffered(&self, segment: usize, slot: u8) -> Option<usize> {
+    /// Where the buffers' memory is.
+    pub fn memory(&self) -> Range<usize> {
+        self.memory.0..self.memory.0 + BUFFERS * SEGMENT * PAGE
+    }
+
+    /// Where the tables are.
+    pub fn tables(&self) -> [Range<usize>; 4] {
+        [self.used.range(), self.birth.range(), self.free.range(), self.deferred.range()]
+    }
+
+    pub fn segments_max(&self) -> usize {
+        self.segments_max
+    }
+
+    /// Where a slot's bytes are, if a buffer has them.
+    pub fn buffered(&self, slot: usize) -> Option<usize> {
+        let (segment, slot) = (slot / SEGMENT, (slot % SEGMENT) as u8);
         let mut held = self.buffers.iter().filter(|b| b.state != State::Idle && b.segment == segment);
         held.find_map(|b| Some(b.address + b.slots[..b.used].iter().position(|s| *s == slot)? * PAGE))
     }
 
-    /// An idle buffer, or the one that has been kept longest, for a segment of which no other buffer then speaks.
-    pub fn take_buffer(&mut self, segment: usize) -> usize {
-        for buffer in &mut self.buffers {
-            if buffer.state == State::Kept && buffer.segment == segment {
-                buffer.state = State::Idle;
-            }
+    /// Gives a page the next slot: its number, and the place in a buffer where its bytes belong.
+    pub fn take(&mut self, page: u32) -> Result<(usize, usize), Refused> {
+        let b = match self.current {
+            Some(b) => b,
+            None => self.begin()?,
+        };
+        let buffer = &mut self.buffers[b];
+        let (slot, into) =
+            (buffer.segment * SEGMENT + usize::from(buffer.slots[buffer.used]), buffer.address + buffer.used * PAGE);
+        buffer.pages[buffer.used] = page;
+        buffer.used += 1;
+        if buffer.used == buffer.room {
+            self.retire();
         }
-        let kept = || self.buffers.iter().enumerate().filter(|(_, b)| b.state == State::Kept);
-        let idle = self.buffers.iter().position(|b| b.state == State::Idle);
-        let oldest = kept().min_by_key(|(_, b)| b.turn).map(|(i, _)| i);
-        let b = if kept().count() >= KEPT { oldest.or(idle) } else { idle.or(oldest) };
-        let b = b.expect("a task has at most two buffers, and there are more than that");
+        self.used.as_mut_slice()[slot / SEGMENT] |= 1 << (slot % SEGMENT);
+        // A table that is only read costs no RAM, and without forks every slot is born in epoch 0.
+        if self.birth[slot] != self.epoch {
+            self.birth.as_mut_slice()[slot] = self.epoch;
+        }
+        self.live += 1;
+        Ok((slot, into))
+    }
+
+    /// A buffer to fill, and the slots it is for.
+    fn begin(&mut self) -> Result<usize, Refused> {
+        let b = self.spare_buffer().ok_or(Refused::Wait)?;
+        let (segment, free) = self.segment()?;
+        // Of a segment only one buffer may speak.
+        let same = |buffer: &&mut Buffer| buffer.state == State::Kept && buffer.segment == segment;
+        self.buffers.iter_mut().filter(same).for_each(|buffer| buffer.state = State::Idle);
         self.turn += 1;
         let buffer = &mut self.buffers[b];
         (buffer.state, buffer.segment, buffer.turn) = (State::Filling, segment, self.turn);
-        b
+        (buffer.room, buffer.used) = (0, 0);
+        for slot in (0..SEGMENT as u8).filter(|slot| free >> slot & 1 != 0) {
+            buffer.slots[buffer.room] = slot;
+            buffer.room += 1;
+        }
+        self.current = Some(b);
+        Ok(b)
     }
 
-    pub fn retire(&mut self, b: usize) {
-        self.buffers[b].state = State::Writing;
-        self.current = None;
+    /// An idle buffer, or the one that has been kept longest.
+    fn spare_buffer(&self) -> Option<usize> {
+        let spare = |b: &usize| matches!(self.buffers[*b].state, State::Idle | State::Kept);
+        let age = |b: &usize| (self.buffers[*b].state == State::Kept, self.buffers[*b].turn);
+        (0..BUFFERS).filter(spare).min_by_key(age)
     }
 
-    pub fn written(&mut self, b: usize) {
-        self.buffers[b].state = State::Kept;
-        let segment = self.buffers[b].segment;
-        if self.used[segment] == 0 {
-            self.push_free(segment);
+    /// A segment with free slots, and which they are.
+    fn segment(&mut self) -> Result<(usize, u32), Refused> {
+        if self.free_len > 0 {
+            self.free_len -= 1;
+            return Ok((self.free[self.free_len] as usize, u32::MAX));
+        }
+        let dense = self.segments * SEGMENT <= 2 * self.live + 64 * SEGMENT;
+        if dense && self.segments < self.reserved {
+            return Ok(self.extend());
+        }
+        if dense && self.reserved < self.segments_max && !self.no_space {
+            self.wanted = true;
+            return Err(Refused::Wait);
+        }
+        match self.segment_with_holes() {
+            Some(found) => Ok(found),
+            None if self.segments < self.reserved => Ok(self.extend()),
+            None if self.reserved < self.segments_max => {
+                self.wanted = true;
+                Err(Refused::Wait)
+            }
+            // What is being written may have holes.
+            None if self.buffers.iter().any(|b| matches!(b.state, State::Full | State::Writing)) => Err(Refused::Wait),
+            None => Err(Refused::Full),
         }
     }
 
-    pub fn push_free(&mut self, segment: usize) {
-        self.free.as_mut_slice()[self.free_len] = segment as u32;
-        self.free_len += 1;
+    fn extend(&mut self) -> (usize, u32) {
+        self.segments += 1;
+        (self.segments - 1, u32::MAX)
     }
 
-    pub fn segment_with_holes(&mut self) -> Option<(usize, u32)> {
-        let busy = |segment: usize| {
-            let active = |b: &&Buffer| matches!(b.state, State::Filling | State::Writing);
-            self.buffers.iter().filter(active).any(|b| b.segment == segment)
-        };
+    fn segment_with_holes(&mut self) -> Option<(usize, u32)> {
         let mut best: Option<(usize, u32)> = None;
         for i in 0..self.segments {
             let segment = (self.cursor + i) % self.segments;
             let free = !self.used[segment];
-            if free.count_ones() > best.map_or(0, |(_, f)| f.count_ones()) && !busy(segment) {
+            if free.count_ones() > best.map_or(0, |(_, f)| f.count_ones()) && !self.busy(segment) {
                 best = Some((segment, free));
                 if free.count_ones() >= SEGMENT as u32 / 2 {
                     break;
@@ -161,62 +263,128 @@ impl Inside {
         best
     }
 
+    /// Whether bytes of the segment are on their way to the device.
+    fn busy(&self, segment: usize) -> bool {
+        let on_the_way = |b: &Buffer| matches!(b.state, State::Filling | State::Full | State::Writing);
+        self.buffers.iter().any(|b| b.segment == segment && on_the_way(b))
+    }
+
+    /// What is being filled is to be written.
+    pub fn retire(&mut self) {
+        if let Some(b) = self.current.take() {
+            self.buffers[b].state = State::Full;
+        }
+    }
+
+    /// The next thing to do for who writes. One write at a time, the oldest first; the file system is asked for room in good time, and
+    /// once it has refused, not before there is nothing to write.
+    pub fn job(&mut self) -> Option<Job> {
+        if self.wants_room() && !self.no_space {
+            return Some(self.make_room());
+        }
+        if let Some(b) = self.next_full() {
+            self.buffers[b].state = State::Writing;
+            return Some(Job::Write(b));
+        }
+        self.wants_room().then(|| self.make_room())
+    }
+
+    /// Whether there is something to do.
+    pub fn has_job(&self) -> bool {
+        self.wants_room() || self.next_full().is_some()
+    }
+
+    fn next_full(&self) -> Option<usize> {
+        if self.buffers.iter().any(|b| b.state == State::Writing) {
+            return None;
+        }
+        let full = (0..BUFFERS).filter(|b| self.buffers[*b].state == State::Full);
+        full.min_by_key(|b| self.buffers[*b].turn)
+    }
+
+    fn wants_room(&self) -> bool {
+        let short = self.segments > 0 && self.reserved - self.segments < AHEAD && !self.no_space;
+        (self.wanted || short) && self.reserved < self.segments_max && !self.reserving
+    }
+
+    fn make_room(&mut self) -> Job {
+        self.reserving = true;
+        Job::Reserve(self.reserved, (self.reserved + RESERVE).min(self.segments_max))
+    }
+
+    /// There is room up to segment `to`; `None`: there is not more than before.
+    pub fn reserved(&mut self, to: Option<usize>) {
+        (self.reserving, self.no_space) = (false, to.is_none());
+        if let Some(to) = to {
+            (self.reserved, self.wanted) = (to, false);
+        }
+    }
+
+    /// Whether somebody waits for room that the file system has refused to make.
+    pub fn starved(&self) -> bool {
+        self.wanted && self.no_space
+    }
+
+    /// The buffer is on the device, or not `whole`, and is to be written again.
+    pub fn written(&mut self, b: usize, whole: bool) {
+        self.buffers[b].state = if whole { State::Kept } else { State::Full };
+        let segment = self.buffers[b].segment;
+        if whole && self.used[segment] == 0 {
+            self.push_free(segment);
+        }
+    }
+
+    /// Whether everything is on the device.
+    pub fn is_settled(&self) -> bool {
+        self.buffers.iter().all(|b| matches!(b.state, State::Idle | State::Kept))
+    }
+
+    fn push_free(&mut self, segment: usize) {
+        self.free.as_mut_slice()[self.free_len] = segment as u32;
+        self.free_len += 1;
+    }
+
     /// A slot is not its page's any more: it is free now, or when the last child that sees it is gone.
     pub fn release(&mut self, slot: usize) {
-        if self.visible(self.birth[slot], self.epoch) {
-            self.deferred.as_mut_slice()[self.deferred_len] = slot as u32;
-            self.death.as_mut_slice()[self.deferred_len] = self.epoch;
+        if self.children.see(self.birth[slot], self.epoch) {
+            self.deferred.as_mut_slice()[self.deferred_len] = u64::from(self.epoch) << 32 | slot as u64;
             self.deferred_len += 1;
         } else {
             self.free_now(slot);
         }
     }
 
-    /// Whether a child was forked while the slot was in use, from `birth` to before `death`.
-    pub fn visible(&self, birth: u32, death: u32) -> bool {
-        self.children.iter().flatten().any(|c| c.epoch == u32::MAX || (birth <= c.epoch && c.epoch < death))
-    }
-
-    pub fn free_now(&mut self, slot: usize) {
+    fn free_now(&mut self, slot: usize) {
         let segment = slot / SEGMENT;
         self.used.as_mut_slice()[segment] &= !(1 << (slot % SEGMENT));
         self.live -= 1;
-        let active = |b: &Buffer| b.segment == segment && matches!(b.state, State::Filling | State::Writing);
-        if self.used[segment] == 0 && !self.buffers.iter().any(active) {
+        if self.used[segment] == 0 && !self.busy(segment) {
             self.push_free(segment);
         }
     }
 
-    /// Looks which children are gone and frees what only they could see.
-    pub fn bury_children(&mut self) {
-        let before = self.children.iter().flatten().count();
-        for place in &mut self.children {
-            if place.as_ref().is_some_and(|c| hung_up(c.alive.as_raw_fd())) {
-                *place = None;
-            }
-        }
-        if before == self.children.iter().flatten().count() {
-            return;
+    /// A child has been forked, which sees all slots in use.
+    pub fn adopt(&mut self, alive: Option<i32>) {
+        self.children.add(self.epoch, alive);
+        self.epoch = self.epoch.saturating_add(1);
+    }
+
+    /// Frees what only children that are gone could see. Whether any are.
+    pub fn bury(&mut self, gone: impl FnMut(i32) -> bool) -> bool {
+        if !self.children.bury(gone) {
+            return false;
         }
         let mut kept = 0;
         for i in 0..self.deferred_len {
-            let (slot, death) = (self.deferred[i] as usize, self.death[i]);
-            if self.visible(self.birth[slot], death) {
-                self.deferred.as_mut_slice()[kept] = slot as u32;
-                self.death.as_mut_slice()[kept] = death;
+            let (slot, death) = (self.deferred[i] as u32 as usize, (self.deferred[i] >> 32) as u32);
+            if self.children.see(self.birth[slot], death) {
+                self.deferred.as_mut_slice()[kept] = self.deferred[i];
                 kept += 1;
             } else {
                 self.free_now(slot);
             }
         }
         self.deferred_len = kept;
+        true
     }
-}
-
-fn hung_up(fd: i32) -> bool {
-    let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
-    let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    let a = [&mut poll as *mut _ as usize, 1, &none as *const _ as usize, 0, 8, 0];
-    // SAFETY: one pollfd and a timespec that live through the call.
-    unsafe { sys::call(libc::SYS_ppoll, a) }.is_ok() && poll.revents & (libc::POLLHUP | libc::POLLERR) != 0
 }

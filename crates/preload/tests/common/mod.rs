@@ -6,7 +6,9 @@ use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use coldframe_toolbox::{have, shared_library, Tool, GCC};
+use coldframe_live::doctor::Health;
+use coldframe_live::{Faults, Options, Wait};
+use coldframe_toolbox::{have, shared_library, skip, Tool, GCC};
 
 pub const CXX: Tool = ("g++", "g++");
 
@@ -34,7 +36,7 @@ const PRELUDE: &str = r#"
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#define MANAGED(p) ((uintptr_t)(p) >= 0x200000000000 && (uintptr_t)(p) < 0x300000000000)
+#define MANAGED(p) ((uintptr_t)(p) >= 0x80000000 && (uintptr_t)(p) < 0x20000000000)
 #define CHECK(what) do { if (!(what)) { fprintf(stderr, "line %d: %s (errno %d)\n", __LINE__, #what, errno); _exit(99); } } while (0)
 extern char **environ;
 "#;
@@ -63,6 +65,39 @@ pub fn layout_only(program: impl AsRef<Path>) -> Command {
     command
 }
 
+/// The program under the library with a pager, in so many bytes of RAM; its swap file is where files on a disk usually are.
+/// `None`: this machine does not let programs page.
+pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
+    let backing = if Path::new("/var/tmp").is_dir() { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
+    let missing = coldframe_live::doctor::examine(&backing).into_iter().find(|found| found.health == Health::Missing);
+    if let Some(missing) = missing {
+        skip(&format!("{}: {}", missing.name, missing.found));
+        return None;
+    }
+    let mut options = Options::new(ram);
+    // As on the command line: asynchronous waiting, so that there are rings.
+    options.max_memory = Options::MAX_MEMORY;
+    (options.faults, options.wait, options.backing) = (Faults::Handlers(2), Wait::Brief, backing);
+    let mut command = Command::new(program.as_ref());
+    command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).env_remove("COLDFRAME_LAYOUT_ONLY");
+    command.stdin(Stdio::null());
+    Some(command)
+}
+
+/// Compiles a C program and runs it alone, with the addresses only and with a pager of little RAM: it must end well each time.
+pub fn everywhere(name: &str, source: &str) {
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), name, source, &[]);
+    good(Command::new(&program).current_dir(dir.path()));
+    good(layout_only(&program).current_dir(dir.path()));
+    if let Some(mut paged) = paged(&program, 4 << 20) {
+        good(paged.current_dir(dir.path()));
+    }
+}
+
 /// Its output; fails if it does not end within a minute or ends badly.
 pub fn good(command: &mut Command) -> Output {
     let output = run(command);
@@ -85,6 +120,16 @@ pub fn run(command: &mut Command) -> Output {
     done.send(()).ok();
     assert!(start.elapsed() < Duration::from_secs(60), "{command:?} hung\n{}", String::from_utf8_lossy(&output.stderr));
     output
+}
+
+/// Compiles a C program and runs it with a pager in so many bytes of RAM; it says with its exit code whether all is well.
+pub fn check_paged(name: &str, source: &str, ram: u64, flags: &[&str]) -> Option<Output> {
+    if !have(&[GCC]) {
+        return None;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), name, source, flags);
+    Some(good(paged(program, ram)?.current_dir(dir.path())))
 }
 
 /// Compiles and runs a C program, which says with its exit code whether all is well.

@@ -22,6 +22,7 @@ class FrontEnd(TypedDict, total=False):
 
     name: str
     reading: str
+    l1_replacement: str
     paged: str
     instruction: str
     icache_miss: str

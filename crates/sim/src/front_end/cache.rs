@@ -1,7 +1,7 @@
 //! A set-associative table of tags with round-robin replacement: caches and TLBs.
 //!
 //! One pointer a set; a miss fills the way at the pointer and moves it on. Hits change nothing, so the order of fills is all there
-//! is (`front_end.l1_replacement=round-robin`).
+//! is.
 
 /// The table.
 #[derive(Clone, Debug)]

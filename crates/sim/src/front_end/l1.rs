@@ -7,7 +7,7 @@
 
 use coldframe_trace::Block;
 
-use super::write_back::{Line, Outcome, WriteBackCache};
+use super::write_back::{Line, Outcome, Replacement, WriteBackCache};
 use super::{FrontEnd, FrontEndCounts, PageRef, Spaces, Stream};
 use crate::numbering::Numbering;
 
@@ -20,6 +20,8 @@ pub struct Shape {
     pub sets: usize,
     /// Ways.
     pub ways: usize,
+    /// Which line of a set a new one replaces.
+    pub replacement: Replacement,
 }
 
 /// The front end.
@@ -49,8 +51,8 @@ impl L1 {
         L1 {
             shape,
             stream,
-            instructions: WriteBackCache::new(shape.sets, shape.ways),
-            data: WriteBackCache::new(shape.sets, shape.ways),
+            instructions: WriteBackCache::new(shape.sets, shape.ways, shape.replacement),
+            data: WriteBackCache::new(shape.sets, shape.ways, shape.replacement),
             numbering: Numbering::new(shift),
             spaces,
             paged,

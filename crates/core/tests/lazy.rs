@@ -1,0 +1,42 @@
+//! Tables by page are as long as the address space, which is terabytes; only what is used of them may cost RAM.
+#![cfg(target_os = "linux")]
+
+use coldframe_core::fault::handler;
+use coldframe_core::policy::{PolicyChoice, PolicyError, ALL};
+use coldframe_core::{Caps, Config, Engine, SlotsConfig};
+
+/// 1 TiB.
+const PAGES: usize = 1 << 28;
+const FRAMES: usize = 1024;
+/// Tables by frame take less than a tenth of it, and the rest is for what the test itself needs.
+const BOUND: usize = 2 << 20;
+
+fn resident() -> usize {
+    let numbers = std::fs::read_to_string("/proc/self/statm").unwrap();
+    numbers.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
+}
+
+/// What must be given is 16.
+fn engine(policy: &str) -> Engine {
+    let built = PolicyChoice::parse(policy).and_then(|choice| choice.build(FRAMES, PAGES));
+    let policy = match built {
+        Err(PolicyError::Missing { policy, param }) => return engine(&format!("{policy}:{param}=16")),
+        built => built.unwrap(),
+    };
+    let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 64, direct_read: false };
+    let config = Config { frames: FRAMES, pages: PAGES, tasks: 32, evict_batch: 8, caps };
+    Engine::new(config, policy, handler::ALL[0]).unwrap()
+}
+
+// One test, since what others took meanwhile would be counted too.
+#[test]
+fn an_engine_for_a_terabyte_takes_ram_for_its_frames_only_whatever_the_policy() {
+    for spec in ALL {
+        let before = resident();
+        let mut engine = engine(spec.name);
+        engine.set_slots(SlotsConfig { slots: 1000, files_min: 10 });
+        let took = resident().saturating_sub(before);
+        assert!(took < BOUND, "{}: {took} bytes for {FRAMES} frames", spec.name);
+        drop(engine);
+    }
+}

@@ -1,0 +1,98 @@
+//! Descriptors out of the program's way: numbers that it cannot have, or at least never counts on.
+//!
+//! A shell writes to 3 and dup2s to any number below its limit. So the pager's descriptors lie at and above the soft limit of
+//! RLIMIT_NOFILE, which the kernel allows them for as long as they stay open: the limit is raised for the moment of the `dup` if the
+//! hard one leaves room. Where it does not, they are at the very top below it. Beyond [`HIGHEST`] the kernel's table of descriptors
+//! would cost more than it is worth (8 bytes a number, copied by each fork), so there they begin at that number.
+//!
+//! ```text
+//! soft < hard:  0 1 2 │ the program's ............ │ soft: ours
+//! soft = hard:  0 1 2 │ the program's ...... │ ours │ soft
+//! ```
+//!
+//! A process has: the userfaultfd, its pidfd, the statistics, the swap file (two more for a journal and for the tail of a file
+//! region), the liveness pipe of each living child, and for each task (handlers + 6) a pipe of two and, with rings, a ring.
+//! With two handlers that is 28.
+
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use crate::sys;
+
+/// No higher unless the program has as many open.
+const HIGHEST: u64 = 4096;
+
+/// What the soft limit is raised by. More descriptors than that go below the limit.
+const ROOM: u64 = 4096;
+
+/// `rlimit64`, which prlimit takes on every machine.
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Limit {
+    soft: u64,
+    hard: u64,
+}
+
+fn limit(new: Option<&Limit>) -> Option<Limit> {
+    let mut old = Limit { soft: 0, hard: 0 };
+    let (new, was) = (new.map_or(0, |limit| limit as *const Limit as usize), &raw mut old as usize);
+    // SAFETY: reads and writes a limit each, which live through the call.
+    let result = unsafe { sys::call(libc::SYS_prlimit64, [0, libc::RLIMIT_NOFILE as usize, new, was, 0, 0]) };
+    result.ok().map(|_| old)
+}
+
+/// Runs `work` with a higher limit if the hard one allows it, so that there are numbers even where the program has taken all. Tells it
+/// the limit of the program. A limit that another thread sets meanwhile is lost if it sets it between the last two calls.
+pub(crate) fn with_room<T>(work: impl FnOnce(u64) -> T) -> T {
+    let Some(before) = limit(None) else { return work(0) };
+    let raised = Limit { soft: before.hard.min(before.soft.saturating_add(ROOM)), ..before };
+    if before.soft > HIGHEST || raised == before || limit(Some(&raised)).is_none() {
+        return work(before.soft);
+    }
+    let result = work(before.soft);
+    if limit(None) == Some(raised) {
+        limit(Some(&before));
+    }
+    result
+}
+
+/// Moves a descriptor; it is closed on exec.
+pub(crate) fn move_high(fd: OwnedFd) -> OwnedFd {
+    moved(fd, libc::F_DUPFD_CLOEXEC)
+}
+
+/// Moves a descriptor that programs started from here on inherit.
+pub(crate) fn move_high_inherited(fd: OwnedFd) -> OwnedFd {
+    moved(fd, libc::F_DUPFD)
+}
+
+fn moved(fd: OwnedFd, how: i32) -> OwnedFd {
+    let duplicate = |from: u64| {
+        // SAFETY: no pointers; the duplicate is new and ours.
+        unsafe {
+            let new =
+                sys::call(libc::SYS_fcntl, [fd.as_raw_fd() as usize, how as usize, from as usize, 0, 0, 0]).ok()?;
+            Some(OwnedFd::from_raw_fd(new as RawFd))
+        }
+    };
+    let own = fd.as_raw_fd() as u64;
+    let above = with_room(|soft| duplicate(soft.min(HIGHEST)));
+    let below = || limit(None).and_then(|limit| (own + 1..limit.soft).rev().find_map(duplicate));
+    above.or_else(below).unwrap_or(fd)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moved_descriptor_lies_at_or_above_the_limit_or_at_its_top_and_stays_open() {
+        let limit = limit(None).unwrap();
+        let new = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
+        let moved: Vec<OwnedFd> = (0..3).map(|_| move_high(new())).collect();
+        let lowest = if limit.soft < limit.hard { limit.soft.min(HIGHEST) } else { limit.soft.min(HIGHEST + 3) - 3 };
+        for fd in &moved {
+            assert!(fd.as_raw_fd() as u64 >= lowest, "{fd:?}, limit {}", limit.soft);
+            assert!(fd.try_clone().is_ok());
+        }
+    }
+}

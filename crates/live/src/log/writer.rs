@@ -1,0 +1,328 @@
+//! Who brings full buffers to the device: one thread of the pager, with plain writes. A thread of the program never has an operation
+//! under way when it goes back to its work, and a full or slow device keeps only those waiting who need a buffer.
+//!
+//! ```text
+//!   evicting thread   append ─ lock ─ copy ─ buffer full ─ unlock ─ call          (all buffers full: sleep on `done`)
+//!   writer            sleep on `work` ─ lock ─ job ─ unlock ─ seal, write ─ lock ─ written ─ unlock ─ wake `done`
+//! ```
+//! Where no thread could be made, in a child that may have none, whoever waits does the next job himself.
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
+
+use super::area::{Inside, Job};
+use super::{hung_up, Log, FILE_SHIFT, SEGMENT};
+use crate::fatal;
+use crate::lock::{Guard, Lock};
+use crate::pager::Inner;
+use crate::pages::Pages;
+use crate::stats::Stats;
+use crate::sys::{self, Errno};
+use crate::thread::{spawn_raw, RawThread};
+use crate::{LiveError, PAGE};
+
+/// How long after a refusal the device is asked again, in microseconds: where it is full, and where it failed.
+const SPACE_US: u64 = 100_000;
+const FAILED_US: u64 = 20_000;
+/// After so many writes it is looked which children are gone.
+const BURY: u64 = 16;
+
+/// How far the thread's life is.
+const NONE: u32 = 0;
+const RUNS: u32 = 1;
+const STOPS: u32 = 2;
+
+/// The thread, and those who wait for it.
+#[derive(Debug)]
+pub struct Writer {
+    thread: Lock<Option<RawThread>>,
+    life: AtomicU32,
+    /// Grows when there is a job; the thread sleeps on it.
+    work: AtomicU32,
+    asleep: AtomicU32,
+    /// Grows when a job is done; those who need a buffer sleep on it.
+    done: AtomicU32,
+    waiting: AtomicU32,
+    /// It has been said that there is no space.
+    said: AtomicBool,
+    /// Room for the sealed bytes of a buffer, or 0.
+    sealed: usize,
+}
+
+impl Writer {
+    pub fn new(seals: bool) -> Result<Writer, LiveError> {
+        let sealed = if seals { sys::map_memory(SEGMENT * PAGE, None) } else { Ok(0) };
+        Ok(Writer {
+            thread: Lock::new(None),
+            life: AtomicU32::new(NONE),
+            work: AtomicU32::new(0),
+            asleep: AtomicU32::new(0),
+            done: AtomicU32::new(0),
+            waiting: AtomicU32::new(0),
+            said: AtomicBool::new(false),
+            sealed: sealed.map_err(|e| LiveError::os("memory for the log", e))?,
+        })
+    }
+
+    /// Its memory.
+    pub fn memory(&self) -> Range<usize> {
+        self.sealed..self.sealed + if self.sealed == 0 { 0 } else { SEGMENT * PAGE }
+    }
+
+    /// In a forked child: the thread, which is the parent's.
+    pub fn leave(&mut self) -> Option<RawThread> {
+        self.thread.lock().take()
+    }
+
+    /// There is a job.
+    pub fn call(&self) {
+        self.work.fetch_add(1, SeqCst);
+        if self.asleep.load(SeqCst) != 0 {
+            sys::futex_wake(&self.work, 1);
+        }
+    }
+
+    fn job_done(&self) {
+        self.done.fetch_add(1, SeqCst);
+        if self.waiting.load(SeqCst) != 0 {
+            sys::futex_wake(&self.done, i32::MAX as usize);
+        }
+    }
+
+    fn stops(&self) -> bool {
+        self.life.load(SeqCst) == STOPS
+    }
+
+    /// Sleeps while `work` is what it was seen to be.
+    fn rest(&self, seen: u32, us: Option<u64>) {
+        self.asleep.store(1, SeqCst);
+        match us {
+            Some(us) => sys::futex_wait_for(&self.work, seen, us),
+            None => sys::futex_wait(&self.work, seen),
+        }
+        self.asleep.store(0, SeqCst);
+    }
+
+    /// A pause between two tries, shorter where the thread is to end.
+    fn pause(&self, us: u64) {
+        match self.life.load(SeqCst) {
+            // The word does not change while the thread lives on: `stop` changes and wakes it.
+            RUNS => sys::futex_wait_for(&self.life, RUNS, us),
+            NONE => sys::sleep_us(us),
+            _ => {}
+        }
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        if self.sealed != 0 {
+            // SAFETY: the thread is gone, or is the parent's and has memory of its own.
+            unsafe { sys::unmap_memory(self.sealed, SEGMENT * PAGE) };
+        }
+    }
+}
+
+impl Inner {
+    /// Starts the thread that writes. Without it the pager works, and who evicts also writes.
+    pub(crate) fn start_writer(&self) {
+        let writer = &self.log.get().writer;
+        writer.life.store(RUNS, SeqCst);
+        let this = (self as *const Inner).cast_mut().cast::<c_void>();
+        // SAFETY: the pager lives until `stop_writer` has returned, and what runs neither allocates nor takes a lock of the C library.
+        match unsafe { spawn_raw(run, this) } {
+            Ok(thread) => *writer.thread.lock() = Some(thread),
+            Err(_) => writer.life.store(NONE, SeqCst),
+        }
+    }
+
+    /// Ends the thread. What is still in buffers stays there, for another thread or for those who wait.
+    pub(crate) fn stop_writer(&self) {
+        let writer = &self.log.get().writer;
+        let Some(thread) = writer.thread.lock().take() else { return };
+        writer.life.store(STOPS, SeqCst);
+        sys::futex_wake(&writer.life, 1);
+        writer.call();
+        thread.join();
+        writer.life.store(NONE, SeqCst);
+        // Those who wait for it do its work from now on.
+        writer.job_done();
+    }
+}
+
+unsafe extern "C" fn run(inner: *mut c_void) {
+    // SAFETY: `start_writer` gave it, and it lives until this thread has been joined.
+    let inner = unsafe { &*inner.cast::<Inner>() };
+    let (log, writer) = (inner.log.get(), &inner.log.get().writer);
+    while !writer.stops() {
+        let seen = writer.work.load(SeqCst);
+        if !log.work(&inner.pages, inner.stats()) {
+            let starved = log.state.lock().starved();
+            writer.rest(seen, starved.then_some(SPACE_US));
+        }
+    }
+}
+
+impl Log {
+    /// Waits until the writer has done something, or does it.
+    pub(super) fn await_writer<'a>(
+        &'a self,
+        state: Guard<'a, Inside>,
+        pages: &Pages,
+        stats: &Stats,
+    ) -> Guard<'a, Inside> {
+        let writer = &self.writer;
+        let seen = writer.done.load(SeqCst);
+        drop(state);
+        match writer.life.load(SeqCst) {
+            NONE => {
+                if !self.work(pages, stats) {
+                    writer.pause(SPACE_US / 100);
+                }
+            }
+            _ => {
+                writer.call();
+                writer.waiting.fetch_add(1, SeqCst);
+                sys::futex_wait_for(&writer.done, seen, SPACE_US);
+                writer.waiting.fetch_sub(1, SeqCst);
+            }
+        }
+        crate::signal::let_end();
+        self.state.lock()
+    }
+
+    /// Does the next job. False: there is none that can be done now.
+    fn work(&self, pages: &Pages, stats: &Stats) -> bool {
+        let job = self.state.lock().job();
+        let done = match job {
+            None => false,
+            Some(Job::Write(b)) => self.write(b, pages, stats),
+            Some(Job::Reserve(from, to)) => self.reserve(from, to),
+        };
+        if job.is_some() {
+            self.writer.job_done();
+        }
+        done
+    }
+
+    /// Writes a full buffer. It waits where the device is full and ends the program where it fails: the bytes are nowhere else.
+    fn write(&self, b: usize, pages: &Pages, stats: &Stats) -> bool {
+        let (slots, used, start) = {
+            let buffer = &self.state.lock().buffers[b];
+            (buffer.slots, buffer.used, (buffer.segment * SEGMENT * PAGE) as u64)
+        };
+        let bytes = self.sealed(b, used, pages);
+        let (mut i, mut whole) = (0, true);
+        while i < used && whole {
+            let run = (i + 1..used).take_while(|k| usize::from(slots[*k]) == usize::from(slots[i]) + k - i).count() + 1;
+            whole = self.write_run(bytes + i * PAGE, run * PAGE, start + u64::from(slots[i]) * PAGE as u64, stats);
+            i += run;
+        }
+        let mut state = self.state.lock();
+        state.written(b, whole);
+        if whole {
+            Stats::add(&stats.pages_written, used as u64);
+            if state.buffers[b].turn.is_multiple_of(BURY) {
+                state.bury(hung_up);
+            }
+        }
+        whole
+    }
+
+    /// False: the thread is to end first.
+    fn write_run(&self, from: usize, len: usize, offset: u64, stats: &Stats) -> bool {
+        let mut tries = 0;
+        while !self.writer.stops() {
+            Stats::add(&stats.device_writes, 1);
+            // SAFETY: the buffer's pages, which nobody else changes while they are written.
+            match unsafe { self.device().write(from, len, offset) } {
+                Ok(()) => {
+                    Stats::add(&stats.device_bytes_written, len as u64);
+                    self.writer.said.store(false, SeqCst);
+                    return true;
+                }
+                Err(error @ (Errno::NOSPC | Errno::FBIG)) => {
+                    self.say_full(error);
+                    self.writer.pause(SPACE_US);
+                }
+                Err(error) => {
+                    Stats::add(&stats.failures, 1);
+                    tries += 1;
+                    if tries == coldframe_core::engine::TRIES {
+                        let (path, error) = (self.device().path().display(), error.io());
+                        fatal::stop(format_args!("{path}: {error}, writing {len} bytes at {offset}, {tries} times"));
+                    }
+                    self.writer.pause(FAILED_US);
+                }
+            }
+        }
+        false
+    }
+
+    /// Makes room for segments, for as many of them as the file system has. False: for none.
+    fn reserve(&self, from: usize, to: usize) -> bool {
+        let bytes = |segments: usize| (segments * SEGMENT * PAGE) as u64;
+        let mut count = to - from;
+        let refused = loop {
+            match self.device().reserve(bytes(from), bytes(from + count)) {
+                Ok(()) => break None,
+                Err(Errno::NOSPC | Errno::FBIG) if count > 1 => count /= 2,
+                Err(error @ (Errno::NOSPC | Errno::FBIG)) => break Some(error),
+                Err(error) => fatal::stop(format_args!("{}: {}", self.device().path().display(), error.io())),
+            }
+        };
+        let mut state = self.state.lock();
+        state.reserved(refused.is_none().then_some(from + count));
+        let starved = state.starved();
+        drop(state);
+        match refused {
+            None => self.writer.said.store(false, SeqCst),
+            Some(error) if starved => self.say_full(error),
+            Some(_) => {}
+        }
+        refused.is_none()
+    }
+
+    /// Nothing is lost while the program stands still, and it goes on when there is space.
+    fn say_full(&self, error: Errno) {
+        if self.writer.said.swap(true, SeqCst) {
+            return;
+        }
+        let path = self.device().path().display();
+        match error {
+            Errno::FBIG => fatal::warn(format_args!(
+                "{path}: the swap file may not grow (ulimit -f); the program waits until it may (prlimit --fsize)"
+            )),
+            _ => fatal::warn(format_args!(
+                "{path}: no space left for the swap file; the program waits until there is some"
+            )),
+        }
+    }
+
+    /// The bytes of a full buffer that are to be written: its own, or sealed copies of them.
+    fn sealed(&self, b: usize, used: usize, pages: &Pages) -> usize {
+        let address = self.state.lock().buffers[b].address;
+        if self.sealers.is_empty() {
+            return address;
+        }
+        (0..used).for_each(|i| self.seal(b, i, pages));
+        self.writer.sealed
+    }
+
+    /// Seals one page of a buffer. Its page knows nonce and tag only if its bytes are still these: it may have been loaded from the
+    /// buffer, written to, and appended again.
+    fn seal(&self, b: usize, i: usize, pages: &Pages) {
+        let (from, page, slot) = {
+            let x = &self.state.lock().buffers[b];
+            (x.address + i * PAGE, x.pages[i] as usize, x.segment * SEGMENT + usize::from(x.slots[i]))
+        };
+        let sealer = self.sealers.last().expect("there is one for each file");
+        // SAFETY: one buffer is written at a time; its bytes do not change until then, and the room for sealed ones is the writer's.
+        let (nonce, tag) = unsafe { sealer.seal(from, self.writer.sealed + i * PAGE, page) };
+        let _state = self.state.lock();
+        if pages.slot(page) == Some(self.own_number() << FILE_SHIFT | slot as u64) {
+            pages.set_seal(page, nonce, tag);
+        }
+    }
+}

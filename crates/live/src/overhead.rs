@@ -1,0 +1,112 @@
+//! What the pager takes besides the RAM that it was given for pages: what it has however little is used, and what each page costs that is
+//! used.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering::Relaxed;
+
+use crate::pager::Inner;
+use crate::stats::Stats;
+use crate::sys;
+use crate::{Faults, PAGE};
+
+/// Bytes that can be in RAM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Overhead {
+    /// Buffers, stacks, rings, and what the engine keeps of each frame, if all of it has been used.
+    pub fixed: u64,
+    /// For each page that has been used.
+    pub per_page: u64,
+}
+
+/// A ring: 128 entries of 64 bytes to submit, 256 of 16 to complete, their indices and heads, in whole pages.
+const RING: usize = 4 * PAGE;
+/// A handler's stack that the fault path has touched (see `signal.rs`: 12 KiB with encryption), its thread-local block and, in the
+/// kernel, its own stack of 16 KiB.
+const HANDLER: usize = 12 * 1024 + PAGE + 16 * 1024;
+/// What the engine keeps of a frame: itself 8, two links of each list it is on 16, what the policy notes 16 (`core/src/frames.rs`, `policy`).
+const FRAME: usize = 40;
+
+/// What the policy notes of each page: the tables of `core/src/policy/*.rs` with an entry a page.
+fn policy(name: &str) -> u64 {
+    match name.split(':').next().unwrap_or_default() {
+        "multi-queue" => 4,
+        "s3-fifo" => 8 + 1,
+        "clock-pro" => 8 + 1 + 1 + 8,
+        _ => 0,
+    }
+}
+
+impl Inner {
+    /// What the pager takes now.
+    pub(crate) fn overhead(&self) -> Overhead {
+        let handlers = match self.options.faults {
+            Faults::InThread => 0,
+            Faults::Handlers(count) => count,
+        };
+        let memory: usize = self.plaintext().map(|range| range.len()).sum();
+        let rings = if *self.rings.get() { self.tasks().len() * RING } else { 0 };
+        // The writer is a thread like the handlers.
+        let fixed = memory + rings + (handlers + 1) * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE;
+        let forked = self.stats().forks.load(Relaxed) > 0;
+        let engine = 4 + policy(self.options.policy.as_deref().unwrap_or_default());
+        let per_page =
+            self.pages.bytes_per_page(self.options.encrypt, forked) + self.log.get().bytes_per_slot(forked) + engine;
+        Overhead { fixed: fixed as u64, per_page }
+    }
+
+    /// Puts it into the statistics. Those of several processes are not added up: it is what the last of them says.
+    pub(crate) fn note_overhead(&self) {
+        let Overhead { fixed, per_page } = self.overhead();
+        self.stats().overhead_fixed.store(fixed, Relaxed);
+        self.stats().overhead_per_page.store(per_page, Relaxed);
+    }
+
+    /// At the end, and what of the tables is in RAM.
+    pub(crate) fn note_tables(&self) {
+        self.note_overhead();
+        // What is only read is there, too: the kernel's one page of zeros. Without forks that is all of these two.
+        let forked = self.stats().forks.load(Relaxed) > 0;
+        let ([state, slot, epoch, _, sum, seal, nonce], [used, birth, free, deferred]) =
+            (self.pages.tables(), self.log.get().tables());
+        let epochs = [epoch, birth].into_iter().filter(|_| forked);
+        let tables = [state, slot, sum, seal, nonce, used, free, deferred].into_iter().chain(epochs);
+        self.stats().tables_resident.store(tables.map(resident).sum(), Relaxed);
+    }
+}
+
+/// Bytes of a range that are in RAM.
+fn resident(range: Range<usize>) -> u64 {
+    /// Pages that one call tells of.
+    const STEP: usize = 4096;
+    let mut told = [0u8; STEP];
+    let mut pages = 0;
+    for start in range.clone().step_by(STEP * PAGE) {
+        let len = (range.end - start).min(STEP * PAGE);
+        // SAFETY: room for a byte for each page.
+        let known = unsafe { sys::call(libc::SYS_mincore, [start, len, told.as_mut_ptr() as usize, 0, 0, 0]) }.is_ok();
+        pages += told[..len.div_ceil(PAGE)].iter().filter(|page| known && **page & 1 != 0).count();
+    }
+    (pages * PAGE) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, Pager, PAGE};
+
+    #[test]
+    fn the_tables_take_what_they_are_said_to_take() {
+        for encrypt in [false, true] {
+            let pages = 16384;
+            let pager = Pager::start(Options { max_memory: 1 << 27, encrypt, ..Options::new(1 << 20) }).unwrap();
+            let mut region = pager.anonymous(pages * PAGE).unwrap();
+            (0..pages).for_each(|page| region.as_mut_slice()[page * PAGE] = 1 + page as u8 / 2);
+            pager.inner.note_tables();
+            let stats = pager.stats();
+            // Of what a page is said to cost the engine's part lies elsewhere; some pages have never left RAM.
+            let said = (stats.overhead_per_page - 8) * pages as u64;
+            let there = stats.tables_resident;
+            assert!(there <= said + 16 * PAGE as u64 && there > said * 9 / 10, "{there} bytes, said to be {said}");
+            assert!(stats.overhead_fixed < 12 << 20, "{}", stats.overhead_fixed);
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Parking places: where a thread sleeps until another one has finished with a page.
+//!
+//! Pages share the places by the low bits of their numbers, so a sleeper may be woken for another page's sake and looks again. Whoever
+//! finishes with a page pays one load while nobody sleeps.
+//!
+//! ```text
+//!   sleeper   waiters += 1; read `turn`; look at the page; sleep while `turn` is what was read
+//!   owner     change the page; if waiters: turn += 1, wake all
+//! ```
+//! Both sides are sequentially consistent: either the sleeper's look sees the change, or the owner's look sees the sleeper.
+
+use crate::sync::{futex_wait, futex_wake, pause, AtomicU32, Ordering, LOOKS};
+
+/// Places; more than threads that are likely to sleep at a time.
+const PLACES: usize = 64;
+
+/// A place, alone in its cache line.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Place {
+    waiters: AtomicU32,
+    turn: AtomicU32,
+}
+
+/// All places.
+#[derive(Debug)]
+pub struct Parking([Place; PLACES]);
+
+impl Default for Parking {
+    fn default() -> Parking {
+        Parking(std::array::from_fn(|_| Place::default()))
+    }
+}
+
+impl Parking {
+    /// Returns when `taken` is false. It is asked again and again: a few times at once, then after each wake-up.
+    pub fn wait(&self, page: usize, taken: impl Fn() -> bool) {
+        for _ in 0..LOOKS {
+            if !taken() {
+                return;
+            }
+            pause();
+        }
+        let place = &self.0[page % PLACES];
+        place.waiters.fetch_add(1, Ordering::SeqCst);
+        loop {
+            let turn = place.turn.load(Ordering::SeqCst);
+            if !taken() {
+                break;
+            }
+            futex_wait(&place.turn, turn);
+        }
+        place.waiters.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Wakes those who wait for a page that has just been changed.
+    pub fn wake(&self, page: usize) {
+        let place = &self.0[page % PLACES];
+        if place.waiters.load(Ordering::SeqCst) != 0 {
+            place.turn.fetch_add(1, Ordering::SeqCst);
+            futex_wake(&place.turn, i32::MAX as usize);
+        }
+    }
+
+    /// In a forked child: the sleepers are threads of the parent.
+    pub fn forget_sleepers(&self) {
+        for place in &self.0 {
+            place.waiters.store(0, Ordering::SeqCst);
+        }
+    }
+}

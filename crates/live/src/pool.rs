@@ -1,0 +1,46 @@
+//! Which tasks are free. A task is taken before the engine's lock, never under it: who has the lock would wait for one that waits for the lock.
+
+use crate::parking::Parking;
+use crate::sync::{AtomicU64, Ordering};
+
+/// The free tasks, a bit each.
+#[derive(Debug)]
+pub struct Pool {
+    free: AtomicU64,
+    /// Where threads sleep while none is free.
+    queue: Parking,
+}
+
+impl Pool {
+    /// So many, all free; at most 63.
+    pub fn new(count: usize) -> Pool {
+        Pool { free: AtomicU64::new((1 << count) - 1), queue: Parking::default() }
+    }
+
+    /// Takes a free task; waits while there is none.
+    pub fn take(&self) -> usize {
+        loop {
+            let free = self.free.load(Ordering::SeqCst);
+            if free == 0 {
+                self.queue.wait(0, || self.free.load(Ordering::SeqCst) == 0);
+                continue;
+            }
+            let i = free.trailing_zeros();
+            if self.free.compare_exchange(free, free & !(1 << i), Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return i as usize;
+            }
+        }
+    }
+
+    /// Gives it back.
+    pub fn give(&self, task: usize) {
+        self.free.fetch_or(1 << task, Ordering::SeqCst);
+        self.queue.wake(0);
+    }
+
+    /// In a forked child: so many are free, and nobody waits.
+    pub fn renew(&self, count: usize) {
+        self.queue.forget_sleepers();
+        self.free.store((1 << count) - 1, Ordering::Release);
+    }
+}

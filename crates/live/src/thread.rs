@@ -1,0 +1,371 @@
+//! Threads that the C library does not see.
+//!
+//! glibc sends a signal to every thread it knows when a program changes its user (`setuid` and its kin), and waits for each; a thread of
+//! ours has every signal blocked, so it would wait for ever. A thread made by the bare system call is in no list of glibc's: nobody
+//! waits for it, cancels it or counts it.
+//!
+//! ```text
+//!   guard page | stack ........................ | function, argument |
+//!   a block of thread-local memory from the dynamic linker, with the words of glibc's header filled in
+//! ```
+//! What runs there may call functions that need thread-local memory (`errno`), and must not call those that allocate or lock: as long
+//! as a program has one thread that glibc sees, its malloc and stdio take no locks. Where the dynamic linker has no such function (a
+//! static program, another C library) the thread is an ordinary one.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use crate::sys::{self, Errno, Sys};
+use crate::PAGE;
+
+/// What a thread runs.
+pub type Body = unsafe extern "C" fn(*mut c_void);
+
+/// A thread that runs until its function returns. `join` it, or `forget` it: it is not stopped by being dropped.
+#[derive(Debug)]
+pub struct RawThread {
+    stack: usize,
+    len: usize,
+    /// Its thread-local block, and the kernel's number of it; none: an ordinary thread.
+    bare: Option<Bare>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Bare {
+    block: usize,
+    number: usize,
+}
+
+/// What lies at the upper end of the stack. The kernel clears `alive` and wakes who waits for it when the thread is gone.
+#[repr(C, align(16))]
+struct Top {
+    /// The first two are taken by `clone`'s child, in this order.
+    enter: usize,
+    argument: usize,
+    body: Body,
+    alive: AtomicU32,
+}
+
+/// A stack that takes the fault path with encryption in a build without optimization.
+const STACK: usize = 256 << 10;
+
+type Allocate = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
+type Free = unsafe extern "C" fn(*mut c_void, bool);
+
+/// `_dl_allocate_tls` and `_dl_deallocate_tls`.
+struct Linker {
+    allocate: Allocate,
+    free: Free,
+}
+
+fn linker() -> Option<Linker> {
+    // SAFETY: names are C strings; the functions have had these types since there has been thread-local memory.
+    unsafe {
+        let allocate = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_allocate_tls".as_ptr());
+        let free = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_deallocate_tls".as_ptr());
+        // Another C library may have the name with another meaning; this one is glibc's alone.
+        let glibc = libc::dlsym(libc::RTLD_DEFAULT, c"gnu_get_libc_version".as_ptr());
+        if allocate.is_null() || free.is_null() || glibc.is_null() {
+            return None;
+        }
+        Some(Linker {
+            allocate: std::mem::transmute::<*mut c_void, Allocate>(allocate),
+            free: std::mem::transmute::<*mut c_void, Free>(free),
+        })
+    }
+}
+
+/// Thread-local blocks that no thread has. The dynamic linker takes them from the program's own allocator where there is one, which may
+/// put them into memory that this very pager manages, or wait for a lock that a fork holds. So they are made before memory is managed,
+/// and used again by later threads and by those of forked children.
+static BLOCKS: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
+
+/// Makes so many blocks ahead.
+pub fn reserve(count: usize) {
+    let Some(linker) = linker() else { return };
+    for _ in 0..count.min(BLOCKS.len()) {
+        // SAFETY: null asks for a new block.
+        match unsafe { (linker.allocate)(std::ptr::null_mut()) } as usize {
+            0 => return,
+            block => give_block(block),
+        }
+    }
+}
+
+fn take_block(linker: &Linker) -> Option<usize> {
+    let kept = BLOCKS.iter().map(|place| place.swap(0, Ordering::AcqRel)).find(|block| *block != 0);
+    // SAFETY: null asks for a new block.
+    kept.or_else(|| Some(unsafe { (linker.allocate)(std::ptr::null_mut()) } as usize).filter(|block| *block != 0))
+}
+
+/// No thread uses the block any more.
+fn give_block(block: usize) {
+    let empty = |place: &&AtomicUsize| place.compare_exchange(0, block, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+    if BLOCKS.iter().find(empty).is_some() {
+        return;
+    }
+    if let Some(linker) = linker() {
+        // SAFETY: the block came from the dynamic linker, and nobody uses it.
+        unsafe { (linker.free)(block as *mut c_void, true) };
+    }
+}
+
+/// Starts a thread called "coldframe", with every signal blocked, that runs `body(argument)` and ends. It has the caller's credentials
+/// and is not inherited by a forked child, nor is its stack.
+///
+/// # Safety
+/// `body` must keep to what the module says, and `argument` must be good for as long as it runs.
+///
+/// # Errors
+/// ENOMEM, or EAGAIN where the user may not have more threads.
+pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
+    let len = STACK + PAGE;
+    let stack = sys::map_memory(len, None)?;
+    let top = (stack + len - size_of::<Top>()) as *mut Top;
+    // SAFETY: the upper end of our own new memory; the guard page is the lowest of it.
+    unsafe {
+        let _ = sys::call(libc::SYS_mprotect, [stack, PAGE, libc::PROT_NONE as usize, 0, 0, 0]);
+        let _ = sys::advise(stack..stack + len, libc::MADV_DONTDUMP);
+        let _ = sys::advise(stack..stack + len, libc::MADV_DONTFORK);
+        let enter = enter as *const () as usize;
+        top.write(Top { enter, argument: argument as usize, body, alive: AtomicU32::new(1) });
+    }
+    let mask = sys::block_signals();
+    // SAFETY: the stack is new, and the caller answers for what runs on it.
+    let started = unsafe {
+        match linker() {
+            Some(linker) => bare(&linker, top).map(Some),
+            None => ordinary(top).map(|()| None),
+        }
+    };
+    sys::restore_signals(mask);
+    match started {
+        Ok(bare) => Ok(RawThread { stack, len, bare }),
+        Err(error) => {
+            // SAFETY: nobody runs there.
+            unsafe { sys::unmap_memory(stack, len) };
+            Err(error)
+        }
+    }
+}
+
+/// # Safety
+/// As for `spawn_raw`; `top` lies at the upper end of a stack.
+unsafe fn bare(linker: &Linker, top: *mut Top) -> Sys<Bare> {
+    let Some(block) = take_block(linker) else { return Err(Errno(libc::ENOMEM)) };
+    let flags = libc::CLONE_VM
+        | libc::CLONE_FS
+        | libc::CLONE_FILES
+        | libc::CLONE_SIGHAND
+        | libc::CLONE_THREAD
+        | libc::CLONE_SYSVSEM
+        | libc::CLONE_SETTLS
+        | libc::CLONE_CHILD_CLEARTID;
+    // SAFETY: the block is new; the caller answers for the rest.
+    let result = unsafe {
+        fill_header(block);
+        clone(flags as usize, top as usize, 0, (*top).alive.as_ptr() as usize, block)
+    };
+    if result < 0 {
+        give_block(block);
+        return Err(Errno(-result as i32));
+    }
+    Ok(Bare { block, number: result as usize })
+}
+
+/// The header of a glibc thread on x86-64 (`sysdeps/x86_64/nptl/tls.h`): itself at 0 and 16, the guards of stack and pointers, which
+/// all threads of a process share, at 40 and 48.
+///
+/// # Safety
+/// `block` is new from the dynamic linker.
+#[cfg(target_arch = "x86_64")]
+unsafe fn fill_header(block: usize) {
+    let (stack_guard, pointer_guard): (usize, usize);
+    // SAFETY: reads the own thread's header, writes the new one's.
+    unsafe {
+        std::arch::asm!("mov {}, fs:[40]", "mov {}, fs:[48]", out(reg) stack_guard, out(reg) pointer_guard,
+            options(nostack, readonly));
+        let word = |offset: usize| (block + offset) as *mut usize;
+        word(0).write(block);
+        word(16).write(block);
+        word(40).write(stack_guard);
+        word(48).write(pointer_guard);
+    }
+}
+
+/// On aarch64 the dynamic linker has filled in all there is.
+#[cfg(target_arch = "aarch64")]
+unsafe fn fill_header(_: usize) {}
+
+/// The bare system call; the child takes function and argument off its stack and calls the one with the other.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_tid: usize, block: usize) -> isize {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov r10, rcx",
+        "mov eax, 56",
+        "syscall",
+        "test rax, rax",
+        "jz 2f",
+        "ret",
+        "2:",
+        ".cfi_undefined rip",
+        "xor ebp, ebp",
+        "mov rax, [rsp]",
+        "mov rdi, rsp",
+        "call rax",
+        "ud2",
+        ".cfi_endproc",
+    );
+}
+
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_tid: usize, block: usize) -> isize {
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "mov x5, x3",
+        "mov x3, x4",
+        "mov x4, x5",
+        "mov x8, 220",
+        "svc 0",
+        "cbz x0, 2f",
+        "ret",
+        "2:",
+        ".cfi_undefined x30",
+        "mov x29, xzr",
+        "ldr x1, [sp]",
+        "mov x0, sp",
+        "blr x1",
+        "brk 1",
+        ".cfi_endproc",
+    );
+}
+
+/// The first that a thread does.
+unsafe extern "C" fn enter(top: *mut Top) -> ! {
+    // SAFETY: `spawn_raw` has filled it in; the name is a C string of less than 16 bytes, which top and gdb show.
+    unsafe {
+        let name = c"coldframe".as_ptr() as usize;
+        let _ = sys::call(libc::SYS_prctl, [libc::PR_SET_NAME as usize, name, 0, 0, 0, 0]);
+        ((*top).body)((*top).argument as *mut c_void);
+        loop {
+            let _ = sys::call(libc::SYS_exit, [0; 6]);
+        }
+    }
+}
+
+/// # Safety
+/// As for `bare`.
+unsafe fn ordinary(top: *mut Top) -> Sys<()> {
+    extern "C" fn run(top: *mut c_void) -> *mut c_void {
+        // SAFETY: `spawn_raw` has filled it in, and unmaps it when `alive` is 0.
+        unsafe {
+            let top = &*top.cast::<Top>();
+            (top.body)(top.argument as *mut c_void);
+            top.alive.store(0, Ordering::Release);
+            sys::futex_wake_shared(&top.alive);
+        }
+        std::ptr::null_mut()
+    }
+    // SAFETY: the attributes are made before they are used; the stack is the C library's.
+    let result = unsafe {
+        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
+        let mut thread: libc::pthread_t = std::mem::zeroed();
+        libc::pthread_attr_init(&mut attributes);
+        libc::pthread_attr_setstacksize(&mut attributes, STACK);
+        libc::pthread_attr_setdetachstate(&mut attributes, libc::PTHREAD_CREATE_DETACHED);
+        let result = libc::pthread_create(&mut thread, &attributes, run, top.cast());
+        libc::pthread_attr_destroy(&mut attributes);
+        result
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(Errno(result))
+    }
+}
+
+impl RawThread {
+    fn top(&self) -> *const Top {
+        (self.stack + self.len - size_of::<Top>()) as *const Top
+    }
+
+    /// Waits until it is gone, and takes its memory back.
+    pub fn join(self) {
+        // SAFETY: the stack is there until the end of this function.
+        let alive = unsafe { &(*self.top()).alive };
+        loop {
+            match alive.load(Ordering::Acquire) {
+                0 => break,
+                value => sys::futex_wait_shared(alive, value),
+            }
+        }
+        self.wait_until_uncounted();
+        self.give_block();
+        // SAFETY: the thread is gone: the kernel clears the word as the last use of its memory.
+        unsafe { sys::unmap_memory(self.stack, self.len) };
+    }
+
+    /// The kernel counts a thread a little longer than it uses its memory, and what needs a process of one thread goes by that count.
+    fn wait_until_uncounted(&self) {
+        let Some(Bare { number, .. }) = self.bare else { return };
+        for _ in 0..100_000 {
+            // SAFETY: no pointers; signal 0 only asks.
+            let there = unsafe {
+                let process = sys::call(libc::SYS_getpid, [0; 6]).unwrap_or(0);
+                sys::call(libc::SYS_tgkill, [process, number, 0, 0, 0, 0]).is_ok()
+            };
+            if !there {
+                return;
+            }
+            sys::give_way();
+        }
+    }
+
+    /// In a forked child, where the thread does not exist: its thread-local memory is taken back. Its stack was not inherited.
+    pub fn forget_in_child(self) {
+        self.give_block();
+    }
+
+    fn give_block(&self) {
+        if let Some(Bare { block, .. }) = self.bare {
+            give_block(block);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static RAN: AtomicUsize = AtomicUsize::new(0);
+
+    unsafe extern "C" fn body(argument: *mut c_void) {
+        // SAFETY: `errno` is thread-local, and the argument is not looked at.
+        unsafe {
+            *libc::__errno_location() = argument as i32;
+            assert_eq!(*libc::__errno_location(), argument as i32);
+        }
+        let mut set = 0u64;
+        let a = [libc::SIG_BLOCK as usize, 0, &raw mut set as usize, 8, 0, 0];
+        // SAFETY: the kernel writes 8 bytes.
+        unsafe { sys::call(libc::SYS_rt_sigprocmask, a) }.unwrap();
+        // SIGKILL and SIGSTOP cannot be blocked.
+        let all = !(1 << (libc::SIGKILL - 1) | 1 << (libc::SIGSTOP - 1));
+        if set == all {
+            RAN.fetch_add(argument as usize, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn a_thread_that_nobody_sees_runs_with_all_signals_blocked_and_is_joined() {
+        for round in 1..=20 {
+            // SAFETY: the body does not look behind its argument.
+            let threads: Vec<_> = (0..4).map(|_| unsafe { spawn_raw(body, 5 as *mut c_void) }.unwrap()).collect();
+            threads.into_iter().for_each(RawThread::join);
+            assert_eq!(RAN.load(Ordering::Relaxed), 20 * round);
+        }
+    }
+}

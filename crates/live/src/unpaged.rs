@@ -1,0 +1,111 @@
+//! A process that does not page: a forked child that did not get what paging takes (descriptors, threads, a swap file, the rights). All
+//! that its parent had paged out is read into plain memory, and from then on managed memory is the kernel's business alone: it is mapped,
+//! given back and inherited by children like any other, in no budget. The addresses are the same, and so is every byte.
+//!
+//! It is said once which of the promises cannot be kept, and why.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use crate::fatal;
+use crate::fork::is_inherited;
+use crate::pager::Inner;
+use crate::pages::Where;
+use crate::space;
+use crate::sys::{self, Sys};
+use crate::{LiveError, PAGE};
+
+const PLAIN: i32 = libc::PROT_READ | libc::PROT_WRITE;
+
+impl Inner {
+    /// Whether this process runs without paging.
+    pub(crate) fn is_unpaged(&self) -> bool {
+        self.unpaged.load(Ordering::Relaxed)
+    }
+
+    /// In a forked child with one thread, all locks free: makes plain memory of everything.
+    pub(crate) fn run_unpaged(&self, reason: &LiveError) {
+        fatal::warn(format_args!("a forked process runs without paging, in no budget: {reason}"));
+        self.unpaged.store(true, Ordering::Relaxed);
+        let managed = self.space.managed_within(self.space.span());
+        for (range, manner) in managed {
+            let done = match (is_inherited(&manner), manner.wipe_on_fork) {
+                (false, _) => self.close_plain(&range),
+                // SAFETY: the program wants a child to have zeros here.
+                (true, true) => unsafe { sys::drop_range(range) },
+                (true, false) => self.bring_all(&range, manner.protection),
+            };
+            if let Err(error) = done {
+                fatal::stop(format_args!("a forked process cannot have its parent's memory: {}", error.io()));
+            }
+        }
+        // SAFETY: nothing that is held is needed any more.
+        let _ = unsafe { space::map_free(&self.space.holding_area()) };
+        // The parents' swap files are not looked into any more.
+        self.alive.lock().clear();
+    }
+
+    fn bring_all(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
+        // SAFETY: says only whether a child inherits the memory.
+        unsafe { sys::advise(range.clone(), libc::MADV_DOFORK)? };
+        if protection & PLAIN != PLAIN {
+            protect(range, protection | PLAIN)?;
+        }
+        let pages = || self.space.touched(self.space.pages_of(range)).flatten();
+        pages().for_each(|page| self.bring(page));
+        if protection & PLAIN != PLAIN {
+            protect(range, protection)?;
+        }
+        for page in pages().filter(|page| self.pages.get(*page) == Where::Lost) {
+            protect(&(self.address(page)..self.address(page) + PAGE), libc::PROT_NONE)?;
+        }
+        Ok(())
+    }
+
+    /// Puts a page in its place that is somewhere else. What is not what it was stops the process, as a touch of it would.
+    fn bring(&self, page: usize) {
+        let address = self.address(page);
+        match (self.pages.get(page), self.pages.slot(page)) {
+            (Where::Held, _) => {
+                // SAFETY: a page of the holding area, and its place, where nothing is.
+                unsafe { std::ptr::copy_nonoverlapping(self.holding(page) as *const u8, address as *mut u8, PAGE) };
+            }
+            (Where::Out, Some(slot)) => {
+                let (device, offset) = self.log.get().place(slot);
+                // SAFETY: nobody else knows the page yet.
+                let read = unsafe { device.read(address, offset) };
+                self.last_error.store(read.err().map_or(0, |error| error.0), Ordering::Relaxed);
+                // SAFETY: as above.
+                if read.is_err() || !unsafe { self.log.get().verify(&self.pages, page, address) } {
+                    self.lost(page);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Maps plain memory.
+    pub(crate) fn open_plain(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
+        // SAFETY: the range is free.
+        unsafe { space::map_plain(range, protection) }
+    }
+
+    fn close_plain(&self, range: &Range<usize>) -> Sys<()> {
+        self.space.extents().remove(range.clone());
+        // SAFETY: nothing is mapped there, or it is not to be inherited.
+        unsafe { space::map_free(range) }
+    }
+
+    /// Forgets the content of plain memory.
+    pub(crate) fn discard_plain(&self, pages: &Range<usize>) {
+        if !pages.is_empty() {
+            // SAFETY: the program wants zeros here.
+            let _ = unsafe { sys::drop_range(self.space.addresses_of(pages)) };
+        }
+    }
+}
+
+fn protect(range: &Range<usize>, protection: i32) -> Sys<()> {
+    // SAFETY: managed memory, and what its rights are to be.
+    unsafe { sys::call(libc::SYS_mprotect, [range.start, range.len(), protection as usize, 0, 0, 0]) }.map(drop)
+}

@@ -1,0 +1,161 @@
+//! The budget: what a process has in RAM because of its pager is never more than the RAM it was given, a constant, and some bytes for each page of
+//! managed memory that was ever used. Measured from outside, as the kernel counts it, while threads fault and every system call that takes
+//! pages away comes late.
+
+mod apart;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::Barrier;
+
+use coldframe_live::{Faults, Inject, Options, Pager, PAGE};
+
+/// Bytes of this process in RAM.
+fn resident() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/smaps_rollup").unwrap();
+    let line = text.lines().find(|line| line.starts_with("Rss:")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+}
+
+struct Use {
+    policy: &'static str,
+    ram: u64,
+    managed: usize,
+    threads: usize,
+    faults: Faults,
+    encrypt: bool,
+    pause: u32,
+}
+
+/// Threads go once through their share of the region and then touch at random; one page in four is written to. The most that was in RAM, above
+/// what was there before, is returned, and what the pager says that it may be.
+fn peak(u: &Use) -> (u64, u64) {
+    // The swap file lies in memory, which is nobody's resident set, so that the test takes no device's time.
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let inject = Inject { pause: u.pause, ..Inject::default() };
+    let options = Options {
+        policy: Some(u.policy.to_string()),
+        max_memory: 2 * u.managed as u64,
+        faults: u.faults,
+        encrypt: u.encrypt,
+        backing: folder.path().to_path_buf(),
+        inject: Some(inject),
+        ..Options::new(u.ram)
+    };
+    let (ready, started) = (Barrier::new(u.threads + 1), Barrier::new(u.threads + 1));
+    let (base, done, most) = (AtomicU64::new(0), AtomicBool::new(false), AtomicU64::new(0));
+    let pages = u.managed / PAGE;
+    let share = pages / u.threads;
+    let mut bound = 0;
+    std::thread::scope(|scope| {
+        let work = |thread: usize| {
+            let (ready, started, base) = (&ready, &started, &base);
+            move || {
+                let mut random = fastrand::Rng::with_seed(thread as u64);
+                ready.wait();
+                started.wait();
+                let touch = |page: usize| {
+                    let word = (base.load(Ordering::Relaxed) as usize + page * PAGE + thread % 64 * 8) as *mut u64;
+                    // SAFETY: inside the region, and each thread has a word of its own in each page.
+                    unsafe {
+                        word.write_volatile(if page.is_multiple_of(4) { page as u64 + 1 } else { word.read_volatile() })
+                    };
+                };
+                (thread * share..(thread + 1) * share).for_each(touch);
+                (0..share.min(2000)).for_each(|_| touch(random.usize(..pages)));
+            }
+        };
+        let workers: Vec<_> = (0..u.threads).map(|thread| scope.spawn(work(thread))).collect();
+        ready.wait();
+        let before = resident();
+        let (done_now, highest) = (&done, &most);
+        let sampler = scope.spawn(move || {
+            while !done_now.load(Ordering::Relaxed) {
+                highest.fetch_max(resident().saturating_sub(before), Ordering::Relaxed);
+                std::thread::sleep(std::time::Duration::from_millis(3));
+            }
+        });
+        let pager = Pager::start(options).unwrap();
+        let region = pager.anonymous(u.managed).unwrap();
+        base.store(region.as_ptr() as u64, Ordering::Relaxed);
+        started.wait();
+        workers.into_iter().for_each(|worker| worker.join().unwrap());
+        done.store(true, Ordering::Relaxed);
+        sampler.join().unwrap();
+        bound = bound_of(&pager, pages);
+    });
+    (most.into_inner(), bound)
+}
+
+fn bound_of(pager: &Pager, pages: usize) -> u64 {
+    let _ = pager;
+    (6 << 20) + 80 * pages as u64
+}
+
+/// In a process of its own, whose memory is nobody else's.
+fn keeps_its_budget(name: &str, u: Use) {
+    let said = apart::well(name, || {
+        let (most, bound) = peak(&u);
+        let (ram, mib) = (u.ram, |bytes: u64| bytes as f64 / (1 << 20) as f64);
+        eprintln!("{}: {:.1} MiB above RAM, at most {:.1}", u.policy, mib(most) - mib(ram), mib(bound));
+        assert!(most <= ram + bound, "{:.2} MiB in RAM, of {:.2} MiB and {:.2}", mib(most), mib(ram), mib(bound));
+    });
+    eprint!("{said}");
+}
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn two_gibibytes_in_sixteen_mebibytes_keep_the_budget() {
+    let u = Use {
+        policy: "multi-queue",
+        ram: 16 << 20,
+        managed: 2048 * MIB,
+        threads: 4,
+        faults: Faults::Handlers(2),
+        encrypt: false,
+        pause: 0,
+    };
+    keeps_its_budget("two_gibibytes_in_sixteen_mebibytes_keep_the_budget", u);
+}
+
+#[test]
+fn many_threads_whose_pages_leave_late_keep_the_budget() {
+    let u = Use {
+        policy: "fifo-sc:valid=50%",
+        ram: 4 << 20,
+        managed: 64 * MIB,
+        threads: 24,
+        faults: Faults::InThread,
+        encrypt: false,
+        pause: 1,
+    };
+    keeps_its_budget("many_threads_whose_pages_leave_late_keep_the_budget", u);
+}
+
+#[test]
+fn encrypted_pages_keep_the_budget() {
+    let u = Use {
+        policy: "clock-pro",
+        ram: 4 << 20,
+        managed: 128 * MIB,
+        threads: 8,
+        faults: Faults::Handlers(4),
+        encrypt: true,
+        pause: 3,
+    };
+    keeps_its_budget("encrypted_pages_keep_the_budget", u);
+}
+
+#[test]
+fn a_policy_with_large_tables_keeps_the_budget() {
+    let u = Use {
+        policy: "s3-fifo",
+        ram: 4 << 20,
+        managed: 256 * MIB,
+        threads: 4,
+        faults: Faults::Handlers(2),
+        encrypt: false,
+        pause: 0,
+    };
+    keeps_its_budget("a_policy_with_large_tables_keeps_the_budget", u);
+}

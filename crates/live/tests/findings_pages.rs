@@ -1,0 +1,315 @@
+//! One page's life under what once broke it: each test is a defect that was found by reading, acted out.
+
+mod pages;
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use coldframe_live::{Advice, Faults, Inject, LiveError, Pager, Region, PAGE};
+use pages::*;
+
+/// Two sequential passes: the second one reads ahead, so that one report maps many pages.
+fn two_passes(policy: &str, ahead: u32) {
+    let pager = pager(SMALL, |o| (o.policy, o.read_ahead) = (Some(policy.to_string()), ahead));
+    let pages = 512;
+    let mut region = pager.anonymous(pages * PAGE).unwrap();
+    (0..pages).for_each(|page| stamp(&mut region, page, page as u64 + 1));
+    (0..2).for_each(|_| (0..pages).for_each(|page| assert_eq!(read(&region, page), page as u64 + 1, "{policy}")));
+    pager.check();
+}
+
+#[test]
+fn a_thread_does_not_wait_for_a_page_that_it_has_itself_to_copy_in() {
+    for valid in [1, 2, 5, 16] {
+        succeeds(|| two_passes(&format!("fifo-sc:valid={valid}"), 31));
+        succeeds(|| two_passes(&format!("pa-fifo-sc:valid={valid}"), 31));
+    }
+}
+
+#[test]
+fn a_pin_does_not_wait_for_a_task_with_the_engines_lock_in_hand() {
+    for faults in [Faults::InThread, Faults::Handlers(2)] {
+        succeeds(|| {
+            let pager = pager(4 * SMALL, |o| o.faults = faults);
+            let region = pager.anonymous(1024 * PAGE).unwrap();
+            let pinned = pager.anonymous(8 * PAGE).unwrap();
+            let done = std::sync::atomic::AtomicBool::new(false);
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    with_signal_stack(|| {
+                        while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                            drop(pinned.pin(0..8 * PAGE).unwrap());
+                        }
+                    });
+                });
+                count_up(&region, 40, 400);
+                done.store(true, std::sync::atomic::Ordering::Relaxed);
+            });
+            pager.check();
+        });
+    }
+}
+
+/// Whatever one thread is about to do to a page, others have time to do something else to it first.
+fn slow() -> Option<Inject> {
+    Some(Inject { pause: 2, ..Inject::default() })
+}
+
+#[test]
+fn sixteen_threads_in_64_frames_lose_nothing_while_calls_to_the_kernel_are_slow() {
+    // An observer has every page mapped for reading first.
+    for (faults, observe) in [(Faults::InThread, true), (Faults::InThread, false), (Faults::Handlers(3), false)] {
+        succeeds(|| {
+            let pager = pager(SMALL, |o| {
+                (o.inject, o.faults, o.observe, o.read_ahead) = (slow(), faults, observe, 0);
+            });
+            let region = pager.anonymous(72 * PAGE).unwrap();
+            count_up(&region, 16, 1000);
+            pager.check();
+        });
+    }
+}
+
+#[test]
+fn sixteen_threads_never_have_more_in_memory_than_the_budget() {
+    for (batch, faults) in [(8, Faults::InThread), (32, Faults::InThread), (8, Faults::Handlers(8))] {
+        succeeds(|| {
+            let pager = pager(SMALL, |o| (o.inject, o.faults, o.evict_batch) = (slow(), faults, Some(batch)));
+            let region = pager.anonymous(512 * PAGE).unwrap();
+            count_up(&region, 16, 100);
+            let most = pager.stats().resident_max;
+            assert!(most <= 64, "{most} pages were in memory, batch {batch}, {faults:?}");
+            pager.check();
+        });
+    }
+}
+
+/// A child that shares all frames for a while, as the kernel's merging of equal pages would: made by a raw system call, which no pager sees.
+fn share_frames(span: std::ops::Range<usize>) {
+    // SAFETY: the child makes two system calls.
+    unsafe {
+        libc::madvise(span.start as *mut _, span.len(), libc::MADV_DOFORK);
+        let pid = libc::syscall(libc::SYS_clone, libc::SIGCHLD, 0, 0, 0, 0);
+        if pid == 0 {
+            libc::syscall(libc::SYS_poll, 0, 0, 10);
+            libc::syscall(libc::SYS_exit_group, 0);
+        }
+        assert!(pid > 0);
+        assert_eq!(libc::waitpid(pid as i32, std::ptr::null_mut(), 0), pid as i32);
+    }
+}
+
+#[test]
+fn what_is_written_while_a_shared_frame_leaves_is_kept() {
+    const PR_SET_MEMORY_MERGE: i32 = 67;
+    succeeds(|| {
+        // SAFETY: no pointers.
+        if unsafe { libc::prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0) } != 0 {
+            eprintln!("this kernel merges no pages");
+            return;
+        }
+        let pager = pager(SMALL, |o| (o.inject, o.read_ahead) = (slow(), 0));
+        let region = pager.anonymous(96 * PAGE).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..60).for_each(|_| share_frames(pager.span())));
+            count_up(&region, 16, 400);
+        });
+        pager.check();
+    });
+}
+
+#[test]
+fn a_frame_that_is_not_the_pages_own_is_found_by_comparing() {
+    let (status, said) = in_child(|| {
+        let inject = Inject { compare_held: true, ..slow().unwrap() };
+        let pager = pager(SMALL, |o| (o.inject, o.read_ahead) = (Some(inject), 0));
+        let region = pager.anonymous(96 * PAGE).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..200).for_each(|_| share_frames(pager.span())));
+            // Writes that are lost show here too, but later.
+            count_up(&region, 16, 2000);
+        });
+    });
+    assert!(status == 125 && said.contains("is not the page's own"), "{status}: {said}");
+}
+
+/// As a raw system call does it, which the pager does not see.
+fn drop_behind_our_back(region: &Region, page: usize) {
+    // SAFETY: the page is the region's, and its content is to go.
+    let result = unsafe { libc::madvise(region.as_ptr().add(page * PAGE).cast(), PAGE, libc::MADV_DONTNEED) };
+    assert_eq!(result, 0);
+}
+
+/// So many other pages come in, so that this one leaves.
+fn push_out(pager: &Pager) {
+    let mut other = pager.anonymous(256 * PAGE).unwrap();
+    (0..256).for_each(|page| stamp(&mut other, page, 1));
+}
+
+#[test]
+fn a_clean_page_that_was_dropped_behind_our_back_stays_zeros_when_it_leaves() {
+    succeeds(|| {
+        let pager = pager(SMALL, |o| (o.read_ahead, o.observe) = (0, true));
+        let mut region = pager.anonymous(8 * PAGE).unwrap();
+        (0..8).for_each(|page| stamp(&mut region, page, 7));
+        push_out(&pager);
+        // Read, so that they come in clean: so they always do where an observer wants exact dirty bits.
+        (0..8).for_each(|page| assert_eq!(read(&region, page), 7));
+        (0..8).for_each(|page| drop_behind_our_back(&region, page));
+        (0..8).for_each(|page| assert_eq!(read(&region, page), 0, "page {page}, at once"));
+        push_out(&pager);
+        (0..8).for_each(|page| assert_eq!(read(&region, page), 0, "page {page}, after it left"));
+    });
+}
+
+#[test]
+fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
+    // With few valid frames pages go through the holding area on their way.
+    for policy in ["fifo", "fifo-sc:valid=8"] {
+        for faults in [Faults::InThread, Faults::Handlers(1), Faults::Handlers(3)] {
+            succeeds(|| {
+                let pager = pager(SMALL, |o| (o.faults, o.policy) = (faults, Some(policy.to_string())));
+                let mut region = pager.anonymous(8 * PAGE).unwrap();
+                (0..8).for_each(|page| stamp(&mut region, page, 7));
+                (0..8).for_each(|page| drop_behind_our_back(&region, page));
+                push_out(&pager);
+                (0..8).for_each(|page| assert_eq!(read(&region, page), 0, "{policy}, {faults:?}, page {page}"));
+                pager.check();
+            });
+        }
+    }
+}
+
+#[test]
+fn a_written_page_that_is_out_of_reach_leaves_as_it_is() {
+    for faults in [Faults::InThread, Faults::Handlers(1)] {
+        succeeds(|| {
+            let pager = pager(SMALL, |o| o.faults = faults);
+            let mut region = pager.anonymous(8 * PAGE).unwrap();
+            (0..8).for_each(|page| stamp(&mut region, page, 7));
+            let allow = |what| {
+                // SAFETY: the pages are the region's.
+                unsafe { assert_eq!(libc::mprotect(region.as_ptr().cast(), 8 * PAGE, what), 0) };
+            };
+            allow(libc::PROT_NONE);
+            push_out(&pager);
+            allow(libc::PROT_READ | libc::PROT_WRITE);
+            (0..8).for_each(|page| assert_eq!(read(&region, page), 7, "{faults:?}, page {page}"));
+        });
+    }
+}
+
+/// From here on this process may not open its own memory as a file.
+fn give_up_rights() {
+    // SAFETY: no pointers.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0), 0);
+        assert!(libc::geteuid() != 0 || libc::setresuid(65534, 65534, 65534) == 0);
+    }
+    assert!(std::fs::File::open("/proc/self/mem").is_err());
+}
+
+#[test]
+fn a_page_that_is_out_of_reach_leaves_although_the_process_has_given_up_its_rights() {
+    // With few valid frames pages go through the holding area on their way.
+    for policy in ["fifo", "fifo-sc:valid=8"] {
+        for faults in [Faults::InThread, Faults::Handlers(1), Faults::Handlers(3)] {
+            succeeds(|| {
+                let pager = pager(SMALL, |o| (o.faults, o.policy) = (faults, Some(policy.to_string())));
+                let mut region = pager.anonymous(8 * PAGE).unwrap();
+                (0..8).for_each(|page| stamp(&mut region, page, 7));
+                let allow = |what| {
+                    // SAFETY: the pages are the region's.
+                    unsafe { assert_eq!(libc::mprotect(region.as_ptr().cast(), 8 * PAGE, what), 0) };
+                };
+                give_up_rights();
+                for round in 0..3 {
+                    allow(libc::PROT_NONE);
+                    push_out(&pager);
+                    allow(libc::PROT_READ | libc::PROT_WRITE);
+                    (0..8).for_each(|page| assert_eq!(word(&region, page, 0).swap(8 + round, Relaxed), 7 + round));
+                }
+                pager.check();
+            });
+        }
+    }
+}
+
+#[test]
+fn pages_leave_although_the_program_has_locked_all_of_its_memory() {
+    for policy in ["fifo", "fifo-sc:valid=8"] {
+        succeeds(|| {
+            let pager = pager(SMALL, |o| o.policy = Some(policy.to_string()));
+            let mut region = pager.anonymous(128 * PAGE).unwrap();
+            // SAFETY: no pointers.
+            if unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) } != 0 {
+                eprintln!("this process may not lock its memory");
+                return;
+            }
+            for round in 1..3 {
+                (0..128).for_each(|page| stamp(&mut region, page, page as u64 * round));
+                (0..128).for_each(|page| assert_eq!(read(&region, page), page as u64 * round, "{policy}"));
+            }
+            pager.check();
+        });
+    }
+}
+
+#[test]
+fn pinning_what_has_a_hole_is_refused() {
+    succeeds(|| {
+        let pager = pager(SMALL, |_| ());
+        let memory = pager.map(4 * PAGE, PAGE).unwrap() as usize;
+        pager.unmap(memory + 2 * PAGE, PAGE).unwrap();
+        assert!(matches!(pager.pin(memory, 4 * PAGE), Err(LiveError::Range { .. })));
+        pager.pin(memory, 2 * PAGE).unwrap();
+        assert_eq!(pager.stats().pinned, 2, "those before the hole are not pinned for the first call");
+    });
+}
+
+#[test]
+fn a_system_call_writes_into_pinned_pages_that_were_never_touched() {
+    use std::io::Read;
+    succeeds(|| {
+        let pager = pager(SMALL, |_| ());
+        let mut region = pager.anonymous(4 * PAGE).unwrap();
+        let here = region.as_ptr();
+        let pin = region.pin(0..4 * PAGE).unwrap();
+        // SAFETY: the region lives, and nobody else looks at it.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(here, 4 * PAGE) };
+        std::fs::File::open("/dev/zero").unwrap().read_exact(bytes).unwrap();
+        drop(pin);
+        stamp(&mut region, 0, 1);
+    });
+}
+
+#[test]
+fn signals_are_taken_while_a_long_range_is_discarded() {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    static DISCARDING: AtomicBool = AtomicBool::new(false);
+    static SEEN: AtomicU32 = AtomicU32::new(0);
+    extern "C" fn on_alarm(_: i32) {
+        SEEN.fetch_add(u32::from(DISCARDING.load(Ordering::Relaxed)), Ordering::Relaxed);
+    }
+    succeeds(|| {
+        let pages = 16_384;
+        let pager = pager(16 * SMALL, |_| ());
+        let mut region = pager.anonymous(pages * PAGE).unwrap();
+        (0..pages).for_each(|page| stamp(&mut region, page, 7));
+        // SAFETY: plain use of signal and setitimer.
+        unsafe {
+            libc::signal(libc::SIGALRM, on_alarm as extern "C" fn(i32) as usize);
+            let step = libc::timeval { tv_sec: 0, tv_usec: 50 };
+            libc::setitimer(
+                libc::ITIMER_REAL,
+                &libc::itimerval { it_interval: step, it_value: step },
+                std::ptr::null_mut(),
+            );
+        }
+        DISCARDING.store(true, Ordering::Relaxed);
+        region.advise(0..pages * PAGE, Advice::DontNeed).unwrap();
+        DISCARDING.store(false, Ordering::Relaxed);
+        // One may come before the range and one behind it.
+        let seen = SEEN.load(Ordering::Relaxed);
+        assert!(seen > 2, "{seen} signals were taken");
+    });
+}

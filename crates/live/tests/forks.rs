@@ -1,0 +1,234 @@
+//! Children that a pager finds difficult: without descriptors, rights, threads or their old root folder. None of them is stopped, and each
+//! sees every byte of its parent.
+
+mod common;
+
+use coldframe_live::{Faults, Options, Pager, Region, PAGE};
+use common::{in_child, pager, round_of, stamp, wait_for};
+
+const PAGES: usize = 512;
+const UNPAGED: &str = "runs without paging";
+
+/// Eight times as much as there is RAM, each page stamped.
+fn region(pager: &Pager) -> Region {
+    let region = pager.anonymous(PAGES * PAGE).unwrap();
+    (0..PAGES).for_each(|page| stamp(&region, page, 1));
+    region
+}
+
+fn look(region: &Region, round: u64) {
+    (0..PAGES).for_each(|page| assert_eq!(round_of(region, page), round, "page {page}"));
+}
+
+/// Runs `f` in a child; how it ended.
+fn child(f: impl FnOnce()) -> i32 {
+    // SAFETY: the child ends without returning.
+    unsafe {
+        let pid = libc::fork();
+        assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
+        if pid == 0 {
+            let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).is_ok();
+            libc::_exit(if good { 0 } else { 101 });
+        }
+        wait_for(pid)
+    }
+}
+
+/// All that a program does with managed memory, in this process and in a child of it.
+fn live_on(region: &mut Region) {
+    look(region, 1);
+    (0..PAGES).for_each(|page| stamp(region, page, 2));
+    look(region, 2);
+    let more = region.pager().anonymous(PAGES * PAGE).unwrap();
+    assert!(more.as_slice().iter().all(|byte| *byte == 0));
+    (0..PAGES).for_each(|page| stamp(&more, page, 7));
+    let pin = more.pin(0..PAGE).unwrap();
+    assert_eq!(
+        child(|| {
+            look(region, 2);
+            look(&more, 7);
+            stamp(&more, 3, 8);
+        }),
+        0
+    );
+    look(&more, 7);
+    drop(pin);
+    more.advise(0..PAGE, coldframe_live::Advice::DontNeed).unwrap();
+    assert_eq!(round_of(&more, 0), 0);
+}
+
+fn is_root() -> bool {
+    // SAFETY: no arguments.
+    unsafe { libc::geteuid() == 0 }
+}
+
+fn limit(what: libc::__rlimit_resource_t, to: u64) {
+    let limit = libc::rlimit { rlim_cur: to, rlim_max: to };
+    // SAFETY: reads the limit.
+    assert_eq!(unsafe { libc::setrlimit(what, &limit) }, 0);
+}
+
+fn both(name: &str, test: impl Fn(&dyn Fn(&mut Options))) {
+    for (faults, encrypt) in [(Faults::InThread, false), (Faults::Handlers(2), true)] {
+        eprintln!("{name}: {faults:?}");
+        test(&|options| {
+            (options.faults, options.encrypt) = (faults, encrypt);
+        });
+    }
+}
+
+#[test]
+fn a_child_without_descriptors_runs_unpaged_and_says_so_once() {
+    both("no descriptors", |change| {
+        let (status, words) = in_child(|| {
+            let pager = pager(64 * PAGE as u64, change);
+            let mut region = region(&pager);
+            limit(libc::RLIMIT_NOFILE, 3);
+            assert_eq!(child(|| live_on(&mut region)), 0);
+            look(&region, 1);
+        });
+        assert_eq!((status, words.matches(UNPAGED).count()), (0, 1), "{words}");
+    });
+}
+
+#[test]
+fn a_process_with_another_root_folder_has_children_that_page() {
+    if !is_root() {
+        return;
+    }
+    both("chroot", |change| {
+        let (status, words) = in_child(|| {
+            let mut region = region(&pager(64 * PAGE as u64, change));
+            let folder = tempfile::tempdir().unwrap();
+            std::os::unix::fs::chroot(folder.path()).unwrap();
+            assert_eq!(child(|| live_on(&mut region)), 0);
+            look(&region, 1);
+        });
+        assert_eq!((status, words.contains(UNPAGED)), (0, false), "{words}");
+    });
+}
+
+#[test]
+fn a_child_after_rights_were_dropped_has_all_bytes_paged_or_not() {
+    if !is_root() {
+        return;
+    }
+    both("rights", |change| {
+        let folder = tempfile::tempdir().unwrap();
+        let (status, words) = in_child(|| {
+            let mut region = region(&pager(64 * PAGE as u64, |options| {
+                change(options);
+                options.backing = folder.path().to_path_buf();
+            }));
+            // SAFETY: no pointers.
+            assert_eq!(unsafe { libc::setresuid(54321, 54321, 54321) }, 0);
+            assert_eq!(child(|| live_on(&mut region)), 0);
+            assert_eq!(child(|| live_on(&mut region)), 0);
+            look(&region, 1);
+        });
+        assert_eq!((status, words.contains("stopped")), (0, false), "{words}");
+    });
+}
+
+#[test]
+fn a_child_that_may_have_no_more_threads_runs_unpaged() {
+    if !is_root() {
+        return;
+    }
+    let (status, words) = in_child(|| {
+        let mut region = region(&pager(64 * PAGE as u64, |options| options.faults = Faults::Handlers(2)));
+        // SAFETY: no pointers.
+        assert_eq!(unsafe { libc::setresuid(54322, 54322, 54322) }, 0);
+        // The first limit that lets the child be leaves no room for another thread.
+        let pid = (1..100).find_map(|most| {
+            limit_soft(libc::RLIMIT_NPROC, most);
+            // SAFETY: the child ends without returning.
+            let pid = unsafe { libc::fork() };
+            if pid == 0 {
+                limit_soft(libc::RLIMIT_NPROC, 100);
+                let good = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| live_on(&mut region))).is_ok();
+                // SAFETY: ends the process.
+                unsafe { libc::_exit(if good { 0 } else { 101 }) };
+            }
+            (pid > 0).then_some(pid)
+        });
+        assert_eq!(wait_for(pid.unwrap()), 0);
+        look(&region, 1);
+    });
+    assert_eq!((status, words.matches(UNPAGED).count()), (0, 1), "{words}");
+}
+
+fn limit_soft(what: libc::__rlimit_resource_t, to: u64) {
+    let limit = libc::rlimit { rlim_cur: to, rlim_max: 100 };
+    // SAFETY: reads the limit.
+    assert_eq!(unsafe { libc::setrlimit(what, &limit) }, 0);
+}
+
+#[test]
+fn a_child_has_no_memory_where_its_parent_has_the_region_of_a_file() {
+    both("file", |change| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, vec![1u8; PAGES * PAGE]).unwrap();
+        let (status, words) = in_child(|| {
+            let pager = pager(64 * PAGE as u64, change);
+            let mut file = pager.file(&path).unwrap();
+            file.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 2);
+            let touched = child(|| {
+                // SAFETY: a test of what happens.
+                unsafe { file.as_ptr().read_volatile() };
+            });
+            assert_eq!(touched, -libc::SIGSEGV);
+            // SAFETY: the child ends without returning.
+            let pid = unsafe { libc::fork() };
+            if pid == 0 {
+                // What lies at its addresses now is not taken away with it.
+                let mine = pager.anonymous(PAGES * PAGE).unwrap();
+                (0..PAGES).for_each(|page| stamp(&mine, page, 5));
+                drop(file);
+                look(&mine, 5);
+                // SAFETY: ends the process.
+                unsafe { libc::_exit(0) };
+            }
+            file.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 3);
+            file.flush().unwrap();
+            assert_eq!(wait_for(pid), 0);
+        });
+        assert_eq!(status, 0, "{words}");
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(bytes.iter().step_by(PAGE).all(|byte| *byte == 3));
+    });
+}
+
+#[test]
+fn a_pager_names_the_descriptors_that_tell_of_its_children() {
+    let (status, words) = in_child(|| {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = folder.path().join("journal");
+        let pager = pager(64 * PAGE as u64, |options| options.journal = Some(journal.clone()));
+        let region = region(&pager);
+        let named = |what: &str| {
+            pager
+                .descriptors()
+                .into_iter()
+                .filter(|fd| {
+                    let link = std::fs::read_link(format!("/proc/self/fd/{fd}")).unwrap();
+                    link.to_string_lossy().contains(what)
+                })
+                .count()
+        };
+        assert_eq!(named("journal"), 1);
+        let pipes = named("pipe:");
+        // SAFETY: the child ends without returning.
+        let pid = unsafe { libc::fork() };
+        if pid == 0 {
+            let more = named("pipe:");
+            // SAFETY: ends the process; reads nothing.
+            unsafe { libc::_exit(i32::from(more != pipes + 1)) };
+        }
+        assert_eq!(named("pipe:"), pipes + 1);
+        assert_eq!(wait_for(pid), 0);
+        look(&region, 1);
+    });
+    assert_eq!(status, 0, "{words}");
+}

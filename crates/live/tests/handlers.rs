@@ -1,0 +1,88 @@
+//! Faults that threads of the pager's own handle.
+
+mod apart;
+
+use apart::well;
+use coldframe_live::{Faults, Options, Pager, PAGE};
+
+const RAM: u64 = 1 << 20;
+
+fn pager(handlers: usize) -> Pager {
+    let options = Options { max_memory: 1 << 30, faults: Faults::Handlers(handlers), ..Options::new(RAM) };
+    Pager::start(options).unwrap()
+}
+
+fn work(pager: &Pager) {
+    let mut region = pager.anonymous(4 * RAM as usize).unwrap();
+    let pages = region.len() / PAGE;
+    (0..pages).for_each(|page| region.as_mut_slice()[page * PAGE] = page as u8);
+    (0..pages).for_each(|page| assert_eq!(region.as_slice()[page * PAGE], page as u8));
+}
+
+/// Threads of this process by the name of ours.
+fn ours() -> usize {
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let name = |task: &std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    tasks.flatten().filter(|task| name(task).trim() == "coldframe").count()
+}
+
+#[test]
+fn a_dropped_pager_leaves_no_thread_and_no_descriptor() {
+    well("a_dropped_pager_leaves_no_thread_and_no_descriptor", || {
+        let descriptors = || std::fs::read_dir("/proc/self/fd").unwrap().count();
+        let before = (ours(), descriptors());
+        for handlers in [1, 2, 7] {
+            let pager = pager(handlers);
+            work(&pager);
+            // The log's writer is one of them.
+            assert_eq!(ours(), before.0 + handlers + 1);
+            drop(pager);
+            assert_eq!((ours(), descriptors()), before);
+        }
+    });
+}
+
+#[test]
+fn a_thread_that_blocks_every_signal_can_touch_a_region() {
+    well("a_thread_that_blocks_every_signal_can_touch_a_region", || {
+        let pager = Pager::start(Options { max_memory: 1 << 30, ..Options::new(RAM) }).unwrap();
+        // SAFETY: zero is a value of the set.
+        unsafe {
+            let mut all: libc::sigset_t = std::mem::zeroed();
+            libc::sigfillset(&mut all);
+            assert_eq!(libc::pthread_sigmask(libc::SIG_SETMASK, &all, std::ptr::null_mut()), 0);
+        }
+        work(&pager);
+        pager.check();
+    });
+}
+
+#[test]
+fn threads_handle_faults_without_any_rights() {
+    well("threads_handle_faults_without_any_rights", || {
+        // SAFETY: no pointers.
+        unsafe {
+            // Already nobody where the tests are not run as root.
+            let _ = (libc::setgid(65534), libc::setuid(65534));
+            assert_ne!(libc::geteuid(), 0);
+        }
+        let pager = pager(2);
+        work(&pager);
+        pager.check();
+    });
+}
+
+#[test]
+fn new_handlers_follow_the_old_ones_while_others_fault() {
+    well("new_handlers_follow_the_old_ones_while_others_fault", || {
+        let pager = pager(3);
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..2).map(|_| scope.spawn(|| (0..10).for_each(|_| work(&pager)))).collect();
+            while workers.iter().any(|worker| !worker.is_finished()) {
+                pager.renew_handlers().unwrap();
+                pager.without_handlers(|| assert_eq!(ours(), 0));
+            }
+        });
+        pager.check();
+    });
+}

@@ -1,0 +1,130 @@
+//! The kernel and the processor, as far as one page is concerned. Each call is one step, as it is under the page table's lock.
+
+use std::sync::Arc;
+
+use shuttle::sync::Mutex;
+
+/// Words of a page; each thread of a model writes its own.
+pub const WORDS: usize = 4;
+/// The bytes of a page.
+pub type Bytes = [u32; WORDS];
+
+/// A frame of RAM. A pipe may refer to it as well as the page table.
+type Frame = Arc<Mutex<Bytes>>;
+
+/// What an access has met.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// No frame.
+    Missing,
+    /// A frame, and no right to write to it.
+    Protected,
+}
+
+/// There is a page already: EEXIST.
+#[derive(Debug)]
+pub struct Exists;
+
+#[derive(Clone)]
+struct Entry {
+    frame: Frame,
+    protected: bool,
+    /// A child has it, too: the next write goes to a frame of its own.
+    shared: bool,
+}
+
+/// A page table. The holding area is the second half of it.
+pub struct Kernel {
+    entries: Vec<Mutex<Option<Entry>>>,
+}
+
+impl Kernel {
+    /// So many pages, none of them mapped.
+    pub fn new(pages: usize) -> Kernel {
+        Kernel { entries: (0..pages).map(|_| Mutex::new(None)).collect() }
+    }
+
+    /// A load instruction of the program.
+    pub fn read(&self, page: usize, word: usize) -> Result<u32, Fault> {
+        let entry = self.entries[page].lock().unwrap();
+        let entry = entry.as_ref().ok_or(Fault::Missing)?;
+        let value = entry.frame.lock().unwrap()[word];
+        Ok(value)
+    }
+
+    /// A store instruction of the program.
+    pub fn write(&self, page: usize, word: usize, value: u32) -> Result<(), Fault> {
+        let mut entry = self.entries[page].lock().unwrap();
+        let entry = entry.as_mut().ok_or(Fault::Missing)?;
+        if entry.protected {
+            return Err(Fault::Protected);
+        }
+        if std::mem::take(&mut entry.shared) {
+            let bytes = *entry.frame.lock().unwrap();
+            entry.frame = Arc::new(Mutex::new(bytes));
+        }
+        entry.frame.lock().unwrap()[word] = value;
+        Ok(())
+    }
+
+    /// UFFDIO_COPY: a new frame with these bytes, unless there is one.
+    pub fn copy(&self, page: usize, bytes: Bytes, protected: bool) -> Result<(), Exists> {
+        let mut entry = self.entries[page].lock().unwrap();
+        if entry.is_some() {
+            return Err(Exists);
+        }
+        *entry = Some(Entry { frame: Arc::new(Mutex::new(bytes)), protected, shared: false });
+        Ok(())
+    }
+
+    /// UFFDIO_WRITEPROTECT. A page that is not there is left as it is.
+    pub fn protect(&self, page: usize, on: bool) {
+        if let Some(entry) = self.entries[page].lock().unwrap().as_mut() {
+            entry.protected = on;
+        }
+    }
+
+    /// UFFDIO_MOVE: the frame itself changes its place. False: nothing there, or something at the goal.
+    pub fn move_page(&self, to: usize, from: usize) -> bool {
+        // In one order, so that a move there and one back cannot wait for each other.
+        let (first, second) = (to.min(from), to.max(from));
+        let (mut a, mut b) = (self.entries[first].lock().unwrap(), self.entries[second].lock().unwrap());
+        let (target, source) = if to < from { (&mut a, &mut b) } else { (&mut b, &mut a) };
+        if target.is_some() || source.is_none() {
+            return false;
+        }
+        **target = source.take().map(|entry| Entry { protected: false, ..entry });
+        true
+    }
+
+    /// vmsplice: the pipe refers to the frame from now on. `None`: nothing there, the call would fault.
+    pub fn hold(&self, page: usize) -> Option<Held> {
+        let entry = self.entries[page].lock().unwrap();
+        entry.as_ref().map(|entry| Held(entry.frame.clone()))
+    }
+
+    /// fork: a page table with the same frames, all of them shared from now on.
+    pub fn fork(&self) -> Kernel {
+        let share = |entry: &Mutex<Option<Entry>>| {
+            let mut entry = entry.lock().unwrap();
+            entry.iter_mut().for_each(|entry| entry.shared = true);
+            Mutex::new(entry.clone())
+        };
+        Kernel { entries: self.entries.iter().map(share).collect() }
+    }
+
+    /// MADV_DONTNEED. Bytes are gone unless something else refers to the frame.
+    pub fn zap(&self, page: usize) {
+        *self.entries[page].lock().unwrap() = None;
+    }
+}
+
+/// A frame that a pipe refers to.
+pub struct Held(Frame);
+
+impl Held {
+    /// Its bytes now: what was written before the zap is in them.
+    pub fn read(self) -> Bytes {
+        *self.0.lock().unwrap()
+    }
+}

@@ -1,0 +1,77 @@
+//! A table in the place of `live/src/table.rs`: the scheduler's words cannot be made of zeroed memory.
+
+use std::ops::Index;
+
+use crate::sync::{AtomicU16, AtomicU32, AtomicU64, AtomicU8};
+use crate::LiveError;
+
+/// A table of `T`, all zero at first.
+#[derive(Debug)]
+pub struct Table<T: Zeroed>(Vec<T>);
+
+/// Types that have a zero.
+///
+/// # Safety
+/// All bytes zero must be a value of a type that takes the method as it is.
+pub unsafe trait Zeroed: Sized {
+    /// So many zeros. Large tables of which little is used cost little.
+    fn zeros(len: usize) -> Vec<Self> {
+        let mut zeros = Vec::<std::mem::MaybeUninit<Self>>::new();
+        if len > 0 {
+            let layout = std::alloc::Layout::array::<Self>(len).expect("a table of some size");
+            // SAFETY: the allocation has that layout, and room for so many.
+            zeros = unsafe { Vec::from_raw_parts(std::alloc::alloc_zeroed(layout).cast(), len, len) };
+        }
+        let mut zeros = std::mem::ManuallyDrop::new(zeros);
+        // SAFETY: all bytes are zero, which is a value.
+        unsafe { Vec::from_raw_parts(zeros.as_mut_ptr().cast(), zeros.len(), zeros.capacity()) }
+    }
+}
+
+macro_rules! words {
+    ($($word:ty),*) => { $(
+        // SAFETY: it does not take the method.
+        unsafe impl Zeroed for $word {
+            fn zeros(len: usize) -> Vec<$word> {
+                (0..len).map(|_| <$word>::default()).collect()
+            }
+        }
+    )* };
+}
+
+words!(AtomicU8, AtomicU16, AtomicU32, AtomicU64);
+
+// SAFETY: zero is a value.
+unsafe impl Zeroed for u32 {}
+// SAFETY: zero is a value.
+unsafe impl Zeroed for u64 {}
+
+impl<T: Zeroed> Table<T> {
+    /// A table of so many entries.
+    pub fn new(len: usize) -> Result<Table<T>, LiveError> {
+        Ok(Table(T::zeros(len)))
+    }
+
+    /// Where it lies.
+    pub fn range(&self) -> std::ops::Range<usize> {
+        let all = self.0.as_ptr_range();
+        all.start as usize..all.end as usize
+    }
+
+    /// As a slice.
+    pub fn as_slice(&self) -> &[T] {
+        &self.0
+    }
+
+    /// As a slice.
+    pub fn as_mut_slice(&mut self) -> &mut [T] {
+        &mut self.0
+    }
+}
+
+impl<T: Zeroed> Index<usize> for Table<T> {
+    type Output = T;
+    fn index(&self, i: usize) -> &T {
+        &self.0[i]
+    }
+}

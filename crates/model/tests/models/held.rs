@@ -1,0 +1,152 @@
+//! Downgrades: a page goes to the holding area while its frame stays, and a touch brings it back. The thread that moves it, one that wants it back
+//! and one that wants its frame meet; and a thread may meet its own page, which it has promised to put in place and has not yet.
+
+use std::sync::Arc;
+
+use shuttle::thread;
+
+use coldframe_model::kernel::Kernel;
+use coldframe_model::lock::Lock;
+use coldframe_model::pages::{Owner, Pages, Where};
+use coldframe_model::{explore, failure, DEADLOCK};
+
+const PAGES: usize = 3;
+/// Pages that may be mapped: as many as threads, or two could take each other's page away for ever.
+const VALID: usize = 2;
+
+/// What is done as it should be, or as it was found wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rules {
+    /// Who holds the engine's lock and finds a page that it owes itself does what it owes first.
+    Sound,
+    /// It waits for the page to be given up: by itself, with the lock in hand.
+    WaitsForItself,
+}
+
+struct Pager {
+    kernel: Kernel,
+    pages: Pages,
+    /// The pages that are mapped, the oldest first. The others lie in the holding area.
+    valid: Lock<Vec<usize>>,
+    rules: Rules,
+}
+
+/// What a thread has promised to do when the engine's lock is free again.
+enum Owed {
+    Hold(usize),
+    Back(usize),
+}
+
+impl Pager {
+    fn new(rules: Rules) -> Arc<Pager> {
+        let pages = Pages::new(PAGES).unwrap();
+        let kernel = Kernel::new(2 * PAGES);
+        for page in 0..PAGES {
+            pages.set(page, Where::Held);
+            kernel.copy(PAGES + page, Default::default(), false).unwrap();
+        }
+        Arc::new(Pager { kernel, pages, valid: Lock::new(Vec::new()), rules })
+    }
+
+    fn write(&self, page: usize, word: usize, value: u32) {
+        while self.kernel.write(page, word, value).is_err() {
+            self.bring(&[page], word);
+        }
+    }
+
+    fn read(&self, page: usize, word: usize) -> u32 {
+        loop {
+            match self.kernel.read(page, word) {
+                Ok(value) => return value,
+                Err(_) => self.bring(&[page], word),
+            }
+        }
+    }
+
+    /// Maps pages, one event of the engine for each, under one lock; what is too much for the valid list leaves it at once.
+    fn bring(&self, wanted: &[usize], task: usize) {
+        let owner = Owner::task(task);
+        let mut owed = Vec::new();
+        {
+            let mut valid = self.valid.lock();
+            for page in wanted.iter().copied() {
+                self.come_to_rest(page, &mut owed, owner);
+                // It may be mapped by now.
+                if !self.pages.acquire(page, Where::Held, Where::Busy, owner) {
+                    continue;
+                }
+                if valid.len() == VALID {
+                    self.unmap(valid.remove(0), &mut owed, owner);
+                }
+                valid.push(page);
+                owed.push(Owed::Back(page));
+            }
+        }
+        owed.into_iter().for_each(|one| self.settle(one, owner));
+    }
+
+    fn unmap(&self, page: usize, owed: &mut Vec<Owed>, owner: Owner) {
+        while !self.pages.acquire(page, Where::Dirty, Where::Leaving, owner) {
+            self.come_to_rest(page, owed, owner);
+        }
+        owed.push(Owed::Hold(page));
+    }
+
+    /// With the lock in hand: others do what they owe without it, and this thread does now what it owes itself.
+    fn come_to_rest(&self, page: usize, owed: &mut Vec<Owed>, owner: Owner) {
+        let mine = self.pages.states().look(page, owner).1;
+        if mine && self.rules == Rules::Sound {
+            let i = owed.iter().position(|one| matches!(one, Owed::Back(p) | Owed::Hold(p) if *p == page));
+            self.settle(owed.remove(i.expect("what is mine is owed")), owner);
+        } else {
+            self.pages.wait(page);
+        }
+    }
+
+    fn settle(&self, one: Owed, owner: Owner) {
+        match one {
+            Owed::Hold(page) => {
+                assert!(self.kernel.move_page(PAGES + page, page), "page {page} to the holding area");
+                self.pages.release(page, owner, Where::Held);
+            }
+            Owed::Back(page) => {
+                assert!(self.kernel.move_page(page, PAGES + page), "page {page} from the holding area");
+                self.pages.release(page, owner, Where::Dirty);
+            }
+        }
+    }
+}
+
+fn two_writers(rules: Rules, both: bool) {
+    let pager = Pager::new(rules);
+    let all: Vec<_> = (0..2)
+        .map(|word| {
+            let pager = pager.clone();
+            thread::spawn(move || {
+                if both {
+                    pager.bring(&[word, 1 - word, 2], word);
+                }
+                (1..3).for_each(|value| (0..PAGES).for_each(|page| pager.write(page, word, value)));
+                (0..PAGES).for_each(|page| assert_eq!(pager.read(page, word), 2));
+            })
+        })
+        .collect();
+    all.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn pages_come_back_from_the_holding_area_with_what_was_written() {
+    explore(|| two_writers(Rules::Sound, false));
+}
+
+/// One report of three loads with room for two mapped pages: mapping the third sends the first away before it is there.
+#[test]
+fn a_thread_that_meets_its_own_page_puts_it_in_place_first() {
+    explore(|| two_writers(Rules::Sound, true));
+}
+
+#[test]
+fn a_thread_that_waits_for_itself_is_found_out() {
+    let said = failure(|| two_writers(Rules::WaitsForItself, true));
+    assert!(said.contains(DEADLOCK), "{said}");
+}

@@ -1,0 +1,369 @@
+//! The life of pages in too few frames: fault, stale fault, first write, eviction, reload, a drop behind the pager's back, a fork.
+//!
+//! The steps are those of `pager.rs`, `place.rs` and `evict.rs`, with the pages' states as they are (`pages.rs`) and a policy that is a queue.
+//! Each thread writes its own word of each page and knows what it wrote last.
+
+use std::sync::Arc;
+
+use shuttle::sync::Mutex;
+use shuttle::thread;
+
+use coldframe_model::kernel::{Bytes, Fault, Kernel, WORDS};
+use coldframe_model::lock::Lock;
+use coldframe_model::pages::{Owner, Pages, Where};
+use coldframe_model::pool::Pool;
+use coldframe_model::sync::{AtomicU32, Ordering};
+use coldframe_model::{explore, failure, sys, WRONG};
+
+/// The most pages of a model.
+const PAGES: usize = 4;
+
+/// What is done as it should be, or as it was found wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rules {
+    /// Whoever changes a page owns it.
+    Sound,
+    /// Who finds a page mapped after a fault on an absent one puts zeros there without owning it, and a load that finds something in place takes
+    /// that for its own.
+    StaleMissing,
+    /// Who finds a page writable after a fault on a protected one allows writes without owning it.
+    StaleProtected,
+    /// Zeros that take the place of a page that was dropped behind the pager's back count as what was loaded.
+    DroppedIsClean,
+    /// A frame that is shared with a child is held for eviction as if nobody could turn away from it.
+    HoldShared,
+}
+
+struct Pager {
+    kernel: Kernel,
+    pages: Pages,
+    count: usize,
+    pool: Pool,
+    /// Mapped pages, the oldest first.
+    engine: Lock<Vec<usize>>,
+    frames: usize,
+    swap: Mutex<[Bytes; PAGES]>,
+    epoch: AtomicU32,
+    active: AtomicU32,
+    rules: Rules,
+}
+
+impl Pager {
+    fn new(rules: Rules, frames: usize, count: usize) -> Arc<Pager> {
+        let pages = Pages::new(count).unwrap();
+        (0..count).for_each(|page| pages.set(page, Where::Out));
+        Arc::new(Pager {
+            kernel: Kernel::new(count),
+            pages,
+            count,
+            pool: Pool::new(2),
+            engine: Lock::new(Vec::new()),
+            frames,
+            swap: Mutex::new([[0; WORDS]; PAGES]),
+            epoch: AtomicU32::new(0),
+            active: AtomicU32::new(0),
+            rules,
+        })
+    }
+
+    fn read(&self, page: usize, word: usize) -> u32 {
+        loop {
+            match self.kernel.read(page, word) {
+                Ok(value) => return value,
+                Err(fault) => self.serve(page, false, fault),
+            }
+        }
+    }
+
+    fn write(&self, page: usize, word: usize, value: u32) {
+        while let Err(fault) = self.kernel.write(page, word, value) {
+            self.serve(page, true, fault);
+        }
+    }
+
+    fn serve(&self, page: usize, write: bool, fault: Fault) {
+        loop {
+            let state = self.pages.get(page);
+            match state {
+                Where::Clean if write && self.pages.acquire(page, state, Where::Busy, Owner::BRIEF) => {
+                    self.kernel.protect(page, false);
+                    return self.pages.release(page, Owner::BRIEF, Where::Dirty);
+                }
+                Where::Clean if write => {}
+                Where::Clean | Where::Dirty => return self.look_again(page, state, fault),
+                Where::Busy | Where::Leaving => self.pages.wait(page),
+                _ if self.fault(page, write) => return,
+                _ => {}
+            }
+        }
+    }
+
+    /// The page is mapped: another thread was faster, or it was dropped behind the pager's back.
+    fn look_again(&self, page: usize, was: Where, fault: Fault) {
+        let unowned = match fault {
+            Fault::Missing => self.rules == Rules::StaleMissing,
+            Fault::Protected => self.rules == Rules::StaleProtected,
+        };
+        if unowned {
+            _ = self.mend(page, was, fault);
+        } else if self.pages.acquire(page, was, Where::Busy, Owner::BRIEF) {
+            let after = self.mend(page, was, fault);
+            self.pages.release(page, Owner::BRIEF, after);
+        }
+    }
+
+    fn mend(&self, page: usize, was: Where, fault: Fault) -> Where {
+        match fault {
+            Fault::Protected if was == Where::Dirty => {
+                self.kernel.protect(page, false);
+                was
+            }
+            Fault::Missing if self.kernel.copy(page, [0; WORDS], false).is_ok() => match self.rules {
+                Rules::DroppedIsClean => was,
+                _ => Where::Dirty,
+            },
+            _ => was,
+        }
+    }
+
+    /// False: by now the page is somewhere else.
+    fn fault(&self, page: usize, write: bool) -> bool {
+        let task = self.pool.take();
+        let owner = Owner::task(task);
+        let mut engine = self.engine.lock();
+        let mine = self.pages.acquire(page, Where::Out, Where::Busy, owner);
+        if mine {
+            self.active.fetch_add(1, Ordering::SeqCst);
+            let victim = (engine.len() == self.frames).then(|| engine.remove(0));
+            let victim = victim.map(|page| (page, self.protect(page, owner)));
+            drop(engine);
+            if let Some((page, was)) = victim {
+                self.evict(page, was, owner);
+            }
+            self.copy_in(page, write, owner);
+            self.engine.lock().push(page);
+            self.active.fetch_sub(1, Ordering::SeqCst);
+        } else {
+            drop(engine);
+        }
+        self.pool.give(task);
+        mine
+    }
+
+    fn protect(&self, page: usize, owner: Owner) -> Where {
+        loop {
+            let was = self.pages.get(page);
+            match was {
+                Where::Clean | Where::Dirty if self.pages.acquire(page, was, Where::Leaving, owner) => return was,
+                Where::Clean | Where::Dirty => {}
+                _ => self.pages.wait(page),
+            }
+        }
+    }
+
+    fn evict(&self, page: usize, was: Where, owner: Owner) {
+        if was == Where::Dirty {
+            if self.rules != Rules::HoldShared && self.pages.epoch(page) != self.epoch.load(Ordering::SeqCst) {
+                self.kernel.protect(page, true);
+            }
+            let held = self.kernel.hold(page);
+            self.kernel.zap(page);
+            self.swap.lock().unwrap()[page] = held.map_or([0; WORDS], |held| held.read());
+        } else {
+            self.kernel.zap(page);
+        }
+        self.pages.release(page, owner, Where::Out);
+    }
+
+    fn copy_in(&self, page: usize, write: bool, owner: Owner) {
+        let bytes = self.swap.lock().unwrap()[page];
+        let there = self.kernel.copy(page, bytes, !write).is_err();
+        assert!(!there || self.rules == Rules::StaleMissing, "page {page} was mapped while it was out");
+        self.pages.set_epoch(page, self.epoch.load(Ordering::SeqCst));
+        self.pages.release(page, owner, if write { Where::Dirty } else { Where::Clean });
+    }
+
+    /// Touches all other pages, which are more than there are frames.
+    fn send_away(&self, page: usize) {
+        (0..self.count).filter(|other| *other != page).for_each(|other| _ = self.read(other, 0));
+    }
+
+    /// A child: its page table and what it finds on the swap device, at one moment with no fault in flight.
+    fn fork(&self) -> (Kernel, [Bytes; PAGES]) {
+        loop {
+            let engine = self.engine.lock();
+            if self.active.load(Ordering::SeqCst) == 0 {
+                let child = (self.kernel.fork(), *self.swap.lock().unwrap());
+                self.epoch.fetch_add(1, Ordering::SeqCst);
+                drop(engine);
+                return child;
+            }
+            drop(engine);
+            sys::sleep_us(1);
+        }
+    }
+}
+
+/// Each thread writes its word of every page and finds it again, some rounds, and at the end all of it is there. There are as many frames as
+/// threads, or two could take each other's page away for ever, as instructions in less RAM than they need do on any machine.
+fn writers(rules: Rules, threads: usize, rounds: u32) {
+    let pager = Pager::new(rules, threads, PAGES);
+    let all: Vec<_> = (0..threads)
+        .map(|word| {
+            let pager = pager.clone();
+            thread::spawn(move || {
+                for round in 0..rounds {
+                    for page in (0..PAGES).map(|page| (page + word) % PAGES) {
+                        assert_eq!(pager.read(page, word), round, "page {page}");
+                        pager.write(page, word, round + 1);
+                    }
+                }
+            })
+        })
+        .collect();
+    all.into_iter().for_each(|thread| thread.join().unwrap());
+    for word in 0..threads {
+        (0..PAGES).for_each(|page| assert_eq!(pager.read(page, word), rounds, "page {page} in the end"));
+    }
+}
+
+#[test]
+fn what_is_written_is_read_whatever_the_interleaving() {
+    explore(|| writers(Rules::Sound, 2, 2));
+    explore(|| writers(Rules::Sound, 3, 1));
+}
+
+/// One thread touches an absent page while another brings it, writes to it, and sends it away.
+fn brought_by_another(rules: Rules) {
+    let pager = Pager::new(rules, 1, 2);
+    let other = {
+        let pager = pager.clone();
+        thread::spawn(move || pager.read(0, 0))
+    };
+    pager.write(0, 1, 8);
+    pager.send_away(0);
+    assert_eq!(pager.read(0, 1), 8);
+    assert_eq!(other.join().unwrap(), 0);
+}
+
+#[test]
+fn a_page_that_is_brought_by_another_is_that_page() {
+    explore(|| brought_by_another(Rules::Sound));
+}
+
+#[test]
+fn zeros_in_the_place_of_a_page_that_has_left_are_found_out() {
+    let said = failure(|| brought_by_another(Rules::StaleMissing));
+    assert!(said.contains(WRONG), "{said}");
+}
+
+/// Two threads write to a clean page, one of which then sends it away and has it come back clean.
+fn first_writes(rules: Rules) {
+    let pager = Pager::new(rules, 1, 2);
+    pager.read(0, 0);
+    let other = {
+        let pager = pager.clone();
+        thread::spawn(move || pager.write(0, 0, 7))
+    };
+    pager.write(0, 1, 8);
+    pager.send_away(0);
+    pager.read(0, 1);
+    other.join().unwrap();
+    pager.send_away(0);
+    assert_eq!([0, 1].map(|word| pager.read(0, word)), [7, 8]);
+}
+
+#[test]
+fn two_first_writes_are_both_kept() {
+    explore(|| first_writes(Rules::Sound));
+}
+
+#[test]
+fn writes_allowed_to_a_page_that_is_not_owned_are_found_out() {
+    let said = failure(|| first_writes(Rules::StaleProtected));
+    assert!(said.contains(WRONG), "{said}");
+}
+
+/// A program's own MADV_DONTNEED, unseen by the pager, of a page that was loaded and not written to; the page is then read, and written to.
+fn dropped(rules: Rules) {
+    let pager = Pager::new(rules, 1, 2);
+    let other = {
+        let pager = pager.clone();
+        thread::spawn(move || (0..2).for_each(|_| _ = pager.read(1, 1)))
+    };
+    for value in 1..3 {
+        pager.write(0, 0, value);
+        pager.send_away(0);
+        assert_eq!(pager.read(0, 0), value);
+        pager.kernel.zap(0);
+        let now = pager.read(0, 0);
+        assert!(now == 0 || now == value, "{now}");
+        pager.write(0, 0, value + 10);
+        pager.send_away(0);
+        assert_eq!(pager.read(0, 0), value + 10);
+    }
+    other.join().unwrap();
+}
+
+#[test]
+fn a_page_that_is_dropped_behind_the_pagers_back_keeps_what_is_written_afterwards() {
+    explore(|| dropped(Rules::Sound));
+}
+
+#[test]
+fn zeros_that_count_as_what_was_loaded_are_found_out() {
+    let said = failure(|| dropped(Rules::DroppedIsClean));
+    assert!(said.contains(WRONG), "{said}");
+}
+
+/// A fork between the writes of another thread: the child sees one moment, and the parent loses nothing that it writes afterwards.
+fn forks() {
+    let pager = Pager::new(Rules::Sound, 1, 2);
+    let writer = {
+        let pager = pager.clone();
+        thread::spawn(move || {
+            for value in 1..3 {
+                (0..2).for_each(|page| pager.write(page, 0, value));
+                (0..2).for_each(|page| assert_eq!(pager.read(page, 0), value, "page {page}"));
+            }
+        })
+    };
+    let (kernel, swap) = pager.fork();
+    let look = || (0..2).map(|page| kernel.read(page, 0).unwrap_or(swap[page][0])).collect::<Vec<_>>();
+    let seen = look();
+    // The writer goes through the pages in order, so at any moment they are a prefix of one round and the rest of the one before.
+    assert!(seen[0] == seen[1] || seen[0] == seen[1] + 1, "{seen:?}");
+    writer.join().unwrap();
+    assert_eq!(look(), seen, "the child's memory changed");
+}
+
+#[test]
+fn a_child_sees_one_moment_and_its_parent_loses_nothing() {
+    explore(forks);
+}
+
+/// After a fork one thread writes to a page while another sends it away.
+fn written_while_it_leaves(rules: Rules) {
+    let pager = Pager::new(rules, 1, 2);
+    pager.write(0, 0, 1);
+    let (child, _) = pager.fork();
+    let writer = {
+        let pager = pager.clone();
+        thread::spawn(move || pager.write(0, 0, 2))
+    };
+    pager.send_away(0);
+    writer.join().unwrap();
+    assert_eq!(pager.read(0, 0), 2);
+    assert_eq!(child.read(0, 0), Ok(1));
+}
+
+#[test]
+fn what_is_written_to_a_shared_frame_while_it_leaves_is_kept() {
+    explore(|| written_while_it_leaves(Rules::Sound));
+}
+
+#[test]
+fn a_shared_frame_that_is_held_without_protection_is_found_out() {
+    let said = failure(|| written_while_it_leaves(Rules::HoldShared));
+    assert!(said.contains(WRONG), "{said}");
+}

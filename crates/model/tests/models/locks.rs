@@ -1,0 +1,68 @@
+//! The lock of the pager, as it is: nobody is let in beside another, and nobody who sleeps is forgotten.
+
+use std::sync::Arc;
+
+use shuttle::thread;
+
+use coldframe_model::lock::Lock;
+use coldframe_model::sync::{AtomicU32, Ordering};
+use coldframe_model::{explore, failure, sys, DEADLOCK, WRONG};
+
+const THREADS: usize = 3;
+
+fn count_together(lock: fn(&Lock<u32>) -> u32) {
+    let sum = Arc::new(Lock::new(0u32));
+    let all: Vec<_> = (0..THREADS)
+        .map(|_| {
+            let sum = sum.clone();
+            thread::spawn(move || (0..2).for_each(|_| _ = lock(&sum)))
+        })
+        .collect();
+    all.into_iter().for_each(|t| t.join().unwrap());
+    assert_eq!(*sum.lock(), 2 * THREADS as u32);
+}
+
+#[test]
+fn threads_are_let_in_one_by_one_and_none_is_forgotten() {
+    explore(|| {
+        count_together(|lock| {
+            let mut value = lock.lock();
+            let before = *value;
+            thread::yield_now();
+            *value = before + 1;
+            before
+        });
+    });
+}
+
+#[test]
+fn a_value_that_is_changed_without_the_lock_is_found_out() {
+    let said = failure(|| {
+        count_together(|lock| {
+            let before = *lock.lock();
+            thread::yield_now();
+            *lock.lock() = before + 1;
+            before
+        });
+    });
+    assert!(said.contains(WRONG), "{said}");
+}
+
+/// The way a sleeper could be forgotten: the last one out wakes nobody, since it looked before the sleeper said that it sleeps.
+#[test]
+fn a_sleeper_that_nobody_wakes_is_found_out() {
+    let said = failure(|| {
+        let word = Arc::new(AtomicU32::new(1));
+        let waiter = {
+            let word = word.clone();
+            thread::spawn(move || {
+                while word.load(Ordering::SeqCst) != 0 {
+                    sys::futex_wait(&word, 1);
+                }
+            })
+        };
+        word.store(0, Ordering::SeqCst);
+        waiter.join().unwrap();
+    });
+    assert!(said.contains(DEADLOCK), "{said}");
+}

@@ -1,0 +1,58 @@
+//! The order of locks: a task is taken before the engine's lock, never under it.
+
+use std::sync::Arc;
+
+use shuttle::thread;
+
+use coldframe_model::lock::Lock;
+use coldframe_model::pool::Pool;
+use coldframe_model::{explore, failure, DEADLOCK};
+
+/// Tasks: fewer than threads, as with handler threads.
+const TASKS: usize = 2;
+const FAULTS: usize = 2;
+
+struct Pager {
+    pool: Pool,
+    engine: Lock<u32>,
+}
+
+/// Threads that fault take a task, then the lock. One that pins takes both, in the order that `task_first` says.
+fn faults_beside_a_pin(task_first: bool) {
+    let pager = Arc::new(Pager { pool: Pool::new(TASKS), engine: Lock::new(0) });
+    let mut all: Vec<_> = (0..FAULTS)
+        .map(|_| {
+            let pager = pager.clone();
+            thread::spawn(move || {
+                let task = pager.pool.take();
+                *pager.engine.lock() += 1;
+                pager.pool.give(task);
+            })
+        })
+        .collect();
+    let pins = pager.clone();
+    all.push(thread::spawn(move || {
+        if task_first {
+            let task = pins.pool.take();
+            *pins.engine.lock() += 1;
+            return pins.pool.give(task);
+        }
+        let mut engine = pins.engine.lock();
+        let task = pins.pool.take();
+        *engine += 1;
+        pins.pool.give(task);
+    }));
+    all.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!(*pager.engine.lock(), FAULTS as u32 + 1);
+}
+
+#[test]
+fn faults_beside_a_pin_come_to_an_end() {
+    explore(|| faults_beside_a_pin(true));
+}
+
+#[test]
+fn a_task_that_is_wanted_under_the_engines_lock_is_found_out() {
+    let said = failure(|| faults_beside_a_pin(false));
+    assert!(said.contains(DEADLOCK), "{said}");
+}

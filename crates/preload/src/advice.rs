@@ -1,0 +1,188 @@
+//! madvise of every advice, and what else is asked of mappings without changing them: msync, mincore. Each does for the parts of a range
+//! what the kernel would, holes included.
+
+use std::ffi::{c_int, c_uchar, c_void};
+use std::ops::Range;
+
+use coldframe_live::extents::Manner;
+use coldframe_live::PAGE;
+
+use crate::memory::{self, backing, Backing};
+use crate::parts::{failed, pages, parts, pass, Whose};
+use crate::say::{once, Once};
+use crate::sys;
+
+const WIPEONFORK: c_int = libc::MADV_WIPEONFORK;
+const KEEPONFORK: c_int = libc::MADV_KEEPONFORK;
+const DONTNEED_LOCKED: c_int = 24;
+const COLLAPSE: c_int = 25;
+const GUARD_INSTALL: c_int = 102;
+const GUARD_REMOVE: c_int = 103;
+
+/// Replaces the C library's. mimalloc's purges come here too.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
+    let address = address as usize;
+    if !memory::meets(address, len) {
+        return pass(libc::SYS_madvise, [address, len, advice as usize, 0, 0, 0]) as c_int;
+    }
+    // Of no bytes: the kernel says whether it knows the advice.
+    if pass(libc::SYS_madvise, [address, 0, advice as usize, 0, 0, 0]) < 0 {
+        return -1;
+    }
+    let range = match pages(address, len, libc::EINVAL) {
+        Ok(range) => range,
+        Err(error) => return failed(error) as c_int,
+    };
+    let stops_at_holes = matches!(advice, libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE);
+    let mut holes = false;
+    for (part, whose) in parts(range) {
+        let answer = match whose {
+            Whose::Free if stops_at_holes => return failed(libc::ENOMEM) as c_int,
+            Whose::Free => {
+                holes = true;
+                0
+            }
+            Whose::Managed(manner) => advise(part, manner, advice),
+            Whose::Outside | Whose::Foreign => {
+                pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0])
+            }
+        };
+        if answer < 0 && (stops_at_holes || sys::errno() != libc::ENOMEM) {
+            return -1;
+        }
+        holes |= answer < 0;
+    }
+    if holes {
+        return failed(libc::ENOMEM) as c_int;
+    }
+    0
+}
+
+/// Advice about managed memory.
+unsafe fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
+    let kernel = || pass(libc::SYS_madvise, [part.start, part.len(), advice as usize, 0, 0, 0]);
+    match advice {
+        libc::MADV_DONTNEED | libc::MADV_FREE | libc::MADV_COLD | libc::MADV_PAGEOUT | GUARD_INSTALL
+            if manner.locked =>
+        {
+            return failed(libc::EINVAL);
+        }
+        libc::MADV_DONTNEED | libc::MADV_FREE => backing().discard(part.start, part.len()),
+        DONTNEED_LOCKED => drop_locked(&part, manner),
+        // Of files only.
+        libc::MADV_REMOVE => return failed(libc::EINVAL),
+        libc::MADV_WILLNEED => backing().will_need(part.start, part.len()),
+        // The kernel touches the pages, as the program would.
+        libc::MADV_POPULATE_READ | libc::MADV_POPULATE_WRITE => return kernel(),
+        libc::MADV_DONTFORK | libc::MADV_DOFORK | WIPEONFORK | KEEPONFORK => {
+            backing().change(part.clone(), |manner| match advice {
+                libc::MADV_DONTFORK => manner.dont_fork = true,
+                libc::MADV_DOFORK => manner.dont_fork = false,
+                _ => manner.wipe_on_fork = advice == WIPEONFORK,
+            });
+            // The pager sees to it when it forks.
+            return if matches!(backing(), Backing::Layout(_)) { kernel() } else { 0 };
+        }
+        libc::MADV_DONTDUMP | libc::MADV_DODUMP | GUARD_REMOVE => return kernel(),
+        GUARD_INSTALL => {
+            backing().discard(part.start, part.len());
+            return kernel();
+        }
+        libc::MADV_HWPOISON | libc::MADV_SOFT_OFFLINE => {
+            once(Once::Advice, format_args!("managed memory cannot be poisoned (madvise {advice})"));
+            return failed(libc::EPERM);
+        }
+        // Managed memory has neither huge nor merged pages, and the pager has a policy of its own.
+        libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_COLD | libc::MADV_PAGEOUT => (),
+        libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE | libc::MADV_MERGEABLE | libc::MADV_UNMERGEABLE | COLLAPSE => (),
+        _ => {
+            once(Once::Advice, format_args!("madvise {advice} is not to be had for managed memory"));
+            return failed(libc::EINVAL);
+        }
+    }
+    0
+}
+
+/// Zeros that stay in RAM as what they replace did.
+fn drop_locked(part: &Range<usize>, manner: Manner) {
+    if manner.locked {
+        backing().unpin(part.start, part.len());
+    }
+    backing().discard(part.start, part.len());
+    if manner.locked && backing().pin(part.start, part.len()).is_err() {
+        backing().change(part.clone(), |manner| manner.locked = false);
+    }
+}
+
+/// Replaces the C library's, which answers with the error.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
+    // Its POSIX_MADV_DONTNEED (4) does nothing, since the program's data must stay.
+    if advice == libc::POSIX_MADV_DONTNEED {
+        return 0;
+    }
+    let errno = sys::errno();
+    let result = if madvise(address, len, advice) == 0 { 0 } else { sys::errno() };
+    sys::set_errno(errno);
+    result
+}
+
+/// Replaces the C library's. Programs ask so whether an address is mapped at all.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn msync(address: *mut c_void, len: usize, flags: c_int) -> c_int {
+    let address = address as usize;
+    let pass = |at, len| pass(libc::SYS_msync, [at, len, flags as usize, 0, 0, 0]) as c_int;
+    if !memory::meets(address, len) {
+        return pass(address, len);
+    }
+    if pass(address, 0) < 0 {
+        return -1;
+    }
+    let range = match pages(address, len, libc::ENOMEM) {
+        Ok(range) => range,
+        Err(error) => return failed(error) as c_int,
+    };
+    let mut holes = false;
+    for (part, whose) in parts(range) {
+        let locked = matches!(whose, Whose::Managed(manner) if manner.locked);
+        if locked && flags & libc::MS_INVALIDATE != 0 {
+            return failed(libc::EBUSY) as c_int;
+        }
+        if whose == Whose::Free {
+            holes = true;
+        } else if pass(part.start, part.len()) < 0 {
+            match sys::errno() {
+                libc::ENOMEM => holes = true,
+                _ => return -1,
+            }
+        }
+    }
+    if holes {
+        return failed(libc::ENOMEM) as c_int;
+    }
+    0
+}
+
+/// Replaces the C library's. Resident is what is mapped; what waits in RAM to be mapped again is not counted.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mincore(address: *mut c_void, len: usize, out: *mut c_uchar) -> c_int {
+    let address = address as usize;
+    let pass = |at, len, out| pass(libc::SYS_mincore, [at, len, out, 0, 0, 0]) as c_int;
+    if !memory::meets(address, len) {
+        return pass(address, len, out as usize);
+    }
+    let range = match pages(address, len, libc::ENOMEM) {
+        Ok(range) => range,
+        Err(error) => return failed(error) as c_int,
+    };
+    for (part, whose) in parts(range) {
+        if whose == Whose::Free {
+            return failed(libc::ENOMEM) as c_int;
+        }
+        if pass(part.start, part.len(), out as usize + (part.start - address) / PAGE) < 0 {
+            return -1;
+        }
+    }
+    0
+}

@@ -1,0 +1,108 @@
+//! Stacks of ours for the work of the pager in a thread whose own stack is managed (a coroutine's, or one that was given to a thread).
+//! The page that such a thread stands on may become the victim of its own work, or leave while it holds a lock of the engine's: then it
+//! would wait for a page that only its own work can bring.
+//!
+//! A stack is taken for the time of one piece of work, with all signals held back; a thread that finds none free waits.
+
+use std::arch::asm;
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicU32, Ordering::*};
+
+use coldframe_live::PAGE;
+
+use crate::{memory, sys};
+
+/// Threads on managed stacks that can be at work at a time.
+const STACKS: usize = 16;
+/// Bytes of one, of which the lowest page is a guard. What is never touched costs nothing.
+const STACK: usize = 256 << 10;
+const NAP_US: i64 = 20;
+
+#[repr(C, align(4096))]
+struct Stacks(UnsafeCell<[[u8; STACK]; STACKS]>);
+// SAFETY: each is used by the one thread that has taken it.
+unsafe impl Sync for Stacks {}
+
+static ALL: Stacks = Stacks(UnsafeCell::new([[0; STACK]; STACKS]));
+/// A bit for each that is taken.
+static TAKEN: AtomicU32 = AtomicU32::new(0);
+
+fn bottom(stack: usize) -> usize {
+    ALL.0.get() as usize + stack * STACK
+}
+
+/// Before the first work.
+pub fn start() {
+    for stack in 0..STACKS {
+        // SAFETY: the lowest page of each stack, on which nothing is.
+        unsafe { sys::call(libc::SYS_mprotect, [bottom(stack), PAGE, libc::PROT_NONE as usize, 0, 0, 0]) };
+    }
+}
+
+/// In a forked child, whose one thread is on none of them.
+pub fn free_all() {
+    TAKEN.store(0, Relaxed);
+}
+
+fn take() -> usize {
+    loop {
+        let taken = TAKEN.load(Relaxed);
+        let free = (!taken).trailing_zeros() as usize;
+        if free >= STACKS {
+            sys::nap(NAP_US);
+        } else if TAKEN.compare_exchange_weak(taken, taken | 1 << free, Acquire, Relaxed).is_ok() {
+            return free;
+        }
+    }
+}
+
+/// Runs `work` off managed memory: on a stack of ours if the thread's own is managed. With all signals held back.
+#[inline]
+pub fn run<T>(work: impl FnOnce() -> T) -> T {
+    let here = Cell::new(0u8);
+    if memory::holds(here.as_ptr() as usize) {
+        run_elsewhere(work)
+    } else {
+        work()
+    }
+}
+
+/// What is run, and what came of it.
+struct Job<F, T>(Option<F>, Option<T>);
+
+unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
+    // SAFETY: `run_elsewhere` gave it and waits.
+    let Job(work, result) = unsafe { &mut *job.cast::<Job<F, T>>() };
+    *result = work.take().map(|work| work());
+}
+
+#[cold]
+fn run_elsewhere<F: FnOnce() -> T, T>(work: F) -> T {
+    let stack = take();
+    let mut job = Job(Some(work), None);
+    // SAFETY: the stack is this thread's alone; `perform` fits the job, which outlives the call.
+    unsafe { call_on(bottom(stack) + STACK, perform::<F, T>, (&raw mut job).cast()) };
+    TAKEN.fetch_and(!(1 << stack), Release);
+    job.1.expect("the work has been done")
+}
+
+/// Calls `body(argument)` on another stack, whose upper end is `top`.
+///
+/// # Safety
+/// The stack is free, and the call is sound.
+#[inline(never)]
+unsafe fn call_on(top: usize, body: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) {
+    // SAFETY: the stack pointer is kept in a register that `body` preserves. A panic in `body` ends the process.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!("xchg rsp, r12", "call {body}", "mov rsp, r12", body = in(reg) body, inout("r12") top => _, in("rdi") argument,
+            clobber_abi("C"));
+    }
+    // SAFETY: as above.
+    #[cfg(target_arch = "aarch64")]
+    unsafe {
+        asm!("mov x9, sp", "mov sp, x20", "mov x20, x9", "blr x8", "mov sp, x20", in("x8") body, inout("x20") top => _,
+            in("x0") argument, clobber_abi("C"));
+    }
+}

@@ -1,0 +1,42 @@
+//! The C library's open files while a process forks. Its child side resets the lock of each before any pager is there; where the
+//! program's own allocator made them (the executable may bring one), they lie in managed memory, and must be in RAM then.
+
+use crate::libc_symbols::Own;
+use crate::memory;
+use crate::pins::{self, Pinned, Why};
+
+/// Of `struct _IO_FILE`, which has not changed since it was made public: the next file, the lock, and its length with what is around it.
+const CHAIN: usize = 104;
+const LOCK: usize = 136;
+const LEN: usize = 1024;
+
+static LIST: Own = Own::new(c"_IO_list_all");
+
+/// Finds the list, where looking is allowed.
+pub fn find() {
+    LIST.address();
+}
+
+/// Before a fork, under the lock of the list. A file that cannot be held is one more reason for the pager's own message.
+///
+/// # Safety
+/// The lock of the list is held.
+pub unsafe fn hold() {
+    let list = LIST.address();
+    let mut file = if list == 0 { 0 } else { *(list as *const usize) };
+    while file != 0 {
+        for at in [file, *((file + LOCK) as *const usize)] {
+            if memory::holds(at) {
+                if let Some(pinned) = Pinned::new(at, if at == file { LEN } else { 1 }) {
+                    pinned.hold((Why::File, at, 0));
+                }
+            }
+        }
+        file = *((file + CHAIN) as *const usize);
+    }
+}
+
+/// After it, in both.
+pub fn release() {
+    pins::release_all(Why::File);
+}

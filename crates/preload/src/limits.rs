@@ -1,0 +1,86 @@
+//! Limits that the program sets for its process, which are the pager's too. One that would stop the pager is refused at the call, with
+//! EPERM and one line that says why; the others do not matter to it: its descriptors and threads are there already.
+
+use std::ffi::c_int;
+
+use coldframe_live::PAGE;
+
+use crate::memory::{self, Backing};
+use crate::say::{once, Once};
+use crate::sys;
+
+/// `rlimit64`, which is `rlimit` on machines of 64 bits.
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct Limit {
+    soft: u64,
+    hard: u64,
+}
+
+/// What the pager may map yet when the program limits its address space: tables and buffers of pages not used so far.
+const ROOM: u64 = 256 << 20;
+
+/// `/proc/self/statm`: all that is mapped, and of it private memory that can be written to, in bytes.
+fn mapped() -> Option<(u64, u64)> {
+    let mut text = [0u8; 256];
+    // SAFETY: the path is a C string, the descriptor is closed again, and the buffer lives through the call.
+    let len = unsafe {
+        let path = c"/proc/self/statm".as_ptr() as usize;
+        let file = sys::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, libc::O_CLOEXEC as usize, 0, 0, 0]);
+        let len = sys::call(libc::SYS_read, [file as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]);
+        sys::call(libc::SYS_close, [file as usize, 0, 0, 0, 0, 0]);
+        usize::try_from(len).ok()?
+    };
+    let text = std::str::from_utf8(&text[..len]).ok()?;
+    let pages = |column: usize| text.split_ascii_whitespace().nth(column)?.parse::<u64>().ok();
+    Some((pages(0)? * PAGE as u64, pages(5)? * PAGE as u64))
+}
+
+/// Why a limit cannot be.
+fn objection(resource: u32, soft: u64) -> Option<&'static str> {
+    let Backing::Pager(pager) = memory::backing() else { return None };
+    let least = |mapped: u64| mapped.saturating_add(ROOM);
+    match resource {
+        // A write beyond it would be a signal that ends the process.
+        libc::RLIMIT_FSIZE => (soft < pager.options().backing_max.unwrap_or(u64::MAX))
+            .then_some("size of files (RLIMIT_FSIZE), which its swap file may reach; --backing-max keeps that small"),
+        libc::RLIMIT_AS => mapped()
+            .is_some_and(|(all, _)| soft < least(all))
+            .then_some("address space (RLIMIT_AS), of which managed memory has more"),
+        libc::RLIMIT_DATA => mapped()
+            .is_some_and(|(_, data)| soft < least(data))
+            .then_some("data (RLIMIT_DATA), of which there is as much already"),
+        _ => None,
+    }
+}
+
+/// prlimit, as the C library answers. Another process's limits are its own affair.
+pub unsafe fn set(process: c_int, resource: u32, new: *const Limit, old: *mut Limit) -> c_int {
+    let own = process == 0 || process as isize == sys::call(libc::SYS_getpid, [0; 6]);
+    if let (true, true, Some(limit)) = (memory::ready(), own, new.as_ref()) {
+        if let Some(what) = objection(resource, limit.soft) {
+            once(Once::Limit, format_args!("the program does not get its limit on the {what}"));
+            sys::set_errno(libc::EPERM);
+            return -1;
+        }
+    }
+    let arguments = [process as usize, resource as usize, new as usize, old as usize, 0, 0];
+    sys::answer(sys::call(libc::SYS_prlimit64, arguments)) as c_int
+}
+
+macro_rules! exported {
+    ($($name:ident($($argument:ident: $type:ty),*) => $call:expr;)*) => { $(
+        /// Replaces the C library's.
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name($($argument: $type),*) -> c_int {
+            $call
+        }
+    )* };
+}
+
+exported! {
+    setrlimit(resource: u32, new: *const Limit) => set(0, resource, new, std::ptr::null_mut());
+    setrlimit64(resource: u32, new: *const Limit) => set(0, resource, new, std::ptr::null_mut());
+    prlimit(process: c_int, resource: u32, new: *const Limit, old: *mut Limit) => set(process, resource, new, old);
+    prlimit64(process: c_int, resource: u32, new: *const Limit, old: *mut Limit) => set(process, resource, new, old);
+}

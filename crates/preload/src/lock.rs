@@ -1,0 +1,133 @@
+//! mlock and its kin. A lock does not nest; the pager's pins do, so what is locked is known of each extent.
+
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+
+use coldframe_live::extents::Manner;
+use coldframe_live::PAGE;
+
+use crate::memory::{self, backing};
+use crate::parts::{failed, parts, pass, Whose};
+use crate::say::{once, Once};
+
+/// The pages that a lock of any bytes is about, as the kernel computes them.
+fn touched(address: usize, len: usize) -> Result<Range<usize>, c_int> {
+    let start = address / PAGE * PAGE;
+    let len =
+        len.checked_add(address - start).and_then(|len| len.checked_next_multiple_of(PAGE)).ok_or(libc::EINVAL)?;
+    Ok(start..start.checked_add(len).ok_or(libc::EINVAL)?)
+}
+
+/// Does `kernel` or `own` for each part, up to the first hole.
+unsafe fn each(
+    address: usize,
+    len: usize,
+    kernel: impl Fn(usize, usize) -> isize,
+    own: impl Fn(Range<usize>, Manner) -> isize,
+) -> c_int {
+    let range = match touched(address, len) {
+        Ok(range) => range,
+        Err(error) => return failed(error) as c_int,
+    };
+    if !memory::meets(range.start, range.len()) {
+        return kernel(address, len) as c_int;
+    }
+    for (part, whose) in parts(range) {
+        let answer = match whose {
+            Whose::Free => failed(libc::ENOMEM),
+            Whose::Outside | Whose::Foreign => kernel(part.start, part.len()),
+            Whose::Managed(manner) => own(part, manner),
+        };
+        if answer < 0 {
+            return -1;
+        }
+    }
+    0
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mlock(address: *const c_void, len: usize) -> c_int {
+    each(address as usize, len, |at, len| pass(libc::SYS_mlock, [at, len, 0, 0, 0, 0]), lock)
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mlock2(address: *const c_void, len: usize, flags: u32) -> c_int {
+    const ONFAULT: u32 = libc::MLOCK_ONFAULT;
+    if flags & !ONFAULT != 0 {
+        return failed(libc::EINVAL) as c_int;
+    }
+    let kernel = |at, len| pass(libc::SYS_mlock2, [at, len, flags as usize, 0, 0, 0]);
+    match flags {
+        ONFAULT => each(address as usize, len, kernel, lock_present),
+        _ => each(address as usize, len, kernel, lock),
+    }
+}
+
+fn lock(part: Range<usize>, manner: Manner) -> isize {
+    // As the kernel's: what cannot be accessed cannot be brought in.
+    if manner.protection == 0 {
+        return failed(libc::ENOMEM);
+    }
+    if !manner.locked {
+        if backing().pin(part.start, part.len()).is_err() {
+            return failed(libc::ENOMEM);
+        }
+        backing().change(part, |manner| manner.locked = true);
+    }
+    0
+}
+
+/// Locks what has content now. What is touched later can be paged out all the same.
+fn lock_present(part: Range<usize>, manner: Manner) -> isize {
+    once(
+        Once::OnFault,
+        format_args!("mlock2 with MLOCK_ONFAULT locks only those managed pages that have content already"),
+    );
+    if manner.locked {
+        return 0;
+    }
+    for content in backing().contents(part.clone()) {
+        if backing().pin(content.start, content.len()).is_err() {
+            backing().unpin(part.start, content.start - part.start);
+            return failed(libc::ENOMEM);
+        }
+    }
+    backing().change(part, |manner| manner.locked = true);
+    0
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn munlock(address: *const c_void, len: usize) -> c_int {
+    each(address as usize, len, |at, len| pass(libc::SYS_munlock, [at, len, 0, 0, 0, 0]), unlock)
+}
+
+fn unlock(part: Range<usize>, manner: Manner) -> isize {
+    if manner.locked {
+        backing().unpin(part.start, part.len());
+        backing().change(part, |manner| manner.locked = false);
+    }
+    0
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mlockall(_flags: c_int) -> c_int {
+    once(Once::LockAll, format_args!("mlockall is refused, since the program is to run in less memory than it has"));
+    failed(libc::ENOMEM) as c_int
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn munlockall() -> c_int {
+    if memory::ready() {
+        for (part, whose) in parts(memory::span()) {
+            if let Whose::Managed(manner) = whose {
+                unlock(part, manner);
+            }
+        }
+    }
+    pass(libc::SYS_munlockall, [0; 6]) as c_int
+}

@@ -1,0 +1,79 @@
+//! The functions that the program would have got without this library. They are the C library's, which knows when a thread may be
+//! cancelled in them; a library between the two gets its turn too.
+
+use std::ffi::CStr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// One function, by name.
+pub struct Next {
+    name: &'static CStr,
+    found: AtomicUsize,
+}
+
+macro_rules! functions {
+    ($($constant:ident = $name:literal),* $(,)?) => {
+        $(pub static $constant: Next = Next { name: $name, found: AtomicUsize::new(0) };)*
+        static ALL: &[&Next] = &[$(&$constant),*];
+    };
+}
+
+functions! {
+    OPEN = c"open",
+    OPENAT = c"openat",
+    OPEN_2 = c"__open_2",
+    OPENAT_2 = c"__openat_2",
+    OPEN_BY_HANDLE_AT = c"open_by_handle_at",
+    CLOSE = c"close",
+    DUP = c"dup",
+    DUP2 = c"dup2",
+    DUP3 = c"dup3",
+    FCNTL = c"fcntl",
+    MUTEX_INIT = c"pthread_mutex_init",
+    MUTEX_DESTROY = c"pthread_mutex_destroy",
+    CREATE = c"pthread_create",
+    SBRK = c"sbrk",
+    BRK = c"brk",
+    FREE = c"free",
+    REALLOC = c"realloc",
+    USABLE_SIZE = c"malloc_usable_size",
+}
+
+/// Finds all of them. Later it may be a signal handler that calls them, where looking up is not allowed.
+pub fn find() {
+    for next in ALL {
+        next.look();
+    }
+}
+
+impl Next {
+    /// Its address; 0: there is none.
+    pub fn address(&self) -> usize {
+        match self.found.load(Relaxed) {
+            0 => self.look(),
+            found => found,
+        }
+    }
+
+    /// Before the start, or in a part of the C library that came later (before version 2.34 it had several).
+    #[cold]
+    fn look(&self) -> usize {
+        // SAFETY: looks a name up.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) } as usize;
+        self.found.store(found, Relaxed);
+        found
+    }
+}
+
+/// `next!(OPEN, extern "C" fn(A) -> B, (a), otherwise)`: the function's answer, or `otherwise` where there is none.
+macro_rules! next {
+    ($which:ident, $type:ty, ($($argument:expr),*), $otherwise:expr) => {
+        match crate::next::$which.address() {
+            0 => $otherwise,
+            // SAFETY: the C library's function of that name has that type; where it is variadic, its arguments are passed
+            // alike on the machines that this library is for.
+            found => unsafe { std::mem::transmute::<usize, $type>(found)($($argument),*) },
+        }
+    };
+}
+
+pub(crate) use next;

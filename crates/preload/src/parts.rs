@@ -1,0 +1,82 @@
+//! A range of addresses as a program gives it to mmap's kin, cut into parts by whose they are.
+
+use std::ops::Range;
+
+use coldframe_live::extents::{Kind, Manner};
+use coldframe_live::PAGE;
+
+use crate::memory::{self, backing};
+use crate::sys;
+
+/// Whose a part of a range is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Whose {
+    /// Outside of the span: the kernel's alone.
+    Outside,
+    /// A mapping of the program's own in the span: the kernel's too.
+    Foreign,
+    /// The pager's.
+    Managed(Manner),
+    /// A part of the span where nothing is mapped, to the program.
+    Free,
+}
+
+/// All of a range that ends where a page ends, lowest part first.
+pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Whose)> {
+    let span = memory::span();
+    let inner = range.start.clamp(span.start, span.end)..range.end.clamp(span.start, span.end);
+    let mut parts = Vec::new();
+    let mut at = range.start;
+    let mut add = |from: usize, to: usize, whose| {
+        if from < to {
+            parts.push((from..to, whose));
+        }
+    };
+    add(at, span.start.min(range.end), Whose::Outside);
+    at = at.max(inner.start);
+    for (part, kind) in if inner.is_empty() { Vec::new() } else { backing().extents(inner.clone()) } {
+        add(at, part.start, Whose::Free);
+        let whose = match kind {
+            Kind::Managed(manner) => Whose::Managed(manner),
+            Kind::Foreign => Whose::Foreign,
+        };
+        add(part.start, part.end, whose);
+        at = part.end;
+    }
+    add(at, inner.end, Whose::Free);
+    add(at.max(inner.end).max(range.start), range.end, Whose::Outside);
+    parts
+}
+
+/// The answer of a call to the program: -1 and an error number.
+pub fn failed(error: i32) -> isize {
+    sys::set_errno(error);
+    -1
+}
+
+/// A system call with the C library's answer.
+///
+/// # Safety
+/// As the call's.
+pub unsafe fn pass(number: i64, arguments: [usize; 6]) -> isize {
+    // SAFETY: the caller answers for it.
+    sys::answer(unsafe { sys::call(number, arguments) })
+}
+
+/// The whole pages of a range that must begin with a page, as the kernel computes them: EINVAL if it does not, `overflow` if it reaches
+/// over the end of all addresses.
+pub fn pages(address: usize, len: usize, overflow: i32) -> Result<Range<usize>, i32> {
+    if !address.is_multiple_of(PAGE) {
+        return Err(libc::EINVAL);
+    }
+    let len = len.checked_next_multiple_of(PAGE).ok_or(overflow)?;
+    Ok(address..address.checked_add(len).ok_or(overflow)?)
+}
+
+/// The error number for what the pager could not do.
+pub fn number(error: &coldframe_live::LiveError) -> i32 {
+    match error {
+        coldframe_live::LiveError::Os { error, .. } => error.raw_os_error().unwrap_or(libc::ENOMEM),
+        _ => libc::ENOMEM,
+    }
+}

@@ -1,0 +1,176 @@
+//! Managed memory that must stay where it is because the kernel has taken its frames or touches it where nobody can bring a page:
+//! buffers of an io_uring, robust mutexes, the control block of a thread that ends. Each hold is a pin with a holder, which gives it
+//! back. Memory that the program unmaps takes its holds with it.
+
+use std::cell::UnsafeCell;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use coldframe_live::{LiveError, PAGE};
+
+use crate::gate;
+use crate::memory::{self, backing};
+use crate::sys::{self, Lock};
+
+/// Why memory is held.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Why {
+    /// A fixed buffer of the ring with this descriptor.
+    RingBuffer,
+    /// A ring of provided buffers of the ring with this descriptor.
+    RingProvided,
+    /// A fixed buffer of liburing's ring at this address.
+    Liburing,
+    /// A robust mutex at this address.
+    Mutex,
+    /// A word at this address that the kernel clears when a thread ends, and what lies around it.
+    Thread,
+    /// A file of the C library, during a fork.
+    File,
+    /// Nobody can say until when.
+    Good,
+}
+
+/// Who holds memory: a reason, what it belongs to, and which of several.
+pub type Holder = (Why, usize, u32);
+
+struct Holds(Lock, UnsafeCell<BTreeMap<Holder, Range<usize>>>);
+// SAFETY: the map is touched under the lock only.
+unsafe impl Sync for Holds {}
+static HOLDS: Holds = Holds(Lock::new(), UnsafeCell::new(BTreeMap::new()));
+/// How many there are, so that those who have none pay for a look.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// Inside the gate, so that no fork copies a held lock, and with signals held back, so that no handler waits for its own thread.
+fn with<T>(work: impl FnOnce(&mut BTreeMap<Holder, Range<usize>>) -> T) -> T {
+    let _inside = gate::enter();
+    sys::undisturbed(|| {
+        HOLDS.0.with(|| {
+            // SAFETY: the lock is held, and `work` does not come back here.
+            let holds = unsafe { &mut *HOLDS.1.get() };
+            let result = work(holds);
+            COUNT.store(holds.len(), Relaxed);
+            result
+        })
+    })
+}
+
+/// The whole pages of the managed part of a range; empty where there is none.
+fn pages(address: usize, len: usize) -> Range<usize> {
+    let span = memory::span();
+    let end = address.saturating_add(len).checked_next_multiple_of(PAGE).unwrap_or(usize::MAX);
+    let part = (address / PAGE * PAGE).max(span.start)..end.min(span.end);
+    if len == 0 || part.is_empty() {
+        0..0
+    } else {
+        part
+    }
+}
+
+fn unpin(range: Range<usize>) {
+    if !range.is_empty() {
+        backing().unpin(range.start, range.len());
+    }
+}
+
+/// Pinned memory that has no holder yet; given back if nobody becomes that.
+pub struct Pinned(Range<usize>);
+
+impl Pinned {
+    /// Pins the managed part of a range, if there is one. `None`: more than may be pinned.
+    pub fn new(address: usize, len: usize) -> Option<Pinned> {
+        Pinned::try_new(address, len).ok()
+    }
+
+    /// The same, with the reason why it cannot be.
+    pub fn try_new(address: usize, len: usize) -> Result<Pinned, LiveError> {
+        let range = pages(address, len);
+        if !range.is_empty() {
+            backing().pin(range.start, range.len())?;
+        }
+        Ok(Pinned(range))
+    }
+
+    /// It has a holder from here on, who has nothing else any more.
+    pub fn hold(mut self, holder: Holder) {
+        let range = std::mem::take(&mut self.0);
+        let before = with(|holds| match range.is_empty() {
+            true => holds.remove(&holder),
+            false => holds.insert(holder, range),
+        });
+        unpin(before.unwrap_or_default());
+    }
+}
+
+impl Drop for Pinned {
+    fn drop(&mut self) {
+        unpin(std::mem::take(&mut self.0));
+    }
+}
+
+/// Whether anybody holds anything.
+pub fn any() -> bool {
+    COUNT.load(Relaxed) > 0
+}
+
+/// What one thing holds is given back.
+pub fn release(why: Why, of: usize) {
+    take(|holder| (holder.0, holder.1) == (why, of)).into_iter().for_each(|(_, range)| unpin(range));
+}
+
+/// All that is held for a reason is given back.
+pub fn release_all(why: Why) {
+    take(|holder| holder.0 == why).into_iter().for_each(|(_, range)| unpin(range));
+}
+
+/// One hold is given back.
+pub fn release_one(holder: Holder) {
+    if any() {
+        unpin(with(|holds| holds.remove(&holder)).unwrap_or_default());
+    }
+}
+
+/// What one thing holds is held as long as the memory is there.
+pub fn keep_for_good(why: Why, of: usize) {
+    for ((_, _, which), range) in take(|holder| (holder.0, holder.1) == (why, of)) {
+        let number = NUMBER.fetch_add(1, Relaxed);
+        with(|holds| holds.insert((Why::Good, number, which), range));
+    }
+}
+
+/// Tells holds for good apart.
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether it holds anything.
+pub fn holds(why: Why, of: usize) -> bool {
+    any() && with(|holds| holds.range((why, of, 0)..=(why, of, u32::MAX)).next().is_some())
+}
+
+/// All of which `what` is true, taken out and still pinned.
+fn take(what: impl Fn(&Holder) -> bool) -> Vec<(Holder, Range<usize>)> {
+    match any() {
+        false => Vec::new(),
+        true => with(|holds| holds.extract_if(.., |holder, _| what(holder)).collect()),
+    }
+}
+
+/// The holders for a reason.
+pub fn holders(why: Why) -> Vec<usize> {
+    match any() {
+        false => Vec::new(),
+        true => {
+            with(|holds| holds.range((why, 0, 0)..=(why, usize::MAX, u32::MAX)).map(|(holder, _)| holder.1).collect())
+        }
+    }
+}
+
+/// The program gives memory back, and what is held of it with it.
+pub fn forget(part: &Range<usize>) {
+    if !any() {
+        return;
+    }
+    let gone = |range: &Range<usize>| range.start < part.end && part.start < range.end;
+    let taken: Vec<_> = with(|holds| holds.extract_if(.., |_, range| gone(range)).collect());
+    taken.into_iter().for_each(|(_, range)| unpin(range));
+}

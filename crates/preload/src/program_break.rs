@@ -1,0 +1,109 @@
+//! sbrk and brk for the program: an allocator of its own that grows its heap so (tcmalloc, shells) gets managed memory. The C library's
+//! heap keeps the kernel's break, which it moves without these names.
+
+use std::cell::UnsafeCell;
+use std::ffi::{c_int, c_void};
+
+use coldframe_live::PAGE;
+
+use crate::next::next;
+use crate::say::{once, Once};
+use crate::shim::with_caller;
+use crate::sys::{self, Lock};
+use crate::{caller, gate, memory};
+
+/// What a program can have so; an allocator then goes on with mmap. Never more than a quarter of all that is managed.
+const MOST: usize = 1 << 30;
+
+/// Where it begins, is, and ends; all zero before the first call.
+#[derive(Clone, Copy)]
+struct Area {
+    start: usize,
+    at: usize,
+    end: usize,
+}
+
+struct Break(Lock, UnsafeCell<Area>);
+// SAFETY: the area is touched under the lock only.
+unsafe impl Sync for Break {}
+static BREAK: Break = Break(Lock::new(), UnsafeCell::new(Area { start: 0, at: 0, end: 0 }));
+
+fn concerns(caller: usize) -> bool {
+    memory::ready() && !caller::is_own(caller) && !caller::is_libc(caller) && !caller::is_linker(caller)
+}
+
+impl Break {
+    /// Moves it to what `to` says of where it is; the old place. `None`: no room.
+    fn set(&self, to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
+        let _inside = gate::enter();
+        sys::undisturbed(|| {
+            self.0.with(|| {
+                // SAFETY: the lock is held, and nothing here comes back.
+                let area = unsafe { &mut *self.1.get() };
+                if area.start == 0 {
+                    let len = MOST.min(memory::span().len() / 4 / PAGE * PAGE);
+                    area.start = memory::backing().map(len, PAGE).ok()?;
+                    (area.at, area.end) = (area.start, area.start + len);
+                }
+                let (old, new) = (area.at, to(area.at)?);
+                if !(area.start..=area.end).contains(&new) {
+                    return None;
+                }
+                if new < old {
+                    give_back(new, old);
+                }
+                area.at = new;
+                Some(old)
+            })
+        })
+    }
+}
+
+/// What is given back reads as zeros when it comes again.
+fn give_back(from: usize, to: usize) {
+    let (first, last) = (from.next_multiple_of(PAGE), to.next_multiple_of(PAGE));
+    if first < last {
+        memory::backing().discard(first, last - first);
+    }
+    // SAFETY: below the break until now, and the program's no more.
+    unsafe { std::ptr::write_bytes(from as *mut u8, 0, first.min(to) - from) };
+}
+
+fn full() {
+    once(Once::Break, format_args!("sbrk gives the program {MOST} bytes at most; more is to be had with mmap"));
+    sys::set_errno(libc::ENOMEM);
+}
+
+type Sbrk = unsafe extern "C" fn(isize) -> *mut c_void;
+type Brk = unsafe extern "C" fn(*mut c_void) -> c_int;
+
+with_caller!(sbrk(1) => sbrk_from);
+// tcmalloc replaces `sbrk` and calls this.
+with_caller!(__sbrk(1) => sbrk_from);
+unsafe extern "C" fn sbrk_from(by: isize, caller: usize) -> *mut c_void {
+    let none = usize::MAX as *mut c_void;
+    if !concerns(caller) {
+        return next!(SBRK, Sbrk, (by), none);
+    }
+    BREAK.set(|at| at.checked_add_signed(by)).map_or_else(
+        || {
+            full();
+            none
+        },
+        |old| old as *mut c_void,
+    )
+}
+
+with_caller!(brk(1) => brk_from);
+unsafe extern "C" fn brk_from(to: *mut c_void, caller: usize) -> c_int {
+    if !concerns(caller) {
+        return next!(BRK, Brk, (to), -1);
+    }
+    BREAK.set(|_| Some(to as usize)).map_or_else(
+        || {
+            full();
+            -1
+        },
+        |_| 0,
+    )
+}

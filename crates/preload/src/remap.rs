@@ -1,0 +1,224 @@
+//! mremap. Managed memory grows where it is if there is room, and otherwise moves: its content is copied, and what has none is not.
+//!
+//! ```text
+//!   from \ to      elsewhere or anywhere          a place in the span            a place outside
+//!   managed        a new managed mapping          the same, in place of that     unmanaged memory, told once
+//!   foreign        the kernel's; its old place is free space again
+//!   outside        the kernel's                   the kernel's, foreign now      the kernel's
+//! ```
+
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+
+use coldframe_live::extents::Manner;
+use coldframe_live::{Spot, PAGE};
+
+use crate::memory::{self, backing};
+use crate::parts::{failed, number, pages, parts, pass, Whose};
+use crate::say::{once, Once};
+use crate::sys;
+
+const RIGHTS: c_int = libc::PROT_READ | libc::PROT_WRITE;
+
+/// What a program asks mremap for, in whole pages.
+struct Asked {
+    from: Range<usize>,
+    len: usize,
+    flags: c_int,
+    to: usize,
+}
+
+impl Asked {
+    fn is(&self, flag: c_int) -> bool {
+        self.flags & flag != 0
+    }
+
+    fn target(&self) -> Option<Range<usize>> {
+        self.is(libc::MREMAP_FIXED).then_some(self.to..self.to + self.len)
+    }
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn mremap(
+    old: *mut c_void,
+    old_len: usize,
+    new_len: usize,
+    flags: c_int,
+    to: *mut c_void,
+) -> *mut c_void {
+    let (at, to) = (old as usize, to as usize);
+    let to_span = flags & libc::MREMAP_FIXED != 0 && memory::meets(to, new_len);
+    if !memory::meets(at, old_len.max(1)) && !to_span {
+        return pass(libc::SYS_mremap, [at, old_len, new_len, flags as usize, to, 0]) as *mut c_void;
+    }
+    let answer = match asked(at, old_len, new_len, flags, to) {
+        Ok(asked) => resize(asked),
+        Err(error) => failed(error),
+    };
+    answer as *mut c_void
+}
+
+/// What the kernel looks at before it looks at the mapping.
+fn asked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -> Result<Asked, c_int> {
+    const KNOWN: c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
+    let from = pages(at, old_len, libc::EINVAL)?;
+    let len = new_len.checked_next_multiple_of(PAGE).filter(|len| *len > 0).ok_or(libc::EINVAL)?;
+    let moves = flags & (libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP) != 0;
+    let stays = flags & libc::MREMAP_DONTUNMAP != 0;
+    if flags & !KNOWN != 0 || moves && flags & libc::MREMAP_MAYMOVE == 0 || stays && from.len() != len {
+        return Err(libc::EINVAL);
+    }
+    let end = to.checked_add(len).ok_or(libc::EINVAL)?;
+    // Where it shall go is looked at with MREMAP_DONTUNMAP too, for which it is a wish.
+    if moves && (!to.is_multiple_of(PAGE) || from.start < end && to < from.end) {
+        return Err(libc::EINVAL);
+    }
+    Ok(Asked { from, len, flags, to })
+}
+
+unsafe fn resize(asked: Asked) -> isize {
+    let first = asked.from.start..asked.from.end.max(asked.from.start + PAGE);
+    let there = parts(first);
+    match there[0].1 {
+        Whose::Free => failed(libc::EFAULT),
+        // What has no length would be a second view of the same memory, which private memory does not have.
+        Whose::Managed(_) if asked.from.is_empty() => failed(libc::EINVAL),
+        Whose::Managed(manner) => {
+            let whole = there.iter().all(|(_, whose)| *whose == Whose::Managed(manner));
+            if whole {
+                managed(asked, manner)
+            } else {
+                failed(libc::EFAULT)
+            }
+        }
+        whose if there.len() > 1 && asked.len >= asked.from.len() => {
+            let _ = whose;
+            failed(libc::EFAULT)
+        }
+        whose => kernels(asked, whose == Whose::Foreign),
+    }
+}
+
+/// A mapping that is the kernel's, in the span or on its way there.
+unsafe fn kernels(asked: Asked, foreign: bool) -> isize {
+    let Asked { from, len, flags, to } = &asked;
+    let mut answer = 0;
+    let mut call = || {
+        // SAFETY: the program has asked for it, and nothing of the pager is left at its target.
+        answer = unsafe { pass(libc::SYS_mremap, [from.start, from.len(), *len, *flags as usize, *to, 0]) };
+        answer != -1
+    };
+    let span = memory::span();
+    match asked.target() {
+        Some(target) if memory::meets(target.start, target.len()) => {
+            let inside = target.start.max(span.start)..target.end.min(span.end);
+            backing().map_foreign(inside, call);
+        }
+        _ => {
+            call();
+        }
+    }
+    if foreign && answer != -1 && !from.is_empty() && !asked.is(libc::MREMAP_DONTUNMAP) {
+        let kept = if answer as usize == from.start { *len } else { 0 };
+        if kept < from.len() {
+            backing().foreign_gone(from.start + kept..from.end);
+        }
+    }
+    answer
+}
+
+unsafe fn managed(asked: Asked, manner: Manner) -> isize {
+    let (from, len) = (asked.from.clone(), asked.len);
+    let moves = asked.is(libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP);
+    if !moves && len == from.len() {
+        return from.start as isize;
+    }
+    if !moves && len < from.len() {
+        return match backing().close(from.start + len..from.end) {
+            Ok(()) => from.start as isize,
+            Err(error) => failed(number(&error)),
+        };
+    }
+    if !moves && grown(&from, len, manner) {
+        return from.start as isize;
+    }
+    if !asked.is(libc::MREMAP_MAYMOVE) {
+        return failed(libc::ENOMEM);
+    }
+    let to = match target(&asked) {
+        Ok(to) => to,
+        Err(error) => return failed(error),
+    };
+    moved(&asked, manner, to);
+    to as isize
+}
+
+/// More of the same behind it, if that is free.
+fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
+    let more = len - from.len();
+    if backing().map_at(Spot::Free(from.end), more, manner.protection).is_err() {
+        return false;
+    }
+    let locked = manner.locked && backing().pin(from.end, more).is_ok();
+    backing().change(from.end..from.end + more, |new| *new = Manner { locked, ..manner });
+    true
+}
+
+/// Readable and writable memory at the place where it shall go.
+unsafe fn target(asked: &Asked) -> Result<usize, c_int> {
+    let len = asked.len;
+    let spot = match asked.target() {
+        Some(target) => {
+            let outside: Vec<_> =
+                parts(target.clone()).into_iter().filter(|(_, whose)| *whose == Whose::Outside).collect();
+            for (part, _) in &outside {
+                once(
+                    Once::FixedMove,
+                    format_args!("memory that mremap moves to {:#x} is not managed there", part.start),
+                );
+                let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED) as usize;
+                let arguments = [part.start, part.len(), RIGHTS as usize, flags, -1isize as usize, 0];
+                if sys::call(libc::SYS_mmap, arguments) < 0 {
+                    return Err(libc::ENOMEM);
+                }
+            }
+            let outside: usize = outside.iter().map(|(part, _)| part.len()).sum();
+            if outside == len {
+                return Ok(target.start);
+            }
+            let span = memory::span();
+            let inside = target.start.max(span.start)..target.end.min(span.end);
+            backing().map_at(Spot::Over(inside.start), inside.len(), RIGHTS).map_err(|e| number(&e))?;
+            return Ok(target.start);
+        }
+        None => Spot::Anywhere(PAGE),
+    };
+    backing().map_at(spot, len, RIGHTS).map_err(|error| {
+        once(Once::Full, format_args!("the program gets no more memory: {error}"));
+        number(&error)
+    })
+}
+
+/// Moves content and manner, and closes the old place, or leaves it empty.
+unsafe fn moved(asked: &Asked, manner: Manner, to: usize) {
+    let (from, len) = (asked.from.clone(), asked.len);
+    if manner.protection & libc::PROT_READ == 0 {
+        sys::call(libc::SYS_mprotect, [from.start, from.len(), libc::PROT_READ as usize, 0, 0, 0]);
+    }
+    // SAFETY: the old place is readable, the new one is ours and writable, and they do not overlap.
+    unsafe { backing().copy(from.start, to, len.min(from.len())) };
+    sys::call(libc::SYS_mprotect, [to, len, manner.protection as usize, 0, 0, 0]);
+    let span = memory::span();
+    if memory::meets(to, len) {
+        let inside = to.max(span.start)..(to + len).min(span.end);
+        let locked = manner.locked && backing().pin(inside.start, inside.len()).is_ok();
+        backing().change(inside, |new| *new = Manner { locked, ..manner });
+    }
+    if asked.is(libc::MREMAP_DONTUNMAP) {
+        let _ = backing().map_at(Spot::Over(from.start), from.len(), manner.protection);
+        backing().change(from, |left| *left = Manner { locked: false, ..manner });
+    } else {
+        let _ = backing().close(from);
+    }
+}

@@ -1,0 +1,187 @@
+//! What the kernel touches when a thread ends: it is past waiting for a page then, and skips what is not there. So these words stay in
+//! RAM: robust mutexes (the next owner would never learn of the last one's death), the control block of a thread whose stack the
+//! program made in managed memory (who joins it would wait for ever), and other words that the program has cleared at the end.
+//!
+//! What is not seen: lists of robust futexes that a program keeps without the C library's mutexes, and robust mutexes whose memory is
+//! freed without pthread_mutex_destroy; the latter stay in RAM until the memory is unmapped.
+
+use std::ffi::{c_int, c_void};
+use std::sync::atomic::{AtomicU32, Ordering::Acquire};
+
+use crate::next::next;
+use crate::pins::{self, Pinned, Why};
+use crate::say::{once, Once};
+use crate::{memory, sys, unmanaged};
+
+type Init = unsafe extern "C" fn(*mut libc::pthread_mutex_t, *const libc::pthread_mutexattr_t) -> c_int;
+type Destroy = unsafe extern "C" fn(*mut libc::pthread_mutex_t) -> c_int;
+type Routine = extern "C" fn(*mut c_void) -> *mut c_void;
+type Create =
+    unsafe extern "C" fn(*mut libc::pthread_t, *const libc::pthread_attr_t, *const c_void, *mut c_void) -> c_int;
+
+unsafe fn is_robust(attributes: *const libc::pthread_mutexattr_t) -> bool {
+    let mut robust = libc::PTHREAD_MUTEX_STALLED;
+    !attributes.is_null()
+        && libc::pthread_mutexattr_getrobust(attributes, &mut robust) == 0
+        && robust == libc::PTHREAD_MUTEX_ROBUST
+}
+
+fn too_many() {
+    once(
+        Once::Words,
+        format_args!(
+            "words that the kernel clears at the end of a thread are more than may stay in RAM; --ram is too small"
+        ),
+    );
+}
+
+/// Replaces the C library's. Without room for it in RAM there is no robust mutex: ENOMEM.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn pthread_mutex_init(
+    mutex: *mut libc::pthread_mutex_t,
+    attributes: *const libc::pthread_mutexattr_t,
+) -> c_int {
+    let (at, len) = (mutex as usize, size_of::<libc::pthread_mutex_t>());
+    if !(memory::ready() && memory::meets(at, len) && is_robust(attributes)) {
+        return next!(MUTEX_INIT, Init, (mutex, attributes), libc::ENOSYS);
+    }
+    let Some(pinned) = Pinned::new(at, len) else {
+        too_many();
+        return libc::ENOMEM;
+    };
+    let result = next!(MUTEX_INIT, Init, (mutex, attributes), libc::ENOSYS);
+    if result == 0 {
+        pinned.hold((Why::Mutex, at, 0));
+    }
+    result
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut libc::pthread_mutex_t) -> c_int {
+    let result = next!(MUTEX_DESTROY, Destroy, (mutex), libc::ENOSYS);
+    if result == 0 {
+        pins::release_one((Why::Mutex, mutex as usize, 0));
+    }
+    result
+}
+
+/// What a thread on a stack in managed memory is to do.
+#[repr(C)]
+struct Start {
+    routine: Routine,
+    argument: *mut c_void,
+}
+
+/// Replaces the C library's.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn pthread_create(
+    thread: *mut libc::pthread_t,
+    attributes: *const libc::pthread_attr_t,
+    routine: *const c_void,
+    argument: *mut c_void,
+) -> c_int {
+    let create = |routine, argument| next!(CREATE, Create, (thread, attributes, routine, argument), libc::EAGAIN);
+    if !(memory::ready() && has_managed_stack(attributes)) {
+        return create(routine, argument);
+    }
+    sweep();
+    let start: *mut Start = unmanaged::malloc(size_of::<Start>()).cast();
+    if start.is_null() {
+        return libc::EAGAIN;
+    }
+    start.write(Start { routine: std::mem::transmute::<*const c_void, Routine>(routine), argument });
+    let result = create(trampoline as *const c_void, start.cast());
+    if result != 0 {
+        unmanaged::free(start.cast());
+    }
+    result
+}
+
+unsafe fn has_managed_stack(attributes: *const libc::pthread_attr_t) -> bool {
+    let (mut stack, mut len) = (std::ptr::null_mut(), 0);
+    !attributes.is_null()
+        && libc::pthread_attr_getstack(attributes, &mut stack, &mut len) == 0
+        && memory::meets(stack as usize, len)
+}
+
+/// Pins, then goes on as the program's own routine with nothing of ours on the stack: the thread may be cancelled and unwound.
+#[unsafe(naked)]
+unsafe extern "C" fn trampoline() {
+    #[cfg(target_arch = "x86_64")]
+    core::arch::naked_asm!(
+        ".cfi_startproc",
+        "sub rsp, 8",
+        ".cfi_adjust_cfa_offset 8",
+        "call {begin}",
+        "add rsp, 8",
+        ".cfi_adjust_cfa_offset -8",
+        "mov rdi, rdx",
+        "jmp rax",
+        ".cfi_endproc",
+        begin = sym begin
+    );
+    #[cfg(target_arch = "aarch64")]
+    core::arch::naked_asm!(
+        "stp x29, x30, [sp, -16]!",
+        "bl {begin}",
+        "ldp x29, x30, [sp], 16",
+        "mov x9, x0",
+        "mov x0, x1",
+        "br x9",
+        begin = sym begin
+    );
+}
+
+/// Bytes of a thread's control block that the kernel may touch: `struct pthread` of glibc, which is below that in all versions.
+const CONTROL: usize = 4096;
+/// `PR_GET_TID_ADDRESS`.
+const GET_TID_ADDRESS: usize = 40;
+
+/// In the new thread. The answer is in two registers.
+unsafe extern "C" fn begin(start: *mut Start) -> Start {
+    let todo = start.read();
+    unmanaged::free(start.cast());
+    let control = libc::pthread_self() as usize;
+    let mut word = 0usize;
+    sys::call(libc::SYS_prctl, [GET_TID_ADDRESS, &raw mut word as usize, 0, 0, 0, 0]);
+    // Without that call (CONFIG_CHECKPOINT_RESTORE) the block is held as long as its memory is there.
+    let holder = if word != 0 { word } else { control };
+    match Pinned::new(control, CONTROL) {
+        Some(pinned) => pinned.hold((Why::Thread, holder, 0)),
+        None => too_many(),
+    }
+    todo
+}
+
+/// Gives back what belongs to threads that have ended: the kernel has cleared their word.
+fn sweep() {
+    for word in pins::holders(Why::Thread) {
+        // SAFETY: a held word is in memory that is mapped: what is unmapped is forgotten.
+        if unsafe { (*(word as *const AtomicU32)).load(Acquire) } == 0 {
+            pins::release_one((Why::Thread, word, 0));
+        }
+    }
+}
+
+/// Holds a word that the kernel clears when a thread ends. False: more than may be held.
+pub fn cleared_at_the_end(word: usize) -> bool {
+    if !memory::holds(word) {
+        return true;
+    }
+    sweep();
+    match Pinned::new(word, size_of::<u32>()) {
+        Some(pinned) => pinned.hold((Why::Thread, word, 0)),
+        None => {
+            too_many();
+            return false;
+        }
+    }
+    true
+}
+
+/// Holds the word of a thread that `clone` is about to make, if the kernel is to clear one. False: more than may be held.
+pub fn held_for_clone(flags: c_int, word: usize) -> bool {
+    const CLEARS: c_int = libc::CLONE_CHILD_CLEARTID | libc::CLONE_VM;
+    flags & CLEARS != CLEARS || cleared_at_the_end(word)
+}

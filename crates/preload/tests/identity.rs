@@ -1,0 +1,160 @@
+//! Programs that change who they are, under a pager.
+
+mod common;
+
+use std::path::Path;
+use std::process::Command;
+
+use coldframe_toolbox::{have, GCC};
+use common::{compile, good, library};
+
+/// The program under a pager with 4 MiB of RAM.
+fn paged(program: &Path) -> Command {
+    let mut options = coldframe_live::Options::new(4 << 20);
+    options.faults = coldframe_live::Faults::Handlers(2);
+    let mut command = Command::new(program);
+    command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode());
+    command
+}
+
+fn is_root() -> bool {
+    // SAFETY: no arguments.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// What every program here begins with: memory of four times RAM that is looked through again and again, and every thread's identity.
+const MEMORY: &str = r#"
+#include <dirent.h>
+#include <grp.h>
+#include <sched.h>
+enum { SIZE = 16 << 20 };
+static char *big;
+static void fill(void) { big = malloc(SIZE); CHECK(MANAGED(big)); for (long i = 0; i < SIZE; i += 4096) big[i] = i >> 12; }
+static void look(void) { for (long i = 0; i < SIZE; i += 4096) CHECK(big[i] == (char)(i >> 12)); }
+/* Each thread of the process has these lines in its status. */
+static int threads(const char *line) {
+    DIR *tasks = opendir("/proc/self/task"); struct dirent *entry; int count = 0;
+    while ((entry = readdir(tasks))) {
+        if (entry->d_name[0] == '.') continue;
+        char path[300], text[4096] = ""; snprintf(path, sizeof path, "/proc/self/task/%s/status", entry->d_name);
+        FILE *file = fopen(path, "r"); if (!file) continue;
+        size_t n = fread(text, 1, sizeof text - 1, file); fclose(file);
+        if (!strstr(text, line)) { fprintf(stderr, "%s is not in %s:\n%s", line, path, text); _exit(98); }
+        count++;
+    }
+    closedir(tasks);
+    return count;
+}
+"#;
+
+fn check(name: &str, source: &str) {
+    if !have(&[GCC]) || !is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), name, &format!("{MEMORY}{source}"), &[]);
+    good(paged(&program).current_dir(dir.path()));
+}
+
+#[test]
+fn no_thread_keeps_the_rights_that_a_program_drops() {
+    check(
+        "drops",
+        r#"
+static volatile int stop;
+static void *other(void *x) { while (!stop) look(); return NULL; }
+int main(void) {
+    fill();
+    pthread_t t; CHECK(pthread_create(&t, NULL, other, NULL) == 0);
+    gid_t group = 7; CHECK(setgroups(1, &group) == 0); CHECK(threads("Groups:\t7 \n") >= 4);
+    CHECK(initgroups("root", 0) == 0);
+    CHECK(setgroups(0, NULL) == 0); CHECK(threads("Groups:\t \n") >= 4);
+    CHECK(setegid(12) == 0); CHECK(threads("Gid:\t0\t12\t0\t12\n") >= 4);
+    CHECK(setregid(12, 12) == 0); CHECK(setresgid(13, 13, 13) == 0); CHECK(setgid(65534) == 0);
+    CHECK(threads("Gid:\t65534\t65534\t65534\t65534\n") >= 4);
+    CHECK(seteuid(12) == 0); CHECK(threads("Uid:\t0\t12\t0\t12\n") >= 4); CHECK(seteuid(0) == 0);
+    CHECK(setreuid(0, 0) == 0); CHECK(setresuid(0, 0, 0) == 0);
+    CHECK(setuid(65534) == 0); CHECK(threads("Uid:\t65534\t65534\t65534\t65534\n") >= 4);
+    look(); stop = 1; CHECK(pthread_join(t, NULL) == 0); look();
+    CHECK(setuid(0) == -1 && errno == EPERM);
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn a_child_drops_its_rights_after_the_fork() {
+    check(
+        "child",
+        r#"
+int main(void) {
+    fill();
+    pid_t child = fork(); CHECK(child >= 0);
+    if (child == 0) {
+        alarm(30);
+        CHECK(setgroups(0, NULL) == 0 && setgid(65534) == 0 && setuid(65534) == 0);
+        CHECK(threads("Uid:\t65534\t65534\t65534\t65534\n") == 4);
+        look(); exit(0);
+    }
+    int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(threads("Uid:\t0\t0\t0\t0\n") == 4); look();
+    // A child that shares this memory changes itself alone.
+    child = vfork();
+    if (child == 0) { if (setgid(65534) || setuid(65534)) _exit(1); _exit(0); }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    CHECK(threads("Uid:\t0\t0\t0\t0\n") == 4); look();
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn a_program_enters_a_namespace_of_users() {
+    check(
+        "unshare",
+        r#"
+int main(void) {
+    fill();
+    CHECK(unshare(CLONE_NEWUSER) == 0);
+    look(); CHECK(threads("Uid:\t65534") == 4);
+    CHECK(unshare(1 << 30 | 1 << 2) == -1 && errno == EINVAL); look();
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn a_later_program_of_another_user_runs_unpaged_and_the_first_is_refused() {
+    if !have(&[GCC]) || !is_root() || may_all() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::set_permissions(dir.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let source = r#"
+int main(int argc, char **argv) {
+    if (argc > 1) { char *p = malloc(9 << 20); CHECK(!MANAGED(p)); p[5] = 1; pid_t c = fork(); if (!c) _exit(p[5] - 1); int s; wait(&s); free(p); return s ? 8 : 7; }
+    fill(); pid_t child = fork(); int status;
+    if (child == 0) { CHECK(setgid(65534) == 0 && setuid(65534) == 0); execl(argv[0], argv[0], "later", NULL); _exit(97); }
+    CHECK(waitpid(child, &status, 0) == child); CHECK(WEXITSTATUS(status) == 7); look();
+    return 0;
+}"#;
+    let program = compile(dir.path(), "later", &format!("{MEMORY}{source}"), &[]);
+    let stats = coldframe_live::StatsFile::create().unwrap();
+    let mut options = coldframe_live::Options::new(4 << 20);
+    (options.faults, options.stats_fd) = (coldframe_live::Faults::Handlers(2), Some(stats.fd()));
+    let run = |user: u32| {
+        let mut command = Command::new(&program);
+        command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).current_dir("/");
+        std::os::unix::process::CommandExt::uid(&mut command, user);
+        common::run(&mut command)
+    };
+    assert_eq!(run(65534).status.code(), Some(4), "the first program of a run must be paged");
+    let output = run(0);
+    let words = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), words.matches("is not paged").count()), (Some(0), 1), "{words}");
+}
+
+/// Whether every user may have a userfaultfd here.
+fn may_all() -> bool {
+    std::fs::read_to_string("/proc/sys/vm/unprivileged_userfaultfd").is_ok_and(|text| text.trim() == "1")
+}

@@ -1,0 +1,223 @@
+//! What machines differ in must not matter: the oracle's programs again, on a machine that is made to look like another one.
+//!
+//! The C library's copying routines follow `GLIBC_TUNABLES`. ChaCha20 asks the processor itself and xxh3 is compiled for what every
+//! processor of the kind has, so those cannot be switched at run time; what they need is stack, and the fault path has its own.
+
+mod common;
+#[path = "oracle/judge.rs"]
+mod judge;
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use coldframe_live::{Inject, Options, Wait};
+use coldframe_toolbox::{have, skip, GCC};
+use judge::{Case, Oracle, Setting, LIMITS, USUAL};
+
+const STEPS: u32 = 60;
+const SEEDS: std::ops::Range<u64> = 1..4;
+
+fn the_same_on(setting: Setting) {
+    if !have(&[GCC]) {
+        return;
+    }
+    let oracle = Oracle::build();
+    for seed in SEEDS {
+        let case = Case { seed, steps: STEPS, without: LIMITS.map(Into::into).to_vec() };
+        if let Some(text) = oracle.judge(&case, &setting) {
+            panic!("{}: {text}", setting.name);
+        }
+    }
+}
+
+/// Runs `change` in the child between fork and exec.
+fn before(command: &mut Command, change: fn() -> io::Result<()>) {
+    // SAFETY: what the tests below do there is one system call, which allocates nothing.
+    unsafe { command.pre_exec(change) };
+}
+
+fn done(result: i64) -> io::Result<()> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+fn processors<const N: usize>() -> io::Result<()> {
+    // SAFETY: the set lives through the call.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        (0..N).for_each(|cpu| libc::CPU_SET(cpu, &mut set));
+        done(libc::sched_setaffinity(0, size_of_val(&set), &set).into())
+    }
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn one_processor() {
+    the_same_on(Setting { name: "one processor", around: |c| before(c, processors::<1>), ..USUAL });
+    let many = |c: &mut Command| before(c, processors::<1>);
+    the_same_on(Setting { name: "one processor, eight handlers", handlers: 8, around: many, ..USUAL });
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn two_processors() {
+    let polls = |o: &mut Options| o.wait = Wait::Poll;
+    the_same_on(Setting { name: "two processors", change: polls, around: |c| before(c, processors::<2>), ..USUAL });
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn no_wide_registers_in_the_c_library() {
+    let narrow = |c: &mut Command| _ = c.env("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW");
+    the_same_on(Setting { name: "no AVX-512", around: narrow, ..USUAL });
+    let narrow = |c: &mut Command| {
+        c.env("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-ERMS,-FSRM");
+    };
+    the_same_on(Setting { name: "no AVX", change: |o| o.encrypt = true, around: narrow, ..USUAL });
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn no_huge_pages() {
+    fn none() -> io::Result<()> {
+        // SAFETY: no pointers.
+        done(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, 1, 0, 0, 0) }.into())
+    }
+    the_same_on(Setting { name: "no huge pages", around: |c| before(c, none), ..USUAL });
+}
+
+/// glibc's own heap then asks for them wherever it can; the oracle asks for them too (`advise-new`).
+#[test]
+#[ignore = "make oracle runs it"]
+fn huge_pages_wherever_they_can_be() {
+    let huge = |c: &mut Command| _ = c.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
+    the_same_on(Setting { name: "huge pages", around: huge, ..USUAL });
+}
+
+/// The kernel may then merge pages of all memory of the process, whoever made it.
+#[test]
+#[ignore = "make oracle runs it"]
+fn pages_that_the_kernel_merges() {
+    const PR_SET_MEMORY_MERGE: i32 = 67;
+    fn merge() -> io::Result<()> {
+        // SAFETY: no pointers.
+        done(unsafe { libc::prctl(PR_SET_MEMORY_MERGE, 1, 0, 0, 0) }.into())
+    }
+    let mut probe = Command::new("true");
+    before(&mut probe, merge);
+    if probe.status().is_err() {
+        return skip("prctl(PR_SET_MEMORY_MERGE) is refused; it takes Linux 6.4 with KSM");
+    }
+    let _scanner = Scanner::start();
+    the_same_on(Setting { name: "merged pages", around: |c| before(c, merge), ..USUAL });
+    let tight = |o: &mut Options| o.evict_batch = Some(1);
+    the_same_on(Setting { name: "merged, tight", ram: 256, change: tight, around: |c| before(c, merge), ..USUAL });
+}
+
+/// KSM's scanner at work while it lives, where that may be set; afterwards as it was.
+struct Scanner(Vec<(&'static str, String)>);
+
+impl Scanner {
+    fn start() -> Scanner {
+        let wanted = [
+            ("/sys/kernel/mm/ksm/pages_to_scan", "20000"),
+            ("/sys/kernel/mm/ksm/sleep_millisecs", "1"),
+            ("/sys/kernel/mm/ksm/run", "1"),
+        ];
+        let mut was = Vec::new();
+        for (path, value) in wanted {
+            let Ok(old) = std::fs::read_to_string(path) else { continue };
+            if std::fs::write(path, value).is_ok() {
+                was.push((path, old));
+            }
+        }
+        Scanner(was)
+    }
+}
+
+impl Drop for Scanner {
+    fn drop(&mut self) {
+        for (path, old) in self.0.iter().rev() {
+            let _ = std::fs::write(path, old.trim());
+        }
+    }
+}
+
+/// Makes a system call fail, as a kernel without it does; with `argument`: only with this second argument.
+fn refuse(call: i64, argument: Option<u32>, error: i32) -> io::Result<()> {
+    const LOAD: u16 = 0x20;
+    const EQUAL: u16 = 0x15;
+    const ANSWER: u16 = 0x06;
+    let line = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    // `seccomp_data`: the call's number first, its second argument 24 bytes further. A jump counts the lines that it leaves out.
+    let mut program = [
+        line(LOAD, 0, 0, 0),
+        line(EQUAL, if argument.is_some() { 0 } else { 2 }, 3, call as u32),
+        line(LOAD, 0, 0, 24),
+        line(EQUAL, 0, 1, argument.unwrap_or(0)),
+        line(ANSWER, 0, 0, libc::SECCOMP_RET_ERRNO | error as u32),
+        line(ANSWER, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: the filter lives through the call.
+    unsafe {
+        done(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0).into())?;
+        done(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter).into())
+    }
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn no_io_uring() {
+    let without = |c: &mut Command| before(c, || refuse(libc::SYS_io_uring_setup, None, libc::ENOSYS));
+    the_same_on(Setting { name: "no io_uring", around: without, ..USUAL });
+    let reads = |o: &mut Options| o.wait = Wait::Read;
+    the_same_on(Setting { name: "no io_uring, plain reads", change: reads, around: without, ..USUAL });
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn no_moves_of_pages() {
+    // UFFDIO_MOVE: _IOWR(0xaa, 5, 40 bytes).
+    let without = |c: &mut Command| before(c, || refuse(libc::SYS_ioctl, Some(0xc028_aa05), libc::EINVAL));
+    the_same_on(Setting { name: "no UFFDIO_MOVE", around: without, ..USUAL });
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn no_advice_for_other_processes() {
+    let without = |c: &mut Command| before(c, || refuse(libc::SYS_process_madvise, None, libc::EPERM));
+    the_same_on(Setting { name: "no process_madvise", around: without, ..USUAL });
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn a_slow_device() {
+    let slow = |o: &mut Options| o.inject = Some(Inject { slow_us: 1000, ..Inject::default() });
+    the_same_on(Setting { name: "slow device", ram: 4096, change: slow, ..USUAL });
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn a_device_that_lies_in_ram() {
+    let fast = |o: &mut Options| o.backing = "/dev/shm".into();
+    if !std::path::Path::new("/dev/shm").is_dir() {
+        return skip("/dev/shm is not here");
+    }
+    the_same_on(Setting { name: "fast device", ram: 512, change: fast, ..USUAL });
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn a_device_that_stumbles() {
+    let stumbles = |o: &mut Options| {
+        let seed = 5;
+        o.inject =
+            Some(Inject { seed, read_short: 40, again: 20, read_error: 400, write_short: 30, ..Inject::default() });
+    };
+    the_same_on(Setting { name: "stumbling device", ram: 1024, change: stumbles, ..USUAL });
+}

@@ -1,0 +1,91 @@
+//! The oracle (`oracle/*.c`): random but legal programs, once plain and once paged in little RAM; what they print and how they end must
+//! be equal.
+//!
+//! `ORACLE_SEED=7 ORACLE_SETTING=sealed cargo test -p coldframe-preload --test oracle` runs one program again; `ORACLE_STEPS` and
+//! `ORACLE_WITHOUT` (classes of operations, `fork,exec`) make it shorter. `ORACLE_MINUTES=n` goes on with new seeds for so long
+//! and says at the end what differed.
+
+mod common;
+#[path = "oracle/judge.rs"]
+mod judge;
+
+use std::time::{Duration, Instant, SystemTime};
+
+use coldframe_live::{Options, Wait};
+use coldframe_toolbox::{have, GCC};
+use judge::{Case, Oracle, Setting, LIMITS, USUAL};
+
+/// Steps of a program unless `ORACLE_STEPS` says otherwise.
+const STEPS: u32 = 150;
+/// How long `make test` looks.
+const SHORT: Duration = Duration::from_secs(30);
+
+const SETTINGS: &[Setting] = &[
+    USUAL,
+    Setting { name: "tight", ram: 256, handlers: 1, change: |o| (o.read_ahead, o.evict_batch) = (0, Some(1)), ..USUAL },
+    Setting { name: "sealed", ram: 1024, change: |o| o.encrypt = true, ..USUAL },
+    Setting { name: "fifo", ram: 1024, handlers: 4, change: |o| policy(o, "fifo", Wait::Read), ..USUAL },
+    Setting {
+        name: "second-chance",
+        ram: 1536,
+        handlers: 3,
+        change: |o| policy(o, "fifo-sc:valid=60%", Wait::Brief),
+        ..USUAL
+    },
+    Setting { name: "clock", ram: 4096, change: |o| policy(o, "clock", Wait::Sleep), ..USUAL },
+    Setting { name: "far-ahead", ram: 1024, change: |o| (o.read_ahead, o.evict_batch) = (31, Some(32)), ..USUAL },
+    Setting { name: "sieve", ram: 512, change: |o| policy(o, "sieve", Wait::Poll), ..USUAL },
+    Setting { name: "many-handlers", ram: 1024, handlers: 16, ..USUAL },
+    Setting { name: "queues", ram: 1024, change: |o| policy(o, "multi-queue", Wait::Auto), ..USUAL },
+];
+
+fn policy(options: &mut Options, name: &str, wait: Wait) {
+    (options.policy, options.wait) = (Some(name.to_string()), wait);
+}
+
+fn setting(name: &str) -> &'static Setting {
+    SETTINGS.iter().find(|s| s.name == name).unwrap_or_else(|| panic!("ORACLE_SETTING: no setting is called {name}"))
+}
+
+fn asked<T: std::str::FromStr>(name: &str) -> Option<T> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}: {text} cannot be read")))
+}
+
+/// Classes of operations that are not tried.
+fn left_out() -> Vec<String> {
+    let Some(text) = asked::<String>("ORACLE_WITHOUT") else { return LIMITS.map(Into::into).to_vec() };
+    text.split(',').filter(|class| !class.is_empty()).map(Into::into).collect()
+}
+
+#[test]
+#[ignore = "make oracle runs it"]
+fn random_legal_programs_do_the_same_plain_and_paged() {
+    if !have(&[GCC]) {
+        return;
+    }
+    let oracle = Oracle::build();
+    let without = left_out();
+    let case = |seed| Case { seed, steps: asked("ORACLE_STEPS").unwrap_or(STEPS), without: without.clone() };
+    let chosen = asked::<String>("ORACLE_SETTING").map(|name| setting(&name));
+    if let Some(seed) = asked("ORACLE_SEED") {
+        if let Some(text) = oracle.judge(&case(seed), chosen.unwrap_or(&USUAL)) {
+            panic!("{text}");
+        }
+        return;
+    }
+    let minutes: Option<u64> = asked("ORACLE_MINUTES");
+    // A bounded run has the same seeds each time; a long one finds new ones.
+    let new = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64 & 0xffff_ffff;
+    let (first, until) = minutes.map_or((1, SHORT), |minutes| (new, Duration::from_secs(minutes * 60)));
+    let (start, mut failures, mut programs) = (Instant::now(), Vec::new(), 0);
+    for seed in first.. {
+        let setting = chosen.unwrap_or(&SETTINGS[(seed % SETTINGS.len() as u64) as usize]);
+        programs += 1;
+        failures.extend(oracle.judge(&case(seed), setting).inspect(|text| eprintln!("{text}")));
+        if start.elapsed() > until || (minutes.is_none() && !failures.is_empty()) {
+            break;
+        }
+    }
+    eprintln!("{programs} programs of {} steps, seeds from {first} on", asked("ORACLE_STEPS").unwrap_or(STEPS));
+    assert!(failures.is_empty(), "{} of {programs} programs differ:\n{}", failures.len(), failures.join("\n"));
+}

@@ -1,0 +1,180 @@
+//! Runs the oracle's programs plain and paged and says where the two part.
+#![allow(dead_code)] // each test binary uses its part
+
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use coldframe_live::{Faults, Options};
+
+use crate::common;
+
+/// Classes that differ by the nature of the pager, as the README says: a debugger's view of a page that is not in RAM is empty.
+pub const LIMITS: [&str; 1] = ["proc-mem"];
+/// A program that takes longer hangs: plain, these take seconds.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// How a program is paged.
+pub struct Setting {
+    pub name: &'static str,
+    /// In KiB.
+    pub ram: u64,
+    pub handlers: usize,
+    pub change: fn(&mut Options),
+    /// What the machine is like, for the plain run as well.
+    pub around: fn(&mut Command),
+}
+
+/// What the others differ from.
+pub const USUAL: Setting = Setting { name: "usual", ram: 2048, handlers: 2, change: |_| {}, around: |_| {} };
+
+/// A program of the oracle's.
+#[derive(Clone)]
+pub struct Case {
+    pub seed: u64,
+    pub steps: u32,
+    pub without: Vec<String>,
+}
+
+/// What a program did.
+struct Run {
+    lines: Vec<String>,
+    end: String,
+    said: String,
+}
+
+/// The first line that differs.
+struct Difference {
+    line: usize,
+    operation: String,
+    /// Both lines, and what was said on stderr.
+    text: String,
+}
+
+pub struct Oracle {
+    folder: tempfile::TempDir,
+    program: PathBuf,
+}
+
+impl Oracle {
+    pub fn build() -> Oracle {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let program = folder.path().join("oracle");
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/oracle");
+        let mut files: Vec<_> = std::fs::read_dir(sources).unwrap().map(|entry| entry.unwrap().path()).collect();
+        files.retain(|path| path.extension().is_some_and(|end| end == "c"));
+        files.sort();
+        let built = Command::new("gcc")
+            .args(["-O1", "-fno-builtin", "-pthread", "-w", "-Wl,-z,now", "-o"])
+            .arg(&program)
+            .args(files)
+            .status()
+            .unwrap();
+        assert!(built.success(), "the oracle does not compile");
+        Oracle { folder, program }
+    }
+
+    pub fn classes(&self) -> Vec<String> {
+        let output = Command::new(&self.program).arg("classes").output().unwrap();
+        let mut all: Vec<_> = String::from_utf8(output.stdout).unwrap().lines().map(str::to_string).collect();
+        all.retain(|class| !class.is_empty());
+        all.sort();
+        all.dedup();
+        all
+    }
+
+    fn run(&self, case: &Case, setting: &Setting, paged: bool) -> Run {
+        let out = self.folder.path().join("out");
+        let err = self.folder.path().join("err");
+        let mut command = Command::new(&self.program);
+        command.args([case.seed.to_string(), case.steps.to_string(), case.without.join(",")]);
+        command.current_dir(self.folder.path()).stdin(Stdio::null()).process_group(0);
+        command.stdout(std::fs::File::create(&out).unwrap()).stderr(std::fs::File::create(&err).unwrap());
+        command.env_remove("LD_PRELOAD").env_remove("COLDFRAME_OPTIONS");
+        (setting.around)(&mut command);
+        if paged {
+            let mut options = Options::new(setting.ram << 10);
+            options.faults = Faults::Handlers(setting.handlers);
+            options.backing = self.folder.path().to_path_buf();
+            (setting.change)(&mut options);
+            command.env("LD_PRELOAD", common::library()).env("COLDFRAME_OPTIONS", options.encode());
+        }
+        let end = patiently(command);
+        let text = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+        Run { lines: text(&out).lines().map(str::to_string).collect(), end, said: text(&err) }
+    }
+
+    /// Where the two runs part.
+    fn difference(&self, case: &Case, setting: &Setting) -> Option<Difference> {
+        let (plain, paged) = (self.run(case, setting, false), self.run(case, setting, true));
+        if plain.lines == paged.lines && plain.end == paged.end {
+            return None;
+        }
+        let at = plain.lines.iter().zip(&paged.lines).take_while(|(a, b)| a == b).count();
+        let line = |run: &Run| run.lines.get(at).cloned().unwrap_or_else(|| format!("(ended: {})", run.end));
+        let operation = line(&plain).split(' ').nth(1).unwrap_or_default().to_string();
+        let said: Vec<_> = paged.said.lines().take(6).map(|line| format!("    {line}\n")).collect();
+        let text =
+            format!("  plain: {}\n  paged: {}\n  ended: {}\n{}", line(&plain), line(&paged), paged.end, said.concat());
+        Some(Difference { line: at + 1, operation, text })
+    }
+
+    /// A failure of the same operation with fewer classes of them, as far as a minute goes.
+    fn smaller(&self, case: &Case, setting: &Setting, failed: &str) -> (Case, String) {
+        let start = Instant::now();
+        let (mut case, mut text) = (case.clone(), String::new());
+        for class in self.classes() {
+            if start.elapsed() > Duration::from_secs(60) {
+                break;
+            }
+            let mut fewer = case.clone();
+            fewer.without.push(class);
+            match self.difference(&fewer, setting) {
+                Some(seen) if seen.operation == failed => (case, text) = (fewer, seen.text),
+                _ => (),
+            }
+        }
+        (case, text)
+    }
+
+    /// `None` if the two runs are equal, else everything that a reader needs to see it again.
+    pub fn judge(&self, case: &Case, setting: &Setting) -> Option<String> {
+        let Difference { line, operation, text } = self.difference(case, setting)?;
+        let again = |case: &Case| {
+            let Case { seed, steps, without } = case;
+            let without = without.join(",");
+            format!("ORACLE_SEED={seed} ORACLE_STEPS={steps} ORACLE_SETTING={} ORACLE_WITHOUT={without}", setting.name)
+        };
+        let mut all = format!("line {line} differs, again with {}\n{text}", again(case));
+        if std::env::var_os("ORACLE_SEED").is_none() {
+            let (smaller, text) = self.smaller(case, setting, &operation);
+            all += &format!("  and with fewer classes: {}\n{text}", again(&smaller));
+        }
+        Some(all)
+    }
+}
+
+/// Runs to the end, or ends the program and what it has started. How it ended.
+fn patiently(mut command: Command) -> String {
+    let mut child = command.spawn().unwrap();
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if start.elapsed() > PATIENCE => break None,
+            None => std::thread::sleep(Duration::from_millis(5)),
+        }
+    };
+    // SAFETY: a signal to the group that this test has made.
+    unsafe { libc::kill(-(child.id() as i32), libc::SIGKILL) };
+    let _ = child.wait();
+    status.map_or_else(|| format!("hung for {PATIENCE:?}"), how)
+}
+
+fn how(status: ExitStatus) -> String {
+    match status.signal() {
+        Some(signal) => format!("signal {signal}"),
+        None => format!("exit {}", status.code().unwrap_or(-1)),
+    }
+}

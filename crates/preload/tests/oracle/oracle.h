@@ -1,0 +1,115 @@
+/* The oracle: a program that does random but legal things with memory, processes, threads, signals and files, and prints only what must
+ * be the same whether it is paged or not: the operation, whether it worked or which errno it gave, and what it found. It knows what
+ * every byte of its memory must be (a function of a number kept for each page), so a wrong byte is found without a second run; errors,
+ * signals and exit codes are found by comparing two runs.
+ *
+ * What it keeps about its memory lies in static variables, which are not managed, so that a wrong byte cannot spoil the judge.
+ * Addresses, process numbers and times are never printed. Where the kernel may choose (an address, whether a mapping can grow where it
+ * is), the program goes on in the same way with either answer. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { PAGE = 4096 };
+enum { RW = PROT_READ | PROT_WRITE };
+
+/* chance.c: the same seed, the same chances; each step has a seed of its own. */
+void seed(uint64_t value);
+uint64_t chance(void);
+unsigned below(unsigned limit);          /* 0 to limit - 1 */
+unsigned between(unsigned least, unsigned most);
+int one_in(unsigned n);
+uint64_t mix(uint64_t a, uint64_t b);
+
+/* say.c: the line of a step. */
+void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void say_outcome(const char *what, long result); /* "what ok" or "what ENOMEM" */
+const char *outcome(long result);                /* of a call that gives -1 and errno */
+const char *name_of(int error);
+void end_line(void);
+void fresh_line(void); /* in a forked child: the parent's half line is the parent's */
+void wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)); /* a wrong byte: ends the process */
+void must(int good, const char *what);                                                /* what no legal program may find false */
+
+/* bytes.c: a stream of bytes for each number; number 0 is all zeros. */
+void fill(void *at, size_t len, uint64_t number, size_t from);
+int same(const void *at, size_t len, uint64_t number, size_t from);
+uint64_t checksum(const void *at, size_t len);
+
+/* model.c: mappings whose every page is known. */
+enum kind { PRIVATE, FILED, SHARED };
+struct page {
+    uint32_t version;  /* the number of its bytes */
+    uint32_t original; /* what MADV_DONTNEED brings back */
+    uint8_t prot, kind, not_in_child, wiped_in_child;
+};
+enum { SLABS = 40, SLAB_PAGES = 640, PAGES_MAX = 6000 };
+struct slab {
+    unsigned char *at;
+    unsigned n;    /* pages; 0: not there */
+    int whole;     /* one mapping to the kernel: nothing has split it */
+    struct page page[SLAB_PAGES];
+};
+struct range {
+    struct slab *slab;
+    unsigned first, n;
+};
+extern struct slab slabs[SLABS];
+extern unsigned pages_all, locked_pages;
+extern int children; /* live ones, which share shared memory: it is then only read */
+struct slab *new_slab(void *at, unsigned n, int prot, int kind);
+struct slab *free_slab(void);
+void forget(struct slab *s, unsigned first, unsigned n); /* the pages are gone: the slab is cut */
+int pick(struct range *r, unsigned most);                /* any part of any slab */
+int pick_with(struct range *r, unsigned most, int prot); /* the same, with these rights on every page; 0: found none */
+int is_rw(const struct page *p);
+unsigned char *start(const struct range *r);
+size_t length(const struct range *r);
+struct page *page(const struct range *r, unsigned i);
+void write_page(struct slab *s, unsigned i);
+void write_range(const struct range *r);
+void check_page(struct slab *s, unsigned i);
+void check_range(const struct range *r);
+void check_some(unsigned n);
+void check_all(void);
+void expect(const struct range *r, unsigned char *to); /* what its bytes must be */
+void churn(unsigned n);                                /* touches others, so that what was touched last leaves RAM */
+uint32_t next_version(void);
+void model_in_child(void);
+
+/* probe.c: signals for forbidden access. 0, or `signal * 100 + si_code`. */
+int probe_read(const void *at);
+int probe_write(void *at);
+const char *probed(int result);
+const char *probed_free(int result);
+void catch_faults(void);
+
+/* main.c */
+struct op {
+    const char *name, *class;
+    unsigned weight;
+    void (*run)(void);
+};
+extern const struct op map_ops[], heap_ops[], io_ops[], ring_ops[], process_ops[], thread_ops[], signal_ops[], stack_ops[], limit_ops[];
+extern int depth;          /* how many forks below the first process */
+extern const char *myself; /* path of this program */
+extern const char *without;
+void steps(uint64_t number, unsigned n);
+void become_child(void); /* after a fork, in the child */
+void workers_forget(void);
+void workers_end(void);
+int special(int count, char **words); /* what this program does when another step has executed it */
+unsigned char *scratch(void); /* plain memory, 1 MiB */
+enum { SCRATCH = 1 << 20 };

@@ -1,0 +1,210 @@
+//! Memory that a program gives to an io_uring of its own.
+
+mod common;
+
+use coldframe_toolbox::{have, skip, GCC};
+use common::{check_paged, compile, paged, run};
+
+const RAM: u64 = 4 << 20;
+
+/// C with a ring made by hand: `begin`, and `transfer` between a fixed buffer and a file.
+const RING: &str = r#"
+#include <linux/io_uring.h>
+enum { P = 4096, BUFFERS = 64, LEN = 4 * P, OTHER = 12 << 20 };
+static int ring; static unsigned *tail, *mask, *array, *chead, *ctail, *cmask; static struct io_uring_sqe *sqes; static struct io_uring_cqe *cqes;
+static int begin(void) {
+    struct io_uring_params p = {0};
+    ring = syscall(SYS_io_uring_setup, 8, &p);
+    if (ring < 0) { fprintf(stderr, "no io_uring\n"); _exit(77); }
+    char *sq = mmap(NULL, p.sq_off.array + p.sq_entries * 4, 3, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQ_RING);
+    char *cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof *cqes, 3, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_CQ_RING);
+    sqes = mmap(NULL, p.sq_entries * sizeof *sqes, 3, MAP_SHARED | MAP_POPULATE, ring, IORING_OFF_SQES);
+    CHECK(sq != MAP_FAILED && cq != MAP_FAILED && sqes != MAP_FAILED);
+    tail = (void *)(sq + p.sq_off.tail); mask = (void *)(sq + p.sq_off.ring_mask); array = (void *)(sq + p.sq_off.array);
+    chead = (void *)(cq + p.cq_off.head); ctail = (void *)(cq + p.cq_off.tail); cmask = (void *)(cq + p.cq_off.ring_mask);
+    cqes = (void *)(cq + p.cq_off.cqes);
+    return ring;
+}
+static void transfer(int op, int fd, int buffer, char *at, long offset) {
+    unsigned t = *tail, i = t & *mask;
+    memset(&sqes[i], 0, sizeof *sqes);
+    sqes[i].opcode = op; sqes[i].fd = fd; sqes[i].addr = (uintptr_t)at; sqes[i].len = LEN; sqes[i].off = offset; sqes[i].buf_index = buffer;
+    array[i] = i;
+    __atomic_store_n(tail, t + 1, __ATOMIC_RELEASE);
+    CHECK(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);
+    unsigned h = *chead; CHECK(h != __atomic_load_n(ctail, __ATOMIC_ACQUIRE));
+    CHECK(cqes[h & *cmask].res == LEN);
+    __atomic_store_n(chead, h + 1, __ATOMIC_RELEASE);
+}
+static char *other; static void press(void) { for (int i = 0; i < OTHER; i += P) other[i]++; }
+
+static char *buffers; static struct iovec vectors[BUFFERS];
+static void make(void) {
+    other = malloc(OTHER); buffers = malloc(BUFFERS * LEN); CHECK(MANAGED(other) && MANAGED(buffers));
+    for (int i = 0; i < BUFFERS; i++) vectors[i] = (struct iovec){buffers + i * LEN, LEN};
+}
+static void fill(char *p, int x) { for (int i = 0; i < LEN; i++) p[i] = x + i / P; }
+static int filled(char *p, int x) { for (int i = 0; i < LEN; i++) if (p[i] != (char)(x + i / P)) return 0; return 1; }
+static int file(void) { char name[] = "/var/tmp/coldframe-ring-XXXXXX"; int fd = mkstemp(name); CHECK(fd >= 0); unlink(name); return fd; }
+/// Through the buffers to a file and back, while everything that may leave RAM does.
+static void round_trips(int fd, int rounds) {
+    for (int round = 0; round < rounds; round++) {
+        for (int b = 0; b < BUFFERS; b++) fill(buffers + b * LEN, round + b);
+        press();
+        for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_WRITE_FIXED, fd, b, buffers + b * LEN, b * LEN);
+        press();
+        for (int b = 0; b < BUFFERS; b++) memset(buffers + b * LEN, 0xee, LEN);
+        press();
+        for (int b = 0; b < BUFFERS; b++) transfer(IORING_OP_READ_FIXED, fd, b, buffers + b * LEN, b * LEN);
+        press();
+        for (int b = 0; b < BUFFERS; b++) CHECK(filled(buffers + b * LEN, round + b));
+    }
+}
+"#;
+
+fn checked(name: &str, main: &str) {
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), name, &format!("{RING}{main}"), &[]);
+    let Some(mut command) = paged(&program, RAM) else { return };
+    let output = run(&mut command);
+    if output.status.code() == Some(77) {
+        return skip("io_uring is not allowed here");
+    }
+    assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn fixed_buffers_of_an_io_uring_stay_where_the_kernel_has_them() {
+    checked(
+        "fixed",
+        r#"
+int main(void) {
+    begin(); make(); int fd = file();
+    // Registered, given back, with tags, in parts: and again, so that what is given back is free again.
+    for (int again = 0; again < 3; again++) {
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
+        round_trips(fd, 3);
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_UNREGISTER_BUFFERS, NULL, 0) == 0);
+        struct io_uring_rsrc_register sparse = {.nr = BUFFERS, .flags = 1};
+        CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS2, &sparse, sizeof sparse) == 0);
+        for (int half = 0; half < 2; half++) {
+            struct io_uring_rsrc_update2 update = {.offset = half * BUFFERS / 2, .data = (uintptr_t)(vectors + half * BUFFERS / 2), .nr = BUFFERS / 2};
+            CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS_UPDATE, &update, sizeof update) == BUFFERS / 2);
+        }
+        round_trips(fd, 3);
+        close(ring); begin();
+    }
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn more_fixed_buffers_than_may_stay_in_ram_are_refused_and_the_program_goes_on() {
+    checked(
+        "many",
+        r#"
+int main(void) {
+    begin(); make();
+    struct iovec all[] = {{other, OTHER}, {buffers, LEN}};
+    CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, all, 2) == -1 && errno == ENOMEM);
+    // What was pinned before that is free again, or the half would not fit.
+    for (int i = 0; i < 4; i++) CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, all, 2) == -1 && errno == ENOMEM);
+    int fd = file();
+    CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == 0);
+    round_trips(fd, 2);
+    CHECK(syscall(SYS_io_uring_register, ring, IORING_REGISTER_BUFFERS, vectors, BUFFERS) == -1 && errno == EBUSY);
+    round_trips(fd, 2);
+    // A ring with two descriptors outlives one of them.
+    int copy = dup(ring); close(ring); ring = copy; round_trips(fd, 2);
+    return 0;
+}"#,
+    );
+}
+
+#[test]
+fn liburing_as_a_shared_library_is_seen_too() {
+    // Its header need not be here: the functions and the size of its structure, of which this is more, are all that is needed.
+    let source = format!(
+        r#"{RING}
+#include <dlfcn.h>
+int main(void) {{
+    void *library = dlopen("liburing.so.2", RTLD_NOW | RTLD_GLOBAL);
+    if (!library) return 77;
+    make(); int fd = file();
+    static char space[4096];
+    int (*init)(unsigned, void *, unsigned) = dlsym(library, "io_uring_queue_init");
+    int (*buffers_of)(void *, void *, unsigned) = dlsym(RTLD_DEFAULT, "io_uring_register_buffers");
+    int (*none_of)(void *) = dlsym(RTLD_DEFAULT, "io_uring_unregister_buffers");
+    void (*end)(void *) = dlsym(RTLD_DEFAULT, "io_uring_queue_exit");
+    CHECK(init(8, space, 0) == 0);
+    for (int again = 0; again < 3; again++) {{
+        CHECK(buffers_of(space, vectors, BUFFERS) == 0);
+        // Where the pages are now they must be later.
+        for (int b = 0; b < BUFFERS; b++) memset(buffers + b * LEN, b + 1, LEN);
+        unsigned long before[BUFFERS], after[BUFFERS];
+        int map = open("/proc/self/pagemap", O_RDONLY);
+        for (int b = 0; b < BUFFERS; b++) CHECK(pread(map, &before[b], 8, (uintptr_t)(buffers + b * LEN) / P * 8) == 8);
+        press(); press();
+        for (int b = 0; b < BUFFERS; b++) CHECK(pread(map, &after[b], 8, (uintptr_t)(buffers + b * LEN) / P * 8) == 8);
+        for (int b = 0; b < BUFFERS; b++) CHECK(before[b] >> 63 && (before[b] & ((1ul << 55) - 1)) == (after[b] & ((1ul << 55) - 1)));
+        close(map);
+        CHECK(none_of(space) == 0);
+    }}
+    CHECK(buffers_of(space, vectors, BUFFERS) == 0);
+    end(space);
+    CHECK(init(8, space, 0) == 0 && buffers_of(space, vectors, BUFFERS) == 0);
+    return 0;
+}}"#
+    );
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "liburing", &source, &["-ldl"]);
+    let Some(mut command) = paged(&program, RAM) else { return };
+    let output = run(&mut command);
+    if output.status.code() == Some(77) {
+        return skip("liburing.so.2 is missing; on Debian: apt-get install liburing2");
+    }
+    assert!(output.status.success(), "{}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_ring_of_provided_buffers_stays_where_the_kernel_has_it() {
+    if check_paged("alive", "int main(void) { return 0; }", RAM, &[]).is_none() {
+        return;
+    }
+    checked(
+        "provided",
+        r#"
+int main(void) {
+    begin(); make();
+    struct io_uring_buf_reg reg = {0};
+    char *own = aligned_alloc(P, P); CHECK(MANAGED(own));
+    reg.ring_addr = (uintptr_t)own; reg.ring_entries = 256; reg.bgid = 7;
+    if (syscall(SYS_io_uring_register, ring, IORING_REGISTER_PBUF_RING, &reg, 1) != 0) _exit(77);
+    struct io_uring_buf_ring *provided = (void *)own;
+    int ends[2]; CHECK(pipe(ends) == 0);
+    for (int round = 0; round < 6; round++) {
+        press();
+        provided->bufs[round].addr = (uintptr_t)(buffers + round * LEN); provided->bufs[round].len = LEN; provided->bufs[round].bid = round;
+        __atomic_store_n(&provided->tail, round + 1, __ATOMIC_RELEASE);
+        press();
+        fill(buffers + BUFFERS / 2 * LEN, round); CHECK(write(ends[1], buffers + BUFFERS / 2 * LEN, LEN) == LEN);
+        unsigned t = *tail, i = t & *mask;
+        memset(&sqes[i], 0, sizeof *sqes);
+        sqes[i].opcode = IORING_OP_READ; sqes[i].fd = ends[0]; sqes[i].len = LEN; sqes[i].flags = IOSQE_BUFFER_SELECT; sqes[i].buf_group = 7;
+        array[i] = i; __atomic_store_n(tail, t + 1, __ATOMIC_RELEASE);
+        CHECK(syscall(SYS_io_uring_enter, ring, 1, 1, IORING_ENTER_GETEVENTS, NULL, 0) == 1);
+        unsigned h = *chead; CHECK(cqes[h & *cmask].res == LEN && cqes[h & *cmask].flags >> 16 == round);
+        __atomic_store_n(chead, h + 1, __ATOMIC_RELEASE);
+        press(); CHECK(filled(buffers + round * LEN, round));
+    }
+    return 0;
+}"#,
+    );
+}

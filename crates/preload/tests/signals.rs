@@ -1,0 +1,126 @@
+//! The program's own signals while it waits for pages. A thread that waits for a page of its own access is woken by a signal, runs the
+//! handler, and waits on; so a timer keeps its pace however slow the device is. Only a system call that waits for a page holds signals
+//! back, for one read of the device. `make signals` measures it.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use coldframe_live::{Faults, Inject, Options};
+use coldframe_toolbox::{have, GCC};
+use common::{compile, good, library};
+
+/// A program with a 1 kHz timer that reads pages which have left RAM. It prints the most signals that came during one access, and the
+/// gaps between signals in microseconds: middle, 99 of 100, longest.
+const PROGRAM: &str = r#"
+#include <sys/time.h>
+#include <time.h>
+enum { P = 4096, GAPS = 1 << 16 };
+static volatile unsigned beats, ended, waiting, ended_while_waiting;
+static unsigned gaps[GAPS];
+static long long last;
+static long long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000000LL + t.tv_nsec / 1000; }
+static void beat(int s) { long long t = now(); if (last && beats < GAPS) gaps[beats] = t - last; last = t; beats++; }
+static void end(int s) { ended++; ended_while_waiting |= waiting; }
+static int by_size(const void *a, const void *b) { return *(unsigned *)a < *(unsigned *)b ? -1 : 1; }
+int main(int argc, char **argv) {
+    unsigned pages = atoi(argv[1]), rounds = atoi(argv[2]), most = 0;
+    char *p = malloc(pages * P);
+    CHECK(MANAGED(p));
+    for (unsigned i = 0; i < pages; i++) memset(p + i * P, i % 251, P);
+    signal(SIGALRM, beat); signal(SIGTERM, end);
+    pid_t me = getpid(), other = 0;
+    if (argc > 3) { /* somebody else ends it, ten times a second */
+        int pipe_ends[2]; CHECK(pipe(pipe_ends) == 0);
+        char line[200]; snprintf(line, sizeof line, "while kill -TERM %d 2>/dev/null; do sleep 0.1; done", me);
+        char *words[] = {"sh", "-c", line, NULL}, *none[] = {NULL};
+        CHECK(posix_spawn(&other, "/bin/sh", NULL, NULL, words, none) == 0);
+    }
+    struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+    CHECK(setitimer(ITIMER_REAL, &often, NULL) == 0);
+    unsigned chance = 1;
+    for (unsigned k = 0; k < rounds; k++) {
+        chance = chance * 1103515245 + 12345;
+        unsigned i = (chance >> 8) % pages, before = beats;
+        waiting = 1;
+        CHECK(((volatile char *)p)[i * P] == (char)(i % 251));
+        waiting = 0;
+        if (beats - before > most) most = beats - before;
+    }
+    setitimer(ITIMER_REAL, &never, NULL);
+    if (other) { kill(other, SIGKILL); waitpid(other, NULL, 0); }
+    unsigned n = beats < GAPS ? beats : GAPS;
+    qsort(gaps, n, sizeof *gaps, by_size);
+    printf("%u %u %u %u %u %u %u\n", most, beats, n ? gaps[n / 2] : 0, n ? gaps[n * 99 / 100] : 0, n ? gaps[n - 1] : 0, ended, ended_while_waiting);
+    return 0;
+}"#;
+
+struct Beats {
+    most_in_one_access: u64,
+    all: u64,
+    /// Microseconds between two of them.
+    gaps: [u64; 3],
+    ended: u64,
+    ended_while_waiting: bool,
+}
+
+fn run(program: &Path, folder: &Path, words: &[&str], slow_us: u32, handlers: usize, paged: bool) -> Beats {
+    let mut options = Options::new(512 << 10);
+    options.faults = Faults::Handlers(handlers);
+    options.backing = folder.to_path_buf();
+    options.read_ahead = 0;
+    options.inject = Some(Inject { slow_us, ..Inject::default() });
+    let mut command = Command::new(program);
+    command.args(words).stdin(Stdio::null()).env("LD_PRELOAD", library());
+    command.env("COLDFRAME_OPTIONS", options.encode());
+    if !paged {
+        command.env("COLDFRAME_LAYOUT_ONLY", "1").env_remove("COLDFRAME_OPTIONS");
+    }
+    let output = String::from_utf8(good(&mut command).stdout).unwrap();
+    let figures: Vec<u64> = output.split_whitespace().map(|word| word.parse().unwrap()).collect();
+    let [most_in_one_access, all, middle, p99, longest, ended, waiting] = figures[..] else { panic!("{output}") };
+    let gaps = [middle, p99, longest];
+    Beats { most_in_one_access, all, gaps, ended, ended_while_waiting: waiting == 1 }
+}
+
+fn build() -> Option<(tempfile::TempDir, PathBuf)> {
+    have(&[GCC]).then(|| {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let program = compile(dir.path(), "beats", PROGRAM, &[]);
+        (dir, program)
+    })
+}
+
+#[test]
+fn a_timer_keeps_its_pace_while_one_page_is_waited_for() {
+    let Some((dir, program)) = build() else { return };
+    for handlers in [1, 2] {
+        // A read of the device takes 40 ms here: a timer that was held back would come once.
+        let beats = run(&program, dir.path(), &["3000", "12"], 40_000, handlers, true);
+        let most = beats.most_in_one_access;
+        assert!(most >= 10, "{handlers} handlers: at most {most} signals while one page was waited for, of some 40");
+    }
+}
+
+#[test]
+fn a_program_that_waits_for_a_page_hears_sigterm() {
+    let Some((dir, program)) = build() else { return };
+    let beats = run(&program, dir.path(), &["3000", "12", "end"], 40_000, 2, true);
+    assert!(beats.ended > 0 && beats.ended_while_waiting, "SIGTERM came {} times, none while it waited", beats.ended);
+}
+
+/// `make signals`: nothing is asserted, since a figure of time says as much about what else the machine does.
+#[test]
+#[ignore = "a measurement"]
+fn how_late_signals_are() {
+    let Some((dir, program)) = build() else { return };
+    println!("1 kHz timer              signals   gap p50    p99      max (us)");
+    for (name, slow_us, rounds, paged) in
+        [("plain", 0, "40000000", false), ("paged", 0, "40000", true), ("device 1 ms slower", 1000, "1500", true)]
+    {
+        let beats = run(&program, dir.path(), &["1024", rounds], slow_us, 2, paged);
+        let [middle, p99, longest] = beats.gaps;
+        println!("{name:<24} {:>7} {middle:>9} {p99:>6} {longest:>8}", beats.all);
+    }
+}

@@ -1,0 +1,120 @@
+//! What the kernel does in the program's memory when a thread ends, and what it needs of it while the thread lives.
+
+mod common;
+
+use coldframe_toolbox::{have, GCC};
+use common::{check_paged, compile, good, paged};
+
+const RAM: u64 = 2 << 20;
+
+const PRESS: &str = r#"
+#include <sched.h>
+enum { P = 4096, OTHER = 8 << 20 };
+static char *other;
+static void press(void) { if (!other) other = malloc(OTHER); CHECK(MANAGED(other)); for (int r = 0; r < 2; r++) for (int i = 0; i < OTHER; i += P) other[i]++; }
+static volatile int go;
+static void until(volatile int *word, int value) { for (int i = 0; i < 5000 && *word != value; i++) usleep(1000); CHECK(*word == value); }
+"#;
+
+#[test]
+fn a_word_that_the_kernel_clears_at_the_end_of_a_thread_is_cleared_though_its_page_would_be_out() {
+    let main = r#"
+struct word { char a[2 * P]; volatile int tid; char b[2 * P]; };
+static int child(void *x) { while (!go) usleep(1000); syscall(SYS_exit, 0); return 0; }
+static void *own(void *word) { syscall(SYS_set_tid_address, word); while (go != 2) usleep(1000); syscall(SYS_exit, 0); return NULL; }
+int main(void) {
+    int flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+    // Its page cannot be in RAM by chance: nobody but the kernel touches it after the pressure, which the page table shows.
+    for (int k = 0; k < 5; k++) {
+        go = 0;
+        struct word *w = malloc(sizeof *w); char *stack = mmap(NULL, 64 << 10, 3, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+        w->tid = -1;
+        CHECK(clone(child, stack + (64 << 10), flags, NULL, (void *)&w->tid, NULL, (void *)&w->tid) > 0);
+        press(); go = 1; usleep(50000); until(&w->tid, 0);
+        free(w);
+    }
+    struct word *w = malloc(sizeof *w); pthread_t t; w->tid = -1;
+    CHECK(pthread_create(&t, NULL, own, (void *)&w->tid) == 0);
+    press(); go = 2; usleep(50000); until(&w->tid, 0);
+    return 0;
+}"#;
+    check_paged("words", &format!("{PRESS}{main}"), RAM, &[]);
+}
+
+#[test]
+fn a_thread_on_a_stack_in_managed_memory_can_be_joined_cancelled_and_left_alone() {
+    let main = r#"
+enum { S = 64 << 10, N = 8 };
+static void *waits(void *x) { while (!go) usleep(1000); return x; }
+static void *ends(void *x) { while (!go) usleep(1000); pthread_exit(x); }
+static int pipes[2];
+// Waits and ends far from the top of its stack, where the control block lies.
+static void *leaves(void *x) { volatile char deep[16 << 10]; deep[0] = 1; syscall(SYS_read, pipes[0], deep, 1); syscall(SYS_exit, 0); return NULL; }
+static void cleanup(void *x) { ++*(int *)x; }
+static int cleaned;
+static void *cancelled(void *x) { pthread_cleanup_push(cleanup, &cleaned); for (;;) pause(); pthread_cleanup_pop(0); return NULL; }
+int main(void) {
+    char *stacks[N];
+    for (int i = 0; i < N; i++) { stacks[i] = aligned_alloc(P, S); CHECK(MANAGED(stacks[i])); }
+    for (int round = 0; round < 6; round++) {
+        pthread_t threads[N]; go = 0; CHECK(pipe(pipes) == 0);
+        for (int i = 0; i < N; i++) {
+            pthread_attr_t a; pthread_attr_init(&a); CHECK(pthread_attr_setstack(&a, stacks[i], S) == 0);
+            void *(*routine[])(void *) = {waits, ends, cancelled, leaves};
+            CHECK(pthread_create(&threads[i], &a, routine[i % 4], (void *)(long)i) == 0); pthread_attr_destroy(&a);
+        }
+        press();
+        for (int i = 2; i < N; i += 4) CHECK(pthread_cancel(threads[i]) == 0);
+        CHECK(write(pipes[1], "xx", 2) == 2); go = 1; usleep(20000);
+        for (int i = 0; i < N; i++) {
+            void *result; struct timespec end; clock_gettime(CLOCK_REALTIME, &end); end.tv_sec += 20;
+            CHECK(pthread_timedjoin_np(threads[i], &result, &end) == 0);
+            if (i % 4 != 3) CHECK(result == (i % 4 == 2 ? PTHREAD_CANCELED : (void *)(long)i));
+        }
+        close(pipes[0]); close(pipes[1]);
+    }
+    CHECK(cleaned == 12);
+    return 0;
+}"#;
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let program = compile(dir.path(), "stacks", &format!("{PRESS}{main}"), &[]);
+    // With restartable sequences the kernel touches the block whenever the thread has been interrupted, which brings it in.
+    for rseq in ["glibc.pthread.rseq=0", "glibc.pthread.rseq=1"] {
+        let Some(mut command) = paged(&program, RAM) else { return };
+        good(command.env("GLIBC_TUNABLES", rseq));
+    }
+}
+
+#[test]
+fn the_next_owner_of_a_robust_mutex_learns_of_the_last_ones_death() {
+    let main = r#"
+struct big { char a[2 * P]; pthread_mutex_t m; char b[2 * P]; };
+static void *dies(void *m) { CHECK(pthread_mutex_lock(m) == 0); __atomic_fetch_add(&go, 1, __ATOMIC_SEQ_CST); while (go < 100) usleep(1000); return NULL; }
+int main(void) {
+    pthread_mutexattr_t a; pthread_mutexattr_init(&a); CHECK(pthread_mutexattr_setrobust(&a, PTHREAD_MUTEX_ROBUST) == 0);
+    enum { N = 6 };
+    for (int round = 0; round < 4; round++) {
+        struct big *all[N]; pthread_t threads[N]; go = 0;
+        for (int i = 0; i < N; i++) {
+            all[i] = malloc(sizeof *all[i]); CHECK(MANAGED(all[i]) && pthread_mutex_init(&all[i]->m, &a) == 0);
+            CHECK(pthread_create(&threads[i], NULL, dies, &all[i]->m) == 0);
+        }
+        until(&go, N); press(); go = 100;
+        for (int i = 0; i < N; i++) CHECK(pthread_join(threads[i], NULL) == 0);
+        for (int i = 0; i < N; i++) {
+            struct timespec end; clock_gettime(CLOCK_REALTIME, &end); end.tv_sec += 5;
+            CHECK(pthread_mutex_timedlock(&all[i]->m, &end) == EOWNERDEAD);
+            CHECK(pthread_mutex_consistent(&all[i]->m) == 0 && pthread_mutex_unlock(&all[i]->m) == 0);
+            CHECK(pthread_mutex_destroy(&all[i]->m) == 0); free(all[i]);
+        }
+    }
+    // What was held is free again: many more mutexes than the RAM has pages come and go.
+    struct big *one = malloc(sizeof *one);
+    for (int i = 0; i < 2000; i++) CHECK(pthread_mutex_init(&one->m, &a) == 0 && pthread_mutex_destroy(&one->m) == 0);
+    return 0;
+}"#;
+    check_paged("robust", &format!("{PRESS}{main}"), RAM, &[]);
+}

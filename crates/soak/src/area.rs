@@ -1,0 +1,140 @@
+//! Pages that all threads touch. Each thread has 16 words in each page, which it alone writes, one after the other; every value names its
+//! page, its thread and its version, so that a word of another page, thread or time is known for what it is.
+//!
+//! ```text
+//!   page     | 16 words of thread 0 | 16 words of thread 1 | ... 32 threads
+//!   word k   the last version that is k modulo 16: version v overwrites v - 16
+//! ```
+//! A thread knows its last version of each page (its shadow) and so what each of its 16 words must be.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use coldframe_live::{Region, PAGE};
+
+use crate::setting::THREADS_MAX;
+use crate::wrong;
+
+/// Words of a thread in a page.
+const WORDS: usize = PAGE / 8 / THREADS_MAX;
+
+/// A region that all threads touch.
+#[derive(Clone, Copy, Debug)]
+pub struct Area {
+    start: usize,
+    /// Its pages.
+    pub pages: usize,
+    /// Its number, which is part of each value.
+    number: u64,
+}
+
+impl Area {
+    /// The pages of a region. The region must outlive it.
+    pub fn new(region: &Region, number: u64) -> Area {
+        Area { start: region.as_ptr() as usize, pages: region.len() / PAGE, number }
+    }
+
+    /// The address of a page.
+    pub fn address(&self, page: usize) -> usize {
+        self.start + page * PAGE
+    }
+
+    fn word(&self, page: usize, thread: usize, k: usize) -> &AtomicU64 {
+        let address = self.address(page) + (thread * WORDS + k) * 8;
+        // SAFETY: inside the region and aligned; all access to these words is atomic.
+        unsafe { AtomicU64::from_ptr(address as *mut u64) }
+    }
+
+    /// What version `v` of a thread's word is. 0: never written.
+    fn value(&self, page: usize, thread: usize, v: u32) -> u64 {
+        match v {
+            0 => 0,
+            v => self.number << 61 | (page as u64) << 37 | (thread as u64) << 32 | u64::from(v),
+        }
+    }
+
+    /// The version that word `k` has when `last` was the last one written.
+    fn version(last: u32, k: usize) -> u32 {
+        // So many versions ago it was this word's turn.
+        let ago = (last as usize + WORDS - k) % WORDS;
+        last.saturating_sub(ago as u32)
+    }
+
+    /// Looks at one word of its own.
+    pub fn check(&self, page: usize, thread: usize, last: u32, k: usize) {
+        let expected = self.value(page, thread, Area::version(last, k));
+        let found = self.word(page, thread, k).load(Ordering::Relaxed);
+        if found != expected {
+            self.say(page, thread, last, found, expected);
+        }
+    }
+
+    #[cold]
+    fn say(&self, page: usize, thread: usize, last: u32, found: u64, expected: u64) -> ! {
+        let again: Vec<u64> = (0..WORDS).map(|k| self.word(page, thread, k).load(Ordering::Relaxed)).collect();
+        let address = self.address(page);
+        wrong(format_args!(
+            "area {} page {page} ({address:#x}) thread {thread} version {last}: {found:#x} instead of {expected:#x}; its words now: {again:x?}",
+            self.number
+        ))
+    }
+
+    /// Looks at all words of its own.
+    pub fn check_all(&self, page: usize, thread: usize, last: u32) {
+        (0..WORDS).for_each(|k| self.check(page, thread, last, k));
+    }
+
+    /// Writes the next version.
+    pub fn write(&self, page: usize, thread: usize, last: &mut u32) {
+        *last += 1;
+        self.word(page, thread, *last as usize % WORDS).store(self.value(page, thread, *last), Ordering::Relaxed);
+    }
+
+    /// Looks at a word of another thread, which may be any version of it; returns the value.
+    pub fn look(&self, page: usize, thread: usize, k: usize) -> u64 {
+        let found = self.word(page, thread, k).load(Ordering::Relaxed);
+        let v = found as u32;
+        if found != self.value(page, thread, v) || (v != 0 && v as usize % WORDS != k) {
+            let again = self.word(page, thread, k).load(Ordering::Relaxed);
+            wrong(format_args!(
+                "area {} page {page}: word {k} of thread {thread} is {found:#x}, then {again:#x}",
+                self.number
+            ))
+        }
+        found
+    }
+
+    /// Looks at a page of bytes that came from elsewhere, a file for one.
+    pub fn check_bytes(&self, bytes: &[u8], page: usize, thread: usize, last: u32) {
+        for k in 0..WORDS {
+            let at = (thread * WORDS + k) * 8;
+            let found = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+            let expected = self.value(page, thread, Area::version(last, k));
+            if found != expected {
+                wrong(format_args!(
+                    "area {} page {page} thread {thread}, outside: {found:#x}, not {expected:#x}",
+                    self.number
+                ))
+            }
+        }
+    }
+
+    /// A word of a thread, by number.
+    pub fn words() -> usize {
+        WORDS
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_words_version_is_the_last_one_that_was_its_turn() {
+        for last in 0..100u32 {
+            for k in 0..WORDS {
+                let known = (1..=last).rev().find(|v| *v as usize % WORDS == k).unwrap_or(0);
+                assert_eq!(Area::version(last, k), known, "last {last} word {k}");
+            }
+        }
+    }
+}

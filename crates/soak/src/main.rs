@@ -1,0 +1,80 @@
+//! `coldframe-soak MINUTES`: random settings for so many minutes, as many at a time as there are processors (SOAK_JOBS). `SOAK_SEED=n` runs one
+//! setting, again and again until the time is over. `SOAK_DISK` is a folder on a disk; in memory lies /dev/shm. Ends with 1 if a setting failed.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use coldframe_soak::setting::Setting;
+use coldframe_soak::tally::{live_faults, Tally};
+use coldframe_soak::{run, watch};
+
+/// A setting runs for so many milliseconds: long enough that its regions are gone through some times.
+const SETTING_MS: std::ops::Range<u64> = 500..6000;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.first().map(String::as_str) {
+        Some("--child") => child(&arguments[1..]),
+        Some(minutes) => match minutes.parse::<f64>() {
+            Ok(minutes) if minutes > 0.0 => soak(Duration::from_secs_f64(60.0 * minutes)),
+            _ => usage(),
+        },
+        None => usage(),
+    }
+}
+
+fn usage() -> ExitCode {
+    eprintln!("usage: coldframe-soak MINUTES");
+    ExitCode::from(2)
+}
+
+fn child(arguments: &[String]) -> ExitCode {
+    let [seed, millis, stats, memory, disk] = arguments else { return usage() };
+    let (Ok(seed), Ok(millis), Ok(stats)) = (seed.parse(), millis.parse(), stats.parse()) else { return usage() };
+    run::run(&Setting::of(seed), millis, memory.as_ref(), disk.as_ref(), Some(stats));
+    ExitCode::SUCCESS
+}
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn soak(time: Duration) -> ExitCode {
+    let end = Instant::now() + time;
+    let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let (jobs, only) = (variable("SOAK_JOBS").unwrap_or(processors), variable("SOAK_SEED"));
+    let next = AtomicU64::new(only.unwrap_or_else(|| fastrand::u64(..1 << 48)));
+    println!("{jobs} settings at a time, the first has seed {}", next.load(Ordering::Relaxed));
+    let tally = Mutex::new(Tally::default());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs {
+            scope.spawn(|| job(end, only, &next, &tally));
+        }
+    });
+    let tally = tally.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+    print!("{tally}");
+    ExitCode::from(u8::from(!tally.failures().is_empty()))
+}
+
+fn job(end: Instant, only: Option<u64>, next: &AtomicU64, tally: &Mutex<Tally>) {
+    let program = std::env::current_exe().expect("the soak's own path");
+    let disk = std::env::var_os("SOAK_DISK")
+        .map_or_else(|| program.parent().map(PathBuf::from).unwrap_or_default(), PathBuf::from);
+    let memory = PathBuf::from("/dev/shm");
+    while Instant::now() < end {
+        let seed = only.unwrap_or_else(|| next.fetch_add(1, Ordering::Relaxed));
+        let setting = Setting::of(seed);
+        let left = end.saturating_duration_since(Instant::now()).as_millis() as u64;
+        let millis = fastrand::u64(SETTING_MS).min(left.max(SETTING_MS.start));
+        let done = watch::watch(&program, &setting, millis, &memory, &disk);
+        let word = if done.failure.is_some() { "FAILED" } else { "good" };
+        println!("{word} {:>9} faults in {millis:>4} ms, {setting}", live_faults(&done.stats));
+        if let Some(why) = &done.failure {
+            println!("    {why}");
+        }
+        tally.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).add(&setting, &done.stats, done.failure);
+    }
+}

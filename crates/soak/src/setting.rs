@@ -1,0 +1,251 @@
+//! What a seed says: one way to run the pager. All that is drawn here is drawn in one order, so that a seed always means the same.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use coldframe_core::policy::{self, ParamKind, PolicyChoice};
+use coldframe_live::{Faults, Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use fastrand::Rng;
+
+/// Most threads; each has its words in each shared page.
+pub const THREADS_MAX: usize = 32;
+/// Most frames: what is larger takes long to fill and shows nothing new.
+const FRAMES_MAX: usize = 4096;
+
+/// Where the swap file lies, and how it behaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Device {
+    /// A folder in memory: the most faults a second.
+    Memory,
+    /// A folder on a disk.
+    Disk,
+    /// In memory, each operation slower by so many microseconds.
+    Slow(u32),
+    /// In memory; short and refused reads and writes that succeed when tried again.
+    Stumbling,
+}
+
+/// How threads choose their next page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pattern {
+    /// Any page.
+    Uniform,
+    /// Half of all touches go to a sixteenth of the pages.
+    Hot,
+    /// One after the other.
+    Sweep,
+    /// One of these, changed now and then.
+    Mixed,
+}
+
+/// One way to run the pager.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    pub seed: u64,
+    pub policy: String,
+    pub handler: &'static str,
+    pub frames: usize,
+    /// Managed pages: shared by all threads, of the file, of each thread's own region.
+    pub shared: usize,
+    pub file: usize,
+    pub own: usize,
+    pub threads: usize,
+    pub faults: Faults,
+    pub wait: Wait,
+    pub device: Device,
+    pub encrypt: bool,
+    pub observe: bool,
+    pub read_ahead: u32,
+    pub evict_batch: Option<u32>,
+    /// Milliseconds between forks, and how many children may live at a time; 0: none.
+    pub fork_ms: u64,
+    pub children: usize,
+    pub pattern: Pattern,
+    /// Of 100 touches, so many write.
+    pub writes: u8,
+    /// Of 1000 steps, so many are no touch but a call of the pager.
+    pub calls: u16,
+    /// All threads on one processor.
+    pub one_cpu: bool,
+    /// Started as the preload library does, which goes round forks itself.
+    pub program: bool,
+    /// One in so many calls of the kernel is preceded by a pause; 0: none.
+    pub pause: u32,
+}
+
+impl Setting {
+    /// The setting of a seed.
+    pub fn of(seed: u64) -> Setting {
+        let random = &mut Rng::with_seed(seed);
+        let frames = FRAMES_MIN << random.u32(..=(FRAMES_MAX / FRAMES_MIN).ilog2());
+        let frames = frames + if random.bool() { random.usize(..frames) } else { 0 };
+        let threads = *random.choice(&[1, 2, 2, 3, 4, 4, 6, 8, 16, THREADS_MAX]).expect("not empty");
+        let pages = frames * random.usize(2..=16);
+        let file = if random.u8(..3) == 0 { pages / random.usize(2..8) } else { 0 };
+        let own = ((pages - file) / random.usize(2..5) / threads).max(4);
+        let shared = pages.saturating_sub(file + own * threads).max(frames);
+        Setting {
+            seed,
+            policy: policy(random, frames),
+            handler: if random.u8(..4) == 0 { "sequential" } else { "parallel" },
+            frames,
+            shared,
+            file,
+            own,
+            threads,
+            faults: if random.u8(..3) == 0 { Faults::Handlers(random.usize(1..=4)) } else { Faults::InThread },
+            wait: *random.choice(&[Wait::Auto, Wait::Read, Wait::Brief, Wait::Poll, Wait::Sleep]).expect("not empty"),
+            device: device(random),
+            encrypt: random.u8(..4) == 0,
+            observe: random.u8(..8) == 0,
+            read_ahead: if random.bool() { 0 } else { random.u32(1..=READ_AHEAD_MAX) },
+            evict_batch: if random.bool() { None } else { Some(random.u32(1..=(frames as u32 / 4).min(32))) },
+            fork_ms: if random.u8(..3) == 0 { random.u64(5..200) } else { 0 },
+            children: random.usize(1..=6),
+            pattern: *random
+                .choice(&[Pattern::Uniform, Pattern::Hot, Pattern::Sweep, Pattern::Mixed])
+                .expect("not empty"),
+            writes: *random.choice(&[0, 5, 20, 50, 100]).expect("not empty"),
+            calls: *random.choice(&[0, 1, 5, 30]).expect("not empty"),
+            one_cpu: random.u8(..5) == 0,
+            pause: if random.u8(..4) == 0 { random.u32(3..200) } else { 0 },
+            program: random.bool(),
+        }
+    }
+
+    /// Faults come to threads of the pager, and forks are told to it.
+    pub fn is_for_program(&self) -> bool {
+        self.program && matches!(self.faults, Faults::Handlers(_))
+    }
+
+    /// As options of a pager; swap files lie below these folders.
+    pub fn options(&self, memory: &Path, disk: &Path, stats_fd: Option<i32>) -> Options {
+        let pages = 2 * (self.shared + self.file + self.threads * self.own) + 1024;
+        Options {
+            policy: Some(self.policy.clone()),
+            handler: self.handler.to_string(),
+            max_memory: (pages * PAGE) as u64,
+            backing: self.folder(memory, disk),
+            wait: self.wait,
+            faults: self.faults,
+            encrypt: self.encrypt,
+            observe: self.observe,
+            read_ahead: self.read_ahead,
+            evict_batch: self.evict_batch,
+            stats_fd,
+            inject: self.inject(),
+            ..Options::new((self.frames * PAGE) as u64)
+        }
+    }
+
+    fn folder(&self, memory: &Path, disk: &Path) -> PathBuf {
+        if self.device == Device::Disk { disk } else { memory }.to_path_buf()
+    }
+
+    fn inject(&self) -> Option<Inject> {
+        let inject = Inject { seed: self.seed, pause: self.pause, ..Inject::default() };
+        match self.device {
+            Device::Memory | Device::Disk => Some(inject),
+            Device::Slow(slow_us) => Some(Inject { slow_us, ..inject }),
+            Device::Stumbling => Some(Inject {
+                read_short: 50,
+                again: 30,
+                read_error: 3000,
+                write_short: 30,
+                write_error: 3000,
+                ..inject
+            }),
+        }
+    }
+}
+
+fn device(random: &mut Rng) -> Device {
+    match random.u8(..8) {
+        0 => Device::Disk,
+        1 => Device::Slow(random.u32(10..300)),
+        2 => Device::Stumbling,
+        _ => Device::Memory,
+    }
+}
+
+/// Any policy, with parameters that fit so many frames.
+fn policy(random: &mut Rng, frames: usize) -> String {
+    let spec = random.choice(policy::ALL).expect("there are policies");
+    loop {
+        let given: Vec<String> =
+            spec.params.iter().filter_map(|p| value(random, &p.kind).map(|v| format!("{}={v}", p.name))).collect();
+        let text = if given.is_empty() { spec.name.to_string() } else { format!("{}:{}", spec.name, given.join(",")) };
+        let fits = PolicyChoice::parse(&text).and_then(|choice| choice.build(frames, 2 * frames).map(drop));
+        if fits.is_ok() {
+            return text;
+        }
+    }
+}
+
+/// A value for a parameter, small ones above all; `None`: its default.
+fn value(random: &mut Rng, kind: &ParamKind) -> Option<String> {
+    match kind {
+        ParamKind::Frames { .. } if random.u8(..3) > 0 => Some(random.u32(1..=16).to_string()),
+        ParamKind::Frames { .. } => Some(format!("{}%", random.u32(1..=100))),
+        ParamKind::Count { default: Some(_), .. } | ParamKind::Limit if random.bool() => None,
+        ParamKind::Count { min, .. } => Some(random.u32(*min..min + 16).to_string()),
+        ParamKind::Limit => Some(random.u32(1..32).to_string()),
+        ParamKind::Bit { .. } => Some(if random.bool() { "set" } else { "clear" }.to_string()),
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Setting { seed, policy, frames, shared, file, own, threads, .. } = self;
+        write!(
+            f,
+            "seed {seed}: {policy} {} frames {frames} shared {shared} file {file} own {own} threads {threads}",
+            self.handler
+        )?;
+        write!(
+            f,
+            " {:?} {:?} {:?} ahead {} batch {:?}",
+            self.faults, self.wait, self.device, self.read_ahead, self.evict_batch
+        )?;
+        if self.fork_ms > 0 {
+            write!(f, " fork {} ms x{}", self.fork_ms, self.children)?;
+        }
+        write!(f, " {:?} writes {}% calls {}", self.pattern, self.writes, self.calls)?;
+        for (name, on) in [("encrypt", self.encrypt), ("observe", self.observe), ("one-cpu", self.one_cpu)] {
+            if on {
+                write!(f, " {name}")?;
+            }
+        }
+        if self.is_for_program() {
+            write!(f, " for-program")?;
+        }
+        if self.pause > 0 {
+            write!(f, " pause 1/{}", self.pause)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_always_says_the_same_setting() {
+        for seed in 0..100 {
+            assert_eq!(Setting::of(seed).to_string(), Setting::of(seed).to_string());
+        }
+    }
+
+    #[test]
+    fn every_policy_and_every_small_valid_list_is_drawn() {
+        let drawn: Vec<String> = (0..4000).map(|seed| Setting::of(seed).policy).collect();
+        for spec in policy::ALL {
+            assert!(drawn.iter().any(|text| text.split(':').next() == Some(spec.name)), "{}", spec.name);
+        }
+        for valid in 1..=16 {
+            let word = format!("valid={valid}");
+            assert!(drawn.iter().any(|text| text.split([':', ',']).any(|part| part == word)), "{word}");
+        }
+    }
+}

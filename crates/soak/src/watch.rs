@@ -1,0 +1,141 @@
+//! The process of a setting from outside: started, watched, and looked into where it hangs.
+//!
+//! It hangs if no counter of its pager moves for some time, be it before its end is due or after. Then all threads of it and of its
+//! children are shown: state, system call, where the kernel has it, and the program's own stack where there is gdb.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use coldframe_live::{Snapshot, StatsFile};
+
+use crate::setting::Setting;
+
+/// No fault of any thread for so long is a hang: the longest legal wait is for a device that is full, a tenth of a second.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What became of a setting.
+#[derive(Debug)]
+pub struct End {
+    /// Its faults.
+    pub stats: Snapshot,
+    /// Why it failed.
+    pub failure: Option<String>,
+}
+
+/// Runs a setting in a process of its own, for so long. `program`: the soak's own path; `memory`, `disk`: for swap files.
+pub fn watch(program: &Path, setting: &Setting, millis: u64, memory: &Path, disk: &Path) -> End {
+    let stats = StatsFile::create().expect("memory for statistics");
+    let folder = tempfile::tempdir_in(memory).expect("a folder in memory");
+    let log = folder.path().join("stderr");
+    let said = fs::File::create(&log).expect("a file for messages");
+    let mut child = Command::new(program)
+        .arg("--child")
+        .args([setting.seed.to_string(), millis.to_string(), stats.fd().to_string()])
+        .args([folder.path(), disk])
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stderr(said)
+        .spawn()
+        .expect("the soak starts itself");
+    let (status, stacks) = wait(&mut child, &stats);
+    let mut text = String::new();
+    let _ = fs::File::open(&log).and_then(|mut file| file.read_to_string(&mut text));
+    End { stats: stats.snapshot(), failure: failure(status, &text, stacks) }
+}
+
+/// Waits for the end; of a process that hangs the stacks are returned and it is killed.
+fn wait(child: &mut Child, stats: &StatsFile) -> (ExitStatus, Option<String>) {
+    let (mut seen, mut since) = (Vec::new(), Instant::now());
+    let mut pause = Duration::from_millis(5);
+    let mut stacks = None;
+    loop {
+        if let Ok(Some(status)) = child.try_wait() {
+            kill_group(child.id());
+            return (status, stacks);
+        }
+        let now = stats.snapshot().counters();
+        if now != seen {
+            (seen, since) = (now, Instant::now());
+        }
+        if since.elapsed() > PATIENCE && stacks.is_none() {
+            stacks = Some(look_into(child.id()));
+            kill_group(child.id());
+        }
+        std::thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(100));
+    }
+}
+
+fn kill_group(leader: u32) {
+    // SAFETY: signals a group that this process has made; its children are in it, too.
+    unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
+}
+
+fn failure(status: ExitStatus, said: &str, stacks: Option<String>) -> Option<String> {
+    let tail: Vec<&str> = said.lines().rev().take(12).collect();
+    let said = tail.into_iter().rev().collect::<Vec<_>>().join("\n    ");
+    match (stacks, status.code(), status.signal()) {
+        (Some(stacks), ..) => Some(format!("HANG for {} s\n{stacks}\n    {said}", PATIENCE.as_secs())),
+        (None, Some(0), _) => None,
+        (None, Some(code), _) => Some(format!("exit {code}: {said}")),
+        (None, None, signal) => Some(format!("signal {}: {said}", signal.unwrap_or(0))),
+    }
+}
+
+/// All threads of all processes of a group.
+fn look_into(group: u32) -> String {
+    let mut text = String::new();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    for process in processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok()) {
+        if group_of(process) == Some(group) {
+            text += &format!("    process {process}\n");
+            text += &threads(process);
+            text += &stacks(process);
+        }
+    }
+    text
+}
+
+fn group_of(process: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(2)?.parse().ok()
+}
+
+fn threads(process: u32) -> String {
+    let mut text = String::new();
+    for task in fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten() {
+        let read =
+            |name: &str| fs::read_to_string(task.path().join(name)).unwrap_or_default().trim().replace('\n', " < ");
+        let state = read("stat").rsplit(')').next().unwrap_or_default().trim().chars().next().unwrap_or('?');
+        let (name, at, call) = (read("comm"), read("wchan"), read("syscall"));
+        let stack: Vec<String> = read("stack").split(" < ").take(3).map(String::from).collect();
+        let stack = stack.join(" < ");
+        text += &format!("      {} {name} {state} {at} [{call}] {stack}\n", task.file_name().to_string_lossy());
+    }
+    text
+}
+
+/// The program's own stacks; nothing where gdb is not installed.
+fn stacks(process: u32) -> String {
+    let run = Command::new("timeout")
+        .args(["20", "gdb", "-p", &process.to_string(), "-batch", "-ex", "thread apply all backtrace 14"])
+        .stdin(Stdio::null())
+        .output();
+    let text = run.map(|run| String::from_utf8_lossy(&run.stdout).into_owned()).unwrap_or_default();
+    text.lines().filter_map(frame).map(|line| format!("        {line}\n")).collect()
+}
+
+/// A thread's headline, or a frame of ours without its arguments: libraries' frames say little and are many.
+fn frame(line: &str) -> Option<String> {
+    if line.starts_with("Thread") {
+        return Some(line.to_string());
+    }
+    let (number, rest) = line.strip_prefix('#')?.split_once(' ')?;
+    let (function, place) = rest.rsplit_once(" at ")?;
+    let function = function.rsplit(" in ").next()?.trim();
+    place.starts_with("crates/").then(|| format!("  #{number} {function} at {place}"))
+}
