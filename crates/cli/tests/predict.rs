@@ -235,7 +235,8 @@ fn the_table_shows_measured_beside_predicted() {
         let output = run(folder.path(), &["--ram", "1MiB"], &[program.to_str().unwrap()], Stdio::null());
         assert_eq!(output.status.code(), Some(7), "the program's own status");
         let said = String::from_utf8_lossy(&output.stderr);
-        for words in ["measured", "predicted", "deviation", "true faults", "+0.00 %", "256 frames"] {
+        // 1 MiB is 256 frames, less one batch of 23 that the pager keeps back for what it loads before a frame is free.
+        for words in ["measured", "predicted", "deviation", "true faults", "+0.00 %", "233 frames"] {
             assert!(said.contains(words), "{words}: {said}");
         }
     }
