@@ -24,6 +24,7 @@ mod fork;
 mod handlers;
 mod high;
 mod inject;
+mod journal;
 mod load;
 mod lock;
 mod log;
