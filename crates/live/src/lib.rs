@@ -40,6 +40,7 @@ mod pause;
 mod place;
 mod pool;
 mod process;
+mod reach;
 mod region;
 mod seal;
 mod secret;

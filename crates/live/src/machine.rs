@@ -99,12 +99,12 @@ impl Linux<'_> {
 
     /// To the holding area; while a page is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
-        let (protected, was) = self.side.protected.take().expect("a page is protected before it is unmapped");
+        let (protected, _) = self.side.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
         if self.todo.moves.len() == MOVES {
             self.pager.move_pages(self.todo);
         }
-        self.todo.moves.push(Move::Hold { page, was });
+        self.todo.moves.push(Move::Hold { page });
     }
 
     fn evict(&mut self, page: usize) {

@@ -1,6 +1,6 @@
 //! Pages that leave: held, read where they are out of reach, dropped.
 
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::RawFd;
 
 use super::{again, call, drop_range, read_at, unmap_memory, Errno, Sys};
 
@@ -66,38 +66,35 @@ pub fn is_there(page: usize) -> bool {
     asked.is_ok() && there & 1 != 0
 }
 
-/// Copies a page of this process that the program has made inaccessible, which may be gone from its place then: it is to be dropped next.
+/// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. It never sleeps in a fault, which the kernel
+/// allows nobody who reads memory as a file.
 ///
-/// A process that has changed its user, or has another root folder, may not open its own memory as a file. It can always move the page
-/// to a new place, where the rights on it are nobody else's business. That takes a mapping more for a moment, so it comes second.
-///
-/// # Safety
-/// `into` must be good for a page, and nobody may want the one at `page` to stay.
-pub unsafe fn peek(page: usize, into: usize) -> Sys<()> {
-    // SAFETY: the caller answers for both.
-    unsafe { peek_in_file(page, into).or_else(|error| peek_elsewhere(page, into).map_err(|_| error)) }
-}
-
 /// # Safety
 /// `into` must be good for a page.
-unsafe fn peek_in_file(page: usize, into: usize) -> Sys<()> {
+pub unsafe fn peek(page: usize, into: usize) -> Sys<()> {
     let (path, flags) = (c"/proc/self/mem".as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize);
     // SAFETY: the path is a C string, the descriptor is new and ours; the caller answers for `into`.
     unsafe {
         let file = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags, 0, 0, 0])?;
-        let file = OwnedFd::from_raw_fd(file as RawFd);
-        match read_at(file.as_raw_fd(), into, crate::PAGE, page as u64)? {
-            crate::PAGE => Ok(()),
-            _ => Err(Errno::IO),
+        let read = read_at(file as RawFd, into, crate::PAGE, page as u64);
+        let _ = call(libc::SYS_close, [file, 0, 0, 0, 0, 0]);
+        match read {
+            Ok(crate::PAGE) => Ok(()),
+            _ if !is_there(page) => Err(Errno::FAULT),
+            other => Err(other.err().unwrap_or(Errno::IO)),
         }
     }
 }
 
+/// The same for a process that may not open its own memory as a file, since it has changed its user or has another root folder: it can always
+/// move the page to a new place, where the rights on it are nobody else's business. That takes a mapping more for a moment, so it comes
+/// second. The page is gone from its place then.
+///
 /// The mapping at `page` stays, empty there, and goes on to be watched; the new one is not.
 ///
 /// # Safety
-/// As for `peek`.
-unsafe fn peek_elsewhere(page: usize, into: usize) -> Sys<()> {
+/// `into` must be good for a page, and nobody may want the one at `page` to stay.
+pub unsafe fn peek_elsewhere(page: usize, into: usize) -> Sys<()> {
     let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP) as usize;
     let (len, read) = (crate::PAGE, libc::PROT_READ as usize);
     // SAFETY: the new mapping is ours alone, readable when it is read, and given back; the caller answers for the rest.
