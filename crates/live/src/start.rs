@@ -11,14 +11,15 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
 use coldframe_core::{Caps, Config, Engine};
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_trace::journal::Head;
 
 use crate::budget::{Reserve, Sharing};
 use crate::calibrate::{self, Measured, BATCH_MAX};
 use crate::device::Device;
+use crate::journal::JournalFile;
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::machine::{JournalFile, Side};
+use crate::machine::Side;
 use crate::pager::{Decider, Inner, Own, FILES};
 use crate::pages::Pages;
 use crate::seal::Sealer;
@@ -249,11 +250,9 @@ fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveEr
     let Some(path) = &options.journal else { return Ok(None) };
     let file = if path.is_dir() { own_file(path) } else { File::create(path) };
     let file = file.map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
-    let file = File::from(sys::move_high(file.into()));
-    let mut journal = JournalFile { journal: Journal::new(head), file, pending: 0 };
-    // A program that becomes another one before its first fault leaves a journal all the same.
-    journal.flush();
-    Ok(Some(journal))
+    let journal = JournalFile::new(head, File::from(sys::move_high(file.into())));
+    let refused = |error: sys::Errno| LiveError::Backing { path: path.clone(), reason: error.io().to_string() };
+    journal.map(Some).map_err(refused)
 }
 
 /// A file of this program in a folder of journals. A process that starts one program after the other has several.

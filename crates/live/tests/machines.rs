@@ -170,7 +170,7 @@ fn the_smallest_stacks_that_the_system_allows() {
         for faults in MODES {
             let pager = pager(|o| (o.faults, o.encrypt) = (faults, encrypt));
             let region = pager.anonymous(PAGES * PAGE).unwrap();
-            let job = Job { memory: region.as_ptr() as *mut u8, bad: false };
+            let job = Job { memory: region.as_ptr(), bad: false };
             assert!(!in_a_small_thread(job), "{faults:?}, encrypted: {encrypt}");
             pager.check();
         }

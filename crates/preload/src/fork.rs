@@ -128,6 +128,9 @@ static MASK: AtomicU64 = AtomicU64::new(0);
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" fn prepare() {
+    if !memory::ready() {
+        return;
+    }
     // SAFETY: a recursive lock, opened in `parent` or made anew in `child`.
     unsafe { _IO_list_lock() };
     let mask = sys::hold_signals();
@@ -149,6 +152,9 @@ fn unpin() {
 }
 
 unsafe extern "C" fn parent() {
+    if !memory::ready() {
+        return;
+    }
     let errno = sys::errno();
     if let Backing::Pager(pager) = backing() {
         let refused = pager.fork_parent().err().and_then(|error| error.raw_os_error());
@@ -169,6 +175,9 @@ unsafe extern "C" fn parent() {
 }
 
 unsafe extern "C" fn child() {
+    if !memory::ready() {
+        return;
+    }
     apart::free_all();
     match backing() {
         Backing::Pager(pager) => pager.fork_child(),
@@ -189,9 +198,6 @@ unsafe extern "C" fn child() {
 /// # Safety
 /// `make` makes a process with a copy of this one's memory, or fails.
 pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
-    if !memory::ready() {
-        return make();
-    }
     // SAFETY: as the C library calls them.
     unsafe {
         prepare();
