@@ -26,6 +26,7 @@ mod high;
 mod inject;
 mod load;
 mod lock;
+pub mod locked;
 mod log;
 mod machine;
 mod mapping;
