@@ -33,7 +33,8 @@ fn run(folder: &Path, source: &Path, shared: bool, arguments: &[&Path]) -> Outpu
     }
     let built = gcc.output().unwrap();
     assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    Command::new(&program).args(arguments).output().unwrap()
+    // Where cargo has linkers look there may be an older one.
+    Command::new(&program).args(arguments).env_remove("LD_LIBRARY_PATH").output().unwrap()
 }
 
 #[test]
@@ -156,4 +157,72 @@ fn every_function_works_and_every_mistake_is_named() {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "From the page, 20 bytes");
     assert!(std::fs::metadata(&journal).unwrap().len() > 10_000);
+}
+
+/// A program that wants all of its memory in RAM. What it is not given is refused at the call; what it has stays right.
+const LOCKS: &str = r##"
+#define _DEFAULT_SOURCE
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "coldframe.h"
+
+#ifndef MCL_ONFAULT
+#define MCL_ONFAULT 4
+#endif
+#define MUST(what) do { if (!(what)) { fprintf(stderr, "line %d: %s (%s, errno %d)\n", __LINE__, #what, coldframe_last_error(), errno); exit(1); } } while (0)
+enum { PAGE = 4096, LEN = 1000 * PAGE };
+
+static void use(coldframe_pager *pager) {
+    coldframe_region *region;
+    MUST(coldframe_region_anonymous(pager, LEN, &region) == COLDFRAME_STATUS_OK);
+    unsigned char *bytes = coldframe_region_base(region);
+    for (size_t i = 0; i < LEN; i += PAGE) bytes[i] = i / PAGE % 251 + 1;
+    for (size_t i = 0; i < LEN; i += PAGE) MUST(bytes[i] == i / PAGE % 251 + 1);
+    MUST(coldframe_region_close(region) == COLDFRAME_STATUS_OK);
+}
+
+int main(void) {
+    alarm(120); /* the kernel would wait for ever */
+    coldframe_options options = coldframe_options_default(1 << 20);
+    coldframe_pager *pager;
+    MUST(coldframe_start(&options, &pager) == COLDFRAME_STATUS_OK);
+    use(pager);
+    int all[] = {MCL_CURRENT, MCL_FUTURE, MCL_CURRENT | MCL_FUTURE};
+    for (int i = 0; i < 3; i++) {
+        errno = 0;
+        MUST(mlockall(all[i]) == -1 && errno == ENOMEM);
+        use(pager);
+    }
+    if (mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0) use(pager);
+    MUST(munlockall() == 0 && coldframe_close(pager) == COLDFRAME_STATUS_OK);
+    if (mlockall(MCL_FUTURE) == 0) { /* by its limits and rights */
+        pager = (coldframe_pager *)8;
+        MUST(coldframe_start(&options, &pager) == COLDFRAME_STATUS_MACHINE && pager == NULL);
+        MUST(strstr(coldframe_last_error(), "munlockall"));
+        MUST(munlockall() == 0);
+    }
+    MUST(coldframe_start(&options, &pager) == COLDFRAME_STATUS_OK);
+    use(pager);
+    return coldframe_close(pager);
+}
+"##;
+
+#[test]
+fn a_program_that_would_lock_all_of_its_memory_is_refused_at_the_call() {
+    if !have(&[GCC]) {
+        return;
+    }
+    for shared in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let source = folder.path().join("locks.c");
+        std::fs::write(&source, LOCKS).unwrap();
+        let output = run(folder.path(), &source, shared, &[]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert_eq!(said.matches("mlockall is refused").count(), 1, "once: {said}");
+    }
 }

@@ -27,6 +27,7 @@ mod inject;
 mod journal;
 mod load;
 mod lock;
+pub mod locked;
 mod log;
 mod machine;
 mod mapping;

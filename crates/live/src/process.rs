@@ -57,6 +57,11 @@ pub fn unregister(inner: *const Inner) {
     }
 }
 
+/// Whether there is a pager.
+pub fn any() -> bool {
+    PLACES.iter().any(|place| !place.inner.load(Ordering::Relaxed).is_null())
+}
+
 /// Runs `work` with the pager that has the address, which stays alive meanwhile.
 pub fn with<T>(address: usize, work: impl FnOnce(&Inner) -> T) -> Option<T> {
     for place in PLACES.iter().filter(|place| !place.inner.load(Ordering::Relaxed).is_null()) {

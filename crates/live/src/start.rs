@@ -74,6 +74,7 @@ fn source(kinds: &[Notify]) -> Result<Source, LiveError> {
 
 /// A pager whose faults nobody handles yet.
 fn made(options: Options, source: Source) -> Result<Pager, LiveError> {
+    crate::locked::refuse_locked()?;
     // Before the statistics, which are a file themselves.
     crate::device::refuse_small(&options.backing)?;
     let stats = crate::stats_file::of(options.stats_fd)?;

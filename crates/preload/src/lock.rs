@@ -114,13 +114,6 @@ fn unlock(part: Range<usize>, manner: Manner) -> isize {
 
 /// Replaces the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn mlockall(_flags: c_int) -> c_int {
-    once(Once::LockAll, format_args!("mlockall is refused, since the program is to run in less memory than it has"));
-    failed(libc::ENOMEM) as c_int
-}
-
-/// Replaces the C library's.
-#[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn munlockall() -> c_int {
     if memory::ready() {
         for (part, whose) in parts(memory::span()) {

@@ -13,7 +13,6 @@ pub enum Once {
     Low,
     Insists,
     OnFault,
-    LockAll,
     Userfaultfd,
     FixedMove,
     Advice,

@@ -80,6 +80,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     }
     apart::start();
     heap::start();
+    coldframe_live::locked::never();
     memory::open();
     // SAFETY: a function of that type, which stays loaded.
     unsafe { libc::atexit(at_exit) };

@@ -51,7 +51,7 @@ unsafe extern "C" fn syscall_from(
         libc::SYS_mlock => lock::mlock(address, b).into(),
         libc::SYS_mlock2 => lock::mlock2(address, b, c as u32).into(),
         libc::SYS_munlock => lock::munlock(address, b).into(),
-        libc::SYS_mlockall => lock::mlockall(a as c_int).into(),
+        libc::SYS_mlockall => coldframe_live::locked::mlockall(a as c_int).into(),
         libc::SYS_munlockall => lock::munlockall().into(),
         // A sealed mapping could never be given back.
         SYS_MSEAL if memory::meets(a, b) => {

@@ -1,0 +1,64 @@
+//! `mlockall`, which a program that pages must not be given as it is: the kernel would bring every managed page in, one after the other,
+//! and all of the tables, and what it cannot bring in it would wait for without end. So this library has the C library's function of that
+//! name for the program that is linked with it. `mlock` of a range, and `MCL_ONFAULT`, which locks what is in RAM anyway, are as ever:
+//! managed pages leave RAM all the same.
+
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use crate::sys::{self, Sys};
+use crate::{fatal, process, LiveError, PAGE};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+static SAID: AtomicBool = AtomicBool::new(false);
+
+/// From now on it is refused whatever it is asked for: all of the program's memory is managed.
+pub fn never() {
+    NEVER.store(true, Relaxed);
+}
+
+/// Replaces the C library's: ENOMEM while a pager lives, without `MCL_ONFAULT`.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub extern "C" fn mlockall(flags: c_int) -> c_int {
+    if NEVER.load(Relaxed) || flags & libc::MCL_ONFAULT == 0 && process::any() {
+        if !SAID.swap(true, Relaxed) {
+            fatal::warn("mlockall is refused, since the program is to run in less memory than it has");
+        }
+        return failed(libc::ENOMEM);
+    }
+    // SAFETY: no pointers.
+    match unsafe { sys::call(libc::SYS_mlockall, [flags as usize, 0, 0, 0, 0, 0]) } {
+        Ok(_) => 0,
+        Err(error) => failed(error.0),
+    }
+}
+
+fn failed(error: c_int) -> c_int {
+    // SAFETY: the thread's own variable.
+    unsafe { *libc::__errno_location() = error };
+    -1
+}
+
+/// Refuses to start where all new memory is in RAM at once (`MCL_FUTURE`): the tables are made for the most memory there may ever be.
+pub(crate) fn refuse_locked() -> Result<(), LiveError> {
+    match is_there_at_once() {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(LiveError::Missing {
+            feature: "memory that is not locked",
+            reason: "this process keeps all memory that it maps in RAM (mlockall with MCL_FUTURE)".to_string(),
+            remedy: "call munlockall first, or mlockall with MCL_ONFAULT",
+        }),
+        Err(error) => Err(LiveError::os("a page to look at", error)),
+    }
+}
+
+fn is_there_at_once() -> Sys<bool> {
+    let page = sys::map_memory(PAGE, None)?;
+    let mut there = 0u8;
+    // SAFETY: the kernel writes a byte for the page, which nobody else knows.
+    unsafe {
+        let asked = sys::call(libc::SYS_mincore, [page, PAGE, &raw mut there as usize, 0, 0, 0]);
+        sys::unmap_memory(page, PAGE);
+        asked.map(|_| there & 1 != 0)
+    }
+}
