@@ -6,7 +6,7 @@
 //! freed without pthread_mutex_destroy; the latter stay in RAM until the memory is unmapped.
 
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Acquire, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Acquire};
 
 use crate::memory::Backing;
 use crate::next::next;
@@ -187,23 +187,15 @@ pub fn held_for_clone(flags: c_int, word: usize) -> bool {
     flags & CLEARS != CLEARS || cleared_at_the_end(word)
 }
 
-/// What the first thread has left with, which is what the process leaves with when all of its threads have ended one by one.
-static FIRST: AtomicUsize = AtomicUsize::new(0);
-
-/// A thread ends by the system call alone. Where it is the program's last one the process ends: the pager's own would keep it.
+/// A thread ends by the system call alone. Where it is the program's last one the process ends, as it does by itself where there is no pager
+/// whose threads would keep it: with the code of the last one (Linux 5.17 and newer; before, it was the first one's).
 pub fn leave_process(code: usize) {
     let Backing::Pager(pager) = memory::backing() else { return };
-    // SAFETY: no arguments.
-    let first = unsafe { sys::call(libc::SYS_gettid, [0; 6]) == sys::call(libc::SYS_getpid, [0; 6]) };
-    if first {
-        FIRST.store(code, Relaxed);
-    }
     let ours = pager.threads();
     let mut text = [0u8; 4096];
     let Some((all, first_is_gone)) = threads_now(&mut text) else { return };
     if ours > 0 && all <= ours + 1 + usize::from(first_is_gone) {
         memory::inside(|| pager.end());
-        let code = if first_is_gone { FIRST.load(Relaxed) } else { code };
         // SAFETY: ends the process.
         unsafe { sys::call(libc::SYS_exit_group, [code, 0, 0, 0, 0, 0]) };
     }
