@@ -95,8 +95,15 @@ impl Inner {
             let victim = victims[victims.len() - pages.len()];
             let held = match sys::hold(pipe, pages) {
                 Err(Errno::FAULT) if !victim.held && self.refill(victim.page) => continue,
-                Err(Errno::FAULT) => {
-                    self.peek(victim.page, scratch);
+                // Out of the program's reach; or a filter of system calls that the program has set does not let this thread hold pages.
+                Err(Errno::FAULT | Errno::PERM | Errno::ACCES | Errno::NOSYS) => {
+                    match victim.held {
+                        // SAFETY: a page of the holding area, and this thread's scratch page.
+                        true => unsafe {
+                            std::ptr::copy_nonoverlapping(address as *const u8, scratch as *mut u8, PAGE)
+                        },
+                        false => self.peek(victim.page, scratch),
+                    }
                     // SAFETY: the scratch page is this thread's.
                     unsafe { sys::write_pipe(pipe, scratch) }.map(|()| 1)
                 }

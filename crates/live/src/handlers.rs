@@ -63,6 +63,16 @@ impl Inner {
         Ok(())
     }
 
+    /// Threads of this process that are the pager's.
+    pub(crate) fn threads(&self) -> usize {
+        let _signals = Signals::block();
+        let crew = self.crew.lock();
+        match crew.as_ref().filter(|crew| crew.process == process()) {
+            Some(crew) => crew.threads.len() + usize::from(self.log.get().has_writer()),
+            None => 0,
+        }
+    }
+
     /// The handlers end. No thread may need them any more.
     pub(crate) fn stop_handlers(&self) {
         let _signals = Signals::block();

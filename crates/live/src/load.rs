@@ -16,11 +16,10 @@ impl Inner {
     /// Finds out where the bytes are, and asks the device if it is to be asked.
     pub(crate) fn ask(&self, ring: &mut Ring, load: &mut Load, number: usize) {
         load.source = self.source(load);
-        if load.source == Source::Device {
+        if load.source == Source::Device && ring.works() {
             if let Some((device, offset)) = self.device_place(load.page).filter(|(device, _)| !device.injects()) {
                 ring.read(device.raw(), load.into, offset, number);
-                load.source = Source::Asked;
-                Stats::add(&self.stats().device_reads, 1);
+                load.source = Source::Noted;
             }
         }
     }
@@ -51,12 +50,18 @@ impl Inner {
         unsafe { &*self.files[file].load(Ordering::Acquire) }
     }
 
+    /// Sends off what is noted. Where this thread may not do that, plain reads do.
     pub(crate) fn start_loads(&self, todo: &mut Todo) {
-        if *self.rings.get() && todo.together && todo.loads.iter().any(|load| load.source == Source::Asked) {
-            if todo.asked_at == 0 {
-                todo.asked_at = sys::now();
-            }
-            self.ring(todo.task).submit();
+        if todo.loads.iter().all(|load| load.source != Source::Noted) {
+            return;
+        }
+        if todo.asked_at == 0 {
+            todo.asked_at = sys::now();
+        }
+        let asked = if self.ring(todo.task).submit() { Source::Asked } else { Source::Device };
+        for load in todo.loads.iter_mut().filter(|load| load.source == Source::Noted) {
+            load.source = asked;
+            Stats::add(&self.stats().device_reads, u64::from(asked == Source::Asked));
         }
     }
 

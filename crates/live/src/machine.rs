@@ -22,7 +22,6 @@ use crate::journal::JournalFile;
 use crate::pager::Inner;
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
-use crate::sys;
 use crate::task::{CopyIn, Load, Move, Source, Todo, Victim, MOVES};
 
 /// What the machine keeps under the engine's lock.
@@ -60,9 +59,8 @@ impl Linux<'_> {
         if *self.pager.rings.get() {
             let ring = self.pager.ring(self.todo.task);
             self.pager.ask(ring, &mut self.todo.loads[number], number);
-            if self.todo.loads[number].source == Source::Asked && !self.todo.together {
-                self.todo.asked_at = sys::now();
-                ring.submit();
+            if !self.todo.together {
+                self.pager.start_loads(self.todo);
             }
         }
     }

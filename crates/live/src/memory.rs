@@ -107,6 +107,11 @@ impl Pager {
         self.inner.without_handlers(work)
     }
 
+    /// How many threads of this process are the pager's.
+    pub fn threads(&self) -> usize {
+        self.inner.threads()
+    }
+
     /// File descriptors that the program must not close.
     pub fn descriptors(&self) -> Vec<i32> {
         self.inner.descriptors()

@@ -33,6 +33,9 @@ impl Errno {
     pub const NOENT: Errno = Errno(libc::ENOENT);
     pub const INVAL: Errno = Errno(libc::EINVAL);
     pub const FAULT: Errno = Errno(libc::EFAULT);
+    pub const PERM: Errno = Errno(libc::EPERM);
+    pub const ACCES: Errno = Errno(libc::EACCES);
+    pub const NOSYS: Errno = Errno(libc::ENOSYS);
 
     /// What it says.
     pub fn io(self) -> Words {

@@ -34,6 +34,8 @@ pub enum Source {
     Zeros,
     /// They were in the log's buffer and are there now.
     Memory,
+    /// The device is to be asked together with others.
+    Noted,
     /// The device has been asked.
     Asked,
     /// The device is to be read now.
@@ -281,7 +283,7 @@ impl Tasks {
         for task in &self.tasks {
             all.extend([task.pipe.0.as_raw_fd(), task.pipe.1.as_raw_fd()]);
             // SAFETY: only looks at the ring's number, which does not change while the process lives.
-            all.extend(unsafe { &*task.ring.get() }.as_ref().map(|ring| ring.0.as_raw_fd()));
+            all.extend(unsafe { &*task.ring.get() }.as_ref().map(|ring| ring.io.as_raw_fd()));
         }
         all
     }
@@ -293,7 +295,7 @@ impl Tasks {
             // The old ring's memory is the parent's too: it is left alone.
             if let Some(ring) = task.ring.get_mut().take() {
                 // SAFETY: the ring's own descriptor, and nobody uses it any more.
-                drop(unsafe { OwnedFd::from_raw_fd(ring.0.as_raw_fd()) });
+                drop(unsafe { OwnedFd::from_raw_fd(ring.io.as_raw_fd()) });
                 std::mem::forget(ring);
             }
             let new = match Task::new(i, rings) {
@@ -321,15 +323,24 @@ fn high(ring: io::Result<IoUring>) -> io::Result<IoUring> {
 
 /// A ring for reads, all of which are reaped by the fault or the call that has asked for them: nothing is in flight when a thread goes
 /// back to its work, where a completion would interrupt its system calls.
-pub struct Ring(IoUring);
+pub struct Ring {
+    io: IoUring,
+    /// A filter of system calls has refused it to a thread. What was noted then is never to be sent off.
+    refused: bool,
+}
 
 impl Ring {
     fn new() -> Result<Ring, LiveError> {
-        high(IoUring::new(2 * LOADS as u32)).map(Ring).map_err(|error| LiveError::Missing {
+        high(IoUring::new(2 * LOADS as u32)).map(|io| Ring { io, refused: false }).map_err(|error| LiveError::Missing {
             feature: "io_uring",
             reason: error.to_string(),
             remedy: "allow it (sysctl kernel.io_uring_disabled=0) or use `--wait read`",
         })
+    }
+
+    /// Whether it can be used.
+    pub fn works(&self) -> bool {
+        !self.refused
     }
 
     /// Notes a read of a page; `submit` sends it off.
@@ -339,31 +350,51 @@ impl Ring {
             .build()
             .user_data(number as u64);
         // SAFETY: the buffer belongs to the load until its completion has been taken.
-        let pushed = unsafe { self.0.submission().push(&entry) };
+        let pushed = unsafe { self.io.submission().push(&entry) };
         pushed.expect("there are as many entries as loads");
     }
 
-    /// Sends all noted reads off with one system call.
-    pub fn submit(&mut self) {
-        while let Err(error) = self.0.submit() {
-            if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) {
-                crate::fatal::stop(format_args!("io_uring_enter: {error}"));
+    /// Sends all noted reads off with one system call. False: this thread may not, and the ring is done with.
+    pub fn submit(&mut self) -> bool {
+        loop {
+            match self.io.submit() {
+                Ok(_) => return true,
+                Err(error) if is_refusal(&error) => {
+                    self.refused = true;
+                    return false;
+                }
+                Err(error) => look(&error),
             }
         }
     }
 
     /// The next completion, if there is one: the load's number and what the kernel returned.
     pub fn next(&mut self) -> Option<(usize, i32)> {
-        let entry = self.0.completion().next()?;
+        let entry = self.io.completion().next()?;
         Some((entry.user_data() as usize, entry.result()))
     }
 
     /// Sleeps until there are so many completions: one wake-up for all costs less than one for each.
     pub fn sleep(&mut self, completions: usize) {
-        while let Err(error) = self.0.submit_and_wait(completions) {
-            if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) {
-                crate::fatal::stop(format_args!("io_uring_enter: {error}"));
+        loop {
+            match self.io.submit_and_wait(completions) {
+                Ok(_) => return,
+                // Refused after it was asked, to all threads at once. Completions come all the same.
+                Err(error) if is_refusal(&error) => return sys::give_way(),
+                Err(error) => look(&error),
             }
         }
+    }
+}
+
+/// As filters of system calls answer.
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
+}
+
+/// Returns if it is to be tried again.
+fn look(error: &io::Error) {
+    if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) {
+        crate::fatal::stop(format_args!("io_uring_enter: {error}"));
     }
 }

@@ -1,13 +1,13 @@
 //! Regions that are files, under what once broke them: each test is a defect that was found by reading, acted out.
 
-mod pages;
+mod common;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Barrier;
 
 use coldframe_live::{Inject, PAGE};
-use pages::*;
+use common::*;
 
 /// A file of so many pages, each filled with the number.
 fn file_of(folder: &Path, number: u8, pages: usize) -> PathBuf {
@@ -49,7 +49,7 @@ fn a_flush_never_says_that_lost_pages_are_safe() {
         let inject = Inject { seed: 3, write_error: 2, ..Inject::default() };
         let pager = pager(SMALL, |o| o.inject = Some(inject));
         let mut region = pager.file(&path).unwrap();
-        (0..512).for_each(|page| stamp(&mut region, page, page as u64 + 1));
+        (0..512).for_each(|page| put(&mut region, page, page as u64 + 1));
         let said: Vec<String> =
             (0..40).map(|_| region.flush().map_or_else(|e| e.to_string(), |()| "safe".into())).collect();
         let on_file = std::fs::read(&path).unwrap();
@@ -105,7 +105,7 @@ fn what_the_kernel_writes_into_a_pinned_page_is_kept_after_a_flush() {
         let at = region.as_ptr();
         let source = std::fs::File::open(source).unwrap();
         let mut ring = IoUring::new(2).unwrap();
-        stamp(&mut region, 0, 3);
+        put(&mut region, 0, 3);
         let pin = region.pin(0..PAGE).unwrap();
         let buffers = [libc::iovec { iov_base: at.cast(), iov_len: PAGE }];
         let read = opcode::ReadFixed::new(types::Fd(source.as_raw_fd()), at, PAGE as u32, 0).build();
@@ -120,7 +120,7 @@ fn what_the_kernel_writes_into_a_pinned_page_is_kept_after_a_flush() {
         ring.submitter().unregister_buffers().unwrap();
         drop(pin);
         let mut other = pager.anonymous(256 * PAGE).unwrap();
-        (0..256).for_each(|page| stamp(&mut other, page, 1));
+        (0..256).for_each(|page| put(&mut other, page, 1));
         assert_eq!(region.as_slice()[..PAGE], [5; PAGE]);
     });
 }

@@ -1,18 +1,18 @@
 //! One page's life under what once broke it: each test is a defect that was found by reading, acted out.
 
-mod pages;
+mod common;
 
 use std::sync::atomic::Ordering::Relaxed;
 
 use coldframe_live::{Advice, Faults, Inject, LiveError, Pager, Region, PAGE};
-use pages::*;
+use common::*;
 
 /// Two sequential passes: the second one reads ahead, so that one report maps many pages.
 fn two_passes(policy: &str, ahead: u32) {
     let pager = pager(SMALL, |o| (o.policy, o.read_ahead) = (Some(policy.to_string()), ahead));
     let pages = 512;
     let mut region = pager.anonymous(pages * PAGE).unwrap();
-    (0..pages).for_each(|page| stamp(&mut region, page, page as u64 + 1));
+    (0..pages).for_each(|page| put(&mut region, page, page as u64 + 1));
     (0..2).for_each(|_| (0..pages).for_each(|page| assert_eq!(read(&region, page), page as u64 + 1, "{policy}")));
     pager.check();
 }
@@ -142,7 +142,7 @@ fn drop_behind_our_back(region: &Region, page: usize) {
 /// So many other pages come in, so that this one leaves.
 fn push_out(pager: &Pager) {
     let mut other = pager.anonymous(256 * PAGE).unwrap();
-    (0..256).for_each(|page| stamp(&mut other, page, 1));
+    (0..256).for_each(|page| put(&mut other, page, 1));
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_clean_page_that_was_dropped_behind_our_back_stays_zeros_when_it_leaves() {
     succeeds(|| {
         let pager = pager(SMALL, |o| (o.read_ahead, o.observe) = (0, true));
         let mut region = pager.anonymous(8 * PAGE).unwrap();
-        (0..8).for_each(|page| stamp(&mut region, page, 7));
+        (0..8).for_each(|page| put(&mut region, page, 7));
         push_out(&pager);
         // Read, so that they come in clean: so they always do where an observer wants exact dirty bits.
         (0..8).for_each(|page| assert_eq!(read(&region, page), 7));
@@ -169,7 +169,7 @@ fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
             succeeds(|| {
                 let pager = pager(SMALL, |o| (o.faults, o.policy) = (faults, Some(policy.to_string())));
                 let mut region = pager.anonymous(8 * PAGE).unwrap();
-                (0..8).for_each(|page| stamp(&mut region, page, 7));
+                (0..8).for_each(|page| put(&mut region, page, 7));
                 (0..8).for_each(|page| drop_behind_our_back(&region, page));
                 push_out(&pager);
                 (0..8).for_each(|page| assert_eq!(read(&region, page), 0, "{policy}, {faults:?}, page {page}"));
@@ -222,7 +222,7 @@ fn a_written_page_that_is_out_of_reach_leaves_as_it_is() {
         succeeds(|| {
             let pager = pager(SMALL, |o| o.faults = faults);
             let mut region = pager.anonymous(8 * PAGE).unwrap();
-            (0..8).for_each(|page| stamp(&mut region, page, 7));
+            (0..8).for_each(|page| put(&mut region, page, 7));
             let allow = |what| {
                 // SAFETY: the pages are the region's.
                 unsafe { assert_eq!(libc::mprotect(region.as_ptr().cast(), 8 * PAGE, what), 0) };
@@ -253,7 +253,7 @@ fn a_page_that_is_out_of_reach_leaves_although_the_process_has_given_up_its_righ
             succeeds(|| {
                 let pager = pager(SMALL, |o| (o.faults, o.policy) = (faults, Some(policy.to_string())));
                 let mut region = pager.anonymous(8 * PAGE).unwrap();
-                (0..8).for_each(|page| stamp(&mut region, page, 7));
+                (0..8).for_each(|page| put(&mut region, page, 7));
                 let allow = |what| {
                     // SAFETY: the pages are the region's.
                     unsafe { assert_eq!(libc::mprotect(region.as_ptr().cast(), 8 * PAGE, what), 0) };
@@ -283,7 +283,7 @@ fn pages_leave_although_the_program_has_locked_all_of_its_memory() {
                 return;
             }
             for round in 1..3 {
-                (0..128).for_each(|page| stamp(&mut region, page, page as u64 * round));
+                (0..128).for_each(|page| put(&mut region, page, page as u64 * round));
                 (0..128).for_each(|page| assert_eq!(read(&region, page), page as u64 * round, "{policy}"));
             }
             pager.check();
@@ -315,7 +315,7 @@ fn a_system_call_writes_into_pinned_pages_that_were_never_touched() {
         let bytes = unsafe { std::slice::from_raw_parts_mut(here, 4 * PAGE) };
         std::fs::File::open("/dev/zero").unwrap().read_exact(bytes).unwrap();
         drop(pin);
-        stamp(&mut region, 0, 1);
+        put(&mut region, 0, 1);
     });
 }
 
@@ -331,7 +331,7 @@ fn signals_are_taken_while_a_long_range_is_discarded() {
         let pages = 16_384;
         let pager = pager(16 * SMALL, |_| ());
         let mut region = pager.anonymous(pages * PAGE).unwrap();
-        (0..pages).for_each(|page| stamp(&mut region, page, 7));
+        (0..pages).for_each(|page| put(&mut region, page, 7));
         // SAFETY: plain use of signal and setitimer.
         unsafe {
             libc::signal(libc::SIGALRM, on_alarm as extern "C" fn(i32) as usize);

@@ -1,9 +1,12 @@
 //! Several threads against a shadow copy, forks in the middle, and a device that fails: no byte is ever lost or wrong.
 
+mod common;
+
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
 use coldframe_live::{Inject, Options, Pager, Region, Wait, PAGE};
+use common::in_child;
 
 const RAM: u64 = 1 << 20;
 const PAGES: usize = 1024;
@@ -83,28 +86,6 @@ fn a_device_that_stumbles_loses_nothing() {
     let shadows = writers(&region, 2, 20_000, 1);
     check(&region, &shadows);
     assert!(pager.stats().failures > 0, "the device was to fail now and then");
-}
-
-/// Runs `f` in a forked child and gives its exit status and what it wrote to stderr.
-fn in_child(f: impl FnOnce()) -> (i32, String) {
-    let mut ends = [0; 2];
-    // SAFETY: plain use of pipe, fork, dup2 and waitpid; the child ends without returning.
-    unsafe {
-        assert_eq!(libc::pipe(ends.as_mut_ptr()), 0);
-        let pid = libc::fork();
-        if pid == 0 {
-            libc::dup2(ends[1], 2);
-            f();
-            libc::_exit(0);
-        }
-        libc::close(ends[1]);
-        let mut text = String::new();
-        let mut file = <std::fs::File as std::os::fd::FromRawFd>::from_raw_fd(ends[0]);
-        let _ = std::io::Read::read_to_string(&mut file, &mut text);
-        let mut status = 0;
-        assert_eq!(libc::waitpid(pid, &mut status, 0), pid);
-        (if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { -libc::WTERMSIG(status) }, text)
-    }
 }
 
 fn stopped_by(inject: Inject) -> (i32, String) {

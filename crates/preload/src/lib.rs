@@ -9,7 +9,7 @@
 //! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and whose it is
 //! - [`poke`], which is process_vm_writev
-//! - [`limits`]: limits on what the process may use
+//! - [`limits`], [`filter`]: limits on what the process may use, and on its system calls
 //! - [`deepbind`]: libraries that would not see any of this
 //! - [`identity`]: who the process is, and its threads with it
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
@@ -41,6 +41,7 @@ mod deepbind;
 mod descriptors;
 mod direct;
 mod files;
+mod filter;
 mod fork;
 mod gate;
 mod heap;

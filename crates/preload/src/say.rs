@@ -22,6 +22,7 @@ pub enum Once {
     Words,
     Break,
     Limit,
+    Filter,
 }
 
 static TOLD: AtomicU32 = AtomicU32::new(0);

@@ -8,6 +8,7 @@
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering::Acquire};
 
+use crate::memory::Backing;
 use crate::next::next;
 use crate::pins::{self, Pinned, Why};
 use crate::say::{once, Once};
@@ -184,4 +185,33 @@ pub fn cleared_at_the_end(word: usize) -> bool {
 pub fn held_for_clone(flags: c_int, word: usize) -> bool {
     const CLEARS: c_int = libc::CLONE_CHILD_CLEARTID | libc::CLONE_VM;
     flags & CLEARS != CLEARS || cleared_at_the_end(word)
+}
+
+/// A thread ends by the system call alone. Where it is the program's last one the process ends, as it does by itself where there is no pager
+/// whose threads would keep it: with the code of the last one (Linux 5.17 and newer; before, it was the first one's).
+pub fn leave_process(code: usize) {
+    let Backing::Pager(pager) = memory::backing() else { return };
+    let ours = pager.threads();
+    let mut text = [0u8; 4096];
+    let Some((all, first_is_gone)) = threads_now(&mut text) else { return };
+    if ours > 0 && all <= ours + 1 + usize::from(first_is_gone) {
+        memory::inside(|| pager.end());
+        // SAFETY: ends the process.
+        unsafe { sys::call(libc::SYS_exit_group, [code, 0, 0, 0, 0, 0]) };
+    }
+}
+
+/// `/proc/self/status`: threads, one that has ended first included, and whether there is such a one.
+fn threads_now(text: &mut [u8; 4096]) -> Option<(usize, bool)> {
+    // SAFETY: the path is a C string, the descriptor is closed again, and the buffer lives through the call.
+    let len = unsafe {
+        let path = c"/proc/self/status".as_ptr() as usize;
+        let file = sys::call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, libc::O_CLOEXEC as usize, 0, 0, 0]);
+        let len = sys::call(libc::SYS_read, [file as usize, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]);
+        sys::call(libc::SYS_close, [file as usize, 0, 0, 0, 0, 0]);
+        usize::try_from(len).ok()?
+    };
+    let text = std::str::from_utf8(&text[..len]).ok()?;
+    let value = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
+    Some((value("Threads:")?.parse().ok()?, value("State:")?.starts_with('Z')))
 }

@@ -115,6 +115,16 @@ fn a_program_enters_a_namespace_of_users() {
         r#"
 int main(void) {
     fill();
+    int ends[2]; char c; CHECK(pipe(ends) == 0);
+    pid_t child = fork(); CHECK(child >= 0);
+    if (child == 0) { CHECK(syscall(SYS_unshare, CLONE_NEWUSER) == 0); look(); CHECK(write(ends[1], "x", 1) == 1); sleep(60); _exit(0); }
+    CHECK(read(ends[0], &c, 1) == 1);
+    char path[50]; snprintf(path, sizeof path, "/proc/%d/ns/user", child);
+    int space = open(path, O_RDONLY); CHECK(space >= 0);
+    pid_t second = fork(); CHECK(second >= 0);
+    if (second == 0) { CHECK(setns(space, CLONE_NEWUSER) == 0); look(); _exit(0); }
+    int status; CHECK(waitpid(second, &status, 0) == second && status == 0);
+    kill(child, SIGKILL); waitpid(child, NULL, 0); look();
     CHECK(unshare(CLONE_NEWUSER) == 0);
     look(); CHECK(threads("Uid:\t65534") == 4);
     CHECK(unshare(1 << 30 | 1 << 2) == -1 && errno == EINVAL); look();

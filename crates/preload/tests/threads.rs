@@ -118,3 +118,34 @@ int main(void) {
 }"#;
     check_paged("robust", &format!("{PRESS}{main}"), RAM, &[]);
 }
+
+/// The pager's threads are not the program's: when the last of those is gone, so is the process, with the code that it has without a pager.
+#[test]
+fn a_program_whose_last_thread_ends_by_the_system_call_alone_ends() {
+    if !have(&[GCC]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let source = r#"
+static void *slow(void *x) { usleep(100000); syscall(SYS_exit, 9); return NULL; }
+static void ends(pid_t child) { int status; CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status)); printf("%d\n", WEXITSTATUS(status)); }
+int main(void) {
+    char *p = malloc(8 << 20); memset(p, 1, 8 << 20);
+    for (int way = 0; way < 3; way++) {
+        pid_t child = fork(); CHECK(child >= 0);
+        if (!child) {
+            pthread_t t; memset(p, 3, 8 << 20);
+            CHECK(way == 0 || pthread_create(&t, NULL, slow, NULL) == 0);
+            if (way < 2) syscall(SYS_exit, 3);
+            pthread_exit(NULL);
+        }
+        ends(child);
+    }
+    return 0;
+}"#;
+    let program = compile(dir.path(), "last", source, &[]);
+    let plain = good(&mut std::process::Command::new(&program)).stdout;
+    assert!(plain.starts_with(b"3\n"));
+    let Some(mut command) = paged(&program, RAM) else { return };
+    assert_eq!(good(&mut command).stdout, plain);
+}

@@ -181,6 +181,11 @@ unsafe extern "C" fn run(inner: *mut c_void) {
 }
 
 impl Log {
+    /// Whether there is a thread.
+    pub fn has_writer(&self) -> bool {
+        self.writer.thread.lock().is_some()
+    }
+
     /// Somebody begins to reach for pages, which is to be looked after.
     pub fn watch(&self) {
         let writer = &self.writer;

@@ -1,7 +1,12 @@
-//! What tests of a pager share: a process of their own to fail in, and regions of stamped pages.
+//! What tests of a pager share: a process of their own to fail in, regions of stamped pages, threads that count.
 #![allow(dead_code)] // each test binary uses its part
 
 use coldframe_live::{Options, Pager, Region, PAGE};
+
+/// The least RAM there is.
+pub const SMALL: u64 = 64 * PAGE as u64;
+/// Seconds after which a process that hangs is ended.
+const PATIENCE: u32 = 60;
 
 /// A pager with so much RAM.
 pub fn pager(ram: u64, change: impl FnOnce(&mut Options)) -> Pager {
@@ -33,7 +38,7 @@ pub fn in_child(f: impl FnOnce()) -> (i32, String) {
             libc::dup2(ends[1], 2);
             libc::close(ends[0]);
             libc::close(ends[1]);
-            kill_after(30);
+            kill_after(PATIENCE);
             // Not by `eprintln`, which the test harness takes for itself.
             std::panic::set_hook(Box::new(|info| {
                 let text = format!("{info}\n");
@@ -48,6 +53,13 @@ pub fn in_child(f: impl FnOnce()) -> (i32, String) {
         let _ = std::io::Read::read_to_string(&mut file, &mut text);
         (wait_for(pid), text)
     }
+}
+
+/// As `in_child`, and it must end well.
+#[track_caller]
+pub fn succeeds(f: impl FnOnce()) {
+    let (status, said) = in_child(f);
+    assert_eq!(status, 0, "{said}");
 }
 
 /// Kills this process after so many seconds, whatever it has blocked or waits for: -9 instead of a test that never ends.
@@ -82,4 +94,59 @@ pub fn round_of(region: &Region, page: usize) -> u64 {
     let word = unsafe { region.as_ptr().add(page * PAGE).cast::<u64>().read_volatile() };
     assert_eq!(word >> 20, if word == 0 { 0 } else { page as u64 }, "page {page} has the bytes of another one");
     word & 0xf_ffff
+}
+
+/// Writes the first word of a page.
+pub fn put(region: &mut Region, page: usize, word: u64) {
+    region.as_mut_slice()[page * PAGE..][..8].copy_from_slice(&word.to_le_bytes());
+}
+
+pub fn read(region: &Region, page: usize) -> u64 {
+    u64::from_le_bytes(region.as_slice()[page * PAGE..][..8].try_into().unwrap())
+}
+
+/// Signal frames are large on processors with many registers: threads of a test get room for one and for the handler.
+pub fn with_signal_stack<T>(f: impl FnOnce() -> T) -> T {
+    const BYTES: usize = 256 << 10;
+    let mut stack = vec![0u8; BYTES];
+    // SAFETY: the stack lives until the old one is back in its place.
+    unsafe {
+        let new = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: BYTES };
+        let mut old = std::mem::zeroed();
+        assert_eq!(libc::sigaltstack(&new, &mut old), 0);
+        let result = f();
+        libc::sigaltstack(&old, std::ptr::null_mut());
+        result
+    }
+}
+
+/// A word in each page, seen by all threads.
+pub fn word(region: &Region, page: usize, thread: usize) -> &std::sync::atomic::AtomicU64 {
+    // SAFETY: inside the region and aligned; all access to these words is atomic.
+    unsafe { std::sync::atomic::AtomicU64::from_ptr(region.as_ptr().add(page * PAGE + thread * 8).cast()) }
+}
+
+/// Each thread counts its own words up in pages at random, and finds what it wrote.
+pub fn count_up(region: &Region, threads: usize, steps: u64) {
+    use std::sync::atomic::Ordering::Relaxed;
+    let pages = region.len() / PAGE;
+    std::thread::scope(|scope| {
+        for thread in 0..threads {
+            scope.spawn(move || {
+                with_signal_stack(|| {
+                    let mut shadow = vec![0u64; pages];
+                    let mut random = fastrand::Rng::with_seed(thread as u64);
+                    for step in 1..=steps {
+                        let page = random.usize(..pages);
+                        let place = word(region, page, thread);
+                        assert_eq!(place.load(Relaxed), shadow[page], "thread {thread}, page {page}, step {step}");
+                        if random.bool() {
+                            shadow[page] = step;
+                            place.store(step, Relaxed);
+                        }
+                    }
+                });
+            });
+        }
+    });
 }

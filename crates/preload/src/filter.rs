@@ -1,0 +1,221 @@
+//! Filters of system calls (seccomp) that the program sets for itself. They hold for its threads, in which the pager works too: where one
+//! maps, gives back or discards memory. What a filter answers with an error the pager mostly does without; a filter that ends the process, or
+//! leaves out what there is no substitute for, is not set: the call fails with EINVAL, as on a kernel without filters, and it is said once.
+//!
+//! To know that, the filter is run here: it is a program that is given a call's number, address and arguments and returns what is to become of
+//! it (Documentation/userspace-api/seccomp_filter.rst). Its instructions are classic BPF's, of which the kernel allows those that
+//! [`judged`] knows.
+
+use std::ffi::{c_int, c_ulong};
+
+use crate::memory::{self, Backing};
+use crate::say::{once, Once};
+use crate::sys;
+
+const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
+const LOG: u32 = libc::SECCOMP_RET_LOG;
+const ERROR: u32 = libc::SECCOMP_RET_ERRNO;
+
+/// Calls that the pager makes in threads of the program; what it must not do without, and what it can.
+const NEEDED: [i64; 14] = [
+    libc::SYS_ioctl,
+    libc::SYS_mmap,
+    libc::SYS_munmap,
+    libc::SYS_mprotect,
+    libc::SYS_madvise,
+    libc::SYS_futex,
+    libc::SYS_read,
+    libc::SYS_write,
+    libc::SYS_pread64,
+    libc::SYS_pwrite64,
+    libc::SYS_rt_sigprocmask,
+    libc::SYS_gettid,
+    libc::SYS_getpid,
+    libc::SYS_exit_group,
+];
+const WANTED: [i64; 11] = [
+    libc::SYS_io_uring_enter,
+    libc::SYS_vmsplice,
+    libc::SYS_process_madvise,
+    libc::SYS_mincore,
+    libc::SYS_mremap,
+    libc::SYS_membarrier,
+    libc::SYS_sched_yield,
+    libc::SYS_nanosleep,
+    libc::SYS_openat,
+    libc::SYS_close,
+    libc::SYS_prctl,
+];
+
+/// Whether a filter lets the pager do its work.
+fn bearable(filter: &[libc::sock_filter]) -> bool {
+    let answer = |call: i64| judged(filter, call).map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL);
+    let needed = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG));
+    let wanted = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG | ERROR));
+    NEEDED.iter().all(needed) && WANTED.iter().all(wanted)
+}
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// What a filter answers to a call without arguments. `None`: it is no filter, which the kernel will say.
+fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
+    // `struct seccomp_data`: the number, the architecture, the caller's address, six arguments; 64 bytes.
+    let data = |at: u32| match at {
+        0 => call as u32,
+        4 => ARCHITECTURE,
+        _ => 0,
+    };
+    let (mut a, mut x, mut memory, mut at) = (0u32, 0u32, [0u32; 16], 0usize);
+    loop {
+        let line = filter.get(at)?;
+        let (code, k) = (line.code, line.k);
+        at += 1;
+        let other = if code & 0x08 != 0 { x } else { k };
+        let cell = (k as usize) % 16;
+        match code {
+            0x20 => a = data(k),
+            0x80 => a = 64,
+            0x81 => x = 64,
+            0x00 => a = k,
+            0x01 => x = k,
+            0x60 => a = memory[cell],
+            0x61 => x = memory[cell],
+            0x02 => memory[cell] = a,
+            0x03 => memory[cell] = x,
+            0x07 => x = a,
+            0x87 => a = x,
+            0x06 => return Some(k),
+            0x16 => return Some(a),
+            0x05 => at += k as usize,
+            _ if code & 0x07 == 0x05 => {
+                let yes = match code & 0xf0 {
+                    0x10 => a == other,
+                    0x20 => a > other,
+                    0x30 => a >= other,
+                    0x40 => a & other != 0,
+                    _ => return None,
+                };
+                at += usize::from(if yes { line.jt } else { line.jf });
+            }
+            _ if code & 0x07 == 0x04 => {
+                a = match code & 0xf0 {
+                    0x00 => a.wrapping_add(other),
+                    0x10 => a.wrapping_sub(other),
+                    0x20 => a.wrapping_mul(other),
+                    0x30 => a.checked_div(other)?,
+                    0x40 => a | other,
+                    0x50 => a & other,
+                    0x60 => a.wrapping_shl(other),
+                    0x70 => a.wrapping_shr(other),
+                    0x80 => a.wrapping_neg(),
+                    0xa0 => a ^ other,
+                    _ => return None,
+                };
+            }
+            _ => return None,
+        }
+    }
+}
+
+/// Whether the program may not set this filter (null: only reading, writing and ending are to be allowed).
+unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
+    if !memory::ready() || !matches!(memory::backing(), Backing::Pager(_)) {
+        return false;
+    }
+    // SAFETY: the program's own filter, which the kernel would read too.
+    let lines = unsafe { filter.as_ref().map(|f| std::slice::from_raw_parts(f.filter, f.len.into())) };
+    let objects = lines.is_none_or(|lines| !bearable(lines));
+    if objects {
+        let what =
+            "the program does not get its filter of system calls (seccomp), which leaves out what the pager needs";
+        once(Once::Filter, format_args!("{what}"));
+    }
+    objects
+}
+
+fn refuse() -> isize {
+    sys::set_errno(libc::EINVAL);
+    -1
+}
+
+/// prctl, as the C library answers.
+pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
+    let [b, c, d, e] = arguments;
+    if number == libc::PR_SET_SECCOMP as usize {
+        let filter =
+            if b == libc::SECCOMP_MODE_FILTER as usize { c as *const libc::sock_fprog } else { std::ptr::null() };
+        // SAFETY: the caller's pointer.
+        if unsafe { objects(filter) } {
+            return refuse();
+        }
+    }
+    // SAFETY: the caller's call.
+    sys::answer(unsafe { sys::call(libc::SYS_prctl, [number, b, c, d, e, 0]) })
+}
+
+/// seccomp, as the C library's `syscall` answers.
+pub unsafe fn seccomp(operation: usize, flags: usize, argument: usize) -> isize {
+    let strict = operation == libc::SECCOMP_SET_MODE_STRICT as usize;
+    let filter = if strict { std::ptr::null() } else { argument as *const libc::sock_fprog };
+    let sets = strict || (operation == libc::SECCOMP_SET_MODE_FILTER as usize && argument != 0);
+    // SAFETY: the caller's pointer.
+    if sets && unsafe { objects(filter) } {
+        return refuse();
+    }
+    // SAFETY: the caller's call.
+    sys::answer(unsafe { sys::call(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0]) })
+}
+
+/// Replaces the C library's, which has any number of arguments; they are passed alike.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn prctl(number: c_int, b: c_ulong, c: c_ulong, d: c_ulong, e: c_ulong) -> c_int {
+    // SAFETY: the caller's call.
+    unsafe { control(number as usize, [b as usize, c as usize, d as usize, e as usize]) as c_int }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn line(code: u16, jt: u8, jf: u8, k: u32) -> libc::sock_filter {
+        libc::sock_filter { code, jt, jf, k }
+    }
+
+    /// `answer` for one call, everything else allowed.
+    fn but_for(call: i64, answer: u32) -> [libc::sock_filter; 4] {
+        [line(0x20, 0, 0, 0), line(0x15, 0, 1, call as u32), line(0x06, 0, 0, answer), line(0x06, 0, 0, ALLOW)]
+    }
+
+    #[test]
+    fn an_error_is_borne_where_there_is_a_substitute_and_an_end_nowhere() {
+        for call in NEEDED {
+            assert!(!bearable(&but_for(call, ERROR | 1)) && !bearable(&but_for(call, libc::SECCOMP_RET_KILL_PROCESS)));
+        }
+        for call in WANTED {
+            assert!(bearable(&but_for(call, ERROR | 1)) && !bearable(&but_for(call, libc::SECCOMP_RET_TRAP)));
+        }
+        assert!(bearable(&but_for(libc::SYS_socket, libc::SECCOMP_RET_KILL_PROCESS)));
+    }
+
+    #[test]
+    fn a_filter_is_run_as_the_kernel_runs_it() {
+        // The architecture's low byte is masked out, shifted and kept in memory before it is looked at.
+        let lines = [
+            line(0x20, 0, 0, 4),
+            line(0x54, 0, 0, 0xff),
+            line(0x64, 0, 0, 8),
+            line(0x02, 0, 0, 3),
+            line(0x61, 0, 0, 3),
+            line(0x87, 0, 0, 0),
+            line(0x25, 0, 1, 0x100),
+            line(0x05, 0, 0, 1),
+            line(0x06, 0, 0, 1),
+            line(0x16, 0, 0, 0),
+        ];
+        assert_eq!(judged(&lines, 0), Some((ARCHITECTURE & 0xff) << 8));
+        assert_eq!(judged(&lines[..3], 0), None);
+    }
+}
