@@ -13,15 +13,14 @@ from=$PWD
 cd "$(dirname "$0")/../board"
 target=armv5te-none-eabi
 programs="fft deflate sort"
+standard_library="rustc-web cargo-web rust-web-src"
 
 missing() {
-    for tool in arm-none-eabi-ld:binutils-arm-none-eabi arm-none-eabi-objcopy:binutils-arm-none-eabi; do
+    tools="arm-none-eabi-ld:binutils-arm-none-eabi arm-none-eabi-objcopy:binutils-arm-none-eabi qemu-system-arm:qemu-system-arm"
+    for tool in $tools; do
         command -v "${tool%%:*}" >/dev/null || echo "${tool##*:}"
     done
-    if ! debian && ! nightly; then
-        echo rustc-web; echo cargo-web; echo rust-web-src
-    fi
-    command -v qemu-system-arm >/dev/null || echo qemu-system-arm
+    debian || nightly || printf '%s\n' $standard_library
 }
 debian() { [ -x /usr/bin/cargo ] && [ -x /usr/bin/rustc ] && [ -e /usr/lib/rustlib/src/rust/library/core/Cargo.toml ] && newer /usr/bin/rustc; }
 # The project's minimum, 1.88.

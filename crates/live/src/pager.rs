@@ -238,10 +238,10 @@ impl Inner {
         if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
             journal.event(&Entry::Thread { thread });
         }
+        let ahead = if held { Ahead::default() } else { self.behind(&mut decider, page) };
         self.deliver(&mut decider, todo, event);
-        if !held {
-            self.read_ahead(&mut decider, todo, page);
-        }
+        todo.together = ahead.goes_on;
+        ahead.pages().for_each(|page| self.wish(&mut decider, todo, page));
         drop(decider);
         self.carry_out(todo);
         let asked = std::mem::take(&mut todo.asked_at);
@@ -442,18 +442,38 @@ impl Inner {
         }
     }
 
-    /// Wishes for the pages behind a fault that goes on with a stream: those that are out and have content. A stream ends where the
-    /// memory does, and does not run from anonymous memory into a file or from one file into another: that may be on its way out.
-    fn read_ahead(&self, decider: &mut Decider, todo: &mut Todo, page: usize) {
+    /// The pages behind a fault that goes on with a stream which are worth loading with it: those that are out and have content. A stream
+    /// ends where the memory does, and does not run from anonymous memory into a file or from one file into another: that may be on its way
+    /// out. To be asked before the fault is told: its own victims are out sooner or later, as their number and their bytes have it, and
+    /// would be wished for or not by that.
+    fn behind(&self, decider: &mut Decider, page: usize) -> Ahead {
         let ahead = decider.streams.fault(PageId::from(page));
-        todo.together = !ahead.is_empty();
         let extent = self.space.extent_of(page).map_or(page, |extent| extent.end);
-        for page in ahead.start as usize..(ahead.end as usize).min(extent) {
+        let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
+        let worth = |page: usize| {
             let content = self.pages.slot(page).is_some() || self.pages.file(page).is_some();
-            if content && self.pages.get(page) == Where::Out {
-                self.wish(decider, todo, page);
-            }
-        }
+            content && self.pages.get(page) == Where::Out
+        };
+        let wanted = (first..end).filter(|page| worth(*page)).fold(0, |all, page| all | 1 << (page - first));
+        Ahead { goes_on: !ahead.is_empty(), first, wanted }
+    }
+}
+
+/// What is worth reading ahead with a fault.
+#[derive(Clone, Copy, Default)]
+struct Ahead {
+    /// The fault goes on with a stream.
+    goes_on: bool,
+    first: usize,
+    /// A bit for each page from the first on.
+    wanted: u64,
+}
+
+const _: () = assert!(crate::READ_AHEAD_MAX <= u64::BITS);
+
+impl Ahead {
+    fn pages(self) -> impl Iterator<Item = usize> {
+        (0..64).filter(move |i| self.wanted >> i & 1 != 0).map(move |i| self.first + i)
     }
 }
 

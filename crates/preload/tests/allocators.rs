@@ -5,7 +5,7 @@ mod common;
 use std::ffi::OsString;
 use std::process::Command;
 
-use coldframe_toolbox::{have, skip, GCC};
+use coldframe_toolbox::{have, skip, Tool, GCC};
 use common::{check_paged, compile, good, library, paged, CXX};
 
 const RAM: u64 = 8 << 20;
@@ -46,6 +46,12 @@ int main() {
     std::cout << s << " " << most << "\n";
 }"#;
 
+const ALLOCATORS: [Tool; 3] = [
+    ("libmimalloc.so.2", "libmimalloc2.0"),
+    ("libjemalloc.so.2", "libjemalloc2"),
+    ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
+];
+
 fn loads(library: &str) -> bool {
     let output = Command::new("true").env("LD_PRELOAD", library).output().unwrap();
     output.stderr.is_empty()
@@ -62,12 +68,7 @@ fn an_allocator_in_a_library_before_or_behind_ours_works_and_its_memory_is_paged
     let status =
         Command::new("g++").args(["-std=c++17", "-O1", "-pthread"]).arg(&file).arg("-o").arg(&program).status();
     assert!(status.unwrap().success());
-    let packages = [
-        ("libmimalloc.so.2", "libmimalloc2.0"),
-        ("libjemalloc.so.2", "libjemalloc2"),
-        ("libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
-    ];
-    for (allocator, package) in packages {
+    for (allocator, package) in ALLOCATORS {
         if !loads(allocator) {
             skip(&format!("{allocator} is missing; on Debian: apt-get install {package}"));
             continue;

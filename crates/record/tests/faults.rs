@@ -5,9 +5,10 @@ mod common;
 use std::time::Duration;
 
 use coldframe_record::{record_faults, RecordError, Subject};
+use coldframe_toolbox::{have, Tool};
 use coldframe_trace::{Block, Fidelity, Reader, Wanted};
 
-const PERF: (&str, &str) = ("perf", "linux-perf");
+const PERF: Tool = ("perf", "linux-perf");
 
 /// Touches 300 pages of a fresh mapping, in order.
 const PROGRAM: &str = "
@@ -21,7 +22,7 @@ int main(void) {
 
 #[test]
 fn every_first_touch_of_a_page_is_a_fault_in_the_trace_in_order() {
-    if !coldframe_toolbox::have(&[PERF, common::CC]) {
+    if !have(&[PERF, common::CC]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -51,7 +52,7 @@ fn every_first_touch_of_a_page_is_a_fault_in_the_trace_in_order() {
 
 #[test]
 fn a_running_process_is_attached_to_and_one_without_faults_is_told() {
-    if !coldframe_toolbox::have(&[PERF]) {
+    if !have(&[PERF]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +78,7 @@ fn a_missing_perf_and_a_missing_process_are_told() {
     let nobody = Subject::Process(u32::MAX, Duration::from_millis(10));
     let error = record_faults(&nobody, &out, &folder.path().into(), false).unwrap_err();
     assert!(matches!(error, RecordError::MissingTool { .. }) && error.to_string().contains("linux-perf"));
-    if coldframe_toolbox::have(&[PERF]) {
+    if have(&[PERF]) {
         let path = std::env::var_os("PATH").unwrap();
         let error = record_faults(&nobody, &out, &path, false).unwrap_err();
         assert!(error.code() != 0 && !out.exists(), "{error}");

@@ -1,0 +1,79 @@
+//! A test that is skipped where a tool is missing must run where all tests have to pass.
+
+use std::collections::BTreeSet;
+
+use coldframe_tidy::{code, files, root, text};
+
+/// What a package's name is made of (Debian's policy, section 5.6.1).
+fn is_name(word: &str) -> bool {
+    word.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
+        && word.len() > 1
+        && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c))
+}
+
+/// The parts of `text` that begin behind `from` and end before the next `to`.
+fn parts<'a>(text: &'a str, from: &'a str, to: &'a str) -> impl Iterator<Item = &'a str> + 'a {
+    text.match_indices(from).filter_map(move |(at, _)| text[at + from.len()..].split(to).next())
+}
+
+/// The packages that `(command, package)` stands for in this part of a Rust file.
+fn tools(part: &str) -> Vec<&str> {
+    let pairs = part.split("\")").filter_map(|pair| pair.rsplit_once("\", \""));
+    pairs.map(|(_, package)| package).filter(|package| is_name(package)).collect()
+}
+
+/// The names that a message gives, up to what is none.
+fn named(message: &str) -> Vec<&str> {
+    let words = message.split([' ', '"', '\'', '`', ';', ',', ')', '\n']);
+    words.take_while(|word| is_name(word)).collect()
+}
+
+/// All packages that tests name as what they need: in `have`, as a `Tool`, and in messages.
+fn wanted() -> BTreeSet<(String, String)> {
+    let mut found = BTreeSet::new();
+    let mut add = |file: &str, packages: Vec<&str>| {
+        found.extend(packages.into_iter().map(|package| (package.to_string(), file.to_string())));
+    };
+    let crates = root().join("crates");
+    let tests = files(&crates, "rs").into_iter().filter(|path| {
+        let path = path.strip_prefix(&crates).expect("below it").to_string_lossy();
+        (path.contains("/tests/") || path.starts_with("toolbox/")) && !path.starts_with("tidy/")
+    });
+    for path in tests {
+        let (file, text) = (path.display().to_string(), code(&path));
+        parts(&text, "have(&[", "]) ").for_each(|part| add(&file, tools(part)));
+        parts(&text, ": Tool = ", ";").for_each(|part| add(&file, tools(part)));
+        for list in text.match_indices("const ").map(|(at, _)| &text[at..]) {
+            let (head, body) = list.split_once(" = ").unwrap_or_default();
+            if head.contains("Tool") && !head.contains('{') {
+                add(&file, tools(body.split("];").next().unwrap_or_default()));
+            }
+        }
+        parts(&text, "apt-get install ", "\n").for_each(|part| add(&file, named(part)));
+    }
+    let python = text(&root().join("scripts/python.sh"));
+    parts(&python, "Debian's package ", "\n").for_each(|part| add("python.sh", named(part)));
+    let board = text(&root().join("scripts/board.sh"));
+    parts(&board, "\nstandard_library=\"", "\n").for_each(|part| add("board.sh", named(part)));
+    parts(&board, " tools=\"", "\"")
+        .flat_map(str::split_whitespace)
+        .for_each(|tool| add("board.sh", tool.split(':').skip(1).collect()));
+    found
+}
+
+#[test]
+fn what_a_test_names_as_missing_is_installed_where_nothing_may_be_skipped() {
+    let run = text(&root().join(".ci/run"));
+    let lists = parts(&run, "packages=\"", "\"");
+    let installed: BTreeSet<&str> = lists.flat_map(str::split_whitespace).collect();
+    let wanted = wanted();
+    // Each way of naming a package is known: one of each.
+    for known in
+        ["g++", "qemu-user", "redis-tools", "datamash", "python3-numpy", "liburing2", "python3-venv", "rustc-web"]
+    {
+        assert!(wanted.iter().any(|(package, _)| package == known), "{known} is named by a test: {wanted:?}");
+    }
+    for (package, file) in &wanted {
+        assert!(installed.contains(package.as_str()), "{file} names {package}, which .ci/run does not install");
+    }
+}
