@@ -195,7 +195,7 @@ fn simulate(
     let plans = with_neighbours(plans, &trace);
     let mut shares = shares(&plans, &trace, ask.policy.take())?;
     if ask.journal.is_some() {
-        start_journal(&plans, &mut shares, &trace)?;
+        start_journal(&plans, &mut shares)?;
     }
     if ask.page_costs.is_some() {
         shares.iter_mut().flat_map(|share| share.run.lanes_mut()).for_each(Lane::note_pages);

@@ -53,6 +53,21 @@ pub struct Settings {
     /// Several tasks on one processor: the system `sap`.
     #[serde(default)]
     pub tasks: Tasks,
+    /// A device that fails now and then.
+    #[serde(default)]
+    pub fail: Fail,
+}
+
+/// `fail.*`: a device that fails now and then.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fail {
+    /// The part of all transfers that fails, such as `0.001` or `0.1%`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// Decides which; the same seed, the same failures (default 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// `front_end.*`.

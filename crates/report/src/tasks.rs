@@ -7,10 +7,11 @@ use std::path::Path;
 
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::Ps;
-use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::tasks::{
-    Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, TraceTasks,
+    Activation, Area, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, TraceTasks, CAPS,
 };
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{scheduler, RunError};
 use coldframe_systems::sap;
 use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
@@ -155,6 +156,8 @@ struct TasksPlan {
     config: TasksConfig,
     rounds: u32,
     pause: Ps,
+    /// The device has no time for a page that is written.
+    unpriced: bool,
     shown: serde_json::Value,
 }
 
@@ -177,13 +180,21 @@ fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<Tasks
     }
     let (name, scheduler) = find_scheduler(t)?;
     config["tasks"] = show::settings(t, name, &prefetching);
+    // The device moves the page by itself (section 3 asks for DMA), so that the transfer is its time and not the processor's.
+    let device = DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program };
+    let prices = coldframe_device::StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices };
+    let mut machine = MachineConfig::device(prices, device, Zeros::Once);
+    machine.failures = lane.failures;
+    let (caps, area) = (CAPS, Area::None);
     let config_of_tasks = TasksConfig {
         policy: lane.policy,
         handler: lane.handler,
         frames: lane.frames,
-        // The device moves the page by itself (section 3 asks for DMA), so that the transfer is its time and not the processor's.
-        device: DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program },
-        prices: coldframe_device::StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices },
+        evict_batch: lane.evict_batch,
+        machine,
+        caps,
+        area,
+        xip_surplus: front.idle.xip_surplus,
         reference: if front.idle.reference == Ps::ZERO { sap::REFERENCE } else { front.idle.reference },
         tick: positive_time("tasks.tick", &t.tick, sap::TICK)?,
         scheduler,
@@ -196,7 +207,14 @@ fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<Tasks
         return Err(ReportError::setting("tasks.rounds", "is 0; give at least 1"));
     }
     let pause = optional_time("tasks.pause", &t.pause)?.unwrap_or(Ps::ZERO);
-    Ok(TasksPlan { shift: front.page_shift, config: config_of_tasks, rounds, pause, shown: config })
+    Ok(TasksPlan {
+        shift: front.page_shift,
+        config: config_of_tasks,
+        rounds,
+        pause,
+        unpriced: device.program.is_none(),
+        shown: config,
+    })
 }
 
 fn positive_time(field: &str, text: &Option<String>, default: Ps) -> Result<Ps, ReportError> {
@@ -296,7 +314,7 @@ fn simulate(
         config: plan.shown.clone(),
         frames: plan.config.frames,
         page: 1 << plan.shift,
-        writes_unpriced: plan.config.device.program.is_none() && result.counts.dirty_evictions > 0,
+        writes_unpriced: plan.unpriced && result.counts.dirty_evictions > 0,
         pages: tasks.pages,
         names: tasks.programs.iter().map(|(id, _)| (*id, name(*id))).collect(),
         result,

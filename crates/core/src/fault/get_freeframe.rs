@@ -84,10 +84,10 @@ fn evict_one(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) ->
 
 fn evict(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work, victim: Victim) {
     let page = engine.frames.page(victim.frame);
-    let backing = &mut engine.backing;
+    let (backing, pages) = (&mut engine.backing, &mut engine.pages);
     let mut residents = Residents { frames: &mut engine.frames, machine, caps: engine.config.caps, work };
     let dirty = residents.evict(victim.frame, |page, machine| {
-        let to = backing.slot_for(page, machine);
+        let to = backing.slot_for(page, pages, machine);
         Command::Write { page, from: Some(victim.frame), to }
     });
     work.walk += victim.walk;

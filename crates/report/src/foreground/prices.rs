@@ -4,7 +4,7 @@ use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::sheet::electric::{BusMemory, Card};
 use coldframe_device::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_device::{sheet, Sheet};
-use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::ForegroundPrices;
 use coldframe_systems::drswap::{Backing, Path, PAGE};
 

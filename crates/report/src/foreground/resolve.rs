@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 
 use super::prices::{prices, Area, BreakEven};
 use crate::error::{nearest, ReportError};
-use crate::plan::{find_handler, find_policy};
+use crate::plan::{failures, find_handler, find_policy};
 use crate::settings::{ReadsMax, Settings};
 use crate::workload::{self, MachineParameters};
 
@@ -98,6 +98,9 @@ fn plan(settings: &Settings, area: Area, ram: Bytes, m: &MachineParameters) -> R
             slots: (area.size.0 / PAGE.0) as usize,
             files_min: (m.files_min_mb * 1_000_000 / PAGE.0) as usize,
         },
+        flash: None,
+        buffers: 1,
+        failures: failures(settings)?,
         direct_read: area.direct_read,
         reads_max: reads_max(settings, &area)?,
         prefetch: prefetch(settings)?,

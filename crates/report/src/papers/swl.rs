@@ -5,10 +5,10 @@ use std::path::Path;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps, Stage};
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneConfig, LaneResult, PageRef, Run, Stream};
 use coldframe_systems::swl::{self, golden};
 
@@ -66,6 +66,7 @@ impl Bench {
             frames: FRAMES as usize,
             caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
             device: DeviceTimes { load: swl::LOAD_STOPOVER, program: None },
+            failures: None,
         };
         let front_end = Box::new(Plain::new(Stream::Both, 10, Spaces::default(), None));
         let mut run = Run::new(front_end, IdlePrices::default(), 4 * FRAMES as usize);

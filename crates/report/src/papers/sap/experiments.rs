@@ -6,9 +6,12 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::{Bytes, Ps};
-use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
-use coldframe_sim::tasks::{Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult};
+use coldframe_sim::tasks::{
+    Activation, Area, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, CAPS,
+};
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::RunError;
 use coldframe_systems::sap;
 use coldframe_trace::{Reader, Wanted};
@@ -90,9 +93,16 @@ pub(super) fn run(kernel: &Kernel, ram: Bytes, specs: &[TaskSpec]) -> Result<Tas
     let config = TasksConfig {
         policy: PolicyChoice::parse(kernel.policy)?,
         handler: handler::find("sequential").expect("it is there"),
-        prices: sap::prices(kernel.policy.split(':').next().unwrap_or_default()),
         frames: (ram.0 / sap::PAGE.0) as usize,
-        device: DeviceTimes { load: sap::LOAD, program: Some(sap::PROGRAM) },
+        evict_batch: 1,
+        machine: MachineConfig::device(
+            sap::prices(kernel.policy.split(':').next().unwrap_or_default()),
+            DeviceTimes { load: sap::LOAD, program: Some(sap::PROGRAM) },
+            Zeros::Once,
+        ),
+        caps: CAPS,
+        area: Area::None,
+        xip_surplus: Ps::ZERO,
         reference: sap::REFERENCE,
         tick: sap::TICK,
         scheduler,
