@@ -146,7 +146,8 @@ pub fn run_with_policy(
     Ok(result)
 }
 
-type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
+/// Takes a journal piece by piece.
+pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
 
 /// What is wanted beside results.
 struct Ask<'a> {

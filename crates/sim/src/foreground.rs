@@ -409,7 +409,7 @@ impl Foreground {
 
 impl ForegroundPrices {
     /// The machine that they are the prices of.
-    fn machine(&self) -> MachineConfig {
+    pub fn machine(&self) -> MachineConfig {
         let through = |processor, device: Option<Ps>| Way { processor, device };
         let program = self.card.program.unwrap_or(Ps::ZERO);
         let (load, write) = match self.swap_on_card {

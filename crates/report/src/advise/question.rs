@@ -12,8 +12,7 @@ use coldframe_trace::Provenance;
 use crate::advise::limits::Limits;
 use crate::advise::Candidate;
 use crate::error::ReportError;
-use crate::settings::{Settings, Swap};
-use crate::tasks;
+use crate::settings::{vary, Settings, Swap};
 
 /// Slowdown allowed where no limit is given, in percent of the program's own time.
 pub const SLOWDOWN_DEFAULT: f64 = 5.0;
@@ -148,7 +147,9 @@ impl Question {
                 or(&self.prefetches, own(&self.base.tasks.prefetch), PREFETCHES_DEFAULT.map(Into::into).to_vec());
             vary(&mut families, &policies, |s, v| s.policy = Some(v.into()));
             vary(&mut families, &handlers, |s, v| s.handler = Some(v.into()));
-            return tasks::expand(families, &self.schedulers, &prefetches);
+            vary(&mut families, &self.schedulers, |s, v| s.tasks.scheduler = Some(v.into()));
+            vary(&mut families, &prefetches, |s, v| s.tasks.prefetch = Some(v.into()));
+            return families;
         }
         vary(&mut families, &policies, |s, v| s.policy = Some(v.into()));
         vary(&mut families, &handlers, |s, v| s.handler = Some(v.into()));
@@ -250,19 +251,4 @@ fn vary_read_ahead(all: &mut Vec<Settings>, given: &[u32]) {
         one
     };
     *all = all.iter().flat_map(|s| own(s).into_iter().map(|pages| with(s, pages)).collect::<Vec<_>>()).collect();
-}
-
-fn vary(all: &mut Vec<Settings>, values: &[String], set: impl Fn(&mut Settings, &str)) {
-    if values.is_empty() {
-        return;
-    }
-    let mut out = Vec::with_capacity(all.len() * values.len());
-    for one in all.iter() {
-        for value in values {
-            let mut one = one.clone();
-            set(&mut one, value);
-            out.push(one);
-        }
-    }
-    *all = out;
 }

@@ -155,19 +155,44 @@ impl Cpu {
 
     /// Runs until the tasks that end have ended.
     pub fn run(&mut self) -> TasksResult {
-        let goes_on = |task: &Task| task.spec.rounds.is_some() && task.result.ended.is_none() && !task.halted;
+        let done: Result<TasksResult, std::convert::Infallible> = self.run_until_drained(usize::MAX, &mut |_| Ok(()));
+        done.unwrap_or_else(|never| match never {})
+    }
+
+    /// As [`run`](Self::run), and hands the journal that is kept to `sink`, piece by piece.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn run_with_journal<E>(&mut self, sink: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<TasksResult, E> {
+        /// Turns of the loop between two pieces.
+        const TURNS: usize = 1 << 12;
+        self.run_until_drained(TURNS, sink)
+    }
+
+    fn run_until_drained<E>(
+        &mut self,
+        turns: usize,
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<TasksResult, E> {
         if let Area::InPlace(_) = self.area {
             self.own_pages();
         }
-        while self.tasks.iter().any(goes_on) {
+        let mut turn = 0;
+        while self.tasks.iter().any(Task::goes_on) {
             self.events();
             match self.running {
                 Some(_) if self.stands => self.stand(),
                 Some(task) => self.go_on(task),
                 None => self.wait(),
             }
+            turn += 1;
+            if turn == turns {
+                turn = 0;
+                sink(&self.drain_journal())?;
+            }
         }
-        self.result()
+        sink(&self.drain_journal())?;
+        Ok(self.result())
     }
 
     /// Keeps a journal from now on; to be called before [`run`](Self::run).
@@ -544,6 +569,10 @@ impl Cpu {
 }
 
 impl Task {
+    fn goes_on(&self) -> bool {
+        self.spec.rounds.is_some() && self.result.ended.is_none() && !self.halted
+    }
+
     fn new(spec: &TaskSpec) -> Task {
         let result = TaskResult {
             major: 0,
