@@ -22,8 +22,7 @@ test:
 
 # Random legal programs plain and paged, with new seeds for MINUTES=n; says what differed and how to run it again.
 oracle:
-	ORACLE_MINUTES=$${MINUTES:-10} $(CARGO) test --locked -p coldframe-preload --test oracle -- --ignored --nocapture
-	$(CARGO) test --locked -p coldframe-preload --test machines -- --ignored
+	ORACLE_MINUTES=$${MINUTES:-10} $(CARGO) test --locked -p coldframe-preload --test oracle -- --nocapture
 
 # How late a program's signals are while it pages: gaps of a 1 kHz timer, plain and paged.
 signals:
@@ -69,11 +68,14 @@ docs: build
 fuzz:
 	$(CARGO) run --release --locked -p coldframe-fuzz -- $${FUZZ_SECONDS:-20}
 
-# The live pager under random settings beside a shadow copy, MINUTES long (SOAK_SEED: one setting again; SOAK_JOBS: so many at a time;
-# SOAK_DISK: a folder on a disk). A setting that loses a byte, hangs or stops is printed with its seed.
+# The live pager for MINUTES: half of them under random settings beside a shadow copy (SOAK_SEED: one setting again; SOAK_JOBS: so many at a
+# time; SOAK_DISK: a folder on a disk), half under the oracle's programs. What loses a byte, differs, hangs or stops is printed with its seed.
 soak:
 	$(CARGO) build --release --locked -p coldframe-soak
-	target/release/coldframe-soak $${MINUTES:-10}
+	failed=0; half=$$(awk "BEGIN { print $${MINUTES:-10} / 2 }"); \
+	target/release/coldframe-soak $$half || failed=1; \
+	$(MAKE) oracle MINUTES=$$half || failed=1; \
+	exit $$failed
 
 lint:
 	$(CARGO) fmt --all --check

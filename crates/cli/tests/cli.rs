@@ -462,11 +462,23 @@ fn help_of_every_verb_is_as_it_was_read_last() {
     insta::assert_snapshot!("help", text);
 }
 
-#[test]
-fn the_papers_figures_are_as_they_were_read_last() {
-    for paper in ["swl", "ddb", "lobi", "drswap", "sap"] {
-        insta::assert_snapshot!(format!("papers_{paper}"), papers(paper));
-    }
+/// A test for each paper, so that they run beside each other.
+macro_rules! figures_are_as_they_were_read_last {
+    ($($paper:ident)*) => {
+        mod figures_are_as_they_were_read_last {
+            $(
+                #[test]
+                fn $paper() {
+                    super::hold_figures(stringify!($paper));
+                }
+            )*
+        }
+    };
+}
+figures_are_as_they_were_read_last!(sap drswap lobi swl ddb);
+
+fn hold_figures(paper: &str) {
+    insta::assert_snapshot!(format!("papers_{paper}"), papers(paper));
 }
 
 /// One line for each figure of a paper.

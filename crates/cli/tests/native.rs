@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use coldframe_toolbox::{have, GCC};
 use coldframe_trace::{swap, Block, Fidelity, Kind, Reader, Wanted};
 use serde_json::Value;
 
@@ -49,17 +50,11 @@ const FIRST: u64 = 0x2_0000_0000 / 4096;
 fn compiled(folder: &Path, text: &str) -> Option<PathBuf> {
     let (source, program) = (folder.join("program.c"), folder.join("program"));
     std::fs::write(&source, text).unwrap();
-    match Command::new("gcc").arg("-O1").arg("-o").arg(&program).arg(&source).status() {
-        Ok(status) => {
-            assert!(status.success());
-            Some(program)
-        }
-        Err(_) => {
-            eprintln!("skipped: gcc is missing; on Debian: apt-get install gcc");
-            assert!(std::env::var("COLDFRAME_REQUIRE_TOOLS").is_err());
-            None
-        }
-    }
+    have(&[GCC]).then(|| {
+        let built = Command::new("gcc").arg("-O1").arg("-o").arg(&program).arg(&source).status();
+        assert!(built.unwrap().success());
+        program
+    })
 }
 
 fn record(words: &[&str]) -> Output {

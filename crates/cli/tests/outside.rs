@@ -3,19 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use coldframe_toolbox::have;
 use serde_json::Value;
-
-/// Whether a tool is here: a command that succeeds, and the package that brings it. With `COLDFRAME_REQUIRE_TOOLS=1`, where a skipped
-/// test would go unnoticed, a missing one is a failure.
-fn have(command: &[&str], package: &str) -> bool {
-    let ran = Command::new(command[0]).args(&command[1..]).output().is_ok_and(|out| out.status.success());
-    let required = std::env::var("COLDFRAME_REQUIRE_TOOLS").is_ok_and(|v| v == "1");
-    assert!(ran || !required, "COLDFRAME_REQUIRE_TOOLS=1 and {} is missing: {package}", command[0]);
-    if !ran {
-        eprintln!("skipped: {} is missing; install it with {package}", command.join(" "));
-    }
-    ran
-}
 
 fn coldframe(args: &[&str], folder: &Path) -> String {
     let out = Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).current_dir(folder).output().unwrap();
@@ -51,7 +40,7 @@ fn libcachesim_counts_the_same_misses_for_fifo_clock_lru_belady_and_arc() {
 
 #[test]
 fn fio_replays_as_many_reads_and_writes_as_the_trace_has() {
-    if !have(&["fio", "--version"], "apt-get install fio") {
+    if !have(&[("fio", "fio")]) {
         return;
     }
     let folder = tempfile::tempdir().unwrap();

@@ -306,7 +306,7 @@ pub fn file_limit() -> Option<u64> {
 }
 
 /// A write beyond the limit on file sizes comes with a signal, which would end the program when its thread lets signals in again.
-fn swallow_signal(error: &Errno) {
+pub fn swallow_signal(error: &Errno) {
     if *error == Errno::FBIG {
         sys::take_signal(libc::SIGXFSZ);
     }

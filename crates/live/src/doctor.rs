@@ -130,7 +130,12 @@ fn rings() -> Finding {
         Ok(_) => finding("io_uring", Health::Good, "allowed", ""),
         Err(error) => {
             let found = format!("{error} (kernel.io_uring_disabled={disabled})");
-            finding("io_uring", Health::Warning, found, "sysctl -w kernel.io_uring_disabled=0, or use --wait read")
+            finding(
+                "io_uring",
+                Health::Warning,
+                found,
+                "sysctl -w kernel.io_uring_disabled=0; without it reads are plain and overlap with nothing",
+            )
         }
     }
 }

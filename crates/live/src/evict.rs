@@ -9,9 +9,10 @@ use std::sync::atomic::Ordering;
 use crate::fatal;
 use crate::pager::Inner;
 use crate::pages::{Owner, Where};
+use crate::reach::Reach;
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
-use crate::task::{Reach, Task, Todo, Victim, VICTIMS};
+use crate::task::{Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
 /// How an eviction went: so many anonymous pages are safe in the log, so many file pages were tried, and a bit for each that failed.
@@ -82,22 +83,23 @@ impl Inner {
     /// even if it is made accessible just now, and copied.
     ///
     /// A page may be absent that should be there (see `refill`). Where signals tell of faults this call fails then; where messages do, this
-    /// thread would sleep in it until the page is there, and be waited for by the thread that has read the message.
+    /// thread sleeps in it until somebody helps (see `reach`).
     fn hold(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
         let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
-        let _reach = self.by_message().then(|| Reach::new(task));
-        for victim in victims.iter().filter(|v| self.by_message() && !v.held) {
-            self.refill(victim.page);
-        }
+        let own = || victims.iter().filter(|v| self.by_message() && !v.held).map(|v| v.page);
+        let _reach = Reach::new(&task.reaching, own());
+        self.log.get().watch();
+        own().for_each(|page| _ = self.refill(page));
         while let Some(first) = pages.first() {
             let address = first.iov_base as usize;
             let victim = victims[victims.len() - pages.len()];
             let held = match sys::hold(pipe, pages) {
                 Err(Errno::FAULT) if !victim.held && self.refill(victim.page) => continue,
-                Err(Errno::FAULT) => self.uffd.get().protect(address..address + PAGE, true).and_then(|()| {
+                Err(Errno::FAULT) => {
+                    self.peek(victim.page, scratch);
                     // SAFETY: the scratch page is this thread's.
-                    unsafe { sys::peek(address, scratch).and_then(|()| sys::write_pipe(pipe, scratch)) }.map(|()| 1)
-                }),
+                    unsafe { sys::write_pipe(pipe, scratch) }.map(|()| 1)
+                }
                 other => other,
             };
             match held {
@@ -153,12 +155,9 @@ impl Inner {
             return;
         }
         for victim in victims.iter_mut().filter(|v| !v.held) {
-            let (address, scratch) = (victim.address, task.scratch());
-            self.must(self.uffd.get().protect(address..address + PAGE, true), "protect a page", victim.page);
+            self.peek(victim.page, task.scratch());
             // SAFETY: the scratch page is this thread's.
-            self.must(unsafe { sys::peek(address, scratch) }, "read a page", victim.page);
-            // SAFETY: as above.
-            victim.sum = Some(unsafe { self.log.get().sum(scratch) });
+            victim.sum = Some(unsafe { self.log.get().sum(task.scratch()) });
         }
     }
 

@@ -20,6 +20,7 @@ use std::sync::atomic::Ordering;
 use crate::device::Device;
 use crate::extents::Manner;
 use crate::fatal;
+use crate::journal::JournalFile;
 use crate::pager::Inner;
 use crate::pages::Where;
 use crate::space;
@@ -262,7 +263,7 @@ impl Inner {
         all.extend(self.log.get().descriptors());
         all.extend(self.tasks().descriptors());
         all.extend(self.alive.lock().iter().map(AsRawFd::as_raw_fd));
-        all.extend(self.decider.lock().side.journal.as_ref().map(|journal| journal.file.as_raw_fd()));
+        all.extend(self.decider.lock().side.journal.as_ref().map(JournalFile::descriptor));
         all
     }
 }

@@ -15,9 +15,10 @@
 //! it has. Where that thread is the searching one itself, it does first what it has noted for the page.
 
 use coldframe_core::{After, Command, Machine, PageId, Place};
-use coldframe_trace::journal::{Entry, Journal};
+use coldframe_trace::journal::Entry;
 
 use crate::fatal;
+use crate::journal::JournalFile;
 use crate::pager::Inner;
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
@@ -37,40 +38,6 @@ pub struct Side {
     /// The last page of `Write`.
     pub written: Option<usize>,
     pub journal: Option<JournalFile>,
-}
-
-/// A journal that goes to a file piece by piece.
-pub struct JournalFile {
-    pub journal: Journal,
-    pub file: std::fs::File,
-    pub pending: usize,
-}
-
-impl JournalFile {
-    /// Begins with an event. What has gone to the file before is whole: events with all that followed from them.
-    pub fn event(&mut self, entry: &Entry) {
-        if self.pending >= 1 << 14 {
-            self.flush();
-        }
-        self.write(entry);
-    }
-
-    /// Appends an entry.
-    pub fn write(&mut self, entry: &Entry) {
-        self.journal.write(entry);
-        self.pending += 1;
-    }
-
-    /// Brings what there is to the file.
-    pub fn flush(&mut self) {
-        self.pending = 0;
-        let JournalFile { journal, file, .. } = self;
-        journal.drain_with(|bytes| {
-            if let Err(error) = std::io::Write::write_all(file, bytes) {
-                fatal::stop(format_args!("the journal cannot be written: {error}"));
-            }
-        });
-    }
 }
 
 /// The machine for the time of one event.
@@ -132,12 +99,12 @@ impl Linux<'_> {
 
     /// To the holding area; while a page is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
-        let (protected, was) = self.side.protected.take().expect("a page is protected before it is unmapped");
+        let (protected, _) = self.side.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
         if self.todo.moves.len() == MOVES {
             self.pager.move_pages(self.todo);
         }
-        self.todo.moves.push(Move::Hold { page, was });
+        self.todo.moves.push(Move::Hold { page });
     }
 
     fn evict(&mut self, page: usize) {

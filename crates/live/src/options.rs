@@ -36,7 +36,7 @@ pub enum Faults {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// Measured at the start: `Read` for a device about as fast as RAM, else `Brief`.
+    /// Measured at the start: `Read` for a device about as fast as RAM and where there is no io_uring, else `Brief`.
     Auto,
     /// A plain synchronous read: the least work, nothing overlaps.
     Read,

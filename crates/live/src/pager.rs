@@ -162,10 +162,7 @@ impl Inner {
         loop {
             let state = self.pages.get(page);
             match state {
-                Where::Busy | Where::Leaving if self.tasks().is_reaching(thread) => {
-                    self.refill(page);
-                    return;
-                }
+                Where::Busy | Where::Leaving if self.help(thread) => return,
                 // Nobody's: the kernel finds that out too when the access is repeated, and sends SIGSEGV.
                 Where::Nowhere if !self.begin(page) => return,
                 Where::Nowhere => {}

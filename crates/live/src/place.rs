@@ -10,6 +10,9 @@ use crate::sys::{self, Errno};
 use crate::task::{CopyIn, Move, Todo};
 use crate::PAGE;
 
+/// How often a page is found to have been dropped before that is not believed.
+const LOOKS: u32 = 100;
+
 impl Inner {
     pub(crate) fn copy_in(&self, todo: &mut Todo) {
         while let Some(copy) = todo.copies.pop() {
@@ -59,7 +62,7 @@ impl Inner {
 
     fn move_one(&self, one: Move, owner: Owner) {
         match one {
-            Move::Hold { page, was } => self.hold_page(page, was, owner),
+            Move::Hold { page } => self.hold_page(page, owner),
             Move::Back { page, write } => self.unhold_page(page, write, owner),
         }
     }
@@ -98,26 +101,34 @@ impl Inner {
         filled
     }
 
+    /// Write-protects a page and copies it, whether the program may read it or not, without ever sleeping in a fault. For its owner. The page
+    /// may be absent afterwards.
+    pub(crate) fn peek(&self, page: usize, into: usize) {
+        let address = self.address(page);
+        for _ in 0..LOOKS {
+            self.refill(page);
+            self.must(self.uffd.get().protect(address..address + PAGE, true), "protect a page", page);
+            // SAFETY: the caller has a page for it.
+            match unsafe { sys::peek(address, into) } {
+                Ok(()) => return,
+                // Dropped meanwhile; or, if it stays so, swapped out and not to be read as a file.
+                Err(Errno::FAULT) => {}
+                Err(_) => break,
+            }
+        }
+        // SAFETY: as above, and the page is in the caller's hand.
+        self.must(unsafe { sys::peek_elsewhere(address, into) }, "read a page", page);
+    }
+
     /// Takes a page out of the page table and keeps it: `Command::Unmap`.
-    fn hold_page(&self, page: usize, was: Where, owner: Owner) {
+    fn hold_page(&self, page: usize, owner: Owner) {
         let scratch = self.tasks().get(usize::from(owner.0)).scratch();
         let (address, holding) = (self.address(page), self.holding(page));
         let uffd = self.uffd.get();
         if !uffd.can_move || uffd.move_page(holding, address).is_err() {
-            // Shared with a child, or pinned for a moment, or absent: write-protect it, copy it, drop it.
-            self.refill(page);
-            if was != Where::Clean {
-                self.must(uffd.protect(address..address + PAGE, true), "protect a page", page);
-            }
-            let copied = match uffd.copy(holding, address, false) {
-                // The program has made it inaccessible.
-                // SAFETY: the scratch page is this thread's.
-                Err(Errno::FAULT) => {
-                    unsafe { sys::peek(address, scratch) }.and_then(|()| uffd.copy(holding, scratch, false))
-                }
-                other => other,
-            };
-            self.must(copied, "hold a page", page);
+            // Shared with a child, or pinned for a moment, or absent: copy it, drop it.
+            self.peek(page, scratch);
+            self.must(uffd.copy(holding, scratch, false), "hold a page", page);
             // SAFETY: its bytes are in the holding area.
             let dropped = unsafe { sys::drop_range(address..address + PAGE) };
             self.must(dropped, "drop a page", page);

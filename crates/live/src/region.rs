@@ -331,10 +331,10 @@ impl Inner {
 
     fn write_in_place(&self, page: usize, buffer: usize) -> bool {
         let address = self.address(page);
-        self.refill(page);
-        self.must(self.uffd.get().protect(address..address + PAGE, true), "protect a page", page);
-        // SAFETY: the page is in RAM and cannot leave while it is busy, and nobody can write to it.
-        unsafe { copy_page(address, buffer) };
+        self.peek(page, buffer);
+        if !sys::is_there(address) {
+            self.must(self.uffd.get().copy(address, buffer, true), "put a page back", page);
+        }
         let good = self.write_file_page(page, buffer);
         // Past the page table the kernel goes on writing to a pinned page. It is not pinned while it is busy.
         let clean = good && self.pages.pins(page) == 0;

@@ -11,14 +11,15 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
 use coldframe_core::{Caps, Config, Engine};
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_trace::journal::Head;
 
 use crate::budget::{Reserve, Sharing};
 use crate::calibrate::{self, Measured, BATCH_MAX};
 use crate::device::Device;
+use crate::journal::JournalFile;
 use crate::lock::Lock;
 use crate::log::Log;
-use crate::machine::{JournalFile, Side};
+use crate::machine::Side;
 use crate::pager::{Decider, Inner, Own, FILES};
 use crate::pages::Pages;
 use crate::seal::Sealer;
@@ -107,13 +108,8 @@ fn build(
         None => calibrate::measure(&Device::swap(&options.backing, None)?, &uffd, &space)?,
     };
     options.policy = Some(measured.policy(&options));
-    options.wait = measured.wait(options.wait);
-    let rings = options.wait != Wait::Read;
-    // Besides its handlers a program may map, discard, pin and fork at the same time.
-    let tasks = match options.faults {
-        Faults::InThread => TASKS,
-        Faults::Handlers(count) => (count + 6).min(TASKS),
-    };
+    let wait = measured.wait(options.wait);
+    let tasks = tasks(&mut options, wait)?;
     let batch = options.evict_batch.map_or(measured.evict_batch(options.wait).min(frames / 8), |n| n as usize);
     if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
         let reason = format!("`{batch}` is not from 1 to {}", BATCH_MAX.min(frames / 2));
@@ -141,14 +137,14 @@ fn build(
     let store = Store::open(&options.backing, options.inject)?;
     Ok(Inner {
         pages: Pages::new(pages)?,
-        rings: Own::new(rings),
+        rings: Own::new(options.wait != Wait::Read),
         wait: options.wait,
         poll_ns: measured.read_ns + measured.read_ns / 2,
         source,
         uffd: Own::new(uffd),
         crew: Lock::new(None),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
-        tasks: Own::new(Tasks::new(tasks, rings)?),
+        tasks: Own::new(tasks),
         log: Own::new(Log::new(device, pages, options.backing_max, sealer)?),
         decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
         active: AtomicUsize::new(0),
@@ -171,6 +167,24 @@ fn build(
         space,
         options,
     })
+}
+
+/// The tasks, and with them how to wait: where nobody has said, and there are no rings (a kernel, a container or a filter without io_uring),
+/// by plain reads.
+fn tasks(options: &mut Options, wait: Wait) -> Result<Tasks, LiveError> {
+    // Besides its handlers a program may map, discard, pin and fork at the same time.
+    let count = match options.faults {
+        Faults::InThread => TASKS,
+        Faults::Handlers(count) => (count + 6).min(TASKS),
+    };
+    let asked = std::mem::replace(&mut options.wait, wait);
+    match Tasks::new(count, wait != Wait::Read) {
+        Err(_) if asked == Wait::Auto && wait != Wait::Read => {
+            options.wait = Wait::Read;
+            Tasks::new(count, false)
+        }
+        made => made,
+    }
 }
 
 fn frames(options: &Options) -> Result<usize, LiveError> {
@@ -236,11 +250,9 @@ fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveEr
     let Some(path) = &options.journal else { return Ok(None) };
     let file = if path.is_dir() { own_file(path) } else { File::create(path) };
     let file = file.map_err(|e| LiveError::Backing { path: path.clone(), reason: e.to_string() })?;
-    let file = File::from(sys::move_high(file.into()));
-    let mut journal = JournalFile { journal: Journal::new(head), file, pending: 0 };
-    // A program that becomes another one before its first fault leaves a journal all the same.
-    journal.flush();
-    Ok(Some(journal))
+    let journal = JournalFile::new(head, File::from(sys::move_high(file.into())));
+    let refused = |error: sys::Errno| LiveError::Backing { path: path.clone(), reason: error.io().to_string() };
+    journal.map(Some).map_err(refused)
 }
 
 /// A file of this program in a folder of journals. A process that starts one program after the other has several.

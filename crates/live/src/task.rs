@@ -4,13 +4,13 @@
 use std::cell::UnsafeCell;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::AtomicU32;
 
 use coldframe_core::{Stage, Ticket};
 use io_uring::{opcode, types, IoUring};
 
-use crate::pages::Where;
 use crate::pool::Pool;
+use crate::reach::Reaching;
 use crate::sys;
 use crate::{LiveError, PAGE};
 
@@ -65,8 +65,8 @@ pub struct CopyIn {
 /// A page that goes to the holding area or comes back from it.
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
-    /// On the invalid list from now on. What it was.
-    Hold { page: usize, was: Where },
+    /// On the invalid list from now on.
+    Hold { page: usize },
     /// A false fault; whether it is about to be written to.
     Back { page: usize, write: bool },
 }
@@ -184,8 +184,8 @@ pub const ASLEEP: u32 = 2;
 pub struct Task {
     /// How far its fault is.
     pub resumed: AtomicU32,
-    /// The thread that has a page of its own read by the kernel, which may find it absent; 0: none.
-    reaching: AtomicU32,
+    /// The pages that its thread has the kernel read.
+    pub reaching: Reaching,
     /// Held pages go in and come out again.
     pub pipe: (OwnedFd, OwnedFd),
     /// Room for the bytes of held pages on their way to the log or to their file.
@@ -203,7 +203,7 @@ impl Task {
         let staging = sys::map_memory(STAGING, None).map_err(|e| LiveError::os("memory for a task", e))?;
         Ok(Task {
             resumed: AtomicU32::new(RESUMED),
-            reaching: AtomicU32::new(0),
+            reaching: Reaching::nothing(),
             pipe: (sys::move_high(read), sys::move_high(write)),
             staging,
             todo: UnsafeCell::new(Todo::new(i)),
@@ -242,22 +242,6 @@ impl Task {
     }
 }
 
-/// While it lives, faults of this thread are those of the kernel that reaches for the task's pages.
-pub struct Reach<'a>(&'a Task);
-
-impl Reach<'_> {
-    pub fn new(task: &Task) -> Reach<'_> {
-        task.reaching.store(sys::thread(), Ordering::SeqCst);
-        Reach(task)
-    }
-}
-
-impl Drop for Reach<'_> {
-    fn drop(&mut self) {
-        self.0.reaching.store(0, Ordering::SeqCst);
-    }
-}
-
 /// All tasks.
 pub struct Tasks {
     tasks: Vec<Task>,
@@ -279,11 +263,6 @@ impl Tasks {
     /// A task by number.
     pub fn get(&self, i: usize) -> &Task {
         &self.tasks[i]
-    }
-
-    /// Whether a fault of this thread (0: not known) is one of a system call that reaches for a page of its own.
-    pub fn is_reaching(&self, thread: u32) -> bool {
-        thread != 0 && self.tasks.iter().any(|task| task.reaching.load(Ordering::SeqCst) == thread)
     }
 
     /// Takes a free task; waits while there is none.

@@ -179,6 +179,43 @@ fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
     }
 }
 
+/// The page is absent again before the kernel reads it for the thread that takes it out; that thread sleeps in the fault, with the page and
+/// perhaps the engine's lock in hand.
+#[test]
+fn pages_that_are_dropped_behind_our_back_while_they_leave_stop_nobody() {
+    for policy in ["fifo", "fifo-sc:valid=8"] {
+        for faults in [Faults::InThread, Faults::Handlers(1), Faults::Handlers(2)] {
+            succeeds(|| {
+                let pager = pager(SMALL, |o| {
+                    (o.inject, o.faults, o.policy) = (slow(), faults, Some(policy.to_string()));
+                });
+                let region = pager.anonymous(256 * PAGE).unwrap();
+                let done = std::sync::atomic::AtomicBool::new(false);
+                std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        while !done.load(Relaxed) {
+                            (0..256).filter(|page| page % 3 == 0).for_each(|page| drop_behind_our_back(&region, page));
+                        }
+                    });
+                    with_signal_stack(|| {
+                        for round in 1..=8 {
+                            for page in 0..256 {
+                                let was = word(&region, page, 0).swap(round, Relaxed);
+                                assert!(
+                                    was == round - 1 || (was == 0 && page % 3 == 0),
+                                    "{policy}, page {page}: {was}"
+                                );
+                            }
+                        }
+                    });
+                    done.store(true, Relaxed);
+                });
+                pager.check();
+            });
+        }
+    }
+}
+
 #[test]
 fn a_written_page_that_is_out_of_reach_leaves_as_it_is() {
     for faults in [Faults::InThread, Faults::Handlers(1)] {

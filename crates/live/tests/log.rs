@@ -241,6 +241,9 @@ fn a_program_that_waits_for_space_is_ended_by_the_signals_that_end_programs() {
         [(Faults::Handlers(2), libc::SIGTERM), (Faults::InThread, libc::SIGTERM), (Faults::InThread, libc::SIGINT)]
     {
         let (status, said) = in_child(|| {
+            // Who starts the tests in the background of a shell has them ignore SIGINT.
+            // SAFETY: back to what the kernel does.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
             let inject = Inject { seed: 2, write_full: 1, ..Inject::default() };
             let pager = pager(1 << 18, |o| (o.inject, o.faults) = (Some(inject), faults));
             let region = pager.anonymous(1024 * PAGE).unwrap();

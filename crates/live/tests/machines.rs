@@ -104,7 +104,18 @@ fn refuse(call: i64, argument: Option<u32>, error: i32) -> io::Result<()> {
 
 #[test]
 fn no_io_uring() {
-    on_a_machine(|| refuse(libc::SYS_io_uring_setup, None, libc::ENOSYS), |o| o.wait = Wait::Read);
+    let none = || refuse(libc::SYS_io_uring_setup, None, libc::ENOSYS);
+    on_a_machine(none, |o| o.wait = Wait::Read);
+    on_a_machine(none, |o| o.wait = Wait::Auto);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            none().unwrap();
+            assert_eq!(pager(|o| o.wait = Wait::Auto).options().wait, Wait::Read);
+            let asked = Options { max_memory: 1 << 28, wait: Wait::Brief, ..Options::new(RAM) };
+            let refused = Pager::start(asked).expect_err("who asks for a ring is told that there is none");
+            assert!(refused.to_string().contains("io_uring"), "{refused}");
+        });
+    });
 }
 
 #[test]
@@ -159,7 +170,7 @@ fn the_smallest_stacks_that_the_system_allows() {
         for faults in MODES {
             let pager = pager(|o| (o.faults, o.encrypt) = (faults, encrypt));
             let region = pager.anonymous(PAGES * PAGE).unwrap();
-            let job = Job { memory: region.as_ptr() as *mut u8, bad: false };
+            let job = Job { memory: region.as_ptr(), bad: false };
             assert!(!in_a_small_thread(job), "{faults:?}, encrypted: {encrypt}");
             pager.check();
         }

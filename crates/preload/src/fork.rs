@@ -1,5 +1,6 @@
 //! Fork. The handlers are registered before all others, so that `prepare` runs last and `child` runs first: other libraries'
-//! handlers find their memory in both.
+//! handlers find their memory in both. The first of all registrations brings ours, since it may come before the first constructor:
+//! an allocator inside the executable is asked for memory, and registers its handlers, while programs are still being put together.
 //!
 //! ```text
 //! prepare: the C library's list of files ─ the heap's gate ─ the pager
@@ -16,10 +17,11 @@
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use coldframe_live::PAGE;
 
+use crate::libc_symbols::Own;
 use crate::memory::{self, backing, Backing};
 use crate::{apart, files, gate, sys, threads};
 
@@ -64,11 +66,60 @@ impl Drop for Still {
     }
 }
 
-/// Registers the handlers.
+type Handler = Option<unsafe extern "C" fn()>;
+type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
+
+/// What the C library's `pthread_atfork` calls, which is part of each program.
+static REGISTER: Own = Own::new(c"__register_atfork");
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+
+/// Registers the handlers, once.
 pub fn register() {
-    // SAFETY: the three are functions of that type and stay loaded.
-    let result = unsafe { libc::pthread_atfork(Some(prepare), Some(parent), Some(child)) };
-    assert_eq!(result, 0, "pthread_atfork");
+    if !REGISTERED.swap(true, Relaxed) {
+        // SAFETY: the three are functions of that type and stay loaded.
+        let result = unsafe { register_next(Some(before), Some(after), Some(within), std::ptr::null_mut()) };
+        assert_eq!(result, 0, "pthread_atfork");
+    }
+}
+
+unsafe fn register_next(prepare: Handler, parent: Handler, child: Handler, library: *mut c_void) -> c_int {
+    match REGISTER.address() {
+        0 => libc::ENOSYS,
+        // SAFETY: the C library's function of that type.
+        own => std::mem::transmute::<usize, Register>(own)(prepare, parent, child, library),
+    }
+}
+
+/// Replaces the C library's: nobody's handlers come before ours.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn __register_atfork(
+    prepare: Handler,
+    parent: Handler,
+    child: Handler,
+    library: *mut c_void,
+) -> c_int {
+    register();
+    // SAFETY: the caller's call.
+    unsafe { register_next(prepare, parent, child, library) }
+}
+
+/// What the C library calls around a fork. Where nothing is managed, not yet or not at all, there is nothing to do.
+unsafe extern "C" fn before() {
+    if memory::ready() {
+        prepare();
+    }
+}
+
+unsafe extern "C" fn after() {
+    if memory::ready() {
+        parent();
+    }
+}
+
+unsafe extern "C" fn within() {
+    if memory::ready() {
+        child();
+    }
 }
 
 /// The signals that the forking thread had blocked.
@@ -77,6 +128,9 @@ static MASK: AtomicU64 = AtomicU64::new(0);
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" fn prepare() {
+    if !memory::ready() {
+        return;
+    }
     // SAFETY: a recursive lock, opened in `parent` or made anew in `child`.
     unsafe { _IO_list_lock() };
     let mask = sys::hold_signals();
@@ -98,6 +152,9 @@ fn unpin() {
 }
 
 unsafe extern "C" fn parent() {
+    if !memory::ready() {
+        return;
+    }
     let errno = sys::errno();
     if let Backing::Pager(pager) = backing() {
         let refused = pager.fork_parent().err().and_then(|error| error.raw_os_error());
@@ -118,6 +175,9 @@ unsafe extern "C" fn parent() {
 }
 
 unsafe extern "C" fn child() {
+    if !memory::ready() {
+        return;
+    }
     apart::free_all();
     match backing() {
         Backing::Pager(pager) => pager.fork_child(),
@@ -138,9 +198,6 @@ unsafe extern "C" fn child() {
 /// # Safety
 /// `make` makes a process with a copy of this one's memory, or fails.
 pub unsafe fn around(make: impl FnOnce() -> isize) -> isize {
-    if !memory::ready() {
-        return make();
-    }
     // SAFETY: as the C library calls them.
     unsafe {
         prepare();

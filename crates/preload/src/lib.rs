@@ -4,11 +4,11 @@
 //! - [`start`]: the constructor; reads `COLDFRAME_OPTIONS`, starts the pager
 //! - [`malloc`], [`heap`]: malloc and its kin, over mimalloc in managed memory
 //! - [`unmanaged`], [`caller`], [`libc_symbols`]: what must not be managed, and how it is told; the C library's own heap
-//! - [`program_break`]: sbrk
+//! - [`program_break`], which is sbrk
 //! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern managed memory or the pager's descriptors
 //! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and whose it is
-//! - [`poke`]: process_vm_writev
+//! - [`poke`], which is process_vm_writev
 //! - [`limits`]: limits on what the process may use
 //! - [`deepbind`]: libraries that would not see any of this
 //! - [`identity`]: who the process is, and its threads with it

@@ -116,12 +116,12 @@ pub fn any() -> bool {
 
 /// What one thing holds is given back.
 pub fn release(why: Why, of: usize) {
-    take(|holder| (holder.0, holder.1) == (why, of)).into_iter().for_each(|(_, range)| unpin(range));
+    take(|holder, _| (holder.0, holder.1) == (why, of)).into_iter().for_each(|(_, range)| unpin(range));
 }
 
 /// All that is held for a reason is given back.
 pub fn release_all(why: Why) {
-    take(|holder| holder.0 == why).into_iter().for_each(|(_, range)| unpin(range));
+    take(|holder, _| holder.0 == why).into_iter().for_each(|(_, range)| unpin(range));
 }
 
 /// One hold is given back.
@@ -133,7 +133,7 @@ pub fn release_one(holder: Holder) {
 
 /// What one thing holds is held as long as the memory is there.
 pub fn keep_for_good(why: Why, of: usize) {
-    for ((_, _, which), range) in take(|holder| (holder.0, holder.1) == (why, of)) {
+    for ((_, _, which), range) in take(|holder, _| (holder.0, holder.1) == (why, of)) {
         let number = NUMBER.fetch_add(1, Relaxed);
         with(|holds| holds.insert((Why::Good, number, which), range));
     }
@@ -148,11 +148,18 @@ pub fn holds(why: Why, of: usize) -> bool {
 }
 
 /// All of which `what` is true, taken out and still pinned.
-fn take(what: impl Fn(&Holder) -> bool) -> Vec<(Holder, Range<usize>)> {
-    match any() {
-        false => Vec::new(),
-        true => with(|holds| holds.extract_if(.., |holder, _| what(holder)).collect()),
+fn take(what: impl Fn(&Holder, &Range<usize>) -> bool) -> Vec<(Holder, Range<usize>)> {
+    let mut taken = Vec::new();
+    if any() {
+        with(|holds| {
+            holds.retain(|holder, range| {
+                let goes = what(holder, range);
+                goes.then(|| taken.push((*holder, range.clone())));
+                !goes
+            });
+        });
     }
+    taken
 }
 
 /// The holders for a reason.
@@ -167,10 +174,5 @@ pub fn holders(why: Why) -> Vec<usize> {
 
 /// The program gives memory back, and what is held of it with it.
 pub fn forget(part: &Range<usize>) {
-    if !any() {
-        return;
-    }
-    let gone = |range: &Range<usize>| range.start < part.end && part.start < range.end;
-    let taken: Vec<_> = with(|holds| holds.extract_if(.., |_, range| gone(range)).collect());
-    taken.into_iter().for_each(|(_, range)| unpin(range));
+    take(|_, range| range.start < part.end && part.start < range.end).into_iter().for_each(|(_, range)| unpin(range));
 }

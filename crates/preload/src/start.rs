@@ -30,6 +30,8 @@ const MACHINE: u8 = 4;
 static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
 unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
+    // What follows may be the first to allocate, from an allocator in the executable, which then registers handlers of its own.
+    fork::register();
     std::panic::set_hook(Box::new(|panic| {
         say(format_args!("a mistake in coldframe itself: {panic}"));
         std::process::abort();
@@ -78,7 +80,6 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     }
     apart::start();
     heap::start();
-    fork::register();
     memory::open();
     // SAFETY: a function of that type, which stays loaded.
     unsafe { libc::atexit(at_exit) };

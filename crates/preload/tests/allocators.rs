@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::process::Command;
 
 use coldframe_toolbox::{have, skip, GCC};
-use common::{compile, good, library, paged, CXX};
+use common::{check_paged, compile, good, library, paged, CXX};
 
 const RAM: u64 = 8 << 20;
 
@@ -147,4 +147,46 @@ int main(void) {
     let program = compile(dir.path(), "own", &format!("{OWN}{main}"), &[]);
     let Some(mut command) = paged(&program, RAM) else { return };
     good(&mut command);
+}
+
+/// The first to allocate is this library's own constructor, and the allocator in the executable registers its handlers then (jemalloc in
+/// rustc does). They run before this library's `prepare` all the same: behind it nobody would bring the pages that they touch.
+#[test]
+fn handlers_of_an_allocator_in_the_executable_find_their_memory_during_a_fork() {
+    let source = r#"
+enum { P = 4096, N = 4000 };
+static char *big; static int handled;
+static void touch(void) { for (long i = 0; big && i < N; i++) big[i * P]++; handled++; }
+static char *chunk; static size_t left;
+void *malloc(size_t n) {
+    static int begun;
+    if (!begun) { begun = 1; CHECK(pthread_atfork(touch, touch, touch) == 0); }
+    n = (n + 31) & ~15UL;
+    if (n > left) {
+        left = n > 1 << 20 ? n : 1 << 20;
+        chunk = mmap(NULL, left, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (chunk == MAP_FAILED) return NULL;
+    }
+    size_t *p = (size_t *)chunk; chunk += n; left -= n; *p = n - 16;
+    return p + 2;
+}
+void free(void *p) {}
+void *calloc(size_t a, size_t b) { return malloc(a * b); }
+void *realloc(void *p, size_t n) {
+    void *q = malloc(n);
+    if (p && q) { size_t had = ((size_t *)p)[-2]; memcpy(q, p, had < n ? had : n); }
+    return q;
+}
+int main(void) {
+    big = malloc(N * P); CHECK(MANAGED(big));
+    for (int round = 1; round <= 4; round++) {
+        pid_t child = fork(); CHECK(child >= 0);
+        for (long i = 0; i < N; i++) CHECK(big[i * P] == 2 * round);
+        CHECK(handled == 2 * round);
+        if (child == 0) _exit(0);
+        int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
+    }
+    return 0;
+}"#;
+    check_paged("own", source, RAM, &[]);
 }

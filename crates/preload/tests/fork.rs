@@ -3,7 +3,7 @@
 mod common;
 
 use coldframe_toolbox::{have, GCC};
-use common::{check, compile, good, layout_only};
+use common::{check, check_paged, compile, good, layout_only};
 
 #[test]
 fn this_library_starts_before_all_others_and_forks_around_them() {
@@ -36,6 +36,38 @@ int main(void) {
     let here = format!("-L{}", dir.path().display());
     let program = compile(dir.path(), "order", program, &[&here, "-learly", "-Wl,-rpath,$ORIGIN"]);
     good(&mut layout_only(&program));
+}
+
+/// An allocator inside the executable is asked before the first constructor has run, and registers what it does around a fork then
+/// (jemalloc in rustc).
+#[test]
+fn handlers_that_were_registered_before_this_library_started_find_their_memory() {
+    let source = r#"
+enum { LEN = 16 << 20 };
+static char heap[1 << 20]; static size_t used; static char *memory; static int handled, early;
+static void handler(void) { handled++; for (size_t i = 0; memory && i < LEN; i += 4096) CHECK(memory[i] == (char)(i / 4096)); }
+static void *take(size_t n) {
+    if (!early++) CHECK(pthread_atfork(handler, handler, handler) == 0);
+    used = used + 15 & ~(size_t)15; CHECK(used + n + 16 < sizeof heap);
+    *(size_t *)(heap + used) = n; used += 16 + n;
+    return heap + used - n;
+}
+void *malloc(size_t n) { return take(n); }
+void *calloc(size_t a, size_t b) { return memset(take(a * b), 0, a * b); }
+void free(void *p) { }
+void *realloc(void *p, size_t n) { void *q = take(n); size_t old = p ? ((size_t *)p)[-2] : 0; return p ? memcpy(q, p, old < n ? old : n) : q; }
+int main(void) {
+    CHECK(early);
+    memory = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(memory != MAP_FAILED && MANAGED(memory));
+    for (size_t i = 0; i < LEN; i += 4096) memory[i] = i / 4096;
+    pid_t child = fork();
+    if (child == 0) _exit(handled == 2 ? 0 : 1);
+    CHECK(handled == 2);
+    int status; CHECK(waitpid(child, &status, 0) == child && status == 0);
+    return 0;
+}"#;
+    check_paged("early", source, 4 << 20, &[]);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 //! be equal.
 //!
 //! `ORACLE_SEED=7 ORACLE_SETTING=sealed cargo test -p coldframe-preload --test oracle` runs one program again; `ORACLE_STEPS` and
-//! `ORACLE_WITHOUT` (classes of operations, `fork,exec`) make it shorter. `ORACLE_MINUTES=n` goes on with new seeds for so long
-//! and says at the end what differed.
+//! `ORACLE_WITHOUT` (classes of operations, `fork,exec`) make it shorter. Otherwise it is the same few programs each time.
+//! `ORACLE_MINUTES=n` goes on with new seeds for so long and says at the end what differed.
 
 mod common;
 #[path = "oracle/judge.rs"]
@@ -17,8 +17,8 @@ use judge::{Case, Oracle, Setting, LIMITS, USUAL};
 
 /// Steps of a program unless `ORACLE_STEPS` says otherwise.
 const STEPS: u32 = 150;
-/// How long `make test` looks.
-const SHORT: Duration = Duration::from_secs(30);
+/// The programs of `make test`, one for each setting, are shorter.
+const STEPS_SHORT: u32 = 80;
 
 const SETTINGS: &[Setting] = &[
     USUAL,
@@ -58,34 +58,36 @@ fn left_out() -> Vec<String> {
 }
 
 #[test]
-#[ignore = "make oracle runs it"]
 fn random_legal_programs_do_the_same_plain_and_paged() {
     if !have(&[GCC]) {
         return;
     }
     let oracle = Oracle::build();
     let without = left_out();
-    let case = |seed| Case { seed, steps: asked("ORACLE_STEPS").unwrap_or(STEPS), without: without.clone() };
+    let minutes: Option<f64> = asked("ORACLE_MINUTES");
     let chosen = asked::<String>("ORACLE_SETTING").map(|name| setting(&name));
-    if let Some(seed) = asked("ORACLE_SEED") {
+    let only: Option<u64> = asked("ORACLE_SEED");
+    let usual = if only.is_none() && minutes.is_none() { STEPS_SHORT } else { STEPS };
+    let steps = asked("ORACLE_STEPS").unwrap_or(usual);
+    let case = |seed| Case { seed, steps, without: without.clone() };
+    if let Some(seed) = only {
         if let Some(text) = oracle.judge(&case(seed), chosen.unwrap_or(&USUAL)) {
             panic!("{text}");
         }
         return;
     }
-    let minutes: Option<u64> = asked("ORACLE_MINUTES");
     // A bounded run has the same seeds each time; a long one finds new ones.
     let new = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64 & 0xffff_ffff;
-    let (first, until) = minutes.map_or((1, SHORT), |minutes| (new, Duration::from_secs(minutes * 60)));
+    let first = if minutes.is_some() { new } else { 1 };
     let (start, mut failures, mut programs) = (Instant::now(), Vec::new(), 0);
     for seed in first.. {
         let setting = chosen.unwrap_or(&SETTINGS[(seed % SETTINGS.len() as u64) as usize]);
         programs += 1;
         failures.extend(oracle.judge(&case(seed), setting).inspect(|text| eprintln!("{text}")));
-        if start.elapsed() > until || (minutes.is_none() && !failures.is_empty()) {
+        if minutes.map_or(programs == SETTINGS.len(), |m| start.elapsed() > Duration::from_secs_f64(m * 60.0)) {
             break;
         }
     }
-    eprintln!("{programs} programs of {} steps, seeds from {first} on", asked("ORACLE_STEPS").unwrap_or(STEPS));
+    eprintln!("{programs} programs of {steps} steps, seeds from {first} on, {} differ", failures.len());
     assert!(failures.is_empty(), "{} of {programs} programs differ:\n{}", failures.len(), failures.join("\n"));
 }

@@ -16,8 +16,9 @@ use crate::watch::watched;
 fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
     let fit = |settings: Settings| match settings.system.as_deref() {
         Some(name @ ("drswap" | "sap")) => {
-            let reason =
-                format!("{name} runs several tasks, whose results are of another kind; run `coldframe sim --system {name}`");
+            let reason = format!(
+                "{name} runs several tasks, whose results are of another kind; run `coldframe sim --system {name}`"
+            );
             Err(ReportError::setting("system", reason))
         }
         _ => Ok(settings),

@@ -82,8 +82,11 @@ const COLUMNS: &[(&str, &str, Kind)] = &[
     ("config", "/config", Kind::Json),
 ];
 
+/// How a column is computed from others.
+type Derived = fn(&Value) -> Option<f64>;
+
 /// What is computed from columns: name, and how.
-const DERIVED: &[(&str, fn(&Value) -> Option<f64>)] = &[("faults_per_reference", faults_per_reference)];
+const DERIVED: &[(&str, Derived)] = &[("faults_per_reference", faults_per_reference)];
 
 fn faults_per_reference(result: &Value) -> Option<f64> {
     let count = |path| result.pointer(path)?.as_u64();

@@ -84,6 +84,7 @@ INTERRUPTED = """
 import os, signal, sys, warnings
 import coldframe
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # who is started in the background of a shell ignores it
 begun = []
 
 def progress(p):

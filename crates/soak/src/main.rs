@@ -1,5 +1,5 @@
 //! `coldframe-soak MINUTES`: random settings for so many minutes, as many at a time as there are processors (SOAK_JOBS). `SOAK_SEED=n` runs one
-//! setting, again and again until the time is over. `SOAK_DISK` is a folder on a disk; in memory lies /dev/shm. Ends with 1 if a setting failed.
+//! setting, again and again until the time is over; `SOAK_FIRST=n` begins with it and goes on with those that follow. `SOAK_DISK` is a folder on a disk; in memory lies /dev/shm. Ends with 1 if a setting failed.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,7 +46,7 @@ fn soak(time: Duration) -> ExitCode {
     let end = Instant::now() + time;
     let processors = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let (jobs, only) = (variable("SOAK_JOBS").unwrap_or(processors), variable("SOAK_SEED"));
-    let next = AtomicU64::new(only.unwrap_or_else(|| fastrand::u64(..1 << 48)));
+    let next = AtomicU64::new(only.or(variable("SOAK_FIRST")).unwrap_or_else(|| fastrand::u64(..1 << 48)));
     println!("{jobs} settings at a time, the first has seed {}", next.load(Ordering::Relaxed));
     let tally = Mutex::new(Tally::default());
     std::thread::scope(|scope| {

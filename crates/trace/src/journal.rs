@@ -199,6 +199,17 @@ impl Journal {
         core::mem::take(&mut self.bytes)
     }
 
+    /// Bytes written since the last call of [`Journal::drain`] or [`Journal::drain_with`].
+    #[allow(clippy::len_without_is_empty)]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Bytes that it can have between two such calls without taking more memory.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity()
+    }
+
     /// Makes room for so many bytes between two calls of [`Journal::drain_with`], so that nothing is allocated later.
     pub fn reserve(&mut self, bytes: usize) {
         self.bytes.reserve_exact(bytes);

@@ -17,6 +17,7 @@ use crate::fatal;
 use crate::lock::{Guard, Lock};
 use crate::pager::Inner;
 use crate::pages::Pages;
+use crate::reach::{Looks, LOOK_US};
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
 use crate::thread::{spawn_raw, RawThread};
@@ -41,6 +42,8 @@ pub struct Writer {
     /// Grows when there is a job; the thread sleeps on it.
     work: AtomicU32,
     asleep: AtomicU32,
+    /// It sleeps without a limit: nobody has reached for pages lately.
+    dozes: AtomicU32,
     /// Grows when a job is done; those who need a buffer sleep on it.
     done: AtomicU32,
     waiting: AtomicU32,
@@ -58,6 +61,7 @@ impl Writer {
             life: AtomicU32::new(NONE),
             work: AtomicU32::new(0),
             asleep: AtomicU32::new(0),
+            dozes: AtomicU32::new(0),
             done: AtomicU32::new(0),
             waiting: AtomicU32::new(0),
             said: AtomicBool::new(false),
@@ -155,16 +159,36 @@ unsafe extern "C" fn run(inner: *mut c_void) {
     // SAFETY: `start_writer` gave it, and it lives until this thread has been joined.
     let inner = unsafe { &*inner.cast::<Inner>() };
     let (log, writer) = (inner.log.get(), &inner.log.get().writer);
+    let mut looks = Looks::new();
     while !writer.stops() {
         let seen = writer.work.load(SeqCst);
-        if !log.work(&inner.pages, inner.stats()) {
-            let starved = log.state.lock().starved();
-            writer.rest(seen, starved.then_some(SPACE_US));
+        inner.help_sleepers(&mut looks);
+        if log.work(&inner.pages, inner.stats()) {
+            continue;
         }
+        // Who begins to reach from here on calls.
+        writer.dozes.store(1, SeqCst);
+        let limit = match inner.reached_since(&looks) {
+            true => Some(LOOK_US),
+            false => log.state.lock().starved().then_some(SPACE_US),
+        };
+        if limit.is_some() {
+            writer.dozes.store(0, SeqCst);
+        }
+        writer.rest(seen, limit);
+        writer.dozes.store(0, SeqCst);
     }
 }
 
 impl Log {
+    /// Somebody begins to reach for pages, which is to be looked after.
+    pub fn watch(&self) {
+        let writer = &self.writer;
+        if writer.dozes.load(SeqCst) != 0 && writer.dozes.swap(0, SeqCst) != 0 {
+            writer.call();
+        }
+    }
+
     /// Waits until the writer has done something, or does it.
     pub(super) fn await_writer<'a>(
         &'a self,

@@ -114,9 +114,17 @@ impl Oracle {
         let at = plain.lines.iter().zip(&paged.lines).take_while(|(a, b)| a == b).count();
         let line = |run: &Run| run.lines.get(at).cloned().unwrap_or_else(|| format!("(ended: {})", run.end));
         let operation = line(&plain).split(' ').nth(1).unwrap_or_default().to_string();
+        let again = self.run(case, setting, false);
+        let alike =
+            if (&again.lines, &again.end) == (&plain.lines, &plain.end) { "" } else { ", and so do two plain runs" };
         let said: Vec<_> = paged.said.lines().take(6).map(|line| format!("    {line}\n")).collect();
-        let text =
-            format!("  plain: {}\n  paged: {}\n  ended: {}\n{}", line(&plain), line(&paged), paged.end, said.concat());
+        let text = format!(
+            "  plain: {}\n  paged: {}{alike}\n  ended: {}\n{}",
+            line(&plain),
+            line(&paged),
+            paged.end,
+            said.concat()
+        );
         Some(Difference { line: at + 1, operation, text })
     }
 

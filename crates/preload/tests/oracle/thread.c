@@ -184,10 +184,14 @@ static void op_detached(void) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    sigset_t every, old; /* such a thread may still be on its way out when a signal is sent that the first thread waits for */
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &old);
     for (unsigned i = 0; i < n; i++) {
         pthread_t thread;
         must(pthread_create(&thread, &attributes, post, all) == 0, "a thread");
     }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
     churn(200);
     for (unsigned i = 0; i < n; i++)
         while (sem_wait(&all->done) && errno == EINTR) {}

@@ -1,0 +1,197 @@
+//! The journal on its way to a file, piece by piece.
+//!
+//! Entries are written under the engine's lock by whoever serves a fault, so nothing is allocated there: the room is taken at the start,
+//! and when it is full it goes to the file. A file that takes no more ends the journal, not the program: the file is cut after the last
+//! event that is in it with all that followed from it, so that what there is replays to its end.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, RawFd};
+
+use coldframe_trace::journal::{Entry, Head, Journal};
+
+use crate::device::swallow_signal;
+use crate::fatal;
+use crate::sys::{self, Errno, Sys};
+
+/// Bytes that are kept before they go to the file.
+const ROOM: usize = 64 << 10;
+/// Before an event with less room than this the file gets what there is. An event rarely takes more.
+const LOW: usize = ROOM / 2;
+/// More than an entry takes: a tag, the longest ones four numbers of at most ten bytes.
+const ENTRY: usize = 64;
+
+pub struct JournalFile {
+    journal: Journal,
+    /// Kept when it takes no more: whoever finds that out may not close a file.
+    file: File,
+    ended: bool,
+    /// Bytes in the file.
+    length: u64,
+    /// So many of them are whole events.
+    whole: u64,
+}
+
+impl JournalFile {
+    /// A journal with this head, which goes to the file at once: a program that becomes another one before its first fault leaves a
+    /// journal all the same.
+    ///
+    /// # Errors
+    /// The file does not take even that.
+    pub fn new(head: &Head, file: File) -> Sys<JournalFile> {
+        let mut journal = Journal::new(head);
+        journal.reserve(ROOM);
+        let mut this = JournalFile { journal, file, ended: false, length: 0, whole: 0 };
+        this.drain()?;
+        this.whole = this.length;
+        Ok(this)
+    }
+
+    /// Begins with an event.
+    pub fn event(&mut self, entry: &Entry) {
+        if self.journal.len() > ROOM - LOW {
+            self.flush();
+        }
+        self.write(entry);
+    }
+
+    /// Appends an entry.
+    pub fn write(&mut self, entry: &Entry) {
+        if self.journal.len() + ENTRY > ROOM {
+            let drained = self.drain();
+            self.look(drained);
+        }
+        if !self.ended {
+            self.journal.write(entry);
+        }
+    }
+
+    /// Brings what there is to the file. Between two events.
+    pub fn flush(&mut self) {
+        if !self.ended {
+            let drained = self.drain();
+            self.whole = if drained.is_ok() { self.length } else { self.whole };
+            self.look(drained);
+        }
+    }
+
+    /// Its descriptor.
+    pub fn descriptor(&self) -> RawFd {
+        self.file.as_raw_fd()
+    }
+
+    fn drain(&mut self) -> Sys<()> {
+        let JournalFile { journal, file, length, .. } = self;
+        let mut written = Ok(());
+        journal.drain_with(|bytes| written = write_all(file.as_raw_fd(), bytes, length));
+        written.inspect_err(swallow_signal)
+    }
+
+    /// What cannot be cut (a pipe) ends in the middle of an event; who reads it is told so.
+    fn look(&mut self, drained: Sys<()>) {
+        let Err(error) = drained else { return };
+        self.ended = true;
+        // SAFETY: no pointers.
+        let _ =
+            unsafe { sys::call(libc::SYS_ftruncate, [self.descriptor() as usize, self.whole as usize, 0, 0, 0, 0]) };
+        let (whole, error) = (self.whole, error.io());
+        fatal::warn(format_args!("the journal ends after {whole} bytes: {error}; the program goes on without it"));
+    }
+}
+
+/// Counts what the file has taken.
+fn write_all(file: RawFd, bytes: &[u8], length: &mut u64) -> Sys<()> {
+    let mut rest = bytes;
+    while !rest.is_empty() {
+        let a = [file as usize, rest.as_ptr() as usize, rest.len(), 0, 0, 0];
+        // SAFETY: the bytes live through the call.
+        match sys::again(|| unsafe { sys::call(libc::SYS_write, a) })? {
+            0 => return Err(Errno::IO),
+            n => (*length, rest) = (*length + n as u64, &rest[n..]),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Seek};
+    use std::os::fd::FromRawFd;
+
+    use coldframe_core::{Access, Caps, Command, Config, Event, PageId, TaskId};
+
+    use super::*;
+
+    fn head() -> Head {
+        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 4, direct_read: false };
+        let config = Config { frames: 64, pages: 512, tasks: 4, evict_batch: 8, caps };
+        Head { policy: "fifo".into(), handler: "parallel".into(), config, slots: None }
+    }
+
+    /// A file that takes so many bytes and not one more.
+    fn file_of(bytes: i64) -> File {
+        // SAFETY: a name and numbers; the descriptor is new.
+        unsafe {
+            let file = libc::memfd_create(c"journal".as_ptr(), libc::MFD_ALLOW_SEALING);
+            assert!(file >= 0 && libc::ftruncate(file, bytes) == 0);
+            assert_eq!(libc::fcntl(file, libc::F_ADD_SEALS, libc::F_SEAL_GROW), 0);
+            File::from_raw_fd(file)
+        }
+    }
+
+    /// So many events, each with so many commands, into a file and into memory.
+    fn write(file: File, events: u32, commands: u32) -> (JournalFile, Vec<u8>) {
+        let mut journal = JournalFile::new(&head(), file).unwrap();
+        let mut memory = Journal::new(&head());
+        for i in 0..events {
+            let event = Event::Fault { task: TaskId(0), page: PageId(i % 512), access: Access::Write };
+            let first = Entry::Event { now: u64::from(i) << 40, event };
+            journal.event(&first);
+            memory.write(&first);
+            for page in 0..commands {
+                let entry = Entry::Command(Command::Unmap { page: PageId(page) });
+                journal.write(&entry);
+                memory.write(&entry);
+            }
+        }
+        (journal, memory.drain())
+    }
+
+    fn content(journal: &JournalFile) -> Vec<u8> {
+        let (mut file, mut bytes) = (journal.file.try_clone().unwrap(), Vec::new());
+        file.rewind().unwrap();
+        file.read_to_end(&mut bytes).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn the_room_is_never_left_however_much_an_event_brings() {
+        for (events, commands) in [(20_000, 3), (3, 100_000)] {
+            let (mut journal, wanted) = write(tempfile::tempfile().unwrap(), events, commands);
+            let room = journal.journal.capacity();
+            journal.flush();
+            assert!(content(&journal) == wanted, "{events} events");
+            assert!(room < 2 * ROOM, "it has grown to {room} bytes");
+        }
+    }
+
+    #[test]
+    fn a_file_that_takes_no_more_ends_behind_a_whole_event() {
+        for (events, commands) in [(20_000, 3), (6, 20_000)] {
+            let (mut journal, wanted) = write(file_of(150_000), events, commands);
+            journal.flush();
+            let cut = content(&journal);
+            assert!(wanted.starts_with(&cut) && cut.len() > 60_000, "{} bytes", cut.len());
+            let mut entries = coldframe_trace::journal::open(&cut).unwrap().1;
+            let mut since = None;
+            while let Some(entry) = entries.next_entry().unwrap() {
+                since = if matches!(entry, Entry::Event { .. }) { Some(0) } else { since.map(|n| n + 1) };
+            }
+            assert_eq!(since, Some(commands), "commands of the last event");
+        }
+    }
+
+    #[test]
+    fn a_file_that_does_not_take_the_head_is_refused() {
+        assert_eq!(JournalFile::new(&head(), File::create("/dev/full").unwrap()).err(), Some(Errno::NOSPC));
+    }
+}

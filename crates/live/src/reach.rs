@@ -1,0 +1,129 @@
+//! Pages that the kernel reads for a thread of the pager, which it may find absent.
+//!
+//! Who takes pages out has the kernel refer to their frames (`vmsplice`). The program may have dropped one just before, by a system call that
+//! nobody sees (MADV_DONTNEED); where messages tell of faults the thread then sleeps in the fault, with the page in its hand, and perhaps
+//! with the engine's lock, for which all handlers wait: nobody reads the message. So it says beforehand which pages it reaches for, and
+//! whoever finds it asleep puts them in place: a handler that reads the message, or the log's writer, which looks around while pages leave.
+//!
+//! ```text
+//!   evicting thread   Reach::new ─ vmsplice ─ asleep ·················· goes on ─ drop
+//!   writer, handler                   lock ─ still reaching? ─ refill, wake ─ unlock
+//! ```
+
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
+
+use crate::lock::Lock;
+use crate::pager::Inner;
+use crate::sys;
+use crate::task::{TASKS, VICTIMS};
+
+/// A reach that lasts from one look to the next is one that sleeps, in microseconds; or one that is slow, and no harm is done.
+pub const LOOK_US: u64 = 20_000;
+
+/// What a task's thread reaches for.
+pub struct Reaching {
+    /// The thread; 0: none.
+    thread: AtomicU32,
+    /// Held while somebody puts pages in place, so that the thread does not go on meanwhile and give them up.
+    helped: Lock<()>,
+    /// Its pages, so many of them.
+    pages: [AtomicUsize; VICTIMS],
+    count: AtomicUsize,
+    /// Which reach of this task it is.
+    turn: AtomicU32,
+}
+
+impl Reaching {
+    pub fn nothing() -> Reaching {
+        Reaching {
+            thread: AtomicU32::new(0),
+            helped: Lock::new(()),
+            pages: [const { AtomicUsize::new(0) }; VICTIMS],
+            count: AtomicUsize::new(0),
+            turn: AtomicU32::new(0),
+        }
+    }
+}
+
+/// While it lives, faults of this thread are the kernel's, which reaches for these pages.
+pub struct Reach<'a>(&'a Reaching);
+
+impl Reach<'_> {
+    pub fn new(reaching: &Reaching, pages: impl Iterator<Item = usize>) -> Reach<'_> {
+        let count = reaching.pages.iter().zip(pages).map(|(place, page)| place.store(page, SeqCst)).count();
+        reaching.count.store(count, SeqCst);
+        reaching.turn.fetch_add(1, SeqCst);
+        reaching.thread.store(sys::thread(), SeqCst);
+        Reach(reaching)
+    }
+}
+
+impl Drop for Reach<'_> {
+    fn drop(&mut self) {
+        let _helped = self.0.helped.lock();
+        self.0.thread.store(0, SeqCst);
+    }
+}
+
+/// What the last look has seen: whose reach it was, task by task.
+pub struct Looks {
+    turns: [u32; TASKS],
+    at: u64,
+}
+
+impl Looks {
+    pub fn new() -> Looks {
+        Looks { turns: [0; TASKS], at: 0 }
+    }
+}
+
+impl Inner {
+    /// A fault of this thread (0: not known) at a page in somebody's hand. True: it reaches for it itself, and goes on now.
+    pub(crate) fn help(&self, thread: u32) -> bool {
+        let mine = |reaching: &Reaching| reaching.thread.load(SeqCst) == thread;
+        thread != 0 && (0..self.tasks().len()).any(|task| self.help_task(task, mine))
+    }
+
+    /// Helps those who were reaching at the last look already.
+    pub(crate) fn help_sleepers(&self, looks: &mut Looks) {
+        let now = sys::now();
+        if now - looks.at < LOOK_US * 1000 {
+            return;
+        }
+        looks.at = now;
+        for (task, seen) in looks.turns.iter_mut().enumerate().take(self.tasks().len()) {
+            let turn = self.tasks().get(task).reaching.turn.load(SeqCst);
+            if turn == *seen {
+                self.help_task(task, |reaching| reaching.turn.load(SeqCst) == turn);
+            }
+            *seen = turn;
+        }
+    }
+
+    /// Whether anybody has begun to reach since the last look, or still does.
+    pub(crate) fn reached_since(&self, looks: &Looks) -> bool {
+        let busy = |(task, seen): (usize, &u32)| {
+            let reaching = &self.tasks().get(task).reaching;
+            reaching.turn.load(SeqCst) != *seen || reaching.thread.load(SeqCst) != 0
+        };
+        looks.turns.iter().enumerate().take(self.tasks().len()).any(busy)
+    }
+
+    fn help_task(&self, task: usize, asleep: impl Fn(&Reaching) -> bool) -> bool {
+        let reaching = &self.tasks().get(task).reaching;
+        if reaching.thread.load(SeqCst) == 0 || !asleep(reaching) {
+            return false;
+        }
+        let _helped = reaching.helped.lock();
+        // It may have gone on meanwhile.
+        if reaching.thread.load(SeqCst) == 0 || !asleep(reaching) {
+            return false;
+        }
+        for page in &reaching.pages[..reaching.count.load(SeqCst)] {
+            let page = page.load(SeqCst);
+            self.refill(page);
+            self.uffd.get().wake(self.address(page));
+        }
+        true
+    }
+}

@@ -1,0 +1,140 @@
+//! Pages that leave: held, read where they are out of reach, dropped.
+
+use std::os::fd::RawFd;
+
+use super::{again, call, drop_range, read_at, unmap_memory, Errno, Sys};
+
+/// A range of memory, as vectors want it.
+pub fn iovec(address: usize, len: usize) -> libc::iovec {
+    libc::iovec { iov_base: address as *mut _, iov_len: len }
+}
+
+/// Drops scattered pages of this process with one call, so that the TLB is flushed once. Older kernels refuse it for DONTNEED: then
+/// page by page. Returns the calls made.
+///
+/// # Safety
+/// Takes content away.
+pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
+    crate::pause::here();
+    let mut done = 0;
+    // SAFETY: the vector lives through the call; the caller answers for the content.
+    if let Ok(bytes) = unsafe {
+        call(
+            libc::SYS_process_madvise,
+            [pidfd as usize, pages.as_ptr() as usize, pages.len(), libc::MADV_DONTNEED as usize, 0, 0],
+        )
+    } {
+        done = bytes;
+    }
+    let mut calls = 1;
+    for page in pages {
+        if done >= page.iov_len {
+            done -= page.iov_len;
+            continue;
+        }
+        let start = page.iov_base as usize;
+        // SAFETY: as above.
+        if let Err(error) = unsafe { drop_range(start..start + page.iov_len) } {
+            crate::fatal::stop(format_args!(
+                "the kernel refused to drop the page at {start:#x} (madvise): {}",
+                error.io()
+            ));
+        }
+        calls += 1;
+    }
+    calls
+}
+
+/// Makes the pipe refer to the pages' frames, without copying and without touching the page table. Returns how many of them, from the
+/// first on; at least one, or an error.
+pub fn hold(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
+    crate::pause::here();
+    // SAFETY: the vector lives through the call; the pipe only refers to the pages.
+    let bytes =
+        again(|| unsafe { call(libc::SYS_vmsplice, [pipe as usize, pages.as_ptr() as usize, pages.len(), 0, 0, 0]) })?;
+    match bytes > 0 && bytes % crate::PAGE == 0 {
+        true => Ok(bytes / crate::PAGE),
+        false => Err(Errno::IO),
+    }
+}
+
+/// Whether a page has a frame. False for a page that the kernel has swapped out, too.
+pub fn is_there(page: usize) -> bool {
+    let mut there = 0u8;
+    // SAFETY: the byte lives through the call and takes the answer for one page.
+    let asked = unsafe { call(libc::SYS_mincore, [page, crate::PAGE, &raw mut there as usize, 0, 0, 0]) };
+    asked.is_ok() && there & 1 != 0
+}
+
+/// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. It never sleeps in a fault, which the kernel
+/// allows nobody who reads memory as a file.
+///
+/// # Safety
+/// `into` must be good for a page.
+pub unsafe fn peek(page: usize, into: usize) -> Sys<()> {
+    let (path, flags) = (c"/proc/self/mem".as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize);
+    // SAFETY: the path is a C string, the descriptor is new and ours; the caller answers for `into`.
+    unsafe {
+        let file = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags, 0, 0, 0])?;
+        let read = read_at(file as RawFd, into, crate::PAGE, page as u64);
+        let _ = call(libc::SYS_close, [file, 0, 0, 0, 0, 0]);
+        match read {
+            Ok(crate::PAGE) => Ok(()),
+            _ if !is_there(page) => Err(Errno::FAULT),
+            other => Err(other.err().unwrap_or(Errno::IO)),
+        }
+    }
+}
+
+/// The same for a process that may not open its own memory as a file, since it has changed its user or has another root folder: it can always
+/// move the page to a new place, where the rights on it are nobody else's business. That takes a mapping more for a moment, so it comes
+/// second. The page is gone from its place then.
+///
+/// The mapping at `page` stays, empty there, and goes on to be watched; the new one is not.
+///
+/// # Safety
+/// `into` must be good for a page, and nobody may want the one at `page` to stay.
+pub unsafe fn peek_elsewhere(page: usize, into: usize) -> Sys<()> {
+    let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP) as usize;
+    let (len, read) = (crate::PAGE, libc::PROT_READ as usize);
+    // SAFETY: the new mapping is ours alone, readable when it is read, and given back; the caller answers for the rest.
+    unsafe {
+        let new = call(libc::SYS_mremap, [page, len, len, flags, 0, 0])?;
+        // With the key that every thread may use, where there are keys.
+        let readable = call(libc::SYS_pkey_mprotect, [new, len, read, 0, 0, 0])
+            .or_else(|_| call(libc::SYS_mprotect, [new, len, read, 0, 0, 0]));
+        if readable.is_ok() {
+            std::ptr::copy_nonoverlapping(new as *const u8, into as *mut u8, len);
+        }
+        unmap_memory(new, len);
+        readable.map(drop)
+    }
+}
+
+/// Puts the bytes of a page into a pipe that has room for them.
+///
+/// # Safety
+/// `from` must be good for a page.
+pub unsafe fn write_pipe(pipe: RawFd, from: usize) -> Sys<()> {
+    // SAFETY: the caller answers for the memory.
+    match again(|| unsafe { call(libc::SYS_write, [pipe as usize, from, crate::PAGE, 0, 0, 0]) })? {
+        crate::PAGE => Ok(()),
+        _ => Err(Errno::IO),
+    }
+}
+
+/// Reads exactly so many bytes from a pipe.
+///
+/// # Safety
+/// `into` must be good for `len` bytes.
+pub unsafe fn read_pipe(pipe: RawFd, into: usize, len: usize) -> Sys<()> {
+    let mut done = 0;
+    while done < len {
+        // SAFETY: the caller answers for the memory.
+        match again(|| unsafe { call(libc::SYS_read, [pipe as usize, into + done, len - done, 0, 0, 0]) })? {
+            0 => return Err(Errno::IO),
+            n => done += n,
+        }
+    }
+    Ok(())
+}

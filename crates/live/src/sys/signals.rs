@@ -1,0 +1,53 @@
+//! Signals of the calling thread.
+
+use super::call;
+
+/// Blocks every signal of this thread and returns the old mask.
+pub fn block_signals() -> u64 {
+    let (all, mut old) = (u64::MAX, 0u64);
+    let (new, was) = (&all as *const u64 as usize, &mut old as *mut u64 as usize);
+    // SAFETY: both words live through the call; the kernel's signal set is 8 bytes.
+    let _ = unsafe { call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, new, was, 8, 0, 0]) };
+    old
+}
+
+/// Takes a signal off those that wait for this thread to let them in, if it is among them.
+pub fn take_signal(signal: i32) {
+    let (set, none) = (1u64 << (signal - 1), libc::timespec { tv_sec: 0, tv_nsec: 0 });
+    let a = [&set as *const u64 as usize, 0, &none as *const _ as usize, 8, 0, 0];
+    // SAFETY: both live through the call; the kernel's signal set is 8 bytes.
+    let _ = unsafe { call(libc::SYS_rt_sigtimedwait, a) };
+}
+
+/// The signals that wait for this thread, or for any of this process, to let them in.
+pub fn pending_signals() -> u64 {
+    let mut set = 0u64;
+    // SAFETY: the kernel writes 8 bytes.
+    let _ = unsafe { call(libc::SYS_rt_sigpending, [&mut set as *mut u64 as usize, 8, 0, 0, 0, 0]) };
+    set
+}
+
+/// Whether the program leaves a signal to the kernel.
+pub fn has_default_action(signal: i32) -> bool {
+    // The kernel's structure is 32 bytes on both machines and begins with the handler.
+    let mut action = [usize::MAX; 4];
+    let a = [signal as usize, 0, action.as_mut_ptr() as usize, 8, 0, 0];
+    // SAFETY: room for the kernel's structure.
+    unsafe { call(libc::SYS_rt_sigaction, a) }.is_ok() && action[0] == libc::SIG_DFL
+}
+
+/// Lets one signal in.
+pub fn unblock_signal(signal: i32) {
+    let set = 1u64 << (signal - 1);
+    let a = [libc::SIG_UNBLOCK as usize, &set as *const u64 as usize, 0, 8, 0, 0];
+    // SAFETY: the word lives through the call; the kernel's signal set is 8 bytes.
+    let _ = unsafe { call(libc::SYS_rt_sigprocmask, a) };
+}
+
+/// Restores a mask that `block_signals` gave.
+pub fn restore_signals(mask: u64) {
+    // SAFETY: the word lives through the call.
+    let _ = unsafe {
+        call(libc::SYS_rt_sigprocmask, [libc::SIG_SETMASK as usize, &mask as *const u64 as usize, 0, 8, 0, 0])
+    };
+}
