@@ -230,6 +230,16 @@ fn with_journal(
     Ok(result)
 }
 
+/// A timeline is drawn by the prices of stages, which only one string of references is accounted for by.
+pub fn no_timeline(args: &Args) -> Result<(), Failure> {
+    match args.timeline {
+        None => Ok(()),
+        Some(_) => Err(Failure::usage(
+            "--timeline is of one string of references; leave it out, or keep a --journal of this run",
+        )),
+    }
+}
+
 /// The only one.
 fn only(all: &[Settings]) -> Result<&Settings, Failure> {
     match all {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use coldframe_report::foreground::{json, simulate, simulate_with_journal, table};
 use coldframe_report::settings::Vary;
+use coldframe_report::systems::{self, Driver};
 use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
 
@@ -35,10 +36,12 @@ impl ForegroundArgs {
 
 /// Whether all of them are runs of tasks in the foreground: their system is, or their swap area has a backing.
 pub fn is_asked_for(all: &[Settings]) -> bool {
-    all.iter().all(|settings| settings.system.as_deref() == Some("drswap") || settings.swap.backing.is_some())
+    let takes_turns = |s: &Settings| systems::of(s).is_some_and(|system| system.driver == Driver::Foreground);
+    all.iter().all(|settings| takes_turns(settings) || settings.swap.backing.is_some())
 }
 
 pub fn run(args: &sim::Args, all: &[Settings], quiet: bool) -> Result<ExitCode, Failure> {
+    sim::no_timeline(args)?;
     let mut line = Line::new(quiet);
     let mut progress = |p: coldframe_report::Progress| {
         line.show(p.rows, Some(p.rows_total), &format!("{} rows", human_count(p.rows)));

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use coldframe_report::settings::Vary;
 use coldframe_report::swap::{json, run as simulate};
 use coldframe_report::swap_table::{pictures, table};
+use coldframe_report::systems::{self, System};
 use coldframe_report::{ReportError, Settings, Sweep};
 
 use crate::failure::Failure;
@@ -69,14 +70,15 @@ pub fn is_swap_trace(path: &Path) -> bool {
 
 pub fn run(args: &sim::Args, quiet: bool) -> Result<ExitCode, Failure> {
     let mut base = sim::base(args)?;
-    match args.system.as_slice() {
-        [] if base.system.as_deref() == Some("lobi") => {}
-        [one] if one == "lobi" => {}
-        _ => {
-            return Err(Failure::usage(
-                "a swap trace has no references, only a swap area can take it; give --system lobi",
-            ))
-        }
+    if let [one] = args.system.as_slice() {
+        base.system = Some(one.clone());
+    }
+    if args.system.len() > 1 || !systems::of(&base).is_some_and(System::has_log) {
+        let logs: Vec<&str> = systems::ALL.iter().filter(|system| system.has_log()).map(|system| system.name).collect();
+        return Err(Failure::usage(format!(
+            "a swap trace has no references, only a swap area can take it; give --system {}",
+            logs.join(" or ")
+        )));
     }
     if let [device] = args.device.as_slice() {
         base.device = Some(device.clone());

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use coldframe_report::settings::{Tasks, Vary};
+use coldframe_report::systems::{self, Driver};
 use coldframe_report::tasks::{json, run as simulate, run_with_journal, table};
 use coldframe_report::{ReportError, Settings};
 
@@ -60,10 +61,12 @@ impl TasksArgs {
 
 /// Whether the run is one of several tasks: something is said of tasks, or the system is one of them.
 pub fn is_of_tasks(all: &[Settings]) -> bool {
-    all.iter().any(|settings| settings.system.as_deref() == Some("sap") || settings.tasks != Tasks::default())
+    let scheduled = |s: &Settings| systems::of(s).is_some_and(|system| system.driver == Driver::Tasks);
+    all.iter().any(|settings| scheduled(settings) || settings.tasks != Tasks::default())
 }
 
 pub fn run(args: &sim::Args, all: &[Settings], quiet: bool) -> Result<ExitCode, Failure> {
+    sim::no_timeline(args)?;
     let mut line = Line::new(quiet);
     let mut progress = |done: usize, total: usize| {
         line.show(done as u64, Some(total as u64), "configurations");

@@ -1,5 +1,6 @@
 //! From settings to what the simulator needs: names are resolved here, once, and nowhere else.
 
+use crate::systems::{self, ddb, swl, System};
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::{self, PolicyChoice, PolicyError};
 use coldframe_core::{Bytes, Caps, Ps};
@@ -15,7 +16,6 @@ use coldframe_sim::run::IdlePrices;
 use coldframe_sim::swap::SwapConfig;
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::{CollectTimes, Failures, LaneConfig, Stream};
-use coldframe_systems::{ddb, swl, System};
 use coldframe_trace::Provenance;
 use serde_json::{json, Value};
 
@@ -208,7 +208,7 @@ fn swap_area(
     device: DeviceTimes,
 ) -> Result<Option<(SwapConfig, CollectTimes, Value)>, ReportError> {
     let s = &settings.swap;
-    if settings.system.as_deref() != Some("lobi") && *s == Swap::default() {
+    if !systems::of(settings).is_some_and(System::has_log) && *s == Swap::default() {
         return Ok(None);
     }
     for (field, given) in [
@@ -265,8 +265,8 @@ pub(crate) fn failures(settings: &Settings) -> Result<Option<Failures>, ReportEr
 }
 
 fn find_system(name: &str) -> Result<&'static System, ReportError> {
-    coldframe_systems::find(name).ok_or_else(|| {
-        let names = || coldframe_systems::ALL.iter().map(|s| s.name);
+    systems::find(name).ok_or_else(|| {
+        let names = || systems::ALL.iter().map(|s| s.name);
         let list: Vec<_> = names().collect();
         let reason = format!("there is no system `{name}`; there are {}{}", list.join(", "), nearest(name, names()));
         ReportError::setting("system", reason)

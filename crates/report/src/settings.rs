@@ -227,6 +227,9 @@ pub struct Swap {
     /// The area's size; for an area with a backing also a percentage of the trace's footprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
+    /// Backings that compress: how many times smaller a page becomes (default: as measured for the backing).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<String>,
     /// Lines after which a page that is read where it lies is copied, or `sheet`: as many as cost what a copy costs, by
     /// the devices' sheets (default: never).
     #[serde(skip_serializing_if = "Option::is_none")]

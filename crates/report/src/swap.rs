@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::systems::lobi;
 use coldframe_core::swap::collect::{self, Collector};
 use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapError, WearLevelling};
@@ -10,7 +11,6 @@ use coldframe_device::flash::{self, FlashTime, Operations, Wear};
 use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::{sheet, Sheet};
 use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, SwapResult, SwapRun, Translation};
-use coldframe_systems::lobi;
 use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::{json, Value};
 
@@ -136,7 +136,7 @@ pub fn resolve(settings: &Settings) -> Result<SwapPlan, ReportError> {
     if layout != "log" {
         shown["cluster"] = cluster.into();
     }
-    let shown = json!({ "system": "lobi", "device": sheet.name, "swap": shown });
+    let shown = json!({ "system": lobi::SYSTEM.name, "device": sheet.name, "swap": shown });
     let config = SwapConfig { areas, slots_per_block, translation, read_ahead, cache: cache as usize, keep };
     Ok(SwapPlan { config, shown, sheet })
 }

@@ -5,6 +5,7 @@
 
 use std::path::Path;
 
+use crate::systems::{self, sap, Driver};
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::{Bytes, Caps, Ps};
 use coldframe_sim::machine::{MachineConfig, Zeros};
@@ -13,7 +14,6 @@ use coldframe_sim::tasks::{
 };
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::{scheduler, RunError};
-use coldframe_systems::sap;
 use coldframe_trace::journal::SwapHead;
 use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
@@ -163,7 +163,7 @@ struct TasksPlan {
 
 fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<TasksPlan, ReportError> {
     let mut settings = settings.clone();
-    settings.system.get_or_insert_with(|| sap::SYSTEM.name.into());
+    settings.system.get_or_insert_with(|| systems::with_driver(Driver::Tasks).name.into());
     one_string_only(&settings)?;
     // Front ends filter one string of references; here the tasks' own come straight to the page table.
     settings.front_end.name = Some("none".into());
@@ -192,19 +192,29 @@ fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<Tasks
     let buffers = if lane.handler.needs_xip { lane.caps.buffers } else { CAPS.buffers };
     let mut caps = Caps { buffers, ..lane.caps };
     let mut area = Area::None;
+    let mut frames = lane.frames;
     if let Some((swap, collect)) = swap {
         area = Area::Flash(SwapHead { slots_per_block: swap.slots_per_block, areas: swap.areas });
         machine.collect = collect;
     }
     if let Some(backed) = backed {
         config["swap"] = backed.shown.clone();
+        let left = (lane.frames as u64).saturating_sub(backed.takes.0.div_ceil(1 << front.page_shift)) as usize;
+        if left == 0 {
+            return Err(ReportError::setting(
+                "swap.size",
+                "takes all RAM when it is full, and leaves no frame; give less",
+            ));
+        }
+        frames = left;
+        config["frames"] = left.into();
         (machine.area, machine.slot_read, machine.reads_max) = (backed.route, backed.slot_read, backed.reads_max);
         (caps.direct_read, machine.collect, area) = (backed.direct_read, backed.collect, backed.area);
     }
     let config_of_tasks = TasksConfig {
         policy: lane.policy,
         handler: lane.handler,
-        frames: lane.frames,
+        frames,
         evict_batch: lane.evict_batch,
         machine,
         caps,

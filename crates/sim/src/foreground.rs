@@ -259,11 +259,9 @@ impl Foreground {
         let mut took = Ps::ZERO;
         let kind = if writing { PageRef::WRITE_KIND } else { 0 };
         if !self.table.hit(&self.masks, page.index(), kind) {
-            took = self.fault(task, page, writing);
-            if self.ended[task.index()] {
-                // It was stopped, and begins anew with its next reference.
-                return;
-            }
+            // A task that is stopped begins anew with its next reference.
+            let Some(time) = self.fault(task, page, writing) else { return };
+            took = time;
             self.prefetching.faulted(task, page, self.is_read_in_slot(page));
             self.table.touch(0, page, writing);
         }
@@ -354,20 +352,20 @@ impl Foreground {
         self.note_ends();
     }
 
-    /// The whole fault, until the task can repeat its access or is stopped. Returns what it took.
-    fn fault(&mut self, task: TaskId, page: PageId, writing: bool) -> Ps {
+    /// The whole fault, until the task can repeat its access. Returns what it took; `None`: the page is lost and the task was stopped.
+    fn fault(&mut self, task: TaskId, page: PageId, writing: bool) -> Option<Ps> {
         self.catch_up();
         let began = self.world.now;
         self.world.resumed.clear();
-        let access = if writing { Access::Write } else { Access::Read };
+        let (access, halts) = (if writing { Access::Write } else { Access::Read }, self.halts);
         self.handle(Event::Fault { task, page, access });
-        while self.world.resumed.is_empty() && !self.ended[task.index()] {
+        while self.world.resumed.is_empty() && self.halts == halts {
             assert!(self.world.wait(&mut self.engine, &mut self.table), "a task that stands still waits for the card");
             self.note_ends();
         }
         let took = self.world.now - began;
         self.paging += took;
-        took
+        (self.halts == halts).then_some(took)
     }
 
     /// Keeps a journal from now on; to be called before the first row.

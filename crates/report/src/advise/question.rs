@@ -1,12 +1,12 @@
 //! What a user asks: limits, and what may be varied to meet them.
 
+use crate::systems::{self, drswap, sap, swl, Driver};
 use coldframe_core::fault::handler;
 use coldframe_core::policy;
 use coldframe_core::swap::collect;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::{self, show_time};
 use coldframe_device::sheet;
-use coldframe_systems::{drswap, sap, swl};
 use coldframe_trace::Provenance;
 
 use crate::advise::limits::Limits;
@@ -68,7 +68,7 @@ impl Question {
         let front = &mut question.base.front_end;
         let given = front.instruction.is_some() || front.reference.is_some();
         let tasks = self.is_of_tasks();
-        let system = question.base.system.as_deref().and_then(coldframe_systems::find);
+        let system = question.base.system.as_deref().and_then(systems::find);
         let front_end = front.name.as_deref().or(system.map(|system| (system.defaults)().front_end));
         let other = front_end.is_some_and(|name| name != "none");
         let data_only = question.base.stream.as_deref() == Some("D");
@@ -168,7 +168,7 @@ impl Question {
             return;
         }
         let of = |s: &Settings| {
-            let system = s.system.as_deref().and_then(coldframe_systems::find);
+            let system = s.system.as_deref().and_then(systems::find);
             let device =
                 s.device.as_deref().or(system.map(|system| (system.defaults)().device)).unwrap_or(DEVICE_DEFAULT);
             let erased = sheet::find(device).is_ok_and(|sheet| sheet.block().is_ok() && sheet.erase().is_ok());
@@ -189,7 +189,7 @@ impl Question {
 
     /// Several tasks, which a scheduler switches, and not one string of references.
     pub fn is_of_tasks(&self) -> bool {
-        self.base.system.as_deref() == Some(sap::SYSTEM.name)
+        systems::of(&self.base).is_some_and(|system| system.driver == Driver::Tasks)
     }
 
     /// What the answer takes for granted.

@@ -1,5 +1,9 @@
 //! From settings to a plan.
 
+use crate::systems::backing::{self, Backing, Compression};
+use crate::systems::drswap::{PAGE, SWAP_MIB};
+use crate::systems::lobi;
+use crate::systems::{self, Driver};
 use coldframe_core::fault::handler;
 use coldframe_core::prefetch::LIST_MAX;
 use coldframe_core::{Bytes, Ps, SlotsConfig};
@@ -8,8 +12,6 @@ use coldframe_device::sheet;
 use coldframe_sim::foreground::Prefetch;
 use coldframe_sim::machine::Route;
 use coldframe_sim::{CollectTimes, ForegroundConfig, ForegroundPrices};
-use coldframe_systems::drswap::{Backing, BACKINGS, PAGE, SWAP_MIB};
-use coldframe_systems::lobi;
 use coldframe_trace::journal::SwapHead;
 use serde_json::{json, Value};
 
@@ -72,9 +74,11 @@ impl Plan {
 pub fn resolve(settings: &Settings, footprint: Bytes) -> Result<Plan, ReportError> {
     refuse_others(settings)?;
     let machine = machine(settings)?;
-    let backing = backing(settings.swap.backing.as_deref())?;
+    let backing = backing(settings)?;
     let text = settings.swap.size.clone().unwrap_or_else(|| format!("{}MiB", SWAP_MIB[0]));
-    let area = Area::of(backing, settings.device.as_deref(), size("swap.size", &text, footprint)?)?;
+    let backing = with_ratio(settings, backing)?;
+    let device = settings.device.as_deref().filter(|_| backing.compression.is_none());
+    let area = Area::of(&backing, device, size("swap.size", &text, footprint)?)?;
     let ram = match (&settings.ram, settings.frames) {
         (Some(_), Some(_)) => return bad("ram", "give ram or frames, not both: they mean the same thing"),
         (None, Some(frames)) => Bytes(frames.saturating_mul(PAGE.0)),
@@ -94,7 +98,7 @@ fn plan(settings: &Settings, area: Area, ram: Bytes, m: &MachineParameters) -> R
         Some(text) => quantity::time(text).map_err(|e| ReportError::quantity("front_end.reference", e))?,
         None => REFERENCE,
     };
-    let frames = (ram.0 / PAGE.0) as usize;
+    let frames = (left(&area, ram)?.0 / PAGE.0) as usize;
     let prices = prices(&area, m)?;
     let (flash, logs) = match log(settings, &area, &prices)? {
         Some((head, collect, shown)) => (Some((head, collect)), Some(shown)),
@@ -118,7 +122,7 @@ fn plan(settings: &Settings, area: Area, ram: Bytes, m: &MachineParameters) -> R
         prices,
     };
     let mut shown = json!({
-        "system": settings.system.as_deref().unwrap_or("drswap"), "policy": config.policy.to_string(), "handler": handler.name, "frames": frames, "page": show_bytes(PAGE),
+        "system": settings.system.as_deref().unwrap_or(systems::with_driver(Driver::Foreground).name), "policy": config.policy.to_string(), "handler": handler.name, "frames": frames, "page": show_bytes(PAGE),
         "swap": shown(settings, &area, config.reads_max)?,
         "machine": m,
     });
@@ -135,6 +139,8 @@ pub(crate) struct SwapArea {
     pub(crate) slot_read: Ps,
     pub(crate) reads_max: Option<u32>,
     pub(crate) direct_read: bool,
+    /// RAM that the full area takes.
+    pub(crate) takes: Bytes,
     pub(crate) collect: CollectTimes,
     /// Every setting in force.
     pub(crate) shown: Value,
@@ -159,10 +165,11 @@ impl SwapArea {
         if s.backing.is_none() {
             return Ok(None);
         }
-        let backing = backing(s.backing.as_deref())?;
+        let backing = backing(settings)?;
         let text = s.size.clone().unwrap_or_else(|| format!("{}MiB", SWAP_MIB[0]));
         let footprint = if text.ends_with('%') { footprint()? } else { Bytes::ZERO };
-        let area = Area::of(backing, None, size("swap.size", &text, footprint)?)?;
+        let backing = with_ratio(settings, backing)?;
+        let area = Area::of(&backing, None, size("swap.size", &text, footprint)?)?;
         let prices = prices(&area, &machine(settings)?)?;
         let machine = prices.machine();
         let mut shown = shown(settings, &area, None)?;
@@ -180,6 +187,7 @@ impl SwapArea {
             slot_read: machine.slot_read,
             reads_max: reads_max(settings, &area)?,
             direct_read: area.direct_read,
+            takes: area.takes,
             collect,
             shown,
         }))
@@ -202,6 +210,9 @@ fn log(settings: &Settings, area: &Area, prices: &ForegroundPrices) -> Result<Op
             "linux-ftl is a device behind its own translation layer, which only swap traces have; give log or linux",
         );
     }
+    if s.blocks.is_some() && s.size.is_some() {
+        return bad("swap.size", "give swap.blocks or swap.size, not both: they mean the same thing");
+    }
     let block = u64::from(s.slots_per_block.unwrap_or(lobi::SLOTS_PER_BLOCK)).max(1) * PAGE.0;
     let blocks = s.blocks.clone().unwrap_or_else(|| (area.size.0 / block).to_string());
     let of = Swap { blocks: Some(blocks), size: None, backing: None, reads_max: None, phone: None, ..s.clone() };
@@ -220,12 +231,46 @@ fn log(settings: &Settings, area: &Area, prices: &ForegroundPrices) -> Result<Op
     Ok(Some((head, CollectTimes { copy, erase }, shown)))
 }
 
+/// RAM for frames beside a full area.
+fn left(area: &Area, ram: Bytes) -> Result<Bytes, ReportError> {
+    match ram.0.saturating_sub(area.takes.0) {
+        left if left >= PAGE.0 => Ok(Bytes(left)),
+        _ => {
+            let (takes, size, ram) = (show_bytes(area.takes), show_bytes(area.size), show_bytes(ram));
+            let reason =
+                format!("{size} of pages take {takes} of the {ram} of RAM when they are compressed, and leave no frame; give less");
+            bad("swap.size", reason)
+        }
+    }
+}
+
+/// A backing, with the ratio that the settings give to one that compresses.
+fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ReportError> {
+    let Some(text) = &settings.swap.ratio else { return Ok(*backing) };
+    let Some(compression) = backing.compression else {
+        return bad(
+            "swap.ratio",
+            format!("is for backings that compress, and {} does not; leave it out", backing.name),
+        );
+    };
+    let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=1000.0).contains(ratio));
+    let Some(ratio) = ratio else {
+        return bad("swap.ratio", format!("`{text}` is none; give how many times smaller a page becomes, 1 to 1000"));
+    };
+    Ok(Backing { compression: Some(Compression { ratio, ..compression }), ..*backing })
+}
+
 /// The area's settings in force.
 fn shown(settings: &Settings, area: &Area, reads_max: Option<u32>) -> Result<Value, ReportError> {
     let s = &settings.swap;
-    Ok(
-        json!({ "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read, "reads_max": reads_max, "start_gap": s.start_gap, "prefetch": s.prefetch, "activation": s.activation }),
-    )
+    let mut shown = json!({
+        "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read,
+        "reads_max": reads_max, "start_gap": s.start_gap, "prefetch": s.prefetch, "activation": s.activation,
+    });
+    if area.takes > Bytes::ZERO {
+        (shown["takes_ram"], shown["ratio"]) = (show_bytes(area.takes).into(), s.ratio.clone().into());
+    }
+    Ok(shown)
 }
 
 fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
@@ -290,10 +335,10 @@ fn machine(settings: &Settings) -> Result<MachineParameters, ReportError> {
     workload::read(path).map(|parameters| parameters.machine)
 }
 
-fn backing(name: Option<&str>) -> Result<&'static Backing, ReportError> {
-    let name = name.unwrap_or("nvm-dr");
-    let names = || BACKINGS.iter().map(|backing| backing.name);
-    BACKINGS.iter().find(|backing| backing.name == name).map_or_else(
+fn backing(settings: &Settings) -> Result<&'static Backing, ReportError> {
+    let name = settings.swap.backing.as_deref().unwrap_or_else(|| backing::default_of(systems::of(settings)));
+    let names = || backing::all().map(|backing| backing.name);
+    backing::find(name).map_or_else(
         || {
             let list: Vec<_> = names().collect();
             let near = nearest(name, names());

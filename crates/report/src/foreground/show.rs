@@ -1,10 +1,11 @@
 //! Outcomes of tasks in the foreground as a table and as JSON.
 
+use crate::systems::backing;
+use crate::systems::drswap::PAGE;
 use coldframe_core::Bytes;
 use coldframe_device::flash::{life_years, wear};
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::start_gap::levelled;
-use coldframe_systems::drswap::{BACKINGS, PAGE};
 use serde_json::{json, Map, Value};
 
 use super::{Outcome, Plan, Stored};
@@ -54,7 +55,7 @@ fn row(plan: &Plan, o: &Outcome) -> Vec<String> {
 
 /// The backing, and the device if it is not its own.
 fn backing(plan: &Plan) -> String {
-    let own = BACKINGS.iter().any(|b| b.name == plan.area.name && b.sheet.unwrap_or_default() == plan.area.device);
+    let own = backing::all().any(|b| b.name == plan.area.name && b.sheet.unwrap_or_default() == plan.area.device);
     if own {
         plan.area.name.into()
     } else {

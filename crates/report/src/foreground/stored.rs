@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
+use crate::systems::drswap::PAGE;
 use coldframe_core::{Bytes, Ps};
 use coldframe_sim::numbering::Numbering;
-use coldframe_systems::drswap::PAGE;
 use coldframe_trace::{Block, Fidelity, Provenance, Reader, Reference, Wanted};
 
 use super::{resolve, Outcome, Plan, Session};
