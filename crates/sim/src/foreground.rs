@@ -147,6 +147,8 @@ pub struct Foreground {
     /// Copies that nobody waited for.
     beside: Ps,
     halts: u64,
+    /// By task.
+    pages_of: Vec<Vec<PageId>>,
     numbering: Numbering,
     spaces: Spaces,
     owned: usize,
@@ -204,6 +206,7 @@ impl Foreground {
             paging: Ps::ZERO,
             beside: Ps::ZERO,
             halts: 0,
+            pages_of: vec![Vec::new(); tasks],
             numbering: Numbering::new(PAGE_SHIFT),
             spaces,
             owned: 0,
@@ -321,6 +324,7 @@ impl Foreground {
 
     fn own(&mut self, task: TaskId, page: PageId, backed: Backed) {
         self.owned += 1;
+        self.pages_of[task.index()].push(page);
         self.world.file[page.index()] = backed == Backed::File;
         if self.head.slots.is_some() {
             self.handle(Event::Owned { task, page, backed });
@@ -332,11 +336,23 @@ impl Foreground {
         self.note_ends();
     }
 
-    /// Tasks that were ended for want of memory, or stopped because a page is lost.
+    /// Tasks that were ended for want of memory, or stopped because a page is lost. The memory of one that was stopped is given back, or it
+    /// would come upon the lost page again and again.
     fn note_ends(&mut self) {
-        self.halts += self.world.halted.len() as u64;
-        for task in self.world.killed.drain(..).chain(self.world.halted.drain(..)) {
+        for task in self.world.killed.drain(..) {
             self.ended[task.index()] = true;
+        }
+        while let Some(task) = self.world.halted.pop() {
+            self.halts += 1;
+            self.ended[task.index()] = true;
+            for i in 0..self.pages_of[task.index()].len() {
+                let page = self.pages_of[task.index()][i];
+                let event = Event::Released { page };
+                if !self.world.file[page.index()] && self.engine.accepts(&event) {
+                    self.world.handle(&mut self.engine, &mut self.table, event);
+                    self.world.stored[page.index()] = false;
+                }
+            }
         }
     }
 

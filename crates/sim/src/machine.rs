@@ -170,6 +170,8 @@ pub(crate) struct World {
     pub(crate) slot_log: Option<Vec<u32>>,
     /// Ends of what no device had a part in.
     done: VecDeque<Event>,
+    /// Loads of zeros, which cannot fail.
+    zeros: VecDeque<Event>,
     /// Tasks that can go on.
     pub(crate) resumed: VecDeque<usize>,
     /// Tasks ended for want of memory.
@@ -204,6 +206,7 @@ impl World {
             writes: 0,
             slot_log: None,
             done: VecDeque::new(),
+            zeros: VecDeque::new(),
             resumed: VecDeque::with_capacity(16),
             killed: Vec::new(),
             halted: Vec::new(),
@@ -225,18 +228,31 @@ impl World {
 
     /// Gives the event to the engine, and all that follows from it without a device.
     pub(crate) fn handle(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
-        self.step(engine, table, event);
+        self.turned(engine, table, event);
         loop {
-            let failed = self.faulty.as_mut().and_then(|faulty| faulty.next_failure());
-            let Some(event) = failed.or_else(|| self.done.pop_front()) else { return };
             // What follows from an end are loads of tasks that waited.
-            self.class = Class::Demand;
-            self.step(engine, table, event);
+            if let Some(event) = self.faulty.as_mut().and_then(|faulty| faulty.next_failure()) {
+                self.class = Class::Demand;
+                self.step(engine, table, event);
+            } else if let Some(event) = self.zeros.pop_front() {
+                self.class = Class::Demand;
+                self.step(engine, table, event);
+            } else if let Some(event) = self.done.pop_front() {
+                self.class = Class::Demand;
+                self.turned(engine, table, event);
+            } else {
+                return;
+            }
         }
     }
 
-    fn step(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
+    /// The event as the device tells it.
+    fn turned(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
         let event = self.faulty.as_mut().map_or(event, |faulty| faulty.turn(event));
+        self.step(engine, table, event);
+    }
+
+    fn step(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
         if let Event::Loaded { ticket } = event {
             self.loading = self.loading.filter(|(_, end)| *end > self.now);
             self.came(ticket);
@@ -313,7 +329,7 @@ impl World {
         self.zero_loads += u64::from(zeros);
         if zeros && self.config.zeros != Zeros::Loaded {
             self.stored[i] = self.config.zeros == Zeros::Once;
-            return self.done.push_back(end);
+            return self.zeros.push_back(end);
         }
         let way = if in_area { self.config.area.load } else { self.config.home.load };
         if let Some(watch) = &mut self.watch {
