@@ -101,23 +101,36 @@ impl Device {
         });
     }
 
-    /// Copies a slot of the swap area to another; false if the chip did not.
-    pub fn copy_slot(&mut self, from: SlotId, to: SlotId, clock: &mut Clock) -> bool {
+    /// Copies a slot of the swap area to another; only a failure is reported.
+    pub fn copy_slot(&mut self, page: PageId, from: SlotId, to: SlotId, clock: &mut Clock) {
         self.finish_load(clock);
-        let (from, to) = (self.swap_sector(from), self.swap_sector(to));
-        let load_failed = self.operate(Operation::Load, from);
+        let (from_sector, to_sector) = (self.swap_sector(from), self.swap_sector(to));
+        let load_failed = self.operate(Operation::Load, from_sector);
         self.waited += until(clock.ticks() + LOAD, clock);
-        !load_failed && !self.operate(Operation::Program, to)
+        if load_failed || self.operate(Operation::Program, to_sector) {
+            self.ended.push_back(Event::Failed { transfer: Transfer::Copy { page, to } });
+        }
     }
 
-    /// Erases a block of the swap area; false if the chip did not.
-    pub fn erase(&mut self, block: BlockId, clock: &mut Clock) -> bool {
+    /// Erases a block of the swap area; only a failure is reported.
+    pub fn erase(&mut self, block: BlockId, clock: &mut Clock) {
         self.finish_load(clock);
         let sector = SWAP + block.0 * BLOCK_SECTORS;
         self.chip.unlock(sector);
         let failed = self.operate(Operation::Erase, sector);
         self.waited += until(clock.ticks() + ERASE, clock);
-        !failed
+        if failed {
+            self.ended.push_back(Event::Failed { transfer: Transfer::Erase(block) });
+        }
+    }
+
+    /// Erases a block before anything else is done.
+    ///
+    /// # Panics
+    /// If the chip does not.
+    pub fn erase_at_start(&mut self, block: BlockId, clock: &mut Clock) {
+        self.erase(block, clock);
+        assert!(self.ended.pop_front().is_none(), "the chip does not erase block {}", block.0);
     }
 
     /// An operation of the processor's own, on the page that stands in the staging half; whether it failed.

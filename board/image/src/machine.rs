@@ -2,8 +2,7 @@
 
 use core::cell::UnsafeCell;
 
-use coldframe_core::swap::Refused;
-use coldframe_core::{After, BlockId, Command, Event, FrameId, Machine, PageId, Place, SlotId};
+use coldframe_core::{After, Command, Event, FrameId, Machine, PageId, Place};
 use coldframe_trace::journal::{Entry, Journal};
 
 use crate::debug::File;
@@ -113,28 +112,18 @@ impl Machine for Board {
                 self.device.write(page, self.frame(frame), to, &mut self.clock);
             }
             // The emulated chip refuses nothing; a board whose chip does would keep the bytes.
-            Command::Write { page, from: None, .. } => panic!("the chip refused to program page {}", page.0),
+            Command::Write { page, from: None, .. } | Command::CopySlot { page, from: None, .. } => {
+                panic!("the chip refused to program page {}", page.0)
+            }
+            Command::CopySlot { page, from: Some(from), to } => {
+                self.device.copy_slot(page, from, to, &mut self.clock);
+            }
+            Command::EraseBlock { block } => self.device.erase(block, &mut self.clock),
             Command::Evict { page, .. } | Command::Unmap { page } => self.table.unmap(self.address(page)),
             Command::Map { page, place, writable, .. } => self.map(page, place, writable),
             Command::Resume { .. } => self.resumed = true,
             Command::Kill { task } => unreachable!("task {}: only an engine with slots kills", task.0),
             Command::Halt { page, .. } => panic!("page {} cannot be had from the chip", page.0),
-        }
-    }
-
-    fn copy_slot(&mut self, _: PageId, from: SlotId, to: SlotId) -> Result<(), Refused> {
-        if self.device.copy_slot(from, to, &mut self.clock) {
-            Ok(())
-        } else {
-            Err(Refused)
-        }
-    }
-
-    fn erase_block(&mut self, block: BlockId) -> Result<(), Refused> {
-        if self.device.erase(block, &mut self.clock) {
-            Ok(())
-        } else {
-            Err(Refused)
         }
     }
 

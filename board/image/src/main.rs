@@ -32,12 +32,13 @@ mod start;
 mod write;
 
 use alloc::string::ToString;
+use alloc::vec;
 use core::panic::PanicInfo;
 
 use coldframe_core::swap::collect::greedy;
 use coldframe_core::swap::{AreaConfig, Layout, Swap, WearLevelling};
-use coldframe_core::{BlockId, Caps, Config, Engine, Machine};
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_core::{BlockId, Caps, Config, Engine};
+use coldframe_trace::journal::{Head, Journal, SwapHead};
 
 use chip::CHIP_PAGE;
 use debug::File;
@@ -80,23 +81,30 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
     let mut engine = Engine::new(config, policy, settings.handler).unwrap_or_else(|e| panic!("{e}"));
-    let journal = settings.journal.map(|path| journal(path, settings, config));
+    let area = settings.swap.map(|(_, blocks)| area(blocks));
+    let head = Head { swap: area.clone(), ..Head::new(settings.policy.to_string(), settings.handler, config) };
+    let journal = settings.journal.map(|path| journal(path, &head));
     let mut board = Board::new(table, space, clock, journal);
-    if let Some((_, blocks)) = settings.swap {
-        engine.set_swap(swap(config.pages, blocks, &mut board));
+    if let Some(area) = area {
+        engine.set_swap(swap(config.pages, &area, &mut board));
     }
     Pager::new(engine, board)
 }
 
-/// A log with greedy collection on erased blocks.
+/// The area on erased blocks.
 ///
 /// # Panics
 /// Where pages are larger than half a DataRAM: there is no place for a page on its way out.
-fn swap(pages: usize, blocks: u32, board: &mut Board) -> Swap {
+fn swap(pages: usize, area: &SwapHead, board: &mut Board) -> Swap {
     assert!(board.page() < CHIP_PAGE, "a swap area needs pages of 1 KiB; run it on the ARM926");
-    for block in 0..blocks {
-        board.erase_block(BlockId(block)).expect("the chip erases its blocks");
+    for block in 0..area.areas[0].blocks {
+        board.device.erase_at_start(BlockId(block), &mut board.clock);
     }
+    Swap::new(pages, area.slots_per_block, &area.areas).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// A log with greedy collection.
+fn area(blocks: u32) -> SwapHead {
     let area = AreaConfig {
         blocks,
         priority: 0,
@@ -107,13 +115,11 @@ fn swap(pages: usize, blocks: u32, board: &mut Board) -> Swap {
         stop: 2,
         wear: WearLevelling { dynamic: true, spread_max: None },
     };
-    Swap::new(pages, device::SLOTS_PER_BLOCK, &[area]).unwrap_or_else(|e| panic!("{e}"))
+    SwapHead { slots_per_block: device::SLOTS_PER_BLOCK, areas: vec![area] }
 }
 
-fn journal(path: &str, settings: &Settings<'_>, config: Config) -> (Journal, File) {
-    let (policy, handler) = (settings.policy.to_string(), settings.handler.name.to_string());
-    let head = Head { policy, handler, config, slots: None };
-    let mut journal = Journal::new(&head);
+fn journal(path: &str, head: &Head) -> (Journal, File) {
+    let mut journal = Journal::new(head);
     journal.reserve(JOURNAL_ROOM);
     (journal, File::create(path).unwrap_or_else(|| panic!("{path} cannot be written")))
 }

@@ -23,9 +23,10 @@ Examples:
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
   coldframe papers all --format markdown > beside.md
 
-reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours is of the same kind.")]
+reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours, of the same kind, shows
+what the paper claims; no claim, the paper claims nothing of it.")]
 pub struct Args {
-    /// swl, ddb, lobi, drswap, sap, or all.
+    /// A system whose paper prints figures (`coldframe policies` lists them), or all.
     paper: String,
     /// How to print it.
     #[arg(long, value_parser = ["table", "markdown", "json"], default_value = "table")]
@@ -112,6 +113,7 @@ fn cells(row: &Row) -> Vec<String> {
             Reached::Yes => "yes".into(),
             Reached::No => "NO".into(),
             Reached::Shape => "shape".into(),
+            Reached::NoClaim => "no claim".into(),
         },
     ]
 }
@@ -153,5 +155,11 @@ fn reasons(rows: &[Row]) -> Vec<String> {
 
 fn tally(rows: &[Row]) -> String {
     let of = |reached| rows.iter().filter(|row| row.reached == reached).count();
-    format!("{} reached, {} not, {} compared in shape", of(Reached::Yes), of(Reached::No), of(Reached::Shape))
+    format!(
+        "{} reached, {} not, {} compared in shape, {} with nothing claimed",
+        of(Reached::Yes),
+        of(Reached::No),
+        of(Reached::Shape),
+        of(Reached::NoClaim)
+    )
 }

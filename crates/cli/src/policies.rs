@@ -38,7 +38,7 @@ fn value() -> Value {
         "policies": policies.collect::<Vec<_>>(),
         "oracles": oracle::ALL.iter().map(|o| plain(o.name, o.summary, o.source)).collect::<Vec<_>>(),
         "handlers": handler::ALL.iter().map(|h| plain(h.name, h.summary, h.source)).collect::<Vec<_>>(),
-        "systems": coldframe_systems::ALL.iter().map(|s| plain(s.name, s.summary, s.paper)).collect::<Vec<_>>(),
+        "systems": coldframe_report::systems::ALL.iter().map(|s| plain(s.name, s.summary, s.paper)).collect::<Vec<_>>(),
     })
 }
 
@@ -55,6 +55,6 @@ fn words() -> String {
     };
     oracle::ALL.iter().for_each(|o| add("oracle", o.name, o.summary, o.source));
     handler::ALL.iter().for_each(|h| add("handler", h.name, h.summary, h.source));
-    coldframe_systems::ALL.iter().for_each(|s| add("system", s.name, s.summary, s.paper));
+    coldframe_report::systems::ALL.iter().for_each(|s| add("system", s.name, s.summary, s.paper));
     format!("{}\n", styled(&["", "name", "what it does", "source, or what may be written"], rows, 4))
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use coldframe_core::Ps;
 use coldframe_device::StagePrices;
 use coldframe_report::certainty::{caveat, Certainty};
-use coldframe_report::experiment::{run as simulate, run_with_journal};
+use coldframe_report::experiment::{run as simulate, run_with_journal, Sink};
 use coldframe_report::plot::{stack, Plot, Series};
 use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
@@ -32,6 +32,7 @@ Examples:
   coldframe sim chess.parquet --system swl --ram 128KiB --timeline run.json      (open it in ui.perfetto.dev)
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50,adaptive
+  coldframe sim mix.parquet --scheduler eevdf --prefetch 75 --backing nvm-dr --swap-area 64MiB --collector cba
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
   coldframe sim phone.parquet --system drswap --ram 400MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
@@ -88,6 +89,9 @@ pub struct Args {
     pub foreground: sim_foreground::ForegroundArgs,
     #[command(flatten)]
     pub tasks: sim_tasks::TasksArgs,
+    /// The device fails so often, by this seed (default 1): 0.001, 0.1%, 0.1%:7.
+    #[arg(long, value_name = "RATE[:SEED]")]
+    fail: Option<String>,
     /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
@@ -115,15 +119,13 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         args.tasks.refuse()?;
         return sim_swap::run(&args, quiet);
     }
-    if sim_tasks::is_of_tasks(&args, &base(&args)?) {
-        return sim_tasks::run(&args, quiet);
-    }
-    args.tasks.refuse()?;
     let all = settings(&args)?;
+    if sim_tasks::is_of_tasks(&all) {
+        return sim_tasks::run(&args, &all, quiet);
+    }
     if sim_foreground::is_asked_for(&all) {
         return sim_foreground::run(&args, &all, quiet);
     }
-    args.foreground.refuse()?;
     let mut line = Line::new(quiet);
     let mut progress = |p: coldframe_report::Progress| {
         line.show(p.rows, Some(p.rows_total), &format!("{} rows", human_count(p.rows)));
@@ -167,7 +169,17 @@ pub fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
     if !args.ram.is_empty() || !args.frames.is_empty() {
         (base.ram, base.frames) = (None, None);
     }
+    args.tasks.apply(&mut base);
+    if let Some(fail) = &args.fail {
+        let (rate, seed) = fail.split_once(':').unwrap_or((fail, "1"));
+        let seed = seed
+            .parse()
+            .map_err(|_| Failure::usage(format!("--fail {fail}: give RATE or RATE:SEED, such as 0.1%:7")))?;
+        (base.fail.rate, base.fail.seed) = (Some(rate.into()), Some(seed));
+    }
     let mut sweep = Sweep {
+        outer: args.foreground.outer(),
+        inner: args.tasks.inner(),
         systems: args.system.clone(),
         pages: args.page.clone(),
         devices: args.device.clone(),
@@ -201,12 +213,7 @@ fn with_journal(
     all: &[Settings],
     progress: &mut dyn FnMut(coldframe_report::Progress),
 ) -> Result<RunResult, Failure> {
-    let [settings] = all else {
-        let n = all.len();
-        return Err(Failure::usage(format!(
-            "--journal and --timeline are of one configuration, but {n} are given; give one policy and one --ram"
-        )));
-    };
+    let settings = only(all)?;
     let mut file = args.journal.as_deref().map(Piecewise::create).transpose()?;
     let mut journal = Vec::new();
     let mut sink = |bytes: &[u8]| {
@@ -221,6 +228,40 @@ fn with_journal(
         draw(path, &journal, prices)?;
     }
     Ok(result)
+}
+
+/// A timeline is drawn by the prices of stages, which only one string of references is accounted for by.
+pub fn no_timeline(args: &Args) -> Result<(), Failure> {
+    match args.timeline {
+        None => Ok(()),
+        Some(_) => Err(Failure::usage(
+            "--timeline is of one string of references; leave it out, or keep a --journal of this run",
+        )),
+    }
+}
+
+/// The only one.
+fn only(all: &[Settings]) -> Result<&Settings, Failure> {
+    match all {
+        [one] => Ok(one),
+        _ => Err(Failure::usage(format!(
+            "--journal and --timeline are of one configuration, but {} are given; give one policy and one --ram",
+            all.len()
+        ))),
+    }
+}
+
+/// Runs the only configuration, whose journal goes into a file.
+pub fn into_file<T>(
+    path: &Path,
+    all: &[Settings],
+    run: impl FnOnce(&Settings, Sink<'_>) -> Result<T, ReportError>,
+) -> Result<T, Failure> {
+    let settings = only(all)?;
+    let mut file = Piecewise::create(path)?;
+    let done = run(settings, &mut |bytes| file.write(bytes))?;
+    file.finish()?;
+    Ok(done)
 }
 
 /// A file written piece by piece.

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use coldframe_report::foreground::{json, simulate, table};
+use coldframe_report::foreground::{json, simulate, simulate_with_journal, table};
+use coldframe_report::settings::Vary;
+use coldframe_report::systems::{self, Driver};
 use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
 
@@ -12,60 +14,44 @@ use crate::{output, sim};
 
 /// What only such areas have.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Swap areas in memory (--system drswap)")]
+#[command(next_help_heading = "Swap areas with a backing")]
 pub struct ForegroundArgs {
     /// Where the area lies: dram, emmc, nvm, nvm-dr (read where it lies; the default) or none.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     backing: Vec<String>,
     /// The area's size, or a percentage of the footprint (default 128MiB).
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
+    #[arg(long, visible_alias = "swap-area", value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
     swap_size: Vec<String>,
 }
 
 impl ForegroundArgs {
-    /// Every combination, backings outermost.
-    fn expand(&self, all: &[Settings]) -> Vec<Settings> {
-        let choices = |values: &[String]| match values {
-            [] => vec![None],
-            some => some.iter().cloned().map(Some).collect(),
-        };
-        let mut out = Vec::new();
-        for backing in choices(&self.backing) {
-            for size in choices(&self.swap_size) {
-                out.extend(all.iter().cloned().map(|mut one| {
-                    one.swap.backing = backing.clone().or(one.swap.backing);
-                    one.swap.size = size.clone().or(one.swap.size);
-                    one
-                }));
-            }
-        }
-        out
-    }
-
-    /// For every other system.
-    pub fn refuse(&self) -> Result<(), Failure> {
-        for (name, given) in [("--backing", !self.backing.is_empty()), ("--swap-size", !self.swap_size.is_empty())] {
-            if given {
-                return Err(Failure::usage(format!("{name} is for tasks in the foreground; add --system drswap")));
-            }
-        }
-        Ok(())
+    /// What a sweep varies outermost.
+    pub fn outer(&self) -> Vec<Vary> {
+        vec![
+            (|s, v| s.swap.backing = Some(v.into()), self.backing.clone()),
+            (|s, v| s.swap.size = Some(v.into()), self.swap_size.clone()),
+        ]
     }
 }
 
-/// Whether that is the system of all of them.
+/// Whether all of them are runs of tasks in the foreground: their system is, or their swap area has a backing.
 pub fn is_asked_for(all: &[Settings]) -> bool {
-    all.iter().all(|settings| settings.system.as_deref() == Some("drswap"))
+    let takes_turns = |s: &Settings| systems::of(s).is_some_and(|system| system.driver == Driver::Foreground);
+    all.iter().all(|settings| takes_turns(settings) || settings.swap.backing.is_some())
 }
 
 pub fn run(args: &sim::Args, all: &[Settings], quiet: bool) -> Result<ExitCode, Failure> {
-    if args.journal.is_some() {
-        return Err(Failure::usage("--journal: the system drswap keeps none; leave it out"));
-    }
+    sim::no_timeline(args)?;
     let mut line = Line::new(quiet);
-    let stored = simulate(&args.trace, &args.foreground.expand(all), &mut |p| {
+    let mut progress = |p: coldframe_report::Progress| {
         line.show(p.rows, Some(p.rows_total), &format!("{} rows", human_count(p.rows)));
-    })?;
+    };
+    let stored = match &args.journal {
+        None => simulate(&args.trace, all, &mut progress)?,
+        Some(path) => {
+            sim::into_file(path, all, |one, sink| simulate_with_journal(&args.trace, one, sink, &mut progress))?
+        }
+    };
     drop(line);
     let text = match sim::format(args)? {
         "json" => output::json(&json(&stored)),

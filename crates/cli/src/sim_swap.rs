@@ -3,9 +3,11 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use coldframe_report::swap::{json, run as simulate, SwapSweep};
+use coldframe_report::settings::Vary;
+use coldframe_report::swap::{json, run as simulate};
 use coldframe_report::swap_table::{pictures, table};
-use coldframe_report::{ReportError, Settings};
+use coldframe_report::systems::{self, System};
+use coldframe_report::{ReportError, Settings, Sweep};
 
 use crate::failure::Failure;
 use crate::progress::Line;
@@ -48,13 +50,14 @@ impl SwapArgs {
         Ok(())
     }
 
-    fn sweep(&self) -> SwapSweep {
-        SwapSweep {
-            blocks: self.blocks.clone(),
-            layouts: self.layout.clone(),
-            read_aheads: self.read_ahead.clone(),
-            collectors: self.collector.clone(),
-        }
+    /// What a sweep of swap areas varies.
+    fn varied(&self) -> Vec<Vary> {
+        vec![
+            (|s, v| s.swap.blocks = Some(v.into()), self.blocks.clone()),
+            (|s, v| s.swap.layout = Some(v.into()), self.layout.clone()),
+            (|s, v| s.swap.read_ahead = Some(v.into()), self.read_ahead.clone()),
+            (|s, v| s.swap.collector = Some(v.into()), self.collector.clone()),
+        ]
     }
 }
 
@@ -67,19 +70,26 @@ pub fn is_swap_trace(path: &Path) -> bool {
 
 pub fn run(args: &sim::Args, quiet: bool) -> Result<ExitCode, Failure> {
     let mut base = sim::base(args)?;
-    match args.system.as_slice() {
-        [] if base.system.as_deref() == Some("lobi") => {}
-        [one] if one == "lobi" => {}
-        _ => {
-            return Err(Failure::usage(
-                "a swap trace has no references, only a swap area can take it; give --system lobi",
-            ))
-        }
+    if let [one] = args.system.as_slice() {
+        base.system = Some(one.clone());
+    }
+    if args.system.len() > 1 || !systems::of(&base).is_some_and(System::has_log) {
+        let logs: Vec<&str> = systems::ALL.iter().filter(|system| system.has_log()).map(|system| system.name).collect();
+        return Err(Failure::usage(format!(
+            "a swap trace has no references, only a swap area can take it; give --system {}",
+            logs.join(" or ")
+        )));
     }
     if let [device] = args.device.as_slice() {
         base.device = Some(device.clone());
     }
-    let all = args.swap.sweep().expand(&base);
+    if args.journal.is_some() {
+        return Err(Failure::usage(
+            "--journal: a swap trace is what a kernel's engine decided, so that there is none of ours to journal; leave it out",
+        ));
+    }
+    let sweep = Sweep { outer: args.swap.varied(), inner: args.foreground.outer(), ..Sweep::default() };
+    let all = sweep.expand(&base)?;
     let mut line = Line::new(quiet);
     let outcomes = simulate(&args.trace, &all, &mut |done, total| line.show(done as u64, Some(total as u64), ""))?;
     drop(line);

@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use coldframe_report::tasks::{expand, json, run as simulate, table};
+use coldframe_report::settings::{Tasks, Vary};
+use coldframe_report::systems::{self, Driver};
+use coldframe_report::tasks::{json, run as simulate, run_with_journal, table};
 use coldframe_report::{ReportError, Settings};
 
 use crate::failure::Failure;
@@ -11,7 +13,7 @@ use crate::{output, sim};
 
 /// What only several tasks have.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Several tasks (--system sap)")]
+#[command(next_help_heading = "Several tasks on one processor (--scheduler, --prefetch, or --system sap)")]
 pub struct TasksArgs {
     /// round-robin, cfs (Linux 2.6.24) or eevdf (Linux today); default cfs.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
@@ -28,45 +30,52 @@ pub struct TasksArgs {
 }
 
 impl TasksArgs {
-    /// For a run of one task, which has no use for them.
+    /// Whether one of them is given.
+    fn any(&self) -> bool {
+        !self.scheduler.is_empty() || !self.prefetch.is_empty() || self.list.is_some() || self.follow
+    }
+
+    /// For a run that has no use for them.
     pub fn refuse(&self) -> Result<(), Failure> {
-        let given = [
-            ("--scheduler", !self.scheduler.is_empty()),
-            ("--prefetch", !self.prefetch.is_empty()),
-            ("--list", self.list.is_some()),
-            ("--follow", self.follow),
-        ];
-        match given.iter().find(|(_, given)| *given) {
-            Some((name, _)) => Err(Failure::usage(format!("{name} is for several tasks; give --system sap"))),
-            None => Ok(()),
+        match self.any() {
+            true => Err(Failure::usage(
+                "--scheduler, --prefetch, --list and --follow are of several tasks; a swap trace has none, leave them out",
+            )),
+            false => Ok(()),
         }
     }
+
+    /// What a sweep varies innermost.
+    pub fn inner(&self) -> Vec<Vary> {
+        vec![
+            (|s, v| s.tasks.scheduler = Some(v.into()), self.scheduler.clone()),
+            (|s, v| s.tasks.prefetch = Some(v.into()), self.prefetch.clone()),
+        ]
+    }
+
+    pub fn apply(&self, settings: &mut Settings) {
+        settings.tasks.list = self.list.or(settings.tasks.list);
+        settings.tasks.follow = settings.tasks.follow.or(self.follow.then_some(true));
+    }
 }
 
-/// Whether the run is one of several tasks.
-pub fn is_of_tasks(args: &sim::Args, base: &Settings) -> bool {
-    match args.system.as_slice() {
-        [] => base.system.as_deref() == Some("sap"),
-        systems => systems.iter().any(|system| system == "sap"),
-    }
+/// Whether the run is one of several tasks: something is said of tasks, or the system is one of them.
+pub fn is_of_tasks(all: &[Settings]) -> bool {
+    let scheduled = |s: &Settings| systems::of(s).is_some_and(|system| system.driver == Driver::Tasks);
+    all.iter().any(|settings| scheduled(settings) || settings.tasks != Tasks::default())
 }
 
-pub fn run(args: &sim::Args, quiet: bool) -> Result<ExitCode, Failure> {
-    if args.system.len() > 1 {
-        return Err(Failure::usage("sap simulates several tasks and the others one; give them in runs of their own"));
-    }
-    let mut all = sim::settings(args)?;
-    for settings in &mut all {
-        settings.tasks.list = args.tasks.list.or(settings.tasks.list);
-        settings.tasks.follow = settings.tasks.follow.or(args.tasks.follow.then_some(true));
-    }
-    let all = expand(all, &args.tasks.scheduler, &args.tasks.prefetch);
+pub fn run(args: &sim::Args, all: &[Settings], quiet: bool) -> Result<ExitCode, Failure> {
+    sim::no_timeline(args)?;
     let mut line = Line::new(quiet);
     let mut progress = |done: usize, total: usize| {
         line.show(done as u64, Some(total as u64), "configurations");
         Ok(())
     };
-    let outcomes = simulate(&args.trace, &all, &mut progress)?;
+    let outcomes = match &args.journal {
+        None => simulate(&args.trace, all, &mut progress)?,
+        Some(path) => sim::into_file(path, all, |one, sink| Ok(vec![run_with_journal(&args.trace, one, sink)?]))?,
+    };
     drop(line);
     let text = match sim::format(args)? {
         "json" => output::json(&json(&outcomes)),

@@ -336,7 +336,6 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         (swapped(&["--system", "lobi", "--format", "csv"]), 2, "table or json"),
         (sim(&["--system", "lobi", "--frames", "4", "--blocks", "8,16"]), 2, "--blocks"),
         (sim(&["--system", "lobi", "--frames", "4", "--set", "swap.keep=trace"]), 2, "for swap traces"),
-        (sim(&["--system", "lobi", "--frames", "4", "--journal", "/dev/null"]), 2, "journal"),
         (vec!["record".into(), "--".into(), "no-such-program-here".into()], 127, "no-such-program-here"),
         (vec!["cut".into(), chess.clone(), "-o".into(), chess], 2, "input"),
     ];

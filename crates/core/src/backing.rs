@@ -6,8 +6,10 @@
 //!
 //! Instead of an area of flash there can be one whose slots are rewritten in place ([`crate::slots`]).
 
+use crate::command::Command;
 use crate::ids::{BlockId, PageId, SlotId};
 use crate::machine::Machine;
+use crate::page_state::{PageState, PageStates};
 use crate::slots::Slots;
 use crate::swap::{Flash, Refused, Swap};
 
@@ -30,13 +32,14 @@ impl Backing {
         swapped.map_or(page.home(), |slot| SlotId(self.homes + slot.0))
     }
 
-    /// Where the page's next copy shall go. What a collection copies and erases for it is ordered first.
-    pub(crate) fn slot_for(&mut self, page: PageId, machine: &mut dyn Machine) -> SlotId {
+    /// Where the page's next copy shall go. What a collection copies and erases for it is ordered first; a page that is mapped in a slot which
+    /// it empties is unmapped before.
+    pub(crate) fn slot_for(&mut self, page: PageId, pages: &mut PageStates, machine: &mut dyn Machine) -> SlotId {
         if let Some(slots) = &mut self.slots {
             return slots.take(page).map_or(page.home(), |slot| SlotId(self.homes + slot.0));
         }
         let Some(swap) = &mut self.swap else { return page.home() };
-        match swap.swap_out(page, &mut Orders { homes: self.homes, machine }) {
+        match swap.swap_out(page, &mut Orders { homes: self.homes, pages, machine }) {
             Ok(slot) => SlotId(self.homes + slot.0),
             Err(_) => {
                 swap.release(page);
@@ -47,14 +50,41 @@ impl Backing {
 
     /// The device refused the page's last write.
     pub(crate) fn failed(&mut self, page: PageId) {
+        if let Some((swap, slot)) = self.swap.as_mut().and_then(|swap| swap.slot_of(page).map(|slot| (swap, slot))) {
+            swap.program_failed(page, slot);
+        }
+    }
+
+    /// Whether a page can have been copied to this slot.
+    pub(crate) fn takes_copies(&self, page: PageId, to: SlotId) -> bool {
+        let slots = |swap: &Swap| swap.block_count() * swap.slots_per_block() as usize;
+        let in_area = |slot: u32| self.swap.as_ref().is_some_and(|swap| (slot as usize) < slots(swap));
+        to.0.checked_sub(self.homes).map_or(self.swap.is_some() && to == page.home(), in_area)
+    }
+
+    /// The device refused to copy the page to this slot. True: that would have been its newest copy.
+    pub(crate) fn copy_failed(&mut self, page: PageId, to: SlotId) -> bool {
+        match (to.0.checked_sub(self.homes), &mut self.swap) {
+            (Some(slot), Some(swap)) => swap.program_failed(page, SlotId(slot)),
+            _ => self.slot_of(page) == to,
+        }
+    }
+
+    /// The device refused to erase the block.
+    pub(crate) fn erase_failed(&mut self, block: BlockId) {
         if let Some(swap) = &mut self.swap {
-            swap.program_failed(page);
+            swap.erase_failed(block);
         }
     }
 
     /// The page's slot of an area that is rewritten in place.
     pub(crate) fn in_slots(&self, page: PageId) -> Option<SlotId> {
         self.slots.as_ref().and_then(|slots| slots.slot_of(page))
+    }
+
+    /// The page's slot of an area of any kind.
+    pub(crate) fn in_area(&self, page: PageId) -> Option<SlotId> {
+        self.in_slots(page).or_else(|| self.swap.as_ref().and_then(|swap| swap.slot_of(page)))
     }
 
     /// Whether the page has somewhere to go. Always, where the home slots take what an area refuses.
@@ -92,9 +122,11 @@ impl Backing {
     }
 }
 
-/// Tells the machine what a collection does. Programs of pages from RAM are `Command::Write` and need no order.
+/// Tells the machine what a collection does. Programs of pages from RAM are `Command::Write` and need no order. What the machine refuses it
+/// reports later.
 struct Orders<'a> {
     homes: u32,
+    pages: &'a mut PageStates,
     machine: &'a mut dyn Machine,
 }
 
@@ -106,10 +138,16 @@ impl Flash for Orders<'_> {
     fn copy(&mut self, from: SlotId, to: SlotId, page: PageId, _: u64) -> Result<(), Refused> {
         let place = |slot: SlotId| SlotId(self.homes + slot.0);
         let (from, to) = (place(from), place(to));
-        self.machine.copy_slot(page, from, to)
+        if matches!(self.pages.get(page), PageState::InSlot(_)) {
+            self.machine.issue(Command::Unmap { page });
+            self.pages.set(page, PageState::Absent);
+        }
+        self.machine.issue(Command::CopySlot { page, from: Some(from), to });
+        Ok(())
     }
 
     fn erase(&mut self, block: BlockId) -> Result<(), Refused> {
-        self.machine.erase_block(block)
+        self.machine.issue(Command::EraseBlock { block });
+        Ok(())
     }
 }

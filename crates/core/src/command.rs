@@ -1,6 +1,6 @@
 //! What the engine tells the machine. The order of commands is their meaning.
 
-use crate::ids::{BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
+use crate::ids::{BlockId, BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 use crate::place::Place;
 use crate::units::Walk;
 
@@ -118,6 +118,22 @@ pub enum Command {
     Resume {
         /// The task.
         task: TaskId,
+    },
+    /// Copy a page from one slot of the swap area to another, after all loads and writes issued before. Its end is not reported; if it
+    /// failed `Event::Failed` says so, before the end of anything that was issued later. The machine then still has the bytes, and refuses
+    /// loads from `to` until something else is brought there. Only if the engine was given a swap area.
+    CopySlot {
+        /// The page.
+        page: PageId,
+        /// Where its bytes are; `None`: try again with the bytes that the machine has kept.
+        from: Option<SlotId>,
+        /// Where they shall go.
+        to: SlotId,
+    },
+    /// Erase a block of the swap area, after everything issued before. As `CopySlot`, only a failure is reported.
+    EraseBlock {
+        /// The block.
+        block: BlockId,
     },
     /// Memory is short: end the task. Its anonymous pages are taken out by the commands that follow; if it is begun anew the
     /// machine loads zeros for them.

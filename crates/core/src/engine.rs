@@ -131,17 +131,11 @@ impl Engine {
     }
 
     /// How pages enter RAM from now on for which nobody stands still.
-    ///
-    /// # Panics
-    /// If they shall come behind the slice and the handler maps pages in their buffers: it has no place for such a page.
     pub fn set_arrival(&mut self, arrival: Arrival) {
-        let xip = self.handler.needs_xip && arrival.is_behind_slice();
-        assert!(!xip, "handler {} maps what it loads", self.handler.name);
         self.arrival = arrival;
     }
 
-    /// Another task runs from now on: a slice begins, in the policy's recency order.
-    pub fn begin_slice(&mut self, machine: &mut dyn Machine) {
+    fn begin_slice(&mut self, machine: &mut dyn Machine) {
         let (policy, mut residents) = (
             &mut self.policy,
             Residents { frames: &mut self.frames, machine, caps: self.config.caps, work: &mut Work::default() },
@@ -195,6 +189,13 @@ impl Engine {
             Event::Written { page } | Event::Failed { transfer: Transfer::Write(page) } => {
                 matches!(page_state(page), Some(PageState::Writing { .. }))
             }
+            Event::Failed { transfer: Transfer::Copy { page, to } } => {
+                page_state(page).is_some() && self.backing.takes_copies(page, to)
+            }
+            Event::Failed { transfer: Transfer::Erase(block) } => {
+                self.backing.swap.as_ref().is_some_and(|swap| block.index() < swap.block_count())
+            }
+            Event::Slice => true,
             Event::Released { page } => !matches!(page_state(page), None | Some(PageState::Loading(_))),
             Event::WillNeed { page } => page_state(page).is_some(),
             Event::Pinned { page } => {
@@ -238,6 +239,12 @@ impl Engine {
             Event::Written { page } => self.written(page),
             Event::Failed { transfer: Transfer::Load(ticket) } => self.load_failed(ticket, machine),
             Event::Failed { transfer: Transfer::Write(page) } => self.write_failed(page, machine),
+            Event::Failed { transfer: Transfer::Copy { page, to } } => self.copy_failed(page, to, machine),
+            Event::Failed { transfer: Transfer::Erase(block) } => {
+                self.counts.failures += 1;
+                self.backing.erase_failed(block);
+            }
+            Event::Slice => return self.begin_slice(machine),
             Event::Released { page } => self.release(page, machine),
             Event::WillNeed { page } => return self.prefetch(page, machine),
             Event::ReadOften { page } => return copy_often_read(self, machine, page),
@@ -297,7 +304,7 @@ impl Engine {
 
     /// The slot in which the page can be read as it lies.
     fn direct(&self, page: PageId) -> Option<SlotId> {
-        self.backing.in_slots(page).filter(|_| self.config.caps.direct_read)
+        self.backing.in_area(page).filter(|_| self.config.caps.direct_read)
     }
 
     /// What an engine with slots is told of tasks and their pages.
@@ -451,12 +458,41 @@ impl Engine {
             (false, false) => PageState::Lost,
             (false, true) => {
                 self.backing.failed(page);
-                let to = self.backing.slot_for(page, machine);
+                let to = self.backing.slot_for(page, &mut self.pages, machine);
                 machine.issue(Command::Write { page, from: None, to });
                 PageState::Writing { tries: tries + 1, released }
             }
         };
         self.pages.set(page, state);
+    }
+
+    /// A page was to move within the swap area, and its old slot is gone. The machine has its bytes: they go to another slot, at last to the
+    /// home slot. If that fails, too, only RAM can still have the page.
+    fn copy_failed(&mut self, page: PageId, to: SlotId, machine: &mut dyn Machine) {
+        self.counts.failures += 1;
+        if !self.backing.copy_failed(page, to) {
+            return;
+        }
+        if to != page.home() {
+            let to = self.backing.slot_for(page, &mut self.pages, machine);
+            return machine.issue(Command::CopySlot { page, from: None, to });
+        }
+        match self.pages.get(page) {
+            PageState::Resident(frame) => self.frames.get_mut(frame).dirty = true,
+            PageState::Held(buffer) if self.has_frame_to_give() => {
+                move_held(self, machine, (page, buffer), false);
+                let frame = self.frame_of(page).expect("it moved there");
+                self.frames.get_mut(frame).dirty = true;
+            }
+            PageState::Held(_) => {
+                machine.issue(Command::Unmap { page });
+                self.forget_held(page);
+                self.pages.set(page, PageState::Lost);
+            }
+            PageState::Absent => self.pages.set(page, PageState::Lost),
+            // Its load fails, and with it the task; its write has newer bytes.
+            _ => {}
+        }
     }
 
     fn load_failed(&mut self, ticket: Ticket, machine: &mut dyn Machine) {

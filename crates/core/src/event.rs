@@ -1,6 +1,6 @@
 //! What the machine tells the engine.
 
-use crate::ids::{PageId, TaskId, Ticket};
+use crate::ids::{BlockId, PageId, SlotId, TaskId, Ticket};
 use crate::slots::Backed;
 
 /// How a task touched a page.
@@ -19,6 +19,15 @@ pub enum Transfer {
     Load(Ticket),
     /// The write of this page; a page has at most one.
     Write(PageId),
+    /// The copy of a page to this slot of the swap area. Told only when it failed.
+    Copy {
+        /// The page.
+        page: PageId,
+        /// Where it was to go.
+        to: SlotId,
+    },
+    /// The erase of this block of the swap area. Told only when it failed.
+    Erase(BlockId),
 }
 
 /// What happened. The engine is told of faults and of the ends of what it asked for; it never sees a hit.
@@ -43,7 +52,7 @@ pub enum Event {
         /// The page of the `Command::Write`.
         page: PageId,
     },
-    /// The device could not do it. The machine still has the bytes of a failed write.
+    /// The device could not do it. The machine still has the bytes of a failed write or copy.
     Failed {
         /// What failed.
         transfer: Transfer,
@@ -92,6 +101,8 @@ pub enum Event {
         /// The child's, owned and never touched.
         child: PageId,
     },
+    /// Another task runs from now on: a slice begins in the policy's recency order.
+    Slice,
     /// Nobody wants the page's bytes any more (unmapped, or its last task ended). The page must not be in flight.
     Released {
         /// The page.

@@ -1,8 +1,7 @@
 //! The seam between the engine and the world.
 
 use crate::command::Command;
-use crate::ids::{BlockId, PageId, SlotId};
-use crate::swap::Refused;
+use crate::ids::PageId;
 
 /// What a machine can do, told to the engine when it is made (`Config::caps`). The engine adapts, and emulates what is missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,21 +44,4 @@ pub trait Machine {
     /// `Caps::dirty_bit`. A machine that is not sure says true: it finds out when it carries out `Command::Write`, and may leave the
     /// old bytes in the slot if they are the same.
     fn dirty(&mut self, page: PageId) -> bool;
-
-    /// Copies a page from one slot of the swap area to another, after all loads and writes issued before. Asked only if the engine was
-    /// given a swap area.
-    ///
-    /// # Errors
-    /// The program failed.
-    fn copy_slot(&mut self, page: PageId, _from: SlotId, _to: SlotId) -> Result<(), Refused> {
-        unreachable!("page {}: this machine's engine has no swap area", page.0)
-    }
-
-    /// Erases a block of the swap area, after everything issued before. Asked only if the engine was given one.
-    ///
-    /// # Errors
-    /// The erase failed.
-    fn erase_block(&mut self, block: BlockId) -> Result<(), Refused> {
-        unreachable!("block {}: this machine's engine has no swap area", block.0)
-    }
 }

@@ -1,15 +1,14 @@
 //! For tests: the naive twins' trait, and a machine that does everything at once.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::command::Command;
 use crate::event::Event;
-use crate::ids::{BlockId, PageId, SlotId, TaskId};
+use crate::ids::{BlockId, PageId, TaskId};
 use crate::machine::{After, Caps, Machine};
 use crate::place::Place;
-use crate::swap::Refused;
 
 /// What one reference did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,6 +69,14 @@ pub struct Immediate {
     pub erased: Vec<BlockId>,
     /// Makes the next transfers fail.
     pub failures: u32,
+    /// Makes the next copies within the swap area fail.
+    pub copy_failures: u32,
+    /// Makes the next erases fail.
+    pub erase_failures: u32,
+    /// Bytes of pages whose copy failed.
+    kept: BTreeMap<u32, u64>,
+    /// Slots that hold nothing that can be read.
+    torn: BTreeSet<u32>,
 }
 
 impl Immediate {
@@ -91,6 +98,10 @@ impl Immediate {
             log: Vec::new(),
             erased: Vec::new(),
             failures: 0,
+            copy_failures: 0,
+            erase_failures: 0,
+            kept: BTreeMap::new(),
+            torn: BTreeSet::new(),
         }
     }
 
@@ -144,17 +155,6 @@ impl Immediate {
 }
 
 impl Machine for Immediate {
-    fn copy_slot(&mut self, _page: PageId, from: SlotId, to: SlotId) -> Result<(), Refused> {
-        let value = *self.slots.get(&from.0).expect("a slot that holds a page");
-        self.slots.insert(to.0, value);
-        Ok(())
-    }
-
-    fn erase_block(&mut self, block: BlockId) -> Result<(), Refused> {
-        self.erased.push(block);
-        Ok(())
-    }
-
     fn issue(&mut self, command: Command) {
         self.log.push(command);
         match command {
@@ -164,6 +164,9 @@ impl Machine for Immediate {
                 assert!(!self.place.contains(&Some(Place::Buffer(into))), "loaded over a page that is read there");
                 self.buffers.insert(into.0, value);
                 let transfer = crate::Transfer::Load(ticket);
+                if self.torn.contains(&from.0) {
+                    return self.events.push_back(Event::Failed { transfer });
+                }
                 self.end(Event::Loaded { ticket }, Event::Failed { transfer });
             }
             Command::Move { from, to, .. } => {
@@ -183,6 +186,7 @@ impl Machine for Immediate {
                 self.end(Event::Written { page }, Event::Failed { transfer });
                 assert!(!self.place.contains(&Some(Place::Slot(to))), "written over a page that is read there");
                 if !fails {
+                    self.torn.remove(&to.0);
                     self.slots.insert(to.0, value);
                 }
             }
@@ -208,6 +212,30 @@ impl Machine for Immediate {
                 self.protected[page.index()] = false;
             }
             Command::Resume { task } => self.resumed.push(task),
+            Command::CopySlot { page, from, to } => {
+                let value = match from {
+                    Some(from) if self.torn.contains(&from.0) => self.kept[&page.0],
+                    Some(from) => *self.slots.get(&from.0).expect("a slot that holds a page"),
+                    None => self.kept[&page.0],
+                };
+                self.kept.insert(page.0, value);
+                if self.copy_failures > 0 {
+                    self.copy_failures -= 1;
+                    self.torn.insert(to.0);
+                    let transfer = crate::Transfer::Copy { page, to };
+                    return self.events.push_back(Event::Failed { transfer });
+                }
+                self.torn.remove(&to.0);
+                self.slots.insert(to.0, value);
+            }
+            Command::EraseBlock { block } => {
+                self.erased.push(block);
+                if self.erase_failures > 0 {
+                    self.erase_failures -= 1;
+                    let transfer = crate::Transfer::Erase(block);
+                    self.events.push_back(Event::Failed { transfer });
+                }
+            }
             Command::Kill { task } => self.killed.push(task),
             Command::Halt { task, .. } => self.halted.push(task),
         }

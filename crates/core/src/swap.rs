@@ -120,7 +120,7 @@ pub struct WearLevelling {
 }
 
 /// One swap area.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AreaConfig {
     /// Erase blocks, at least `start` + 1.
     pub blocks: u32,
@@ -251,14 +251,26 @@ impl Swap {
         true
     }
 
-    /// The program of the page's copy turned out to have failed, for a flash that reports later. The page has no copy any more, and the
-    /// block takes no more pages.
-    pub fn program_failed(&mut self, page: PageId) {
-        let Some(slot) = self.slot_of(page) else { return };
-        self.release(page);
+    /// The program of the page's copy in the slot turned out to have failed, for a flash that reports later. The block takes no more pages.
+    /// True: it was the page's newest copy, and the page has none any more.
+    pub fn program_failed(&mut self, page: PageId, slot: SlotId) -> bool {
+        let newest = self.slot_of(page) == Some(slot);
+        if newest {
+            self.release(page);
+        }
         let block = self.blocks.block_of(slot);
         let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
         area.retire(block, &mut self.blocks);
+        newest
+    }
+
+    /// The erase of the block turned out to have failed, for a flash that reports later. The block is not used again.
+    ///
+    /// # Panics
+    /// If there is no such block.
+    pub fn erase_failed(&mut self, block: BlockId) {
+        let area = self.areas.iter_mut().rfind(|area| area.first <= block.0).expect("blocks belong to areas");
+        area.not_erased(block, &mut self.blocks);
     }
 
     fn invalidate(&mut self, slot: SlotId) {

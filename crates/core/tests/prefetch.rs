@@ -9,9 +9,8 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
-use coldframe_core::{fault::handler, Access, Caps, Config, Counts, Engine, Event, PageId, TaskId};
+use coldframe_core::{Access, Caps, Counts, Event, PageId, TaskId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
@@ -59,7 +58,7 @@ fn touch(rig: &mut Rig, page: u32) {
 /// True faults of a slice and the frames that wishes took in it.
 fn slice(rig: &mut Rig, steps: &[Step]) -> (u64, u64) {
     let before = *rig.engine.counts();
-    rig.engine.begin_slice(&mut rig.machine);
+    rig.engine.handle(Event::Slice, &mut rig.machine);
     for step in steps {
         match *step {
             Step::Touch(page) => touch(rig, page),
@@ -145,7 +144,7 @@ proptest! {
     ) {
         let mut rig = rig(policy, "sequential", frames, 4, Arrival::BehindSlice);
         warm_up(&mut rig, &before);
-        rig.engine.begin_slice(&mut rig.machine);
+        rig.engine.handle(Event::Slice, &mut rig.machine);
         let mut touched = BTreeSet::new();
         for step in steps {
             match step {
@@ -206,13 +205,15 @@ fn where_only_pages_of_the_slice_are_left_a_wish_is_dropped() {
 }
 
 #[test]
-#[should_panic(expected = "maps what it loads")]
-fn a_handler_that_maps_pages_in_buffers_cannot_take_them_unmapped() {
-    let caps = Caps { buffers: 2, ..HARDWARE };
-    let policy = PolicyChoice::parse("clock").unwrap().build(4, 8).unwrap();
-    let handler = handler::find("delayed-dual-buffering").unwrap();
-    let config = Config { frames: 4, pages: 8, tasks: 1, evict_batch: 1, caps };
-    Engine::new(config, policy, handler).unwrap().set_arrival(Arrival::BehindSlice);
+fn a_handler_that_maps_pages_in_buffers_moves_those_that_come_behind_the_slice() {
+    let mut rig = rig("second-chance", "delayed-dual-buffering", 4, 3, Arrival::BehindSlice);
+    rig.engine.handle(Event::WillNeed { page: PageId(3) }, &mut rig.machine);
+    rig.settle();
+    assert!(rig.engine.frame_of(PageId(3)).is_some() && !rig.machine.mapped(PageId(3)));
+    // A page that is faulted on is held in its buffer.
+    rig.fault(0, 4, Access::Read);
+    rig.settle();
+    assert!(rig.engine.frame_of(PageId(4)).is_none() && rig.machine.mapped(PageId(4)));
 }
 
 /// With several tasks the one that is not running can fault on a page in flight, too.

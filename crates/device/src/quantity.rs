@@ -149,8 +149,9 @@ pub fn show_energy(energy: Pj) -> String {
 
 fn shown(value: u64, units: [(&str, u64); 4], smallest: &str) -> String {
     for (unit, scale) in units {
-        if value >= scale && (value * 1_000_000 / scale * scale) / 1_000_000 == value {
-            let text = format!("{:.6}", value as f64 / scale as f64);
+        if value >= scale && u128::from(value) * 1_000_000 % u128::from(scale) == 0 {
+            let millionths = u128::from(value % scale) * 1_000_000 / u128::from(scale);
+            let text = format!("{}.{millionths:06}", value / scale);
             return format!("{}{unit}", text.trim_end_matches('0').trim_end_matches('.'));
         }
     }
@@ -167,6 +168,8 @@ mod tests {
         assert_eq!(time("2.5 ns"), Ok(Ps(2_500)));
         assert_eq!(bytes("1.5MiB"), Ok(Bytes(3 << 19)));
         assert_eq!(bytes("4096"), Ok(Bytes(4096)));
+        assert_eq!(show_time(Ps(u64::MAX)), "18446744073709.551615us");
+        assert_eq!(show_time(Ps(u64::MAX / 1_000_000 * 1_000_000)), "18446744.073709s");
         assert_eq!(energy("1295.48nJ"), Ok(Pj(1_295_480)));
         assert_eq!(show_energy(Pj(1_295_480)), "1.29548uJ");
         assert_eq!(show_time(Ps(18_960_000)), "18.96us");

@@ -203,6 +203,12 @@ impl Machine for Linux<'_> {
                 "internal error: task {} is ended, but there are no slots to run out of",
                 task.0
             )),
+            Command::CopySlot { page, .. } => {
+                fatal::stop(format_args!("internal error: page {} is copied, but the log places pages", page.0))
+            }
+            Command::EraseBlock { block } => {
+                fatal::stop(format_args!("internal error: block {} is erased, but the log places pages", block.0))
+            }
             Command::Resume { task } => self.pager.resume(task.index()),
             Command::Halt { page, .. } => self.pager.lost(page.index()),
         }

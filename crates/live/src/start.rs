@@ -242,7 +242,7 @@ fn engine(
     // Reference bits are emulated by unmapping; dirty bits by write-protection, which is the machine's business.
     let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32, direct_read: false };
     let config = Config { frames, pages, tasks: TASKS, evict_batch, caps };
-    let head = Head { policy: choice.to_string(), handler: handler.name.to_string(), config, slots: None };
+    let head = Head::new(choice.to_string(), handler, config);
     let engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
     Ok((engine, head))
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use coldframe_report::plan::{resolve, FrontKey};
+use coldframe_report::systems::{self, Driver};
 use coldframe_report::{experiment, ReportError, Settings};
 use coldframe_trace::Reader;
 use pyo3::prelude::*;
@@ -14,8 +15,9 @@ use crate::watch::watched;
 
 /// Settings whose results are those of the paging engine.
 fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
-    let fit = |settings: Settings| match settings.system.as_deref() {
-        Some(name @ ("drswap" | "sap")) => {
+    let fit = |settings: Settings| match systems::of(&settings) {
+        Some(system) if system.driver != Driver::String => {
+            let name = system.name;
             let reason = format!(
                 "{name} runs several tasks, whose results are of another kind; run `coldframe sim --system {name}`"
             );

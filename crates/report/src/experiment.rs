@@ -146,7 +146,8 @@ pub fn run_with_policy(
     Ok(result)
 }
 
-type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
+/// Takes a journal piece by piece.
+pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
 
 /// What is wanted beside results.
 struct Ask<'a> {
@@ -195,7 +196,7 @@ fn simulate(
     let plans = with_neighbours(plans, &trace);
     let mut shares = shares(&plans, &trace, ask.policy.take())?;
     if ask.journal.is_some() {
-        start_journal(&plans, &mut shares, &trace)?;
+        start_journal(&plans, &mut shares)?;
     }
     if ask.page_costs.is_some() {
         shares.iter_mut().flat_map(|share| share.run.lanes_mut()).for_each(Lane::note_pages);

@@ -24,7 +24,7 @@ const BLOCK_ONLY: &str =
 
 /// Refuses settings that ask a block trace for energy, before anything else is found to be missing for that.
 pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) -> Result<(), ReportError> {
-    let defaults = |s: &Settings| Some((coldframe_systems::find(s.system.as_deref()?)?.defaults)().front_end);
+    let defaults = |s: &Settings| Some((crate::systems::find(s.system.as_deref()?)?.defaults)().front_end);
     let prices = |s: &Settings| s.front_end.chosen().or(defaults(s)) == Some("l1");
     if trace.fidelity == Fidelity::BlockOnly && all.iter().any(prices) {
         return Err(ReportError::Unfit { path: path.display().to_string(), reason: BLOCK_ONLY.into() });

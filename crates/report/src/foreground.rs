@@ -22,9 +22,10 @@ mod stored;
 
 pub(crate) use prices::{cost, LINE};
 pub use prices::{energy, Area, BreakEven};
+pub(crate) use resolve::SwapArea;
 pub use resolve::{resolve, Plan};
 pub use show::{json, table};
-pub use stored::{simulate, Stored};
+pub use stored::{simulate, simulate_with_journal, Stored};
 
 /// What a run came to.
 pub struct Outcome {
@@ -118,6 +119,16 @@ impl<'a> Session<'a> {
     /// Takes the next rows.
     pub fn feed(&mut self, rows: &Block) {
         self.run.feed(rows, &|row| self.owners.backed(row));
+    }
+
+    /// Keeps a journal from now on; to be called before the first row.
+    pub fn keep_journal(&mut self) {
+        self.run.keep_journal();
+    }
+
+    /// Takes out what the journal has grown by; empty if none is kept.
+    pub fn drain_journal(&mut self) -> Vec<u8> {
+        self.run.drain_journal()
     }
 
     /// What it came to.

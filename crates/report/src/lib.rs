@@ -32,6 +32,7 @@ pub mod slots;
 pub mod swap;
 pub mod swap_analysis;
 pub mod swap_table;
+pub mod systems;
 pub mod table;
 pub mod tasks;
 pub mod teach;

@@ -6,12 +6,7 @@ use serde::Serialize;
 
 use crate::error::ReportError;
 use crate::plot::Plot;
-
-pub mod ddb;
-pub mod drswap;
-pub mod lobi;
-pub mod sap;
-pub mod swl;
+use crate::systems::{self, Figures};
 
 /// Whether a printed figure is reached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,6 +17,8 @@ pub enum Reached {
     No,
     /// The input is not the paper's, so that the shape is compared: it holds.
     Shape,
+    /// The paper claims nothing of it, or of an input like ours; the row is there to be looked at.
+    NoClaim,
 }
 
 impl Serialize for Reached {
@@ -30,6 +27,7 @@ impl Serialize for Reached {
             Reached::Yes => s.serialize_bool(true),
             Reached::No => s.serialize_bool(false),
             Reached::Shape => s.serialize_str("shape"),
+            Reached::NoClaim => s.serialize_str("no claim"),
         }
     }
 }
@@ -65,11 +63,8 @@ pub struct Row {
 /// A trace cannot be read.
 pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ReportError> {
     let mut plots = Vec::new();
-    if matches!(paper, "swl" | "all") {
-        plots.push(swl::walk_plot());
-    }
-    if matches!(paper, "ddb" | "all") {
-        plots.extend(ddb::plots(traces)?);
+    for figures in of(paper)? {
+        plots.extend((figures.plots)(traces)?);
     }
     Ok(plots)
 }
@@ -79,10 +74,7 @@ pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ReportError> {
 /// # Errors
 /// A trace cannot be read.
 pub fn bars(paper: &str, traces: &Path) -> Result<String, ReportError> {
-    match paper {
-        "lobi" | "all" => lobi::bars(traces),
-        _ => Ok(String::new()),
-    }
+    of(paper)?.iter().map(|figures| (figures.bars)(traces)).collect()
 }
 
 /// All rows of a paper. `traces` is the folder with the shipped traces.
@@ -90,23 +82,25 @@ pub fn bars(paper: &str, traces: &Path) -> Result<String, ReportError> {
 /// # Errors
 /// No such paper, or a trace cannot be read.
 pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
-    match paper {
-        "swl" => swl::rows(traces, progress),
-        "ddb" => ddb::rows(traces, progress),
-        "lobi" => lobi::rows(traces, progress),
-        "drswap" => drswap::rows(traces, progress),
-        "sap" => sap::rows(traces, progress),
-        "all" => {
-            let mut rows = swl::rows(traces, progress)?;
-            rows.extend(ddb::rows(traces, progress)?);
-            rows.extend(lobi::rows(traces, progress)?);
-            rows.extend(drswap::rows(traces, progress)?);
-            rows.extend(sap::rows(traces, progress)?);
-            Ok(rows)
-        }
-        other => {
-            let reason = format!("there is no paper `{other}`; there are swl, ddb, lobi, drswap, sap, all");
-            Err(ReportError::setting("paper", reason))
-        }
+    let mut rows = Vec::new();
+    for figures in of(paper)? {
+        rows.extend((figures.rows)(traces, progress)?);
     }
+    Ok(rows)
+}
+
+/// Names of the systems whose papers print figures.
+pub fn names() -> Vec<&'static str> {
+    systems::ALL.iter().filter(|system| system.figures.is_some()).map(|system| system.name).collect()
+}
+
+/// The figures of one paper, or of all.
+fn of(paper: &str) -> Result<Vec<&'static Figures>, ReportError> {
+    let asked = systems::ALL.iter().filter(|system| paper == "all" || paper == system.name);
+    let found: Vec<_> = asked.filter_map(|system| system.figures.as_ref()).collect();
+    if found.is_empty() {
+        let reason = format!("there is no paper `{paper}`; there are {}, all", names().join(", "));
+        return Err(ReportError::setting("paper", reason));
+    }
+    Ok(found)
 }

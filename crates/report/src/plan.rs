@@ -1,11 +1,11 @@
 //! From settings to what the simulator needs: names are resolved here, once, and nowhere else.
 
+use crate::systems::{self, ddb, swl, System};
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::{self, PolicyChoice, PolicyError};
 use coldframe_core::{Bytes, Caps, Ps};
 use coldframe_device::quantity::{self, show_bytes, show_time};
 use coldframe_device::{sheet, time as device_time, Sheet, StagePrices};
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::instruction::{Instruction, Reading, Shape};
 use coldframe_sim::front_end::l1::{self, L1};
 use coldframe_sim::front_end::plain::Plain;
@@ -14,8 +14,8 @@ use coldframe_sim::front_end::{FrontEnd, Spaces};
 use coldframe_sim::oracle::{self, OracleSpec};
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::swap::SwapConfig;
-use coldframe_sim::{CollectTimes, LaneConfig, Stream};
-use coldframe_systems::{ddb, swl, System};
+use coldframe_sim::DeviceTimes;
+use coldframe_sim::{CollectTimes, Failures, LaneConfig, Stream};
 use coldframe_trace::Provenance;
 use serde_json::{json, Value};
 
@@ -133,7 +133,19 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
             let policy = find_policy(&policy_name)?;
             policy.build(frames, frames.max(1))?;
             let text = policy.to_string();
-            (Engine::Lane(Box::new(LaneConfig { policy, handler, frames, evict_batch, caps, prices, device })), text)
+            (
+                Engine::Lane(Box::new(LaneConfig {
+                    policy,
+                    handler,
+                    frames,
+                    evict_batch,
+                    caps,
+                    prices,
+                    device,
+                    failures: failures(settings)?,
+                })),
+                text,
+            )
         }
     };
     let mut config =
@@ -196,7 +208,7 @@ fn swap_area(
     device: DeviceTimes,
 ) -> Result<Option<(SwapConfig, CollectTimes, Value)>, ReportError> {
     let s = &settings.swap;
-    if settings.system.as_deref() != Some("lobi") && *s == Swap::default() {
+    if !systems::of(settings).is_some_and(System::has_log) && *s == Swap::default() {
         return Ok(None);
     }
     for (field, given) in [
@@ -231,9 +243,30 @@ fn swap_area(
     Ok(Some((plan.config, CollectTimes { copy, erase: sheet.erase()? }, shown)))
 }
 
+/// Which transfers of the device fail.
+///
+/// # Errors
+/// A rate that is no part of all transfers.
+pub(crate) fn failures(settings: &Settings) -> Result<Option<Failures>, ReportError> {
+    let Some(text) = &settings.fail.rate else {
+        return match settings.fail.seed {
+            Some(_) => Err(ReportError::setting("fail.seed", "says which transfers fail, but none do; give fail.rate")),
+            None => Ok(None),
+        };
+    };
+    let rate = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse::<f64>(),
+    };
+    let bad =
+        || ReportError::setting("fail.rate", format!("`{text}` is none; give 0 to 1, such as 0.001, or 0% to 100%"));
+    let rate = rate.ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(bad)?;
+    Ok(Some(Failures { rate, seed: settings.fail.seed.unwrap_or(1) }))
+}
+
 fn find_system(name: &str) -> Result<&'static System, ReportError> {
-    coldframe_systems::find(name).ok_or_else(|| {
-        let names = || coldframe_systems::ALL.iter().map(|s| s.name);
+    systems::find(name).ok_or_else(|| {
+        let names = || systems::ALL.iter().map(|s| s.name);
         let list: Vec<_> = names().collect();
         let reason = format!("there is no system `{name}`; there are {}{}", list.join(", "), nearest(name, names()));
         ReportError::setting("system", reason)

@@ -12,8 +12,8 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
 use coldframe_device::StagePrices;
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::page_table::{Masks, PageTable};
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
 use coldframe_trace::journal::Head;
 use coldframe_trace::span::{Note, Noted, Seen, Span};
@@ -111,6 +111,7 @@ fn lane_config(head: &Head) -> Result<LaneConfig, ReportError> {
         caps: head.config.caps,
         prices: StagePrices::uniform(Ps::ZERO),
         device: DeviceTimes { load: Ps::ZERO, program: Some(Ps::ZERO) },
+        failures: None,
     })
 }
 

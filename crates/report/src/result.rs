@@ -3,11 +3,11 @@
 use coldframe_core::{Bytes, Pj, Ps, Stage};
 use coldframe_device::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
 use coldframe_device::flash;
-use coldframe_device::quantity::show_bytes;
+use coldframe_device::quantity::{show_bytes, show_time};
 use coldframe_device::StagePrices;
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::oracle::OracleCounts;
-use coldframe_sim::{LaneResult, Latency};
+use coldframe_sim::{LaneResult, Latency, SwapDone};
 use coldframe_trace::{Cut, Reduction};
 use serde_json::{json, Map, Value};
 
@@ -298,6 +298,10 @@ impl RunResult {
                 put("page_loads", c.page_loads);
                 put("page_moves", c.page_moves);
                 put("page_moves_dual", c.page_moves_dual);
+                if c.failures > 0 {
+                    put("failures", c.failures);
+                    put("halts", c.halts);
+                }
                 if let Some(n) = self.accesses() {
                     put("page_moves_overlapped", n.page_moves_dual);
                     put("reads_main", n.main_reads);
@@ -308,12 +312,7 @@ impl RunResult {
                 self.put_ledger(&mut object);
                 self.put_device_energy(&mut object);
                 if let Some(swap) = &lane.swap {
-                    let (c, wear) = (&swap.counts, flash::wear(&swap.erases));
-                    object["swap"] = json!({
-                        "programs": c.programs, "copies": c.copies, "erases": c.erases, "collections": c.collections,
-                        "area_full": c.areas_full, "erases_max": wear.max, "erases_deviation": wear.deviation,
-                        "wear_map": wear_map(&swap.erases),
-                    });
+                    object["swap"] = swap_json(swap);
                     if let Some(slots) = &self.slots {
                         object["swap"]["slots"] = slots.clone();
                     }
@@ -338,7 +337,10 @@ impl RunResult {
         let writes = "the device's sheet gives no program time: the times leave out the writing of dirty pages; set time.program";
         let energy = self.memory.as_ref().and_then(|m| m.energies.as_ref().err());
         let energy = energy.map(|lacks| format!("energy is left out: {lacks}"));
-        lane.writes_unpriced.then(|| writes.to_string()).into_iter().chain(energy).collect()
+        let halted = lane.halted.map(|at| {
+            format!("the device failed three times in a row, a page was lost and the program was stopped after {}; counts are those until then", show_time(at))
+        });
+        lane.writes_unpriced.then(|| writes.to_string()).into_iter().chain(energy).chain(halted).collect()
     }
 
     /// DDB's equations: counts, time and energy by term.
@@ -374,6 +376,16 @@ impl RunResult {
         }
         times
     }
+}
+
+/// What a swap area on flash did.
+pub(crate) fn swap_json(swap: &SwapDone) -> Value {
+    let (c, wear) = (&swap.counts, flash::wear(&swap.erases));
+    json!({
+        "programs": c.programs, "copies": c.copies, "erases": c.erases, "collections": c.collections,
+        "area_full": c.areas_full, "erases_max": wear.max, "erases_deviation": wear.deviation,
+        "wear_map": wear_map(&swap.erases),
+    })
 }
 
 /// Most cells of a map of erase blocks.

@@ -53,6 +53,21 @@ pub struct Settings {
     /// Several tasks on one processor: the system `sap`.
     #[serde(default)]
     pub tasks: Tasks,
+    /// A device that fails now and then.
+    #[serde(default)]
+    pub fail: Fail,
+}
+
+/// `fail.*`: a device that fails now and then.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Fail {
+    /// The part of all transfers that fails, such as `0.001` or `0.1%`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub rate: Option<String>,
+    /// Decides which; the same seed, the same failures (default 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// `front_end.*`.
@@ -206,13 +221,16 @@ pub struct Swap {
     /// `linux-ftl`: percent of its blocks that the device keeps for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_percent: Option<u32>,
-    /// System `drswap`: where the area lies: `dram`, `emmc`, `nvm`, `nvm-dr` (with direct read) or `none`.
+    /// Where the area lies: `dram`, `emmc`, `nvm`, `nvm-dr` (with direct read) or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backing: Option<String>,
-    /// System `drswap`: the area's size, or a percentage of the trace's footprint.
+    /// The area's size; for an area with a backing also a percentage of the trace's footprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// System `drswap`: lines after which a page that is read where it lies is copied, or `sheet`: as many as cost what a copy costs, by
+    /// Backings that compress: how many times smaller a page becomes (default: as measured for the backing).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<String>,
+    /// Lines after which a page that is read where it lies is copied, or `sheet`: as many as cost what a copy costs, by
     /// the devices' sheets (default: never).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_max: Option<ReadsMax>,
@@ -352,11 +370,32 @@ fn with(table: &toml::Table, path: &str, value: toml::Value) -> Result<toml::Tab
 /// RAM sizes of a sweep that gives none, in percent of the trace's footprint.
 pub const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
 
-/// Lists of what a run varies; an empty list means the settings' own value. Outermost first: system, page, device, policy, handler,
-/// frames.
+/// Every one of `all` with each value in its place; as it is if there are no values.
+pub fn vary(all: &mut Vec<Settings>, values: &[String], set: impl Fn(&mut Settings, &str)) {
+    if values.is_empty() {
+        return;
+    }
+    let mut out = Vec::with_capacity(all.len() * values.len());
+    for one in all.iter() {
+        for value in values {
+            let mut one = one.clone();
+            set(&mut one, value);
+            out.push(one);
+        }
+    }
+    *all = out;
+}
+
+/// A setting that a sweep varies: how it is set, and its values; an empty list means the settings' own.
+pub type Vary = (fn(&mut Settings, &str), Vec<String>);
+
+/// Lists of what a run varies; an empty list means the settings' own value. Outermost first: `outer`, system, page, device, policy, handler,
+/// frames, `inner`.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Sweep {
+    pub outer: Vec<Vary>,
+    pub inner: Vec<Vary>,
     pub systems: Vec<String>,
     pub pages: Vec<String>,
     pub devices: Vec<String>,
@@ -376,18 +415,8 @@ impl Sweep {
             return Err(ReportError::setting("ram", "give --ram or --frames, not both: they mean the same thing"));
         }
         let mut all = vec![base.clone()];
-        let mut vary = |values: &[String], set: fn(&mut Settings, &str)| {
-            if !values.is_empty() {
-                let with = |one: Settings| {
-                    values.iter().map(move |value| {
-                        let mut one = one.clone();
-                        set(&mut one, value);
-                        one
-                    })
-                };
-                all = std::mem::take(&mut all).into_iter().flat_map(with).collect();
-            }
-        };
+        let mut vary = |values: &[String], set: fn(&mut Settings, &str)| vary(&mut all, values, set);
+        self.outer.iter().for_each(|(set, values)| vary(values, *set));
         vary(&self.systems, |s, v| s.system = Some(v.into()));
         vary(&self.pages, |s, v| s.page = Some(v.into()));
         vary(&self.devices, |s, v| s.device = Some(v.into()));
@@ -396,6 +425,7 @@ impl Sweep {
         vary(&self.rams, |s, v| (s.ram, s.frames) = (Some(v.into()), None));
         let frames: Vec<String> = self.frames.iter().map(ToString::to_string).collect();
         vary(&frames, |s, v| (s.ram, s.frames) = (None, v.parse().ok()));
+        self.inner.iter().for_each(|(set, values)| vary(values, *set));
         Ok(all)
     }
 }

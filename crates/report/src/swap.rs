@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use crate::systems::lobi;
 use coldframe_core::swap::collect::{self, Collector};
 use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapError, WearLevelling};
 use coldframe_core::Ps;
 use coldframe_device::flash::{self, FlashTime, Operations, Wear};
-use coldframe_device::quantity::show_bytes;
+use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::{sheet, Sheet};
 use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, SwapResult, SwapRun, Translation};
-use coldframe_systems::lobi;
 use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::{json, Value};
 
@@ -136,7 +136,7 @@ pub fn resolve(settings: &Settings) -> Result<SwapPlan, ReportError> {
     if layout != "log" {
         shown["cluster"] = cluster.into();
     }
-    let shown = json!({ "system": "lobi", "device": sheet.name, "swap": shown });
+    let shown = json!({ "system": lobi::SYSTEM.name, "device": sheet.name, "swap": shown });
     let config = SwapConfig { areas, slots_per_block, translation, read_ahead, cache: cache as usize, keep };
     Ok(SwapPlan { config, shown, sheet })
 }
@@ -180,6 +180,13 @@ fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ReportError
 fn collector(s: &Swap) -> Result<(&'static Collector, u32), ReportError> {
     let text = s.collector.as_deref().unwrap_or("greedy");
     let (name, victims) = text.split_once(':').unwrap_or((text, "1"));
+    // The slides' own abbreviations.
+    let name = match name {
+        "cb" => "cost-benefit",
+        "cat" => "cost-age-times",
+        "cba" => "cost-benefit-age",
+        name => name,
+    };
     let Some(collector) = collect::find(name) else {
         let names = || collect::ALL.iter().map(|c| c.name);
         let list: Vec<_> = names().collect();
@@ -193,7 +200,16 @@ fn collector(s: &Swap) -> Result<(&'static Collector, u32), ReportError> {
 }
 
 fn areas(s: &Swap, make: impl Fn(u32, i16) -> AreaConfig) -> Result<(Vec<AreaConfig>, String), ReportError> {
-    let text = s.blocks.clone().unwrap_or_else(|| lobi::AREA_BLOCKS[3].to_string());
+    let text = match (&s.blocks, &s.size) {
+        (Some(_), Some(_)) => return bad("size", "give swap.blocks or swap.size, not both: they mean the same thing"),
+        (Some(blocks), None) => blocks.clone(),
+        (None, None) => lobi::AREA_BLOCKS[3].to_string(),
+        (None, Some(size)) => {
+            let block = u64::from(s.slots_per_block.unwrap_or(lobi::SLOTS_PER_BLOCK)) * lobi::SLOT.0;
+            let size = quantity::bytes(size).map_err(|e| ReportError::quantity("swap.size", e))?;
+            (size.0 / block.max(1)).to_string()
+        }
+    };
     let area = |part: &str| {
         let (blocks, priority) = part.split_once('@').unwrap_or((part, "0"));
         Some(make(blocks.trim().parse().ok()?, priority.trim().parse().ok()?))
@@ -201,42 +217,6 @@ fn areas(s: &Swap, make: impl Fn(u32, i16) -> AreaConfig) -> Result<(Vec<AreaCon
     match text.split(',').map(area).collect::<Option<Vec<_>>>() {
         Some(areas) => Ok((areas, text)),
         None => bad("blocks", format!("`{text}` cannot be read; give 1024, or 512@5,1024@0 for areas with priorities")),
-    }
-}
-
-/// Lists of what a run varies; an empty list means the settings' own value. Outermost first: blocks, layout, read-ahead, collector.
-#[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
-pub struct SwapSweep {
-    pub blocks: Vec<String>,
-    pub layouts: Vec<String>,
-    pub read_aheads: Vec<String>,
-    pub collectors: Vec<String>,
-}
-
-impl SwapSweep {
-    /// The settings of every combination, in order.
-    pub fn expand(&self, base: &Settings) -> Vec<Settings> {
-        let mut all = vec![base.clone()];
-        for (values, set) in [
-            (&self.blocks, (|s, v| s.blocks = v) as fn(&mut Swap, Option<String>)),
-            (&self.layouts, |s, v| s.layout = v),
-            (&self.read_aheads, |s, v| s.read_ahead = v),
-            (&self.collectors, |s, v| s.collector = v),
-        ] {
-            if values.is_empty() {
-                continue;
-            }
-            let with = |one: Settings| {
-                values.iter().map(move |value| {
-                    let mut one = one.clone();
-                    set(&mut one.swap, Some(value.clone()));
-                    one
-                })
-            };
-            all = all.into_iter().flat_map(with).collect();
-        }
-        all
     }
 }
 

@@ -5,22 +5,25 @@
 
 use std::path::Path;
 
+use crate::systems::{self, sap, Driver};
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::Ps;
-use coldframe_sim::clock::DeviceTimes;
+use coldframe_core::{Bytes, Caps, Ps};
+use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::tasks::{
-    Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, TraceTasks,
+    Activation, Area, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, TraceTasks, CAPS,
 };
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{scheduler, RunError};
-use coldframe_systems::sap;
+use coldframe_trace::journal::SwapHead;
 use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
 use crate::error::{nearest, ReportError};
-use crate::experiment::{self, pages_touched};
+use crate::experiment::{self, pages_touched, Sink};
+use crate::foreground::SwapArea;
 use crate::plan::{self, optional_time, Engine, Plan};
 use crate::result::TraceFacts;
-use crate::settings::{Settings, Tasks};
+use crate::settings::{Settings, Swap, Tasks};
 
 mod show;
 
@@ -52,25 +55,6 @@ pub struct TasksOutcome {
     pub result: TasksResult,
 }
 
-/// Settings of every combination: prefetch innermost, scheduler around it.
-pub fn expand(all: Vec<Settings>, schedulers: &[String], prefetches: &[String]) -> Vec<Settings> {
-    let vary = |all: Vec<Settings>, values: &[String], set: fn(&mut Settings, &str)| -> Vec<Settings> {
-        if values.is_empty() {
-            return all;
-        }
-        let with = |one: Settings| values.iter().map(move |value| (one.clone(), value));
-        all.into_iter()
-            .flat_map(with)
-            .map(|(mut one, value)| {
-                set(&mut one, value);
-                one
-            })
-            .collect()
-    };
-    let all = vary(all, schedulers, |s, v| s.tasks.scheduler = Some(v.into()));
-    vary(all, prefetches, |s, v| s.tasks.prefetch = Some(v.into()))
-}
-
 /// Runs every configuration; `progress` hears how many are done, and may end the run.
 ///
 /// # Errors
@@ -81,6 +65,23 @@ pub fn run(
     progress: &mut dyn FnMut(usize, usize) -> Result<(), ReportError>,
 ) -> Result<Vec<TasksOutcome>, ReportError> {
     run_prefix(path, all, u64::MAX, progress)
+}
+
+/// Runs one configuration and hands its journal to `sink`, piece by piece.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_journal(
+    path: &Path,
+    settings: &Settings,
+    sink: &mut dyn FnMut(&[u8]) -> Result<(), ReportError>,
+) -> Result<TasksOutcome, ReportError> {
+    let trace = Reader::open(path)?.provenance().clone();
+    check(path, &trace)?;
+    let plan = resolve(path, settings, &trace)?;
+    let tasks = read(path, plan.shift, u64::MAX, &trace)?;
+    let facts = experiment::facts(path, &trace)?;
+    simulate(&plan, &tasks, &trace, &facts, Some(sink))
 }
 
 /// As [`run`], over what the tasks do in the first `rows` rows of the trace.
@@ -104,7 +105,7 @@ pub fn run_prefix(
     let facts = experiment::facts(path, &trace)?;
     let simulate = |plan: &TasksPlan| {
         let (_, tasks) = tasks.iter().find(|(shift, _)| *shift == plan.shift).expect("read above");
-        simulate(plan, tasks, &trace, &facts)
+        simulate(plan, tasks, &trace, &facts, None)
     };
     let mut outcomes = Vec::with_capacity(plans.len());
     for some in plans.chunks(AT_ONCE * rayon::current_num_threads()) {
@@ -155,13 +156,23 @@ struct TasksPlan {
     config: TasksConfig,
     rounds: u32,
     pause: Ps,
+    /// The device has no time for a page that is written.
+    unpriced: bool,
     shown: serde_json::Value,
 }
 
 fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<TasksPlan, ReportError> {
-    let settings = &Settings { system: Some(sap::SYSTEM.name.into()), ..settings.clone() };
+    let mut settings = settings.clone();
+    settings.system.get_or_insert_with(|| systems::with_driver(Driver::Tasks).name.into());
+    one_string_only(&settings)?;
+    // Front ends filter one string of references; here the tasks' own come straight to the page table.
+    settings.front_end.name = Some("none".into());
     let mut footprint = |front: &plan::FrontKey| pages_touched(path, front);
-    let Plan { front, engine, mut config, .. } = plan::resolve(settings, trace, &mut footprint)?;
+    let backed = SwapArea::resolve(&settings, &mut || Ok(Bytes(footprint_of(path, &settings, trace)?)))?;
+    let bare =
+        Settings { swap: if backed.is_some() { Swap::default() } else { settings.swap.clone() }, ..settings.clone() };
+    let Plan { front, engine, swap, mut config, .. } = plan::resolve(&bare, trace, &mut footprint)?;
+    let settings = &settings;
     let Engine::Lane(lane) = engine else {
         return Err(ReportError::setting(
             "policy",
@@ -170,20 +181,45 @@ fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<Tasks
     };
     let t = &settings.tasks;
     let prefetching = prefetching(t)?;
-    if prefetching.arrival.is_behind_slice() && lane.handler.needs_xip {
-        let reason =
-            format!("{} maps what it loads, so that nothing can be prefetched; give sequential", lane.handler.name);
-        return Err(ReportError::setting("handler", reason));
-    }
     let (name, scheduler) = find_scheduler(t)?;
     config["tasks"] = show::settings(t, name, &prefetching);
+    // The device moves the page by itself (section 3 asks for DMA), so that the transfer is its time and not the processor's.
+    let device = DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program };
+    let prices = coldframe_device::StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices };
+    let mut machine = MachineConfig::device(prices, device, Zeros::Once);
+    machine.failures = lane.failures;
+    // A handler that runs pages from the device's buffers has as many as there are; others have one for each load.
+    let buffers = if lane.handler.needs_xip { lane.caps.buffers } else { CAPS.buffers };
+    let mut caps = Caps { buffers, ..lane.caps };
+    let mut area = Area::None;
+    let mut frames = lane.frames;
+    if let Some((swap, collect)) = swap {
+        area = Area::Flash(SwapHead { slots_per_block: swap.slots_per_block, areas: swap.areas });
+        machine.collect = collect;
+    }
+    if let Some(backed) = backed {
+        config["swap"] = backed.shown.clone();
+        let left = (lane.frames as u64).saturating_sub(backed.takes.0.div_ceil(1 << front.page_shift)) as usize;
+        if left == 0 {
+            return Err(ReportError::setting(
+                "swap.size",
+                "takes all RAM when it is full, and leaves no frame; give less",
+            ));
+        }
+        frames = left;
+        config["frames"] = left.into();
+        (machine.area, machine.slot_read, machine.reads_max) = (backed.route, backed.slot_read, backed.reads_max);
+        (caps.direct_read, machine.collect, area) = (backed.direct_read, backed.collect, backed.area);
+    }
     let config_of_tasks = TasksConfig {
         policy: lane.policy,
         handler: lane.handler,
-        frames: lane.frames,
-        // The device moves the page by itself (section 3 asks for DMA), so that the transfer is its time and not the processor's.
-        device: DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program },
-        prices: coldframe_device::StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices },
+        frames,
+        evict_batch: lane.evict_batch,
+        machine,
+        caps,
+        area,
+        xip_surplus: front.idle.xip_surplus,
         reference: if front.idle.reference == Ps::ZERO { sap::REFERENCE } else { front.idle.reference },
         tick: positive_time("tasks.tick", &t.tick, sap::TICK)?,
         scheduler,
@@ -196,7 +232,45 @@ fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<Tasks
         return Err(ReportError::setting("tasks.rounds", "is 0; give at least 1"));
     }
     let pause = optional_time("tasks.pause", &t.pause)?.unwrap_or(Ps::ZERO);
-    Ok(TasksPlan { shift: front.page_shift, config: config_of_tasks, rounds, pause, shown: config })
+    Ok(TasksPlan {
+        shift: front.page_shift,
+        config: config_of_tasks,
+        rounds,
+        pause,
+        unpriced: device.program.is_none(),
+        shown: config,
+    })
+}
+
+/// What only one string of references has.
+fn one_string_only(s: &Settings) -> Result<(), ReportError> {
+    let front_end = s.front_end.name.as_deref().is_some_and(|name| name != "none");
+    for (field, given, why) in [
+        ("front_end.name", front_end, "filters one string of references, and several tasks have as many; leave it out"),
+        (
+            "main_memory",
+            s.main_memory.is_some(),
+            "needs the front end l1, which filters one string of references; leave it out",
+        ),
+        (
+            "machine.read_ahead",
+            s.machine.read_ahead.is_some_and(|pages| pages > 0),
+            "follows streams of one string of references; leave it out",
+        ),
+        ("limit.accesses", s.limit.accesses.is_some(), "counts accesses of one string of references; leave it out"),
+    ] {
+        if given {
+            return Err(ReportError::setting(field, why));
+        }
+    }
+    Ok(())
+}
+
+/// Bytes that all tasks touch together.
+fn footprint_of(path: &Path, settings: &Settings, trace: &Provenance) -> Result<u64, ReportError> {
+    let bare = Settings { swap: Swap::default(), frames: Some(1), ram: None, ..settings.clone() };
+    let front = plan::resolve(&bare, trace, &mut |_| Ok(1))?.front;
+    Ok((pages_touched(path, &front)? as u64) << front.page_shift)
 }
 
 fn positive_time(field: &str, text: &Option<String>, default: Ps) -> Result<Ps, ReportError> {
@@ -277,6 +351,7 @@ fn simulate(
     tasks: &TraceTasks,
     trace: &Provenance,
     facts: &TraceFacts,
+    journal: Option<Sink<'_>>,
 ) -> Result<TasksOutcome, ReportError> {
     // One numbering for all, so that tasks of one process share pages.
     let spec = |program: &Program| TaskSpec {
@@ -289,14 +364,21 @@ fn simulate(
         job: None,
     };
     let specs: Vec<TaskSpec> = tasks.programs.iter().map(|(_, program)| spec(program)).collect();
-    let result = Cpu::new(&plan.config, &specs).map_err(RunError::from)?.run();
+    let mut cpu = Cpu::new(&plan.config, &specs).map_err(RunError::from)?;
+    let result = match journal {
+        None => cpu.run(),
+        Some(sink) => {
+            cpu.keep_journal();
+            cpu.run_with_journal(sink)?
+        }
+    };
     let name = |id: u32| trace.tasks.iter().find(|task| task.id == id).map_or(String::new(), |task| task.name.clone());
     Ok(TasksOutcome {
         trace: facts.clone(),
         config: plan.shown.clone(),
         frames: plan.config.frames,
         page: 1 << plan.shift,
-        writes_unpriced: plan.config.device.program.is_none() && result.counts.dirty_evictions > 0,
+        writes_unpriced: plan.unpriced && result.counts.dirty_evictions > 0,
         pages: tasks.pages,
         names: tasks.programs.iter().map(|(id, _)| (*id, name(*id))).collect(),
         result,
@@ -318,14 +400,5 @@ mod tests {
             let error = activation(bad).unwrap_err();
             assert!(error.to_string().contains("tasks.prefetch"), "{bad}: {error}");
         }
-    }
-
-    #[test]
-    fn schedulers_vary_around_activations() {
-        let words = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
-        let all = expand(vec![Settings::default()], &words(&["cfs", "eevdf"]), &words(&["off", "75"]));
-        let shown: Vec<_> =
-            all.iter().map(|s| (s.tasks.scheduler.as_deref().unwrap(), s.tasks.prefetch.as_deref().unwrap())).collect();
-        assert_eq!(shown, [("cfs", "off"), ("cfs", "75"), ("eevdf", "off"), ("eevdf", "75")]);
     }
 }

@@ -6,7 +6,7 @@
 use coldframe_core::{After, PageId, Ps};
 use coldframe_sim::page_table::PageTable;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
-use coldframe_trace::journal::{open, Entries, Journal};
+use coldframe_trace::journal::{open, Entries};
 use coldframe_trace::{Fidelity, Provenance};
 use serde_json::{json, Value};
 
@@ -132,7 +132,7 @@ fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played,
     let config = config(setup)?;
     let pages = references.iter().map(|(page, _)| *page as usize + 1).max().unwrap_or(1);
     let mut lane = Lane::new(&config, 0, pages, 1).map_err(coldframe_sim::RunError::from)?;
-    lane.keep_journal(Journal::new(&config.journal_head(pages)));
+    lane.keep_journal();
     let mut stage = Stage { table: PageTable::new(pages, 1), lane, story: Story::new(&config), setup };
     if config.handler.needs_xip {
         stage.table.count_reads();
@@ -186,9 +186,7 @@ impl Stage {
 
     /// What the journal has to say since the last time; its head first.
     fn drain(&mut self, head: bool) -> Vec<String> {
-        let mut journal = self.lane.take_journal().expect("the lane keeps one");
-        let bytes = journal.drain();
-        self.lane.keep_journal(journal);
+        let bytes = self.lane.drain_journal();
         let mut entries = match head {
             true => open(&bytes).expect("the lane wrote it").1,
             false => Entries::resume(&bytes, self.story.event_time()),

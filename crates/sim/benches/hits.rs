@@ -15,11 +15,11 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps};
 use coldframe_device::StagePrices;
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::instruction::{Instruction, Reading, Shape};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::{FrontEnd, Spaces};
 use coldframe_sim::run::IdlePrices;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
 use coldframe_trace::{Block, Reader, Wanted};
 
@@ -35,6 +35,7 @@ fn lane(frames: usize) -> LaneConfig {
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
         prices: StagePrices::uniform(Ps::from_us(1)),
         device: DeviceTimes { load: Ps::from_us(30), program: None },
+        failures: None,
     }
 }
 

@@ -13,9 +13,12 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::Ps;
 use coldframe_device::StagePrices;
-use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
-use coldframe_sim::tasks::{Activation, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult};
+use coldframe_sim::tasks::{
+    Activation, Area, Cpu, OnFault, Prefetching, Program, TaskSpec, TasksConfig, TasksResult, CAPS,
+};
+use coldframe_sim::DeviceTimes;
 use coldframe_trace::{Reader, Wanted};
 
 const ROUNDS: usize = 3;
@@ -48,8 +51,15 @@ fn config(scheduler: &str, frames: u32, activation: Activation) -> TasksConfig {
         policy: PolicyChoice::parse("second-chance").expect("our own text"),
         handler: handler::find("sequential").expect("our own text"),
         frames: frames as usize,
-        prices: StagePrices::uniform(Ps::from_us(1)),
-        device: DeviceTimes { load: Ps::from_us(58), program: Some(Ps::from_us(180)) },
+        evict_batch: 1,
+        machine: MachineConfig::device(
+            StagePrices::uniform(Ps::from_us(1)),
+            DeviceTimes { load: Ps::from_us(58), program: Some(Ps::from_us(180)) },
+            Zeros::Once,
+        ),
+        caps: CAPS,
+        area: Area::None,
+        xip_surplus: Ps::ZERO,
         reference: Ps::from_ns(100),
         tick: Ps::from_us(1_000),
         scheduler: scheduler::find(scheduler).expect("our own name"),

@@ -24,38 +24,64 @@ pub enum Class {
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     takes: Ps,
-    end: Event,
+    /// Nobody is told of what the device does within itself.
+    end: Option<Event>,
 }
 
 /// The device and its queues.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Bus {
     /// What is being transferred, and when that ends.
-    current: Option<(Ps, Event)>,
+    current: Option<(Ps, Option<Event>)>,
     demand: VecDeque<Transfer>,
     background: VecDeque<Transfer>,
-    done: VecDeque<Event>,
+    done: VecDeque<(Ps, Event)>,
+    /// When all demand that is there will be done.
+    demand_until: Ps,
     busy: Ps,
     busy_in_background: Ps,
 }
 
+impl Default for Bus {
+    /// Idle, with room for what is under way at the same time in most runs.
+    fn default() -> Bus {
+        const ROOM: usize = 64;
+        Bus {
+            current: None,
+            demand: VecDeque::with_capacity(ROOM),
+            background: VecDeque::new(),
+            done: VecDeque::with_capacity(ROOM),
+            demand_until: Ps::ZERO,
+            busy: Ps::ZERO,
+            busy_in_background: Ps::ZERO,
+        }
+    }
+}
+
 impl Bus {
-    /// Takes a transfer in; its `end` is reported when it is over.
-    pub fn submit(&mut self, now: Ps, takes: Ps, end: Event, class: Class) {
+    /// Takes a transfer in; its `end`, if it has one, is reported when it is over. Returns when that will be, if it is demand; for one in the
+    /// background, when it would be if no demand came.
+    pub fn submit(&mut self, now: Ps, takes: Ps, end: Option<Event>, class: Class) -> Ps {
         self.advance(now);
         let transfer = Transfer { takes, end };
+        let began = self.current.map_or(now, |(end, _)| end);
+        let until = self.demand_until.max(began) + takes;
         match class {
-            Class::Demand => self.demand.push_back(transfer),
+            Class::Demand => {
+                self.demand_until = until;
+                self.demand.push_back(transfer);
+            }
             Class::Background => self.background.push_back(transfer),
         }
         if self.current.is_none() {
             self.begin(now);
         }
+        until
     }
 
     /// A task waits for this end now.
     pub fn hurry(&mut self, end: Event) {
-        if let Some(at) = self.background.iter().position(|transfer| transfer.end == end) {
+        if let Some(at) = self.background.iter().position(|transfer| transfer.end == Some(end)) {
             self.demand.extend(self.background.remove(at));
         }
     }
@@ -63,6 +89,14 @@ impl Bus {
     /// Forgets nothing, starts nothing: the next end that has come at `now`.
     pub fn ended(&mut self, now: Ps) -> Option<Event> {
         self.advance(now);
+        self.done.pop_front().map(|(_, event)| event)
+    }
+
+    /// The next end of all, and when it is; for who waits until then. `None`: there is none.
+    pub fn next_event(&mut self) -> Option<(Ps, Event)> {
+        while self.done.is_empty() {
+            self.advance(self.next_end()?);
+        }
         self.done.pop_front()
     }
 
@@ -93,7 +127,7 @@ impl Bus {
 
     fn advance(&mut self, now: Ps) {
         while let Some((at, end)) = self.current.filter(|(at, _)| *at <= now) {
-            self.done.push_back(end);
+            self.done.extend(end.map(|end| (at, end)));
             self.begin(at);
         }
     }
@@ -113,9 +147,9 @@ mod tests {
     #[test]
     fn demand_goes_before_background_and_a_transfer_is_not_broken_off() {
         let mut bus = Bus::default();
-        bus.submit(Ps(0), Ps(10), load(0), Class::Background);
-        bus.submit(Ps(1), Ps(10), load(1), Class::Background);
-        bus.submit(Ps(2), Ps(10), load(2), Class::Demand);
+        bus.submit(Ps(0), Ps(10), Some(load(0)), Class::Background);
+        bus.submit(Ps(1), Ps(10), Some(load(1)), Class::Background);
+        bus.submit(Ps(2), Ps(10), Some(load(2)), Class::Demand);
         assert_eq!((bus.next_end(), bus.ended(Ps(9))), (Some(Ps(10)), None));
         let order: Vec<_> = std::iter::from_fn(|| bus.ended(Ps(30))).collect();
         assert_eq!(order, [load(0), load(2), load(1)]);
@@ -125,7 +159,9 @@ mod tests {
     #[test]
     fn a_transfer_that_a_task_comes_to_wait_for_is_demand_from_then_on() {
         let mut bus = Bus::default();
-        (0..4).for_each(|i| bus.submit(Ps(0), Ps(10), load(i), Class::Background));
+        for i in 0..4 {
+            bus.submit(Ps(0), Ps(10), Some(load(i)), Class::Background);
+        }
         bus.hurry(load(3));
         let order: Vec<_> = std::iter::from_fn(|| bus.ended(Ps(100))).collect();
         assert_eq!(order, [load(0), load(3), load(1), load(2)]);
@@ -144,7 +180,7 @@ mod tests {
                     now += Ps(*later);
                     let class = if *demand { Class::Demand } else { Class::Background };
                     if *demand || with_background {
-                        bus.submit(now, Ps(*takes), load(i as u32), class);
+                        bus.submit(now, Ps(*takes), Some(load(i as u32)), class);
                     }
                     if *demand {
                         let asked = now;
@@ -171,7 +207,8 @@ mod tests {
         ) {
             let (mut bus, mut now, mut waited, mut begun) = (Bus::default(), Ps(0), Vec::new(), Vec::new());
             let mut see = |bus: &Bus| {
-                if let Some(current) = bus.current.filter(|current| begun.last() != Some(current)) {
+                let current = bus.current.map(|(at, end)| (at, end.unwrap()));
+                if let Some(current) = current.filter(|current| begun.last() != Some(current)) {
                     begun.push(current);
                 }
             };
@@ -183,7 +220,7 @@ mod tests {
                 }
                 now = until;
                 // Demand; background; background that somebody comes to wait for at once.
-                bus.submit(now, Ps(*takes), load(i), if *how == 0 { Class::Demand } else { Class::Background });
+                bus.submit(now, Ps(*takes), Some(load(i)), if *how == 0 { Class::Demand } else { Class::Background });
                 if *how == 2 {
                     bus.hurry(load(i));
                 }

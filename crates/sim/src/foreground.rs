@@ -14,21 +14,22 @@
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::PolicyChoice;
+use coldframe_core::swap::Swap;
 use coldframe_core::{Access, Backed, Caps, Config, Counts, Engine, Event, PageId, Ps, SlotsConfig, TaskId};
-use coldframe_trace::journal::{Entry, Head, Journal};
+use coldframe_trace::journal::{Head, Journal, SwapHead};
 use coldframe_trace::{Block, Kind, Reference};
 
-use crate::clock::DeviceTimes;
-use crate::front_end::Spaces;
-use crate::lane::LaneError;
+use crate::faulty::Failures;
+use crate::front_end::{PageRef, Spaces};
+use crate::lane::{LaneError, SwapDone};
+use crate::machine::{CollectTimes, DeviceTimes, MachineConfig, Route, Stages, Way, World, Zeros};
 use crate::numbering::Numbering;
+use crate::page_table::{Masks, PageTable};
 
 mod launch;
-mod memory;
 mod prefetching;
 
 use launch::Launches;
-use memory::Memory;
 use prefetching::Prefetching;
 
 /// log2 of the page size: a slot is a page of 4 KiB.
@@ -45,6 +46,12 @@ pub struct ForegroundConfig {
     pub frames: usize,
     /// The swap area and the killer's threshold.
     pub slots: SlotsConfig,
+    /// A log on flash, or Linux's map of slots there, instead of slots that are rewritten in place; then nobody is ended for want of memory.
+    pub flash: Option<(SwapHead, CollectTimes)>,
+    /// Buffers of the card, at least 1; a handler that runs pages from there wants 2.
+    pub buffers: u32,
+    /// Which transfers fail.
+    pub failures: Option<Failures>,
     /// Swapped pages are read where they lie.
     pub direct_read: bool,
     /// Reads after which a page that is read where it lies is copied; `None`: it never is.
@@ -121,12 +128,27 @@ pub struct ForegroundResult {
     pub beside: Ps,
     /// When the last reference was answered.
     pub end: Ps,
+    /// What a swap area on flash did, if there is one.
+    pub swap: Option<SwapDone>,
+    /// References answered in the card's buffers.
+    pub xip_reads: u64,
+    /// Times that a task was stopped, because the device had failed and a page was lost.
+    pub halts: u64,
 }
 
 /// A run.
 pub struct Foreground {
     engine: Engine,
-    machine: Memory,
+    world: World,
+    table: PageTable,
+    masks: Masks,
+    head: Head,
+    paging: Ps,
+    /// Copies that nobody waited for.
+    beside: Ps,
+    halts: u64,
+    /// By task.
+    pages_of: Vec<Vec<PageId>>,
     numbering: Numbering,
     spaces: Spaces,
     owned: usize,
@@ -138,7 +160,6 @@ pub struct Foreground {
     prefetching: Prefetching,
     services: Vec<bool>,
     answer: Ps,
-    handler: &'static Handler,
     last: Ps,
 }
 
@@ -148,14 +169,44 @@ impl Foreground {
     /// # Errors
     /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &ForegroundConfig, pages: usize, spaces: Spaces, tasks: usize) -> Result<Foreground, LaneError> {
-        let caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: config.direct_read };
+        let ForegroundConfig { buffers, direct_read, .. } = *config;
+        let caps = Caps { reference_bit: true, dirty_bit: true, buffers, direct_read };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: 1, caps };
         let policy = config.policy.build(config.frames, pages)?;
         let mut engine = Engine::new(bounds, policy, config.handler)?;
-        engine.set_slots(config.slots);
+        let mut head = Head::new(config.policy.to_string(), config.handler, bounds);
+        let mut machine = config.prices.machine();
+        (machine.reads_max, machine.failures) = (config.reads_max, config.failures);
+        match &config.flash {
+            Some((flash, collect)) => {
+                engine.set_swap(Swap::new(pages, flash.slots_per_block, &flash.areas)?);
+                (head.swap, machine.collect) = (Some(flash.clone()), *collect);
+            }
+            None => {
+                engine.set_slots(config.slots);
+                head.slots = Some(config.slots);
+            }
+        }
+        let mut world = World::new(machine, 0, pages, buffers);
+        world.file = vec![false; pages];
+        world.slot_log = config.flash.is_none().then(Vec::new);
+        if direct_read {
+            world.read_in_slots();
+        }
+        let mut table = PageTable::new(pages, 1);
+        if config.handler.needs_xip {
+            table.count_reads();
+        }
         Ok(Foreground {
             engine,
-            machine: Memory::new(config, pages),
+            world,
+            masks: table.masks(),
+            table,
+            head,
+            paging: Ps::ZERO,
+            beside: Ps::ZERO,
+            halts: 0,
+            pages_of: vec![Vec::new(); tasks],
             numbering: Numbering::new(PAGE_SHIFT),
             spaces,
             owned: 0,
@@ -167,7 +218,6 @@ impl Foreground {
             prefetching: Prefetching::new(config.prefetch, tasks, &config.services),
             services: config.services.clone(),
             answer: config.prices.answer,
-            handler: config.handler,
             last: Ps::ZERO,
         })
     }
@@ -210,12 +260,21 @@ impl Foreground {
 
     fn access(&mut self, task: TaskId, page: PageId, writing: bool, count: u32) {
         let mut took = Ps::ZERO;
-        if !self.machine.lets(page, writing) {
-            took = self.fault(task, page, writing);
-            self.prefetching.faulted(task, page, &self.machine);
+        let kind = if writing { PageRef::WRITE_KIND } else { 0 };
+        if !self.table.hit(&self.masks, page.index(), kind) {
+            // A task that is stopped begins anew with its next reference.
+            let Some(time) = self.fault(task, page, writing) else { return };
+            took = time;
+            self.prefetching.faulted(task, page, self.is_read_in_slot(page));
+            self.table.touch(0, page, writing);
         }
-        took += self.machine.touch(page, writing, count);
-        if self.machine.is_read_often(page) {
+        if self.table.counts_reads() && !writing {
+            self.table.count_more(page, count);
+        }
+        if let Some(in_slots) = &mut self.world.in_slots {
+            took += in_slots.touch(page, count);
+        }
+        if self.world.in_slots.as_mut().is_some_and(|in_slots| in_slots.is_read_often(page)) {
             self.settle(Event::ReadOften { page });
         }
         if self.is_awaited(task) {
@@ -228,7 +287,9 @@ impl Foreground {
         self.switched = self.last;
         self.switches.push(Switch { task: task.0, cold: self.ended[task.index()], delay: Ps::ZERO });
         self.prefetching.switched(task);
-        self.handle(Event::Foreground { task });
+        if self.head.slots.is_some() {
+            self.handle(Event::Foreground { task });
+        }
     }
 
     /// A task that was ended is begun anew: it does what it did when it was begun first. Nothing the first time.
@@ -247,66 +308,90 @@ impl Foreground {
         }
     }
 
+    fn is_read_in_slot(&self, page: PageId) -> bool {
+        self.world.in_slots.as_ref().is_some_and(|in_slots| in_slots.has(page))
+    }
+
     /// An event for which nobody stands still, with all that follows from it.
     fn settle(&mut self, event: Event) {
         self.catch_up();
-        let began = self.machine.now;
+        let began = self.world.now;
         self.handle(event);
-        self.machine.resumed = !self.engine.is_loading();
-        while let Some(event) = self.machine.next_event() {
-            self.handle(event);
-            self.machine.resumed = !self.engine.is_loading();
-        }
-        self.machine.beside += self.machine.now - began;
+        while self.engine.is_loading() && self.world.wait(&mut self.engine, &mut self.table) {}
+        self.note_ends();
+        self.beside += self.world.now - began;
     }
 
     fn own(&mut self, task: TaskId, page: PageId, backed: Backed) {
         self.owned += 1;
-        self.machine.file[page.index()] = backed == Backed::File;
-        self.handle(Event::Owned { task, page, backed });
+        self.pages_of[task.index()].push(page);
+        self.world.file[page.index()] = backed == Backed::File;
+        if self.head.slots.is_some() {
+            self.handle(Event::Owned { task, page, backed });
+        }
     }
 
     fn handle(&mut self, event: Event) {
-        self.machine.note(|now| Entry::Event { now, event });
-        self.engine.handle(event, &mut self.machine);
-        for task in self.machine.killed.drain(..) {
+        self.world.handle(&mut self.engine, &mut self.table, event);
+        self.note_ends();
+    }
+
+    /// Tasks that were ended for want of memory, or stopped because a page is lost. The memory of one that was stopped is given back, or it
+    /// would come upon the lost page again and again.
+    fn note_ends(&mut self) {
+        for task in self.world.killed.drain(..) {
             self.ended[task.index()] = true;
         }
+        while let Some(task) = self.world.halted.pop() {
+            self.halts += 1;
+            self.ended[task.index()] = true;
+            for i in 0..self.pages_of[task.index()].len() {
+                let page = self.pages_of[task.index()][i];
+                let event = Event::Released { page };
+                if !self.world.file[page.index()] && self.engine.accepts(&event) {
+                    self.world.handle(&mut self.engine, &mut self.table, event);
+                    self.world.stored[page.index()] = false;
+                }
+            }
+        }
+    }
+
+    /// By how much the trace's own times are exceeded.
+    fn delayed(&self) -> Ps {
+        self.paging + self.world.in_slots.as_ref().map_or(Ps::ZERO, |in_slots| in_slots.longer)
     }
 
     /// The clock stands at the reference that is at hand, and what has ended by now is told.
     fn catch_up(&mut self) {
-        self.machine.now = self.machine.now.max(self.last + self.machine.delayed());
-        while let Some(event) = self.machine.card.ended(self.machine.now) {
-            self.handle(event);
-        }
+        self.world.now = self.world.now.max(self.last + self.delayed());
+        self.world.deliver(&mut self.engine, &mut self.table);
+        self.note_ends();
     }
 
-    /// The whole fault, until the task can repeat its access. Returns what it took.
-    fn fault(&mut self, task: TaskId, page: PageId, writing: bool) -> Ps {
+    /// The whole fault, until the task can repeat its access. Returns what it took; `None`: the page is lost and the task was stopped.
+    fn fault(&mut self, task: TaskId, page: PageId, writing: bool) -> Option<Ps> {
         self.catch_up();
-        let began = self.machine.now;
-        self.machine.resumed = false;
-        let access = if writing { Access::Write } else { Access::Read };
+        let began = self.world.now;
+        self.world.resumed.clear();
+        let (access, halts) = (if writing { Access::Write } else { Access::Read }, self.halts);
         self.handle(Event::Fault { task, page, access });
-        while let Some(event) = self.machine.next_event() {
-            self.handle(event);
+        while self.world.resumed.is_empty() && self.halts == halts {
+            assert!(self.world.wait(&mut self.engine, &mut self.table), "a task that stands still waits for the card");
+            self.note_ends();
         }
-        let took = self.machine.now - began;
-        self.machine.paging += took;
-        took
+        let took = self.world.now - began;
+        self.paging += took;
+        (self.halts == halts).then_some(took)
     }
 
     /// Keeps a journal from now on; to be called before the first row.
-    pub fn keep_journal(&mut self, policy: &PolicyChoice, slots: SlotsConfig) {
-        let (policy, handler) = (policy.to_string(), self.handler.name.to_string());
-        let head = Head { policy, handler, config: *self.engine.config(), slots: Some(slots) };
-        self.machine.journal = Some(Journal::new(&head));
+    pub fn keep_journal(&mut self) {
+        self.world.journal = Some(Journal::new(&self.head));
     }
 
-    /// The journal kept so far; its bytes are taken out.
-    pub fn take_journal(&mut self) -> Option<Journal> {
-        self.machine.journal.take()
+    /// Takes out what the journal has grown by; empty if none is kept.
+    pub fn drain_journal(&mut self) -> Vec<u8> {
+        self.world.journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
     /// The engine, to look at.
@@ -316,18 +401,47 @@ impl Foreground {
 
     /// What it has found out so far.
     pub fn result(&self) -> ForegroundResult {
-        let machine = &self.machine;
+        let world = &self.world;
+        let in_slots = world.in_slots.as_ref().map_or((0, Ps::ZERO), |in_slots| (in_slots.reads, in_slots.longer));
         ForegroundResult {
             counts: *self.engine.counts(),
             switches: self.switches.clone(),
-            card_reads: machine.card_reads,
-            card_writes: machine.card_writes,
-            reads_in_slots: machine.reads_in_slots,
-            slot_log: machine.slot_log.clone(),
-            paging: machine.paging,
-            slot_reading: machine.slot_reading,
-            beside: machine.beside,
-            end: self.last + machine.delayed(),
+            card_reads: world.reads,
+            card_writes: world.writes,
+            reads_in_slots: in_slots.0,
+            slot_log: world.slot_log.clone().unwrap_or_default(),
+            paging: self.paging,
+            slot_reading: in_slots.1,
+            beside: self.beside,
+            end: self.last + self.delayed(),
+            swap: self.engine.swap().map(SwapDone::of),
+            xip_reads: world.xip.reads(&self.table),
+            halts: self.halts,
+        }
+    }
+}
+
+impl ForegroundPrices {
+    /// The machine that they are the prices of.
+    pub fn machine(&self) -> MachineConfig {
+        let through = |processor, device: Option<Ps>| Way { processor, device };
+        let program = self.card.program.unwrap_or(Ps::ZERO);
+        let (load, write) = match self.swap_on_card {
+            true => (Some(self.card.load), Some(program)),
+            false => (None, None),
+        };
+        MachineConfig {
+            stages: Stages::AtOnce(self.fault),
+            home: Route {
+                load: through(self.block_layer, Some(self.card.load)),
+                write: through(self.block_layer, Some(program)),
+            },
+            area: Route { load: through(self.swap_in, load), write: through(self.swap_out, write) },
+            zeros: Zeros::Free,
+            collect: CollectTimes::default(),
+            slot_read: self.slot_read,
+            reads_max: None,
+            failures: None,
         }
     }
 }
@@ -373,6 +487,9 @@ mod tests {
             handler: &sequential::HANDLER,
             frames,
             slots,
+            flash: None,
+            buffers: 1,
+            failures: None,
             direct_read,
             reads_max,
             prefetch: None,
@@ -380,13 +497,13 @@ mod tests {
             prices,
         };
         let mut run = Foreground::new(&config, 16, Spaces::default(), 3).unwrap();
-        run.keep_journal(&config.policy, slots);
+        run.keep_journal();
         let row =
             |(task, page, kind): &(u32, u64, Kind)| Reference { task: *task, ..Reference::new(page << 12, 4, *kind) };
         let block: Block = rows.iter().map(row).collect();
         run.feed(&block, &|row| if row.address >> 12 < 8 { Backed::Anonymous } else { Backed::File });
         run.engine().check();
-        let replayed = replay(&run.take_journal().unwrap().drain()).unwrap();
+        let replayed = replay(&run.drain_journal()).unwrap();
         assert!(replayed.commands > 0 && replayed.events > rows.len() as u64);
         run.result()
     }
@@ -432,6 +549,9 @@ mod tests {
             handler: &sequential::HANDLER,
             frames: 2,
             slots,
+            flash: None,
+            buffers: 1,
+            failures: None,
             direct_read: false,
             reads_max: None,
             prefetch: None,
@@ -472,6 +592,9 @@ mod tests {
                 handler: &sequential::HANDLER,
                 frames: 1,
                 slots,
+                flash: None,
+                buffers: 1,
+                failures: None,
                 direct_read: false,
                 reads_max: None,
                 prefetch,

@@ -3,20 +3,17 @@
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
-use coldframe_core::swap::{self, Refused, Swap};
-use coldframe_core::{
-    Access, After, BlockId, Caps, Command, Config, ConfigError, Counts, Engine, Event, Machine, PageId, Place, Ps,
-    SlotId, Stage, TaskId,
-};
+use coldframe_core::swap::{self, Swap, SwapError};
+use coldframe_core::{Access, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId};
 use coldframe_device::StagePrices;
-use coldframe_trace::journal::{Entry, Head, Journal};
+use coldframe_trace::journal::{Head, Journal, SwapHead};
 
-use crate::clock::{Device, DeviceTimes};
+use crate::faulty::Failures;
 use crate::latency::Latency;
+use crate::machine::{CollectTimes, DeviceTimes, FaultKind, MachineConfig, World, Zeros};
 use crate::numbering::Numbering;
 use crate::page_table::PageTable;
 use crate::read_ahead::behind;
-use crate::xip::XipMeter;
 
 /// A configuration of the engine.
 #[derive(Clone, Debug)]
@@ -35,24 +32,25 @@ pub struct LaneConfig {
     pub prices: StagePrices,
     /// What the device takes for one page.
     pub device: DeviceTimes,
+    /// Which transfers fail.
+    pub failures: Option<Failures>,
 }
 
 impl LaneConfig {
     /// The head of a journal of such a lane over so many pages.
     pub fn journal_head(&self, pages: usize) -> Head {
         let Self { frames, evict_batch, caps, .. } = *self;
-        Head {
-            policy: self.policy.to_string(),
-            handler: self.handler.name.into(),
-            config: Config { frames, pages, tasks: 1, evict_batch, caps },
-            slots: None,
-        }
+        let config = Config { frames, pages, tasks: 1, evict_batch, caps };
+        Head::new(self.policy.to_string(), self.handler, config)
     }
 }
 
 /// A lane that cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LaneError {
+    /// The swap area cannot be.
+    #[error(transparent)]
+    Swap(#[from] SwapError),
     /// The policy's parameters do not fit.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -88,6 +86,8 @@ pub struct LaneResult {
     pub writes_unpriced: bool,
     /// What the swap area did, if there is one.
     pub swap: Option<SwapDone>,
+    /// When the program was stopped, because the device had failed and a page was lost; `None`: it came to its end.
+    pub halted: Option<Ps>,
 }
 
 /// What a lane's swap area did.
@@ -99,13 +99,11 @@ pub struct SwapDone {
     pub erases: Vec<u32>,
 }
 
-/// What a collection takes the device.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct CollectTimes {
-    /// One page read and programmed within the device.
-    pub copy: Ps,
-    /// One block erased.
-    pub erase: Ps,
+impl SwapDone {
+    /// What this area has done so far.
+    pub fn of(swap: &Swap) -> SwapDone {
+        SwapDone { counts: *swap.counts(), erases: swap.erases().collect() }
+    }
 }
 
 /// What one page has cost.
@@ -120,41 +118,19 @@ pub struct PageCost {
 /// A configuration at work.
 pub struct Lane {
     engine: Engine,
-    state: State,
-}
-
-struct State {
+    world: World,
     number: u32,
-    prices: StagePrices,
-    device: Device,
     unpriced: bool,
-    collect: CollectTimes,
+    head: Head,
     streams: Option<Streams>,
-    now: Ps,
     paging: Ps,
-    stages: [Ps; 6],
-    hidden: Ps,
-    /// When the loads in flight started and the last of them will end.
-    loading: Option<(Ps, Ps)>,
-    resumed: bool,
-    kind: FaultKind,
-    xip: XipMeter,
     quiet_faults: u64,
-    /// Pages whose bytes the device has.
-    stored: Vec<bool>,
-    zero_loads: u64,
+    /// Since when the program stands still, because a page of its is lost.
+    halted: Option<Ps>,
     true_latency: Latency,
     false_latency: Latency,
     /// By page; empty unless asked for.
     page_costs: Vec<PageCost>,
-    journal: Option<Journal>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum FaultKind {
-    True,
-    False,
-    Write,
 }
 
 impl Lane {
@@ -178,72 +154,67 @@ impl Lane {
         pages: usize,
         tasks: usize,
     ) -> Result<Lane, LaneError> {
-        let LaneConfig { frames, evict_batch, caps, .. } = *config;
-        let bounds = Config { frames, pages, tasks, evict_batch, caps };
-        let engine = Engine::new(bounds, policy, config.handler)?;
-        let state = State {
+        let mut head = config.journal_head(pages);
+        head.config.tasks = tasks;
+        let Caps { buffers, .. } = config.caps;
+        let engine = Engine::new(head.config, policy, config.handler)?;
+        let mut machine = MachineConfig::device(config.prices, config.device, Zeros::Loaded);
+        machine.failures = config.failures;
+        Ok(Lane {
+            engine,
+            world: World::new(machine, number, pages, buffers),
             number,
-            prices: config.prices,
-            device: Device::new(config.device),
             unpriced: config.device.program.is_none(),
-            collect: CollectTimes::default(),
+            head,
             streams: None,
-            now: Ps::ZERO,
             paging: Ps::ZERO,
-            stages: [Ps::ZERO; 6],
-            hidden: Ps::ZERO,
-            loading: None,
-            resumed: false,
-            kind: FaultKind::True,
-            xip: XipMeter::new(config.caps.buffers),
             quiet_faults: 0,
-            stored: vec![false; pages],
-            zero_loads: 0,
+            halted: None,
             true_latency: Latency::new(),
             false_latency: Latency::new(),
             page_costs: Vec::new(),
-            journal: None,
-        };
-        Ok(Lane { engine, state })
+        })
     }
 
     /// What a cache block read in place takes beyond one from main memory, from now on.
     pub fn price_xip(&mut self, surplus: Ps) {
-        self.state.xip.price(surplus);
+        self.world.xip.price(surplus);
     }
 
     /// Notes what each page costs, from now on.
     pub fn note_pages(&mut self) {
-        self.state.page_costs = vec![PageCost::default(); self.state.stored.len()];
+        self.page_costs = vec![PageCost::default(); self.world.stored.len()];
     }
 
     /// What each page has cost, by dense number; empty unless [`note_pages`](Self::note_pages) came before.
     pub fn page_costs(&self) -> &[PageCost] {
-        &self.state.page_costs
+        &self.page_costs
     }
 
     /// Gives its engine a swap area, before the first reference.
     ///
-    /// # Panics
-    /// If the area cannot name every page.
-    pub fn set_swap(&mut self, swap: Swap, collect: CollectTimes) {
-        self.engine.set_swap(swap);
-        self.state.collect = collect;
+    /// # Errors
+    /// Numbers out of their bounds.
+    pub fn set_swap(&mut self, swap: SwapHead, collect: CollectTimes) -> Result<(), SwapError> {
+        self.engine.set_swap(Swap::new(self.head.config.pages, swap.slots_per_block, &swap.areas)?);
+        self.world.set_collect(collect);
+        self.head.swap = Some(swap);
+        Ok(())
     }
 
     /// Reads sequential streams ahead from now on, at most `window_max` pages at a time, as the live pager does.
     pub fn set_read_ahead(&mut self, window_max: u32) {
-        self.state.streams = (window_max > 0).then(|| Streams::new(window_max));
+        self.streams = (window_max > 0).then(|| Streams::new(window_max));
     }
 
-    /// Keeps a journal from now on.
-    pub fn keep_journal(&mut self, journal: Journal) {
-        self.state.journal = Some(journal);
+    /// Keeps a journal from now on; to be called before the first reference.
+    pub fn keep_journal(&mut self) {
+        self.world.journal = Some(Journal::new(&self.head));
     }
 
-    /// The journal kept so far; its bytes are taken out.
-    pub fn take_journal(&mut self) -> Option<Journal> {
-        self.state.journal.take()
+    /// Takes out what the journal has grown by; empty if none is kept.
+    pub fn drain_journal(&mut self) -> Vec<u8> {
+        self.world.journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
     /// The engine, to look at.
@@ -262,42 +233,44 @@ impl Lane {
         idle: Ps,
         numbers: Option<&Numbering>,
     ) {
-        let state = &mut self.state;
-        state.quiet_faults += u64::from(quiet);
-        state.now = idle + state.xip.time(table) + state.paging;
-        while let Some(event) = state.device.ended(state.now) {
-            handle(&mut self.engine, table, state, event);
+        if self.halted.is_some() {
+            return;
         }
-        let began = state.now;
-        state.resumed = false;
-        state.kind = FaultKind::Write;
+        self.quiet_faults += u64::from(quiet);
+        let Lane { engine, world, .. } = self;
+        world.now = idle + world.xip.time(table) + self.paging;
+        world.deliver(engine, table);
+        let began = world.now;
+        world.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
         let ahead = self.behind(page, numbers);
-        handle(&mut self.engine, table, &mut self.state, Event::Fault { task: TaskId(0), page, access });
+        self.world.resumed.clear();
+        self.world.handle(&mut self.engine, table, Event::Fault { task: TaskId(0), page, access });
         let together = self.read_ahead(table, &ahead);
-        let state = &mut self.state;
-        while !state.resumed {
-            let (end, event) = state.device.next_end().expect("a task that stands still waits for the device");
-            state.wait_until(end);
-            handle(&mut self.engine, table, state, event);
+        let Lane { engine, world, .. } = self;
+        while world.resumed.is_empty() && world.halted.is_empty() {
+            assert!(world.wait(engine, table), "a task that stands still waits for the device");
+        }
+        if !world.halted.is_empty() {
+            self.halted = Some(world.now);
+            return;
         }
         // What is read ahead is one read with the page, as on Linux: the task goes on when all of it is there.
         if together {
             self.settle(table);
         }
-        let state = &mut self.state;
         if writing {
-            table.set_dirty(state.number, page);
+            table.set_dirty(self.number, page);
         }
-        let latency = state.now - began;
-        state.paging += latency;
-        if let Some(cost) = state.page_costs.get_mut(page.index()) {
+        let latency = self.world.now - began;
+        self.paging += latency;
+        if let Some(cost) = self.page_costs.get_mut(page.index()) {
             cost.faults += 1;
             cost.time += latency;
         }
-        match state.kind {
-            FaultKind::True => state.true_latency.record(latency),
-            FaultKind::False => state.false_latency.record(latency),
+        match self.world.kind {
+            FaultKind::True => self.true_latency.record(latency),
+            FaultKind::False => self.false_latency.record(latency),
             FaultKind::Write => {}
         }
     }
@@ -305,8 +278,8 @@ impl Lane {
     /// The pages worth reading ahead with a true fault: they are absent before it (a victim of the fault itself is on its way out), and the
     /// device has them (what was never written out is zeros).
     fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
-        let (engine, stored) = (&self.engine, &self.state.stored);
-        match &mut self.state.streams {
+        let (engine, stored) = (&self.engine, &self.world.stored);
+        match &mut self.streams {
             Some(streams) if engine.frame_of(page).is_none() => {
                 let mut ahead = behind(streams, page, numbers);
                 ahead.retain(|p| stored.get(p.index()) == Some(&true) && engine.frame_of(*p).is_none());
@@ -320,164 +293,46 @@ impl Lane {
     fn read_ahead(&mut self, table: &mut PageTable, ahead: &[PageId]) -> bool {
         let before = self.engine.counts().prefetches;
         for page in ahead {
-            handle(&mut self.engine, table, &mut self.state, Event::WillNeed { page: *page });
+            self.world.handle(&mut self.engine, table, Event::WillNeed { page: *page });
         }
         self.engine.counts().prefetches > before
     }
 
     /// What a program says of its pages beside touching them: that one is released, wished for, pinned or unpinned. It takes no time.
     pub fn tell(&mut self, table: &mut PageTable, event: Event) {
-        let state = &mut self.state;
-        while let Some(end) = state.device.ended(state.now) {
-            handle(&mut self.engine, table, state, end);
-        }
-        if !self.engine.accepts(&event) {
+        let Lane { engine, world, .. } = self;
+        world.deliver(engine, table);
+        if !engine.accepts(&event) {
             return;
         }
-        handle(&mut self.engine, table, state, event);
+        world.handle(engine, table, event);
         if let Event::Released { page } = event {
-            state.stored[page.index()] = false;
+            world.stored[page.index()] = false;
         }
     }
 
     /// Waits until the device has nothing more to do, as a program does that has wished for pages.
     pub fn settle(&mut self, table: &mut PageTable) {
-        while let Some((end, event)) = self.state.device.next_end() {
-            self.state.wait_until(end);
-            handle(&mut self.engine, table, &mut self.state, event);
-        }
+        while self.world.wait(&mut self.engine, table) {}
     }
 
     /// What it has found out so far; `table` is the one it works on.
     pub fn result(&self, table: &PageTable) -> LaneResult {
-        let state = &self.state;
+        let world = &self.world;
         LaneResult {
             counts: *self.engine.counts(),
-            quiet_faults: state.quiet_faults,
-            zero_loads: state.zero_loads,
-            paging: state.paging,
-            stages: state.stages,
-            hidden: state.hidden,
-            xip_reads: state.xip.reads(table),
-            xip_surplus: state.xip.time(table),
-            true_latency: state.true_latency.clone(),
-            false_latency: state.false_latency.clone(),
-            swap: self.engine.swap().map(|s| SwapDone { counts: *s.counts(), erases: s.erases().collect() }),
-            writes_unpriced: state.unpriced && self.engine.counts().dirty_evictions > 0,
+            quiet_faults: self.quiet_faults,
+            zero_loads: world.zero_loads,
+            paging: self.paging,
+            stages: world.stages,
+            hidden: world.hidden,
+            xip_reads: world.xip.reads(table),
+            xip_surplus: world.xip.time(table),
+            true_latency: self.true_latency.clone(),
+            false_latency: self.false_latency.clone(),
+            swap: self.engine.swap().map(SwapDone::of),
+            writes_unpriced: self.unpriced && self.engine.counts().dirty_evictions > 0,
+            halted: self.halted,
         }
-    }
-}
-
-fn handle(engine: &mut Engine, table: &mut PageTable, state: &mut State, event: Event) {
-    if let Some(journal) = &mut state.journal {
-        journal.write(&Entry::Event { now: state.now.0, event });
-    }
-    if let Event::Loaded { .. } = event {
-        state.loading = state.loading.filter(|(_, end)| *end > state.now);
-    }
-    engine.handle(event, &mut SimMachine { table, state });
-}
-
-impl State {
-    /// Time that the processor spends on a stage; the part beside a load in flight is the load's.
-    fn spend(&mut self, stage: Stage, time: Ps) {
-        let beside = match self.loading {
-            Some((_, end)) => end.saturating_sub(self.now).min(time),
-            None => Ps::ZERO,
-        };
-        self.hidden += beside;
-        self.stages[stage as usize] += time - beside;
-        self.now += time;
-    }
-
-    /// The processor has nothing to do until the device is done.
-    fn wait_until(&mut self, end: Ps) {
-        match self.loading {
-            // From its start to its end, whatever else was done meanwhile.
-            Some((start, load_end)) if load_end == end => self.stages[Stage::LoadStopover as usize] += end - start,
-            Some(_) => {}
-            None => self.stages[Stage::LoadStopover as usize] += end.saturating_sub(self.now),
-        }
-        self.now = self.now.max(end);
-    }
-}
-
-struct SimMachine<'a> {
-    table: &'a mut PageTable,
-    state: &'a mut State,
-}
-
-impl Machine for SimMachine<'_> {
-    fn issue(&mut self, command: Command) {
-        let (table, state) = (&mut *self.table, &mut *self.state);
-        if let Some(journal) = &mut state.journal {
-            journal.write(&Entry::Command(command));
-        }
-        match command {
-            Command::Stage { stage, work } => {
-                if work.false_fault {
-                    state.kind = FaultKind::False;
-                }
-                state.spend(stage, state.prices.of(stage, &work));
-            }
-            Command::Load { ticket, page, .. } => {
-                state.kind = FaultKind::True;
-                state.zero_loads += u64::from(!state.stored[page.index()]);
-                let end = state.device.load(state.now, Event::Loaded { ticket });
-                let start = state.loading.map_or(state.now, |(start, _)| start);
-                state.loading = Some((start, end));
-            }
-            // Priced with the stage.
-            Command::Move { .. } => {}
-            Command::Protect { page } => table.protect(state.number, page),
-            Command::Write { page, .. } => {
-                // The bytes cross the bus by the processor's hand, then the device programs them by itself.
-                state.spend(Stage::GetFreeframe, state.prices.trans_host_mem);
-                state.device.program(state.now, Event::Written { page });
-                state.stored[page.index()] = true;
-            }
-            Command::Unmap { page } | Command::Evict { page, .. } => {
-                state.xip.leaves(page, table);
-                table.unmap(state.number, page);
-            }
-            Command::Map { page, place, writable, referenced } => {
-                match place {
-                    Place::Buffer(_) => state.xip.enters(page, table),
-                    Place::Frame(_) | Place::Slot(_) => state.xip.leaves(page, table),
-                }
-                table.map(state.number, page, writable, referenced);
-            }
-            Command::Resume { .. } => state.resumed = true,
-            Command::Kill { task } => unreachable!("task {} is ended, but a lane has one task", task.0),
-            Command::Halt { page, .. } => {
-                unreachable!("the simulated device never fails, but page {} was lost", page.0)
-            }
-        }
-    }
-
-    fn copy_slot(&mut self, _: PageId, _: SlotId, _: SlotId) -> Result<(), Refused> {
-        self.state.device.occupy(self.state.now, self.state.collect.copy);
-        Ok(())
-    }
-
-    fn erase_block(&mut self, _: BlockId) -> Result<(), Refused> {
-        self.state.device.occupy(self.state.now, self.state.collect.erase);
-        Ok(())
-    }
-
-    fn referenced(&mut self, page: PageId, after: After) -> bool {
-        let value = self.table.referenced(self.state.number, page, after);
-        if let Some(journal) = &mut self.state.journal {
-            journal.write(&Entry::Referenced { page, after, value });
-        }
-        value
-    }
-
-    fn dirty(&mut self, page: PageId) -> bool {
-        let value = self.table.dirty(self.state.number, page);
-        if let Some(journal) = &mut self.state.journal {
-            journal.write(&Entry::Dirty { page, value });
-        }
-        value
     }
 }

@@ -16,11 +16,13 @@
 #![warn(missing_docs)]
 
 pub mod bus;
-pub mod clock;
+pub mod faulty;
 pub mod foreground;
 pub mod front_end;
+mod in_slots;
 pub mod lane;
 pub mod latency;
+pub mod machine;
 pub mod numbering;
 pub mod oracle;
 pub mod page_table;
@@ -29,10 +31,13 @@ pub mod run;
 pub mod scheduler;
 pub mod swap;
 pub mod tasks;
+mod watch;
 pub mod xip;
 
+pub use faulty::Failures;
 pub use foreground::{Foreground, ForegroundConfig, ForegroundPrices, ForegroundResult};
 pub use front_end::{FrontEnd, PageRef, Stream};
-pub use lane::{CollectTimes, Lane, LaneConfig, LaneResult, PageCost, SwapDone};
+pub use lane::{Lane, LaneConfig, LaneResult, PageCost, SwapDone};
 pub use latency::Latency;
+pub use machine::{CollectTimes, DeviceTimes};
 pub use run::{Run, RunError};

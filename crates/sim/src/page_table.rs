@@ -57,6 +57,17 @@ impl PageTable {
         self.reads[reference.page()] += u64::from(!reference.writing());
     }
 
+    /// So many more reads of a page have been answered.
+    pub fn count_more(&mut self, page: PageId, times: u32) {
+        self.reads[page.index()] += u64::from(times);
+    }
+
+    /// Notes a reference, whether or not the page table would have let it through.
+    pub fn touch(&mut self, lane: u32, page: PageId, writing: bool) {
+        let bits = Self::bit(lane, REFERENCED) | if writing { Self::bit(lane, DIRTY) } else { 0 };
+        self.words[page.index()] |= bits;
+    }
+
     /// Reads of a page so far; 0 if they are not counted.
     pub fn reads(&self, page: PageId) -> u64 {
         self.reads.get(page.index()).copied().unwrap_or(0)

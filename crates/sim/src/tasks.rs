@@ -17,11 +17,12 @@
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
-use coldframe_core::{Counts, Ps};
-use coldframe_device::StagePrices;
+use coldframe_core::{Caps, Counts, Ps, SlotsConfig};
+use coldframe_trace::journal::SwapHead;
 
-use crate::clock::DeviceTimes;
+use crate::lane::SwapDone;
 use crate::latency::Latency;
+use crate::machine::MachineConfig;
 use crate::scheduler::{Make, Nice};
 
 mod adaptive;
@@ -96,6 +97,21 @@ pub enum OnFault {
     Keeps,
 }
 
+/// A processor with reference and dirty bits, and a buffer more than there are loads under way.
+pub const CAPS: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: false };
+
+/// Where pages go that leave RAM.
+#[derive(Clone, Debug, Default)]
+pub enum Area {
+    /// To their home slots.
+    #[default]
+    None,
+    /// To a log on flash, or Linux's map of slots there.
+    Flash(SwapHead),
+    /// To slots that are rewritten in place.
+    InPlace(SlotsConfig),
+}
+
 /// A machine with several tasks.
 #[derive(Clone, Debug)]
 pub struct TasksConfig {
@@ -105,10 +121,16 @@ pub struct TasksConfig {
     pub handler: &'static Handler,
     /// Frames.
     pub frames: usize,
-    /// What stages cost the processor.
-    pub prices: StagePrices,
-    /// What the device takes for one page.
-    pub device: DeviceTimes,
+    /// Victims that leave together.
+    pub evict_batch: usize,
+    /// What stages cost the processor, and where pages lie.
+    pub machine: MachineConfig,
+    /// The hardware sets reference and dirty bits; buffers beside one for each load that can be under way.
+    pub caps: Caps,
+    /// The swap area, if there is one.
+    pub area: Area,
+    /// What a reference answered in a buffer takes beyond one in RAM.
+    pub xip_surplus: Ps,
     /// What a reference costs.
     pub reference: Ps,
     /// Period of the scheduler tick.
@@ -193,6 +215,14 @@ pub struct TasksResult {
     pub switches: u64,
     /// References.
     pub references: u64,
+    /// References answered from buffers.
+    pub xip_reads: u64,
+    /// References answered in slots of the swap area.
+    pub reads_in_slots: u64,
+    /// What the swap area on flash did, if there is one.
+    pub swap: Option<SwapDone>,
+    /// Tasks that were stopped because the device had failed and a page was lost.
+    pub halted: u64,
 }
 
 impl TasksResult {

@@ -6,10 +6,10 @@ use coldframe_core::swap::cache::SwapCache;
 use coldframe_core::swap::{collect, AreaConfig, Layout, Perfect, Swap, WearLevelling};
 use coldframe_core::{Caps, PageId, Ps};
 use coldframe_device::StagePrices;
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
 
 const PAGES: u32 = 64;
@@ -24,6 +24,7 @@ fn run(policy: &str, handler: &str) -> Run {
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us, program: Some(us) },
+        failures: None,
     };
     let front_end = Box::new(Plain::new(Stream::Both, 12, Spaces::default(), None));
     let mut run = Run::new(front_end, IdlePrices::default(), PAGES as usize);

@@ -8,14 +8,14 @@ use std::collections::BTreeMap;
 
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;
-use coldframe_core::{Caps, Command, Config, Place, Ps};
+use coldframe_core::{Caps, Command, Place, Ps};
 use coldframe_device::StagePrices;
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
-use coldframe_trace::journal::{open, Entries, Entry, Head, Journal};
+use coldframe_trace::journal::{open, Entries, Entry};
 use proptest::prelude::*;
 
 const PAGES: u32 = 10;
@@ -84,16 +84,15 @@ fn journal(string: &[PageRef], policy: &str, handler: &'static Handler, frames: 
         caps,
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us * 7, program: Some(us * 40) },
+        failures: None,
     };
     let front_end = Plain::new(Stream::Both, 12, Spaces::default(), None);
     let mut run = Run::new(Box::new(front_end), IdlePrices::default(), PAGES as usize);
     run.add_lanes(&[config]).unwrap();
-    let bounds = Config { frames, pages: PAGES as usize, tasks: 1, evict_batch: 1, caps };
-    let head = Head { policy: policy.into(), handler: handler.name.into(), config: bounds, slots: None };
-    run.lanes_mut().next().unwrap().keep_journal(Journal::new(&head));
+    run.lanes_mut().next().unwrap().keep_journal();
     run.references(string, Ps::ZERO);
-    let journal = run.lanes_mut().next().unwrap().take_journal();
-    journal.unwrap().drain()
+    let lane = run.lanes_mut().next().unwrap();
+    lane.drain_journal()
 }
 
 proptest! {

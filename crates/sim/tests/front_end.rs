@@ -9,10 +9,10 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps};
 use coldframe_device::StagePrices;
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::instruction::{Instruction, Reading, Shape};
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneConfig, Run};
 use coldframe_trace::{Block, Reader, Wanted};
 
@@ -145,6 +145,7 @@ fn lane(policy: &str, frames: usize) -> LaneConfig {
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us, program: None },
+        failures: None,
     }
 }
 

@@ -11,12 +11,12 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, PageId, Ps};
 use coldframe_device::energy::{t_paging, AccessCounts, Price};
 use coldframe_device::StagePrices;
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::l1::{Shape, L1};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::write_back::Replacement;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneConfig, LaneResult, PageRef, Run, Stream};
 use coldframe_trace::{Block, Reader, Wanted};
 
@@ -102,6 +102,7 @@ fn config(policy: &str, handler: &str, frames: usize, buffers: u32, move_: Ps) -
         caps: Caps { reference_bit: true, dirty_bit: true, buffers, direct_read: false },
         prices: StagePrices { trans_host_mem: move_, ..StagePrices::uniform(Ps::ZERO) },
         device: DeviceTimes { load: PRICE.page_load, program: None },
+        failures: None,
     }
 }
 

@@ -4,11 +4,11 @@ use coldframe_core::fault::handler;
 use coldframe_core::naive::Outcome;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps};
-use coldframe_sim::clock::DeviceTimes;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::oracle::{self, OracleCounts};
 use coldframe_sim::run::IdlePrices;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
 use proptest::prelude::*;
 
@@ -109,6 +109,7 @@ fn lane(policy: &str, frames: usize) -> LaneConfig {
         caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
         prices: coldframe_device::StagePrices::uniform(Ps::from_us(1)),
         device: DeviceTimes { load: Ps::from_us(20), program: Some(Ps::from_us(200)) },
+        failures: None,
     }
 }
 

@@ -6,10 +6,13 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
 use coldframe_core::Ps;
 use coldframe_device::StagePrices;
-use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::bound::{Job, Schedule};
-use coldframe_sim::tasks::{Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult};
+use coldframe_sim::tasks::{
+    Activation, Area, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+};
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::PageRef;
 use proptest::prelude::*;
 
@@ -31,8 +34,15 @@ fn config(frames: usize, scheduler: &str, prefetching: Prefetching) -> TasksConf
         policy: PolicyChoice::parse("second-chance").unwrap(),
         handler: handler::find("sequential").unwrap(),
         frames,
-        prices: StagePrices::uniform(Ps::from_ns(100)),
-        device: DeviceTimes { load: Ps::from_us(100), program: Some(Ps::from_us(50)) },
+        evict_batch: 1,
+        machine: MachineConfig::device(
+            StagePrices::uniform(Ps::from_ns(100)),
+            DeviceTimes { load: Ps::from_us(100), program: Some(Ps::from_us(50)) },
+            Zeros::Once,
+        ),
+        caps: CAPS,
+        area: Area::None,
+        xip_surplus: Ps::ZERO,
         reference: Ps::from_ns(100),
         tick: MS,
         scheduler: scheduler::find(scheduler).unwrap(),

@@ -4,7 +4,7 @@
 //! and bits of a journal must issue the same commands: [`replay`] checks that, for a journal of any machine.
 //!
 //! ```text
-//! "coldframe journal 3\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 4\n"   key=value\n ...   "\n"   entries
 //! entry: tag byte, then its numbers as LEB128; an event carries the time since the event before it
 //! ```
 
@@ -14,14 +14,16 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use coldframe_core::fault::handler;
+use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;
+use coldframe_core::prefetch::Arrival;
+use coldframe_core::swap::{collect, AreaConfig, Layout, Swap, WearLevelling, AREAS_MAX};
 use coldframe_core::{
-    Access, After, Backed, BufferId, Caps, Command, Config, Engine, Event, FrameId, Machine, PageId, Place, SlotId,
-    SlotsConfig, Stage, TaskId, Ticket, Transfer, Walk, Work,
+    Access, After, Backed, BlockId, BufferId, Caps, Command, Config, Engine, Event, FrameId, Machine, PageId, Place,
+    SlotId, SlotsConfig, Stage, TaskId, Ticket, Transfer, Walk, Work,
 };
 
-const MAGIC: &str = "coldframe journal 3";
+const MAGIC: &str = "coldframe journal 4";
 
 /// One entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +71,99 @@ pub struct Head {
     pub config: Config,
     /// Slots that are rewritten in place, if it was given some.
     pub slots: Option<SlotsConfig>,
+    /// The swap area on flash, if it was given one.
+    pub swap: Option<SwapHead>,
+    /// How pages enter RAM for which nobody stands still.
+    pub arrival: Arrival,
+}
+
+/// A swap area on flash, erased.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SwapHead {
+    /// Slots of an erase block.
+    pub slots_per_block: u32,
+    /// The areas.
+    pub areas: Vec<AreaConfig>,
+}
+
+impl Head {
+    /// Of an engine of one task with home slots only.
+    pub fn new(policy: impl Into<String>, handler: &Handler, config: Config) -> Head {
+        let (policy, handler) = (policy.into(), handler.name.into());
+        Head { policy, handler, config, slots: None, swap: None, arrival: Arrival::default() }
+    }
+
+    /// A fresh engine as the head says.
+    ///
+    /// # Errors
+    /// A head that no engine can have, with its line and field.
+    pub fn engine(&self) -> Result<Engine, JournalError> {
+        let bad = |line, field, reason: String| JournalError::Head { line, field, reason };
+        let choice = PolicyChoice::parse(&self.policy).map_err(|e| bad(2, "policy", e.to_string()))?;
+        let Config { frames, pages, .. } = self.config;
+        if frames == 0 || pages == 0 || frames > 1 << 26 || pages > 1 << 30 {
+            return Err(bad(4, "frames", format!("{frames} frames and {pages} pages cannot be")));
+        }
+        let policy = choice.build(frames, pages).map_err(|e| bad(2, "policy", e.to_string()))?;
+        let handler = handler::find(&self.handler)
+            .ok_or_else(|| bad(3, "handler", format!("there is no handler `{}`", self.handler)))?;
+        let mut engine = Engine::new(self.config, policy, handler).map_err(|e| bad(4, "frames", e.to_string()))?;
+        if let Some(slots) = self.slots {
+            if slots.slots > 1 << 28 {
+                return Err(bad(12, "slots", format!("{} slots cannot be; there are fewer than 2^28", slots.slots)));
+            }
+            engine.set_slots(slots);
+        }
+        if let Some(SwapHead { slots_per_block, areas }) = &self.swap {
+            let blocks: u64 = areas.iter().map(|area| u64::from(area.blocks)).sum();
+            if self.slots.is_some() || blocks * u64::from(*slots_per_block) > 1 << 28 {
+                return Err(bad(15, "areas", "there is one swap area of fewer than 2^28 slots".to_string()));
+            }
+            let swap = Swap::new(pages, *slots_per_block, areas).map_err(|e| bad(15, "areas", e.to_string()))?;
+            engine.set_swap(swap);
+        }
+        engine.set_arrival(self.arrival);
+        Ok(engine)
+    }
+}
+
+const ARRIVALS: [(&str, Arrival); 3] = [
+    ("mapped", Arrival::Mapped),
+    ("behind-slice", Arrival::BehindSlice),
+    ("mapped-behind-slice", Arrival::MappedBehindSlice),
+];
+
+fn area_line(area: &AreaConfig) -> String {
+    let AreaConfig { blocks, priority, layout, collector, victims, start, stop, wear } = area;
+    let cluster = if let Layout::Linux { cluster } = layout { *cluster } else { 0 };
+    let spread = wear.spread_max.map_or("-".to_string(), |n| n.to_string());
+    let (collector, dynamic) = (collector.name, wear.dynamic);
+    format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} {dynamic} {spread}\n")
+}
+
+fn read_area(text: &str) -> Option<AreaConfig> {
+    let mut words = text.split(' ');
+    let mut next = || words.next();
+    let area = AreaConfig {
+        blocks: next()?.parse().ok()?,
+        priority: next()?.parse().ok()?,
+        layout: match next()?.parse().ok()? {
+            0 => Layout::Log,
+            cluster => Layout::Linux { cluster },
+        },
+        collector: collect::find(next()?)?,
+        victims: next()?.parse().ok()?,
+        start: next()?.parse().ok()?,
+        stop: next()?.parse().ok()?,
+        wear: WearLevelling {
+            dynamic: next()?.parse().ok()?,
+            spread_max: match next()? {
+                "-" => None,
+                n => Some(n.parse().ok()?),
+            },
+        },
+    };
+    next().is_none().then_some(area)
 }
 
 /// A journal being written, in memory. Machines that cannot hold it take [`Journal::drain`] from time to time.
@@ -85,10 +180,16 @@ impl Journal {
         let Caps { reference_bit, dirty_bit, buffers, direct_read } = caps;
         // One more than there are, so that 0 says that there is no such area.
         let (slots, files_min) = head.slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
+        let arrival = ARRIVALS.iter().find(|(_, arrival)| *arrival == head.arrival).map_or("", |(name, _)| name);
+        let (slots_per_block, areas) = head.swap.as_ref().map_or((0, &[][..]), |s| (s.slots_per_block, &s.areas));
+        let lines: String = areas.iter().map(area_line).collect();
         let text = format!(
             "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
-             dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nslots={slots}\nfiles_min={files_min}\n\n",
-            head.policy, head.handler
+             dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nslots={slots}\nfiles_min={files_min}\n\
+             arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}\n",
+            head.policy,
+            head.handler,
+            areas.len()
         );
         Journal { bytes: text.into_bytes(), now: 0 }
     }
@@ -138,6 +239,11 @@ impl Journal {
                     Event::Written { page } => tag(4, &[since, page.0.into()]),
                     Event::Failed { transfer: Transfer::Load(ticket) } => tag(5, &[since, ticket.0.into()]),
                     Event::Failed { transfer: Transfer::Write(page) } => tag(6, &[since, page.0.into()]),
+                    Event::Failed { transfer: Transfer::Copy { page, to } } => {
+                        tag(25, &[since, page.0.into(), to.0.into()])
+                    }
+                    Event::Failed { transfer: Transfer::Erase(block) } => tag(26, &[since, block.0.into()]),
+                    Event::Slice => tag(24, &[since]),
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
@@ -180,6 +286,10 @@ impl Journal {
                     )
                 }
                 Command::Resume { task } => tag(38, &[task.0.into()]),
+                Command::CopySlot { page, from, to } => {
+                    tag(42, &[page.0.into(), from.map_or(0, |s| u64::from(s.0) + 1), to.0.into()])
+                }
+                Command::EraseBlock { block } => tag(43, &[block.0.into()]),
                 Command::Kill { task } => tag(41, &[task.0.into()]),
                 Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
             },
@@ -306,6 +416,21 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         let reason = || format!("`{text}` cannot be read");
         numbers[i] = number.ok_or_else(|| JournalError::Head { line: 4 + i, field, reason: reason() })?;
     }
+    let name = line("arrival")?;
+    let arrival = ARRIVALS.iter().find(|(known, _)| *known == name).map(|(_, arrival)| *arrival);
+    let unreadable =
+        |line, field, text: &str| JournalError::Head { line, field, reason: format!("`{text}` cannot be read") };
+    let arrival = arrival.ok_or_else(|| unreadable(14, "arrival", &name))?;
+    let text = line("slots_per_block")?;
+    let slots_per_block: u32 = text.parse().map_err(|_| unreadable(15, "slots_per_block", &text))?;
+    let text = line("areas")?;
+    let count = text.parse().ok().filter(|n| *n <= AREAS_MAX).ok_or_else(|| unreadable(16, "areas", &text))?;
+    let mut areas = Vec::with_capacity(count);
+    for i in 0..count {
+        let text = line("area")?;
+        areas.push(read_area(&text).ok_or_else(|| unreadable(17 + i, "area", &text))?);
+    }
+    let swap = (count > 0).then_some(SwapHead { slots_per_block, areas });
     line("")?;
     let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers, direct_read, slots, files_min] = numbers;
     let caps = Caps {
@@ -316,7 +441,7 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     };
     let slots = slots.checked_sub(1).map(|slots| SlotsConfig { slots, files_min });
     let config = Config { frames, pages, tasks, evict_batch, caps };
-    Ok((Head { policy, handler, config, slots }, Entries { bytes, at, now: 0 }))
+    Ok((Head { policy, handler, config, slots, swap, arrival }, Entries { bytes, at, now: 0 }))
 }
 
 impl<'a> Entries<'a> {
@@ -371,7 +496,7 @@ impl<'a> Entries<'a> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 | 10..=15 | 22 | 23 = tag {
+        if let 1..=7 | 10..=15 | 22..=26 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -392,6 +517,11 @@ impl<'a> Entries<'a> {
                 Some(Event::Owned { task: TaskId(self.index()?), page: PageId(self.index()?), backed })
             }
             15 => Some(Event::Foreground { task: TaskId(self.index()?) }),
+            24 => Some(Event::Slice),
+            25 => Some(Event::Failed {
+                transfer: Transfer::Copy { page: PageId(self.index()?), to: SlotId(self.index()?) },
+            }),
+            26 => Some(Event::Failed { transfer: Transfer::Erase(BlockId(self.index()?)) }),
             23 => Some(Event::ReadOften { page: PageId(self.index()?) }),
             22 => Some(Event::Forked { page: PageId(self.index()?), child: PageId(self.index()?) }),
             _ => None,
@@ -443,6 +573,12 @@ impl<'a> Entries<'a> {
                 Command::Map { page, place, writable: bits & 4 != 0, referenced: bits & 8 != 0 }
             }
             38 => Command::Resume { task: TaskId(self.index()?) },
+            42 => Command::CopySlot {
+                page: page(self)?,
+                from: self.index()?.checked_sub(1).map(SlotId),
+                to: SlotId(self.index()?),
+            },
+            43 => Command::EraseBlock { block: BlockId(self.index()?) },
             41 => Command::Kill { task: TaskId(self.index()?) },
             39 => Command::Halt { task: TaskId(self.index()?), page: page(self)? },
             _ => return Err(bad("there is no such kind of entry")),
@@ -468,22 +604,7 @@ pub struct Replayed {
 /// A journal that cannot be read, or the first difference.
 pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let (head, mut entries) = open(bytes)?;
-    let bad = |line, field, reason: String| JournalError::Head { line, field, reason };
-    let choice = PolicyChoice::parse(&head.policy).map_err(|e| bad(2, "policy", e.to_string()))?;
-    let Config { frames, pages, .. } = head.config;
-    if frames == 0 || pages == 0 || frames > 1 << 26 || pages > 1 << 30 {
-        return Err(bad(4, "frames", format!("{frames} frames and {pages} pages cannot be")));
-    }
-    let policy = choice.build(frames, pages).map_err(|e| bad(2, "policy", e.to_string()))?;
-    let handler = handler::find(&head.handler)
-        .ok_or_else(|| bad(3, "handler", format!("there is no handler `{}`", head.handler)))?;
-    let mut engine = Engine::new(head.config, policy, handler).map_err(|e| bad(4, "frames", e.to_string()))?;
-    if let Some(slots) = head.slots {
-        if slots.slots > 1 << 28 {
-            return Err(bad(12, "slots", format!("{} slots cannot be; there are fewer than 2^28", slots.slots)));
-        }
-        engine.set_slots(slots);
-    }
+    let mut engine = head.engine()?;
     let mut entry = entries.next_entry()?;
     let mut replayed = Replayed::default();
     while let Some(found) = entry {
@@ -513,6 +634,44 @@ pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
         entry = entries.next_entry()?;
     }
     Ok(replayed)
+}
+
+/// A machine whose journal is kept: every command and every bit is noted on its way.
+pub struct Journaled<'a> {
+    /// The machine.
+    pub machine: &'a mut dyn Machine,
+    /// Its journal.
+    pub journal: &'a mut Journal,
+}
+
+impl Machine for Journaled<'_> {
+    fn issue(&mut self, command: Command) {
+        self.journal.write(&Entry::Command(command));
+        self.machine.issue(command);
+    }
+
+    fn referenced(&mut self, page: PageId, after: After) -> bool {
+        let value = self.machine.referenced(page, after);
+        self.journal.write(&Entry::Referenced { page, after, value });
+        value
+    }
+
+    fn dirty(&mut self, page: PageId) -> bool {
+        let value = self.machine.dirty(page);
+        self.journal.write(&Entry::Dirty { page, value });
+        value
+    }
+}
+
+/// Gives the event to the engine and notes in the journal, if one is kept, what follows from it. `now` in picoseconds.
+pub fn handle(engine: &mut Engine, event: Event, now: u64, machine: &mut dyn Machine, journal: Option<&mut Journal>) {
+    match journal {
+        None => engine.handle(event, machine),
+        Some(journal) => {
+            journal.write(&Entry::Event { now, event });
+            engine.handle(event, &mut Journaled { machine, journal });
+        }
+    }
 }
 
 struct Replayer<'a> {

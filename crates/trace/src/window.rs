@@ -338,7 +338,14 @@ mod tests {
     fn head(policy: &str) -> Head {
         let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 2, direct_read: false };
         let config = Config { frames: 2, pages: 16, tasks: 4, evict_batch: 1, caps };
-        Head { policy: policy.into(), handler: "parallel".into(), config, slots: None }
+        Head {
+            policy: policy.into(),
+            handler: "parallel".into(),
+            config,
+            slots: None,
+            swap: None,
+            arrival: Default::default(),
+        }
     }
 
     fn fault(now: u64, page: u32, access: Access) -> Entry {

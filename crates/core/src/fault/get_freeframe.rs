@@ -84,23 +84,23 @@ fn evict_one(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) ->
 
 fn evict(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work, victim: Victim) {
     let page = engine.frames.page(victim.frame);
-    let backing = &mut engine.backing;
+    let (backing, pages) = (&mut engine.backing, &mut engine.pages);
     let mut residents = Residents { frames: &mut engine.frames, machine, caps: engine.config.caps, work };
     let dirty = residents.evict(victim.frame, |page, machine| {
-        let to = backing.slot_for(page, machine);
+        let to = backing.slot_for(page, pages, machine);
         Command::Write { page, from: Some(victim.frame), to }
     });
     work.walk += victim.walk;
     let state = if dirty { PageState::Writing { tries: 1, released: false } } else { PageState::Absent };
     engine.pages.set(page, state);
     engine.backing.left(page);
-    let in_slots = engine.backing.in_slots(page).is_some();
-    let homeless = dirty && !in_slots && engine.backing.wants_slot(page);
+    let in_area = dirty && engine.backing.in_area(page).is_some();
+    let homeless = dirty && !in_area && engine.backing.wants_slot(page);
     let counts = &mut engine.counts;
     counts.evictions += 1;
     counts.dirty_evictions += u64::from(dirty);
     counts.homeless += u64::from(homeless);
-    counts.swap_outs += u64::from(in_slots);
+    counts.swap_outs += u64::from(in_area);
     counts.forced_evictions += u64::from(victim.forced);
     counts.walk_sum += victim.walk;
     counts.walk_max = counts.walk_max.max(victim.walk);

@@ -31,8 +31,8 @@ pub(super) fn settle(
 ) {
     engine.frames.settle(frame, page);
     engine.pages.set(page, PageState::Resident(frame));
+    engine.counts.swap_ins += u64::from(engine.backing.in_area(page).is_some());
     if engine.backing.came(page) {
-        engine.counts.swap_ins += 1;
         engine.frames.get_mut(frame).dirty = true;
     }
     let bit = engine.policy.insert_bit() || !engine.config.caps.reference_bit;

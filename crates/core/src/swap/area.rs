@@ -212,6 +212,19 @@ impl Area {
         }
     }
 
+    /// An erase that was thought done had failed.
+    #[cold]
+    pub(super) fn not_erased(&mut self, block: BlockId, blocks: &mut Blocks) {
+        let b = *blocks.get(block);
+        if b.used != Use::Open || b.programmed > 0 {
+            return self.retire(block, blocks);
+        }
+        if let Allocator::Log(log) = &mut self.allocator {
+            log.not_free(block);
+        }
+        self.give_up(block, blocks);
+    }
+
     /// A program failed: the block takes no more; what it holds stays until it is released.
     #[cold]
     fn give_up(&mut self, block: BlockId, blocks: &mut Blocks) {

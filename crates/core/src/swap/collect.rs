@@ -36,6 +36,14 @@ pub struct Collector {
     pub score: fn(&Facts) -> Ratio,
 }
 
+impl PartialEq for Collector {
+    fn eq(&self, other: &Collector) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Collector {}
+
 impl core::fmt::Debug for Collector {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str(self.name)

@@ -43,6 +43,14 @@ impl Log {
         }
     }
 
+    /// The block was thought erased and is not.
+    pub(super) fn not_free(&mut self, block: BlockId) {
+        match &mut self.free {
+            Free::Fewest(heap) => heap.retain(|Reverse((_, other))| *other != block),
+            Free::InTurn(queue) => queue.retain(|other| *other != block),
+        }
+    }
+
     fn take_free(&mut self) -> Option<BlockId> {
         match &mut self.free {
             Free::Fewest(heap) => heap.pop().map(|Reverse((_, block))| block),

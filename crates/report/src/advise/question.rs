@@ -1,19 +1,18 @@
 //! What a user asks: limits, and what may be varied to meet them.
 
+use crate::systems::{self, drswap, sap, swl, Driver};
 use coldframe_core::fault::handler;
 use coldframe_core::policy;
 use coldframe_core::swap::collect;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::{self, show_time};
 use coldframe_device::sheet;
-use coldframe_systems::{drswap, sap, swl};
 use coldframe_trace::Provenance;
 
 use crate::advise::limits::Limits;
 use crate::advise::Candidate;
 use crate::error::ReportError;
-use crate::settings::{Settings, Swap};
-use crate::tasks;
+use crate::settings::{vary, Settings, Swap};
 
 /// Slowdown allowed where no limit is given, in percent of the program's own time.
 pub const SLOWDOWN_DEFAULT: f64 = 5.0;
@@ -69,7 +68,7 @@ impl Question {
         let front = &mut question.base.front_end;
         let given = front.instruction.is_some() || front.reference.is_some();
         let tasks = self.is_of_tasks();
-        let system = question.base.system.as_deref().and_then(coldframe_systems::find);
+        let system = question.base.system.as_deref().and_then(systems::find);
         let front_end = front.name.as_deref().or(system.map(|system| (system.defaults)().front_end));
         let other = front_end.is_some_and(|name| name != "none");
         let data_only = question.base.stream.as_deref() == Some("D");
@@ -148,7 +147,9 @@ impl Question {
                 or(&self.prefetches, own(&self.base.tasks.prefetch), PREFETCHES_DEFAULT.map(Into::into).to_vec());
             vary(&mut families, &policies, |s, v| s.policy = Some(v.into()));
             vary(&mut families, &handlers, |s, v| s.handler = Some(v.into()));
-            return tasks::expand(families, &self.schedulers, &prefetches);
+            vary(&mut families, &self.schedulers, |s, v| s.tasks.scheduler = Some(v.into()));
+            vary(&mut families, &prefetches, |s, v| s.tasks.prefetch = Some(v.into()));
+            return families;
         }
         vary(&mut families, &policies, |s, v| s.policy = Some(v.into()));
         vary(&mut families, &handlers, |s, v| s.handler = Some(v.into()));
@@ -167,7 +168,7 @@ impl Question {
             return;
         }
         let of = |s: &Settings| {
-            let system = s.system.as_deref().and_then(coldframe_systems::find);
+            let system = s.system.as_deref().and_then(systems::find);
             let device =
                 s.device.as_deref().or(system.map(|system| (system.defaults)().device)).unwrap_or(DEVICE_DEFAULT);
             let erased = sheet::find(device).is_ok_and(|sheet| sheet.block().is_ok() && sheet.erase().is_ok());
@@ -188,7 +189,7 @@ impl Question {
 
     /// Several tasks, which a scheduler switches, and not one string of references.
     pub fn is_of_tasks(&self) -> bool {
-        self.base.system.as_deref() == Some(sap::SYSTEM.name)
+        systems::of(&self.base).is_some_and(|system| system.driver == Driver::Tasks)
     }
 
     /// What the answer takes for granted.
@@ -250,19 +251,4 @@ fn vary_read_ahead(all: &mut Vec<Settings>, given: &[u32]) {
         one
     };
     *all = all.iter().flat_map(|s| own(s).into_iter().map(|pages| with(s, pages)).collect::<Vec<_>>()).collect();
-}
-
-fn vary(all: &mut Vec<Settings>, values: &[String], set: impl Fn(&mut Settings, &str)) {
-    if values.is_empty() {
-        return;
-    }
-    let mut out = Vec::with_capacity(all.len() * values.len());
-    for one in all.iter() {
-        for value in values {
-            let mut one = one.clone();
-            set(&mut one, value);
-            out.push(one);
-        }
-    }
-    *all = out;
 }

@@ -8,10 +8,10 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::systems::lobi;
 use coldframe_core::Bytes;
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::{sheet, Sheet};
-use coldframe_systems::lobi;
 use coldframe_trace::{Provenance, Reader};
 
 use crate::advise::cache::{self, Cache};

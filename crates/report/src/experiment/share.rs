@@ -1,9 +1,9 @@
 //! Shares of a sweep: configurations behind one front end, which a block of the trace goes through once.
 
-use coldframe_core::swap::Swap;
 use coldframe_core::SlotId;
 use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::{Lane, Run};
+use coldframe_trace::journal::SwapHead;
 use coldframe_trace::{Block, Provenance};
 use rayon::prelude::*;
 
@@ -58,9 +58,8 @@ pub(super) fn shares(
             Some(make) => configs.iter().try_for_each(|config| share.run.add_lane(config, make))?,
             None => share.run.add_lanes(&configs)?,
         }
-        let pages = share.front.pages_max(trace).max(1);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
-            give_swap(lane, &plans[*plan], pages)?;
+            give_swap(lane, &plans[*plan])?;
             share
                 .slots
                 .push(lane.engine().swap().map(|s| SlotPicture::new(s.block_count() as u32 * s.slots_per_block())));
@@ -77,11 +76,10 @@ pub(super) fn shares(
     Ok(shares)
 }
 
-fn give_swap(lane: &mut Lane, plan: &Plan, pages: usize) -> Result<(), ReportError> {
+fn give_swap(lane: &mut Lane, plan: &Plan) -> Result<(), ReportError> {
     let Some((config, times)) = &plan.swap else { return Ok(()) };
-    let swap = Swap::new(pages, config.slots_per_block, &config.areas);
-    lane.set_swap(swap.map_err(|e| ReportError::setting("swap", e.to_string()))?, *times);
-    Ok(())
+    let swap = SwapHead { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
+    lane.set_swap(swap, *times).map_err(|e| ReportError::setting("swap", e.to_string()))
 }
 
 impl Share {

@@ -1,12 +1,13 @@
 //! What a swap area costs: pages to and from it in time, all that was done in energy. Powers and times are those of its data sheet.
 
+use crate::systems::backing::{Backing, Compression, Path};
+use crate::systems::drswap::PAGE;
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::sheet::electric::{BusMemory, Card};
 use coldframe_device::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
 use coldframe_device::{sheet, Sheet};
-use coldframe_sim::clock::DeviceTimes;
+use coldframe_sim::DeviceTimes;
 use coldframe_sim::ForegroundPrices;
-use coldframe_systems::drswap::{Backing, Path, PAGE};
 
 use crate::error::ReportError;
 use crate::workload::MachineParameters;
@@ -24,8 +25,11 @@ pub struct Area {
     pub direct_read: bool,
     /// Writes that a cell endures, where the sheet says so; a card moves its cells behind its controller, so that slots tell nothing of them.
     pub cycles: Option<u64>,
+    /// RAM that a full area takes: none, unless pages lie there compressed.
+    pub takes: Bytes,
     path: Path,
     slowdown: Option<(u64, u64)>,
+    compression: Option<Compression>,
     electric: Electric,
 }
 
@@ -48,10 +52,16 @@ impl Area {
             size: Bytes::ZERO,
             direct_read: false,
             cycles: None,
+            takes: Bytes::ZERO,
             path: backing.path,
             slowdown: None,
+            compression: backing.compression,
             electric: Electric::None,
         };
+        if let Some(compression) = backing.compression {
+            let takes = Bytes((size.0 as f64 / compression.ratio) as u64);
+            return Ok(Area { size, takes, ..none });
+        }
         let Some(own) = backing.sheet else { return Ok(none) };
         let sheet = sheet::find(device.unwrap_or(own))?;
         fits(&sheet, size)?;
@@ -173,6 +183,9 @@ fn us(us: f64) -> Ps {
 /// equations 2 and 3, the side of a memory with a slowdown as DRAM's so many times over (section V.A: PCM is emulated so).
 fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
     let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
+    if let Some(compression) = area.compression {
+        return (compression.decompress, compression.compress);
+    }
     let Electric::Bus(memory) = &area.electric else { return (Ps::ZERO, Ps::ZERO) };
     let (near, far) = (bus_times(dram, PAGE, &one), bus_times(memory, PAGE, &one));
     match area.slowdown {
@@ -207,8 +220,8 @@ pub(super) fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::systems::drswap::BACKINGS;
     use crate::workload::shipped;
-    use coldframe_systems::drswap::BACKINGS;
 
     fn area(i: usize, device: Option<&str>) -> Area {
         Area::of(&BACKINGS[i], device, Bytes(1 << 20)).unwrap()

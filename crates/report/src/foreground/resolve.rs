@@ -1,18 +1,25 @@
 //! From settings to a plan.
 
+use crate::systems::backing::{self, Backing, Compression};
+use crate::systems::drswap::{PAGE, SWAP_MIB};
+use crate::systems::lobi;
+use crate::systems::{self, Driver};
 use coldframe_core::fault::handler;
 use coldframe_core::prefetch::LIST_MAX;
 use coldframe_core::{Bytes, Ps, SlotsConfig};
 use coldframe_device::quantity::{self, show_bytes};
+use coldframe_device::sheet;
 use coldframe_sim::foreground::Prefetch;
-use coldframe_sim::ForegroundConfig;
-use coldframe_systems::drswap::{Backing, BACKINGS, PAGE, SWAP_MIB};
+use coldframe_sim::machine::Route;
+use coldframe_sim::{CollectTimes, ForegroundConfig, ForegroundPrices};
+use coldframe_trace::journal::SwapHead;
 use serde_json::{json, Value};
 
 use super::prices::{prices, Area, BreakEven};
 use crate::error::{nearest, ReportError};
-use crate::plan::{find_handler, find_policy};
-use crate::settings::{ReadsMax, Settings};
+use crate::plan::{failures, find_handler, find_policy};
+use crate::settings::{ReadsMax, Settings, Swap};
+use crate::swap;
 use crate::workload::{self, MachineParameters};
 
 /// SAP's activation moment, 75 % of a slice (table 1), of DR.Swap's minute in the foreground.
@@ -67,9 +74,11 @@ impl Plan {
 pub fn resolve(settings: &Settings, footprint: Bytes) -> Result<Plan, ReportError> {
     refuse_others(settings)?;
     let machine = machine(settings)?;
-    let backing = backing(settings.swap.backing.as_deref())?;
+    let backing = backing(settings)?;
     let text = settings.swap.size.clone().unwrap_or_else(|| format!("{}MiB", SWAP_MIB[0]));
-    let area = Area::of(backing, settings.device.as_deref(), size("swap.size", &text, footprint)?)?;
+    let backing = with_ratio(settings, backing)?;
+    let device = settings.device.as_deref().filter(|_| backing.compression.is_none());
+    let area = Area::of(&backing, device, size("swap.size", &text, footprint)?)?;
     let ram = match (&settings.ram, settings.frames) {
         (Some(_), Some(_)) => return bad("ram", "give ram or frames, not both: they mean the same thing"),
         (None, Some(frames)) => Bytes(frames.saturating_mul(PAGE.0)),
@@ -89,7 +98,12 @@ fn plan(settings: &Settings, area: Area, ram: Bytes, m: &MachineParameters) -> R
         Some(text) => quantity::time(text).map_err(|e| ReportError::quantity("front_end.reference", e))?,
         None => REFERENCE,
     };
-    let frames = (ram.0 / PAGE.0) as usize;
+    let frames = (left(&area, ram)?.0 / PAGE.0) as usize;
+    let prices = prices(&area, m)?;
+    let (flash, logs) = match log(settings, &area, &prices)? {
+        Some((head, collect, shown)) => (Some((head, collect)), Some(shown)),
+        None => (None, None),
+    };
     let config = ForegroundConfig {
         policy,
         handler,
@@ -98,18 +112,165 @@ fn plan(settings: &Settings, area: Area, ram: Bytes, m: &MachineParameters) -> R
             slots: (area.size.0 / PAGE.0) as usize,
             files_min: (m.files_min_mb * 1_000_000 / PAGE.0) as usize,
         },
+        flash,
+        buffers: 1,
+        failures: failures(settings)?,
         direct_read: area.direct_read,
         reads_max: reads_max(settings, &area)?,
         prefetch: prefetch(settings)?,
         services: Vec::new(),
-        prices: prices(&area, m)?,
+        prices,
     };
-    let shown = json!({
-        "system": "drswap", "policy": config.policy.to_string(), "handler": handler.name, "frames": frames, "page": show_bytes(PAGE),
-        "swap": { "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read, "reads_max": config.reads_max, "start_gap": settings.swap.start_gap, "prefetch": settings.swap.prefetch, "activation": settings.swap.activation },
+    let mut shown = json!({
+        "system": settings.system.as_deref().unwrap_or(systems::with_driver(Driver::Foreground).name), "policy": config.policy.to_string(), "handler": handler.name, "frames": frames, "page": show_bytes(PAGE),
+        "swap": shown(settings, &area, config.reads_max)?,
         "machine": m,
     });
+    if let Some(log) = logs {
+        shown["swap"].as_object_mut().expect("it is one").extend(log);
+    }
     Ok(Plan { config, area, reference, start_gap: start_gap(settings)?, shown })
+}
+
+/// A swap area with a backing under a driver of its own: slots that are rewritten in place, or a log of blocks there.
+pub(crate) struct SwapArea {
+    pub(crate) area: coldframe_sim::tasks::Area,
+    pub(crate) route: Route,
+    pub(crate) slot_read: Ps,
+    pub(crate) reads_max: Option<u32>,
+    pub(crate) direct_read: bool,
+    /// RAM that the full area takes.
+    pub(crate) takes: Bytes,
+    pub(crate) collect: CollectTimes,
+    /// Every setting in force.
+    pub(crate) shown: Value,
+}
+
+impl SwapArea {
+    /// `None`: the settings name no backing. `footprint`: bytes that the trace touches.
+    pub(crate) fn resolve(
+        settings: &Settings,
+        footprint: &mut dyn FnMut() -> Result<Bytes, ReportError>,
+    ) -> Result<Option<SwapArea>, ReportError> {
+        let s = &settings.swap;
+        for (field, given) in [
+            ("swap.prefetch", s.prefetch.is_some()),
+            ("swap.activation", s.activation.is_some()),
+            ("swap.start_gap", s.start_gap.is_some()),
+        ] {
+            if given {
+                return bad(field, "is for tasks in the foreground; tasks under a scheduler have tasks.prefetch");
+            }
+        }
+        if s.backing.is_none() {
+            return Ok(None);
+        }
+        let backing = backing(settings)?;
+        let text = s.size.clone().unwrap_or_else(|| format!("{}MiB", SWAP_MIB[0]));
+        let footprint = if text.ends_with('%') { footprint()? } else { Bytes::ZERO };
+        let backing = with_ratio(settings, backing)?;
+        let area = Area::of(&backing, None, size("swap.size", &text, footprint)?)?;
+        let prices = prices(&area, &machine(settings)?)?;
+        let machine = prices.machine();
+        let mut shown = shown(settings, &area, None)?;
+        let slots = (area.size.0 / PAGE.0) as usize;
+        let (area_of, collect) = match log(settings, &area, &prices)? {
+            Some((head, collect, settings)) => {
+                shown.as_object_mut().expect("it is one").extend(settings);
+                (coldframe_sim::tasks::Area::Flash(head), collect)
+            }
+            None => (coldframe_sim::tasks::Area::InPlace(SlotsConfig { slots, files_min: 0 }), CollectTimes::default()),
+        };
+        Ok(Some(SwapArea {
+            area: area_of,
+            route: machine.area,
+            slot_read: machine.slot_read,
+            reads_max: reads_max(settings, &area)?,
+            direct_read: area.direct_read,
+            takes: area.takes,
+            collect,
+            shown,
+        }))
+    }
+}
+
+type LogOf = (SwapHead, CollectTimes, serde_json::Map<String, Value>);
+
+/// The log, or Linux's map of slots, that the settings want in such an area; `None`: slots are rewritten in place. A collection's copies go
+/// the way of any page, there and back; only a card erases.
+fn log(settings: &Settings, area: &Area, prices: &ForegroundPrices) -> Result<Option<LogOf>, ReportError> {
+    let s = &settings.swap;
+    let asked = s.layout.is_some() || s.collector.is_some() || s.blocks.is_some() || s.slots_per_block.is_some();
+    if !asked || area.size == Bytes::ZERO {
+        return Ok(None);
+    }
+    if s.layout.as_deref() == Some("linux-ftl") {
+        return bad(
+            "swap.layout",
+            "linux-ftl is a device behind its own translation layer, which only swap traces have; give log or linux",
+        );
+    }
+    if s.blocks.is_some() && s.size.is_some() {
+        return bad("swap.size", "give swap.blocks or swap.size, not both: they mean the same thing");
+    }
+    let block = u64::from(s.slots_per_block.unwrap_or(lobi::SLOTS_PER_BLOCK)).max(1) * PAGE.0;
+    let blocks = s.blocks.clone().unwrap_or_else(|| (area.size.0 / block).to_string());
+    let of = Swap { blocks: Some(blocks), size: None, backing: None, reads_max: None, phone: None, ..s.clone() };
+    let plan = swap::resolve(&Settings { swap: of, device: None, ..Settings::default() })?;
+    let card = prices.swap_on_card.then(|| sheet::find(&area.device).and_then(|sheet| sheet.erase())).transpose();
+    let copy = match prices.swap_on_card {
+        true => prices.card.load + prices.card.program.unwrap_or(Ps::ZERO),
+        false => prices.swap_in + prices.swap_out,
+    };
+    let erase = card.ok().flatten().unwrap_or(Ps::ZERO);
+    let mut shown = plan.shown["swap"].as_object().cloned().unwrap_or_default();
+    for field in ["read_ahead", "cache", "keep"] {
+        shown.remove(field);
+    }
+    let head = SwapHead { slots_per_block: plan.config.slots_per_block, areas: plan.config.areas };
+    Ok(Some((head, CollectTimes { copy, erase }, shown)))
+}
+
+/// RAM for frames beside a full area.
+fn left(area: &Area, ram: Bytes) -> Result<Bytes, ReportError> {
+    match ram.0.saturating_sub(area.takes.0) {
+        left if left >= PAGE.0 => Ok(Bytes(left)),
+        _ => {
+            let (takes, size, ram) = (show_bytes(area.takes), show_bytes(area.size), show_bytes(ram));
+            let reason =
+                format!("{size} of pages take {takes} of the {ram} of RAM when they are compressed, and leave no frame; give less");
+            bad("swap.size", reason)
+        }
+    }
+}
+
+/// A backing, with the ratio that the settings give to one that compresses.
+fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ReportError> {
+    let Some(text) = &settings.swap.ratio else { return Ok(*backing) };
+    let Some(compression) = backing.compression else {
+        return bad(
+            "swap.ratio",
+            format!("is for backings that compress, and {} does not; leave it out", backing.name),
+        );
+    };
+    let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=1000.0).contains(ratio));
+    let Some(ratio) = ratio else {
+        return bad("swap.ratio", format!("`{text}` is none; give how many times smaller a page becomes, 1 to 1000"));
+    };
+    Ok(Backing { compression: Some(Compression { ratio, ..compression }), ..*backing })
+}
+
+/// The area's settings in force.
+fn shown(settings: &Settings, area: &Area, reads_max: Option<u32>) -> Result<Value, ReportError> {
+    let s = &settings.swap;
+    let mut shown = json!({
+        "backing": area.name, "device": area.device, "size": show_bytes(area.size), "direct_read": area.direct_read,
+        "reads_max": reads_max, "start_gap": s.start_gap, "prefetch": s.prefetch, "activation": s.activation,
+    });
+    if area.takes > Bytes::ZERO {
+        (shown["takes_ram"], shown["ratio"]) = (show_bytes(area.takes).into(), s.ratio.clone().into());
+    }
+    Ok(shown)
 }
 
 fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
@@ -123,13 +284,10 @@ fn refuse_others(s: &Settings) -> Result<(), ReportError> {
         ("page", page.is_some()),
         ("main_memory", s.main_memory.is_some()),
         ("front_end.name", s.front_end.name.as_deref().is_some_and(|name| name != "none")),
-        ("swap.layout", s.swap.layout.is_some()),
-        ("swap.blocks", s.swap.blocks.is_some()),
         ("swap.read_ahead", s.swap.read_ahead.is_some()),
-        ("swap.collector", s.swap.collector.is_some()),
     ] {
         if given {
-            return bad(field, "does not go with the system drswap, whose slots are pages of 4KiB that are rewritten in place; leave it out");
+            return bad(field, "does not go with tasks in the foreground, whose pages are 4KiB and are loaded one at a time; leave it out");
         }
     }
     Ok(())
@@ -177,10 +335,10 @@ fn machine(settings: &Settings) -> Result<MachineParameters, ReportError> {
     workload::read(path).map(|parameters| parameters.machine)
 }
 
-fn backing(name: Option<&str>) -> Result<&'static Backing, ReportError> {
-    let name = name.unwrap_or("nvm-dr");
-    let names = || BACKINGS.iter().map(|backing| backing.name);
-    BACKINGS.iter().find(|backing| backing.name == name).map_or_else(
+fn backing(settings: &Settings) -> Result<&'static Backing, ReportError> {
+    let name = settings.swap.backing.as_deref().unwrap_or_else(|| backing::default_of(systems::of(settings)));
+    let names = || backing::all().map(|backing| backing.name);
+    backing::find(name).map_or_else(
         || {
             let list: Vec<_> = names().collect();
             let near = nearest(name, names());
@@ -255,7 +413,8 @@ mod tests {
             (&["ram=-1MiB"], "ram"),
             (&["swap.size=1MiB"], "ram"),
             (&["ram=1MiB", "page=8KiB"], "page"),
-            (&["ram=1MiB", "swap.blocks=1024"], "swap.blocks"),
+            (&["ram=1MiB", "swap.read_ahead=block:8"], "swap.read_ahead"),
+            (&["ram=1MiB", "swap.layout=linux-ftl"], "swap.layout"),
             (&["ram=1MiB", "handler=delayed-dual-buffering"], "handler"),
             (&["ram=1MiB", "policy=lru2"], "policy"),
             (&["ram=1MiB", "swap.prefetch=0"], "swap.prefetch"),

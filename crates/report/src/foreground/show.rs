@@ -1,15 +1,16 @@
 //! Outcomes of tasks in the foreground as a table and as JSON.
 
+use crate::systems::backing;
+use crate::systems::drswap::PAGE;
 use coldframe_core::Bytes;
 use coldframe_device::flash::{life_years, wear};
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::start_gap::levelled;
-use coldframe_systems::drswap::{BACKINGS, PAGE};
 use serde_json::{json, Map, Value};
 
 use super::{Outcome, Plan, Stored};
 use crate::certainty::caveat;
-use crate::result::SCHEMA_VERSION;
+use crate::result::{swap_json, SCHEMA_VERSION};
 use crate::table::{human_count, human_time, styled};
 
 const HEADINGS: [&str; 12] = [
@@ -54,7 +55,7 @@ fn row(plan: &Plan, o: &Outcome) -> Vec<String> {
 
 /// The backing, and the device if it is not its own.
 fn backing(plan: &Plan) -> String {
-    let own = BACKINGS.iter().any(|b| b.name == plan.area.name && b.sheet.unwrap_or_default() == plan.area.device);
+    let own = backing::all().any(|b| b.name == plan.area.name && b.sheet.unwrap_or_default() == plan.area.device);
     if own {
         plan.area.name.into()
     } else {
@@ -101,7 +102,7 @@ fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
     let switches: Vec<Value> =
         r.switches.iter().map(|s| json!({ "task": s.task, "cold": s.cold, "delay_ps": s.delay.0 })).collect();
     let writes = wear(&o.slot_writes(plan.config.slots.slots));
-    json!({
+    let mut object = json!({
         "schema_version": SCHEMA_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
         "trace": stored.trace.json(None),
@@ -120,5 +121,12 @@ fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
         "energy_pj": { "terms": terms, "total": o.energy.total().0, "reads_in_slots": o.in_slots.0 },
         "slot_writes": { "mean": writes.mean, "max": writes.max },
         "life_years": life(plan, o),
-    })
+    });
+    if let Some(swap) = &r.swap {
+        object["swap"] = swap_json(swap);
+    }
+    if r.counts.failures > 0 {
+        (object["counts"]["failures"], object["counts"]["halts"]) = (r.counts.failures.into(), r.halts.into());
+    }
+    object
 }

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
+use crate::systems::drswap::PAGE;
 use coldframe_core::{Bytes, Ps};
 use coldframe_sim::numbering::Numbering;
-use coldframe_systems::drswap::PAGE;
 use coldframe_trace::{Block, Fidelity, Provenance, Reader, Reference, Wanted};
 
 use super::{resolve, Outcome, Plan, Session};
 use crate::error::ReportError;
-use crate::experiment::{facts, tell, Progress};
+use crate::experiment::{facts, tell, Progress, Sink};
 use crate::plan::spaces;
 use crate::result::TraceFacts;
 use crate::settings::Settings;
@@ -33,6 +33,28 @@ pub struct Stored {
 /// # Errors
 /// Settings that do not resolve, a trace that cannot be read or does not hold what is asked of it.
 pub fn simulate(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Stored, ReportError> {
+    run(path, all, None, progress)
+}
+
+/// Runs one configuration and hands its journal to `sink`, piece by piece.
+///
+/// # Errors
+/// As [`simulate`].
+pub fn simulate_with_journal(
+    path: &Path,
+    settings: &Settings,
+    sink: Sink<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Stored, ReportError> {
+    run(path, std::slice::from_ref(settings), Some(sink), progress)
+}
+
+fn run(
+    path: &Path,
+    all: &[Settings],
+    mut journal: Option<Sink<'_>>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Stored, ReportError> {
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
     check(path, &trace)?;
@@ -41,10 +63,16 @@ pub fn simulate(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress
     let plans = all.iter().map(|settings| resolve(settings, footprint)).collect::<Result<Vec<_>, _>>()?;
     let mut sessions = plans.iter().map(|plan| Session::new(plan, &trace, pages)).collect::<Result<Vec<_>, _>>()?;
     let mut clocks: Vec<_> = plans.iter().map(|plan| Clock::new(&reader, plan.reference)).collect();
+    if journal.is_some() {
+        sessions.iter_mut().for_each(Session::keep_journal);
+    }
     let (mut block, mut timed) = (Block::new(), Block::new());
     while reader.read(&mut block, Wanted::ALL)? > 0 {
         for (session, clock) in sessions.iter_mut().zip(&mut clocks) {
             session.feed(clock.tell(&block, &mut timed));
+            if let Some(sink) = &mut journal {
+                sink(&session.drain_journal())?;
+            }
         }
         tell(progress, reader.position(), reader.rows())?;
     }

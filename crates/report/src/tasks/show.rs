@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 
 use super::TasksOutcome;
 use crate::certainty::caveat;
-use crate::result::SCHEMA_VERSION;
+use crate::result::{swap_json, SCHEMA_VERSION};
 use crate::settings::Tasks;
 use crate::table::{human_count, styled};
 
@@ -42,7 +42,7 @@ pub fn json(outcomes: &[TasksOutcome]) -> Value {
         let r = &outcome.result;
         let p = r.prefetched();
         let tasks = outcome.names.iter().zip(&r.tasks).map(|((id, name), task)| of_task(*id, name, task, r.time));
-        json!({
+        let mut object = json!({
             "schema_version": SCHEMA_VERSION,
             "version": env!("CARGO_PKG_VERSION"),
             "trace": outcome.trace.json(Some(outcome.pages)),
@@ -54,9 +54,34 @@ pub fn json(outcomes: &[TasksOutcome]) -> Value {
             "references": r.references,
             "time_ps": { "total": r.time.0, "idle": r.idle.0, "device_busy": r.device_busy.0 },
             "tasks": tasks.collect::<Vec<_>>(),
-        })
+        });
+        put_area(&mut object, r);
+        object
     };
     Value::Array(outcomes.iter().map(one).collect())
+}
+
+/// What only a swap area, a buffer that is read in place, or a failing device adds.
+fn put_area(object: &mut Value, r: &TasksResult) {
+    let c = &r.counts;
+    for (key, count) in [
+        ("direct_reads", c.direct_reads),
+        ("reads_in_slots", r.reads_in_slots),
+        ("xip_reads", r.xip_reads),
+        ("swap_ins", c.swap_ins),
+        ("swap_outs", c.swap_outs),
+        ("kills", c.kills),
+        ("homeless", c.homeless),
+        ("failures", c.failures),
+        ("halts", c.halts),
+    ] {
+        if count > 0 {
+            object["counts"][key] = count.into();
+        }
+    }
+    if let Some(swap) = &r.swap {
+        object["swap"] = swap_json(swap);
+    }
 }
 
 /// The sums that a reader looks for first.

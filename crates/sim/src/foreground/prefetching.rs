@@ -6,7 +6,6 @@
 use coldframe_core::prefetch::PrefetchLists;
 use coldframe_core::{PageId, Ps, TaskId};
 
-use super::memory::Memory;
 use super::Prefetch;
 
 /// Idle visits after which a page leaves its list: it is kept by being copied again only, since its uses are not looked at.
@@ -34,8 +33,8 @@ impl Prefetching {
     }
 
     /// A fault is over. If it copied the page, the page is worth having sooner.
-    pub(super) fn faulted(&mut self, task: TaskId, page: PageId, machine: &Memory) {
-        if self.config.is_some() && !machine.is_mapped_in_slot(page) {
+    pub(super) fn faulted(&mut self, task: TaskId, page: PageId, in_slot: bool) {
+        if self.config.is_some() && !in_slot {
             self.lists.major_fault(task, page);
         }
     }

@@ -4,14 +4,18 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use coldframe_core::prefetch::PrefetchLists;
-use coldframe_core::{Caps, Config, Engine, PageId, Ps, TaskId};
+use coldframe_core::swap::Swap;
+use coldframe_core::{Backed, Caps, Config, Engine, Event, PageId, Ps, TaskId};
+use coldframe_trace::journal::{Head, Journal};
 
 use super::adaptive::Adaptive;
 use super::paging::{Outcome, Paging};
-use super::{Activation, OnFault, Prefetched, Prefetching, TaskResult, TaskSpec, TasksConfig, TasksResult};
+use super::{Activation, Area, OnFault, Prefetched, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
+use crate::bus::Class;
 use crate::front_end::PageRef;
-use crate::lane::LaneError;
+use crate::lane::{LaneError, SwapDone};
 use crate::latency::Latency;
+use crate::machine::World;
 use crate::page_table::Masks;
 use crate::scheduler::Scheduler;
 
@@ -39,6 +43,8 @@ struct Task {
     served: bool,
     /// Prefetched for since it ran last.
     prefetched: bool,
+    /// It was stopped before its end.
+    halted: bool,
     job_began: Ps,
     job_done: Ps,
     result: TaskResult,
@@ -48,6 +54,10 @@ struct Task {
 pub struct Cpu {
     paging: Paging,
     masks: Masks,
+    head: Head,
+    area: Area,
+    /// Pages can be read in buffers or slots.
+    in_place: bool,
     scheduler: Box<dyn Scheduler>,
     tasks: Vec<Task>,
     lists: PrefetchLists,
@@ -83,22 +93,47 @@ impl Cpu {
         let pages = specs.iter().map(|spec| spec.first_page + spec.program.pages).max().unwrap_or(0) as usize;
         let p = config.prefetching;
         // A buffer for each task and one for each load in the background: a demand load never lacks one.
-        let buffers = specs.len() as u32 + p.depth + 1;
-        let caps = Caps { reference_bit: true, dirty_bit: true, buffers, direct_read: false };
-        let bounds = Config { frames: config.frames, pages, tasks: specs.len(), evict_batch: 1, caps };
+        let buffers = specs.len() as u32 + p.depth + config.caps.buffers;
+        let caps = Caps { buffers, ..config.caps };
+        let bounds = Config { frames: config.frames, pages, tasks: specs.len(), evict_batch: config.evict_batch, caps };
         let policy = config.policy.build(config.frames, pages)?;
         let mut engine = Engine::new(bounds, policy, config.handler)?;
         engine.set_arrival(p.arrival);
-        let paging = Paging::new(engine, config.prices, config.device);
+        let mut head = Head { arrival: p.arrival, ..Head::new(config.policy.to_string(), config.handler, bounds) };
+        match &config.area {
+            Area::None => {}
+            Area::Flash(area) => {
+                engine.set_swap(Swap::new(pages, area.slots_per_block, &area.areas)?);
+                head.swap = Some(area.clone());
+            }
+            Area::InPlace(slots) => {
+                engine.set_slots(*slots);
+                head.slots = Some(*slots);
+            }
+        }
+        let load = config.machine.home.load.device.unwrap_or(config.machine.home.load.processor);
+        let mut world = World::new(config.machine.clone(), 0, pages, buffers);
+        world.xip.price(config.xip_surplus);
+        if caps.direct_read {
+            world.read_in_slots();
+        }
+        let mut paging = Paging::new(engine, world);
+        if config.handler.needs_xip {
+            paging.table.count_reads();
+        }
+        let in_place = caps.direct_read || config.handler.needs_xip;
         let nices: Vec<_> = specs.iter().map(|spec| spec.nice).collect();
         Ok(Cpu {
-            masks: paging.world.table.masks(),
+            masks: paging.table.masks(),
+            head,
+            in_place,
+            area: config.area.clone(),
             paging,
             scheduler: (config.scheduler)(&nices, config.slice),
             tasks: specs.iter().map(Task::new).collect(),
             lists: PrefetchLists::new(specs.len(), p.list_max, p.idle_max),
             prefetching: p,
-            adaptive: Adaptive::new(specs.len(), config.device.load, p.list_max),
+            adaptive: Adaptive::new(specs.len(), load, p.list_max),
             reference: config.reference,
             tick: config.tick,
             next_tick: config.tick,
@@ -120,15 +155,54 @@ impl Cpu {
 
     /// Runs until the tasks that end have ended.
     pub fn run(&mut self) -> TasksResult {
-        while self.tasks.iter().any(|task| task.spec.rounds.is_some() && task.result.ended.is_none()) {
+        let done: Result<TasksResult, std::convert::Infallible> = self.run_until_drained(usize::MAX, &mut |_| Ok(()));
+        done.unwrap_or_else(|never| match never {})
+    }
+
+    /// As [`run`](Self::run), and hands the journal that is kept to `sink`, piece by piece.
+    ///
+    /// # Errors
+    /// What the sink says.
+    pub fn run_with_journal<E>(&mut self, sink: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<TasksResult, E> {
+        /// Turns of the loop between two pieces.
+        const TURNS: usize = 1 << 12;
+        self.run_until_drained(TURNS, sink)
+    }
+
+    fn run_until_drained<E>(
+        &mut self,
+        turns: usize,
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<TasksResult, E> {
+        if let Area::InPlace(_) = self.area {
+            self.own_pages();
+        }
+        let mut turn = 0;
+        while self.tasks.iter().any(Task::goes_on) {
             self.events();
             match self.running {
                 Some(_) if self.stands => self.stand(),
                 Some(task) => self.go_on(task),
                 None => self.wait(),
             }
+            turn += 1;
+            if turn == turns {
+                turn = 0;
+                sink(&self.drain_journal())?;
+            }
         }
-        self.result()
+        sink(&self.drain_journal())?;
+        Ok(self.result())
+    }
+
+    /// Keeps a journal from now on; to be called before [`run`](Self::run).
+    pub fn keep_journal(&mut self) {
+        self.paging.world.journal = Some(Journal::new(&self.head));
+    }
+
+    /// Takes out what the journal has grown by; empty if none is kept.
+    pub fn drain_journal(&mut self) -> Vec<u8> {
+        self.paging.world.journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
     /// Checks the engine's invariants; for tests, since it looks at everything.
@@ -154,9 +228,10 @@ impl Cpu {
         }
         self.paging.deliver();
         self.note_majors();
+        self.note_ends();
         while let Some(task) = self.paging.world.resumed.pop_front() {
             if let Some(page) = self.tasks[task].writing.take() {
-                self.paging.world.table.set_dirty(0, page);
+                self.paging.table.set_dirty(0, page);
             }
             self.tasks[task].served = true;
             let waited = self.now() - self.tasks[task].stalled;
@@ -250,7 +325,7 @@ impl Cpu {
             }
             None => self.scheduler.switch(),
         };
-        let counts = &mut self.paging.world.counts;
+        let counts = &mut self.paging.counts;
         match (predicted, next) {
             (Some(predicted), Some(next)) if predicted == next => counts.predicted += 1,
             (Some(_), _) => counts.mispredicted += 1,
@@ -264,6 +339,9 @@ impl Cpu {
     fn enter(&mut self, task: usize) {
         let now = self.now();
         self.running = Some(task);
+        if let Area::InPlace(_) = self.area {
+            self.paging.handle(Event::Foreground { task: TaskId::from(task) }, Class::Demand);
+        }
         let waited = now - self.tasks[task].woken;
         self.tasks[task].result.wait.record(waited);
         if self.last != Some(task) {
@@ -312,9 +390,26 @@ impl Cpu {
     }
 
     fn note_majors(&mut self) {
-        for (task, page) in self.paging.world.majors.drain(..) {
+        for (task, page) in self.paging.watch().majors.drain(..) {
             self.lists.major_fault(TaskId::from(task), page);
             self.tasks[task].result.major += 1;
+        }
+    }
+
+    /// Tasks whose page is lost, and tasks ended for want of memory, do not go on.
+    fn note_ends(&mut self) {
+        let world = &mut self.paging.world;
+        let ends: Vec<TaskId> = world.halted.drain(..).chain(world.killed.drain(..)).collect();
+        for task in ends.into_iter().map(TaskId::index) {
+            self.tasks[task].halted = true;
+            self.lists.end_task(TaskId::from(task));
+            if self.running == Some(task) {
+                self.stands = false;
+                self.charge();
+                self.leave(task);
+                self.scheduler.block();
+                self.running = None;
+            }
         }
     }
 
@@ -336,8 +431,8 @@ impl Cpu {
         let served = std::mem::take(&mut task.served);
         let steps = &task.spec.program.steps[task.step..];
         let first = task.spec.first_page as usize;
-        let table = &mut self.paging.world.table;
-        let (mut done, mut fault) = (0, None);
+        let table = &mut self.paging.table;
+        let (mut done, mut fault) = (0usize, None);
         for step in steps {
             if left <= 0 {
                 break;
@@ -348,13 +443,51 @@ impl Cpu {
             }
             left -= i64::from(step.times);
             done += 1;
+            if self.in_place {
+                break;
+            }
         }
+        let last = steps.get(done.wrapping_sub(1)).copied();
         task.step += done;
         let references = (budget as i64 - left) as u64;
         self.account(running, references);
+        if let Some(step) = last.filter(|_| self.in_place) {
+            self.account_in_place(PageId::from(first + step.reference.page()), step);
+        }
         match fault {
             Some(reference) => self.fault(running, reference),
             None => self.end_round(running),
+        }
+    }
+
+    /// Where pages can be read in a buffer or a slot, which may take longer, steps are accounted for one by one.
+    fn account_in_place(&mut self, page: PageId, step: Step) {
+        let Paging { world, table, .. } = &mut self.paging;
+        let before = world.xip.time(table);
+        if table.counts_reads() && !step.reference.writing() {
+            table.count_more(page, step.times);
+        }
+        let longer = world.in_slots.as_mut().map_or(Ps::ZERO, |in_slots| in_slots.touch(page, step.times));
+        world.now += longer + (world.xip.time(table) - before);
+        if world.in_slots.as_mut().is_some_and(|in_slots| in_slots.is_read_often(page)) {
+            self.paging.handle(Event::ReadOften { page }, Class::Background);
+        }
+    }
+
+    /// Pages belong to the first task that touches them.
+    fn own_pages(&mut self) {
+        let mut owned = vec![false; self.paging.engine.config().pages];
+        for task in 0..self.tasks.len() {
+            let spec = &self.tasks[task].spec;
+            let pages: Vec<usize> =
+                spec.program.steps.iter().map(|step| spec.first_page as usize + step.reference.page()).collect();
+            for page in pages {
+                if !std::mem::replace(&mut owned[page], true) {
+                    let event =
+                        Event::Owned { task: TaskId::from(task), page: PageId::from(page), backed: Backed::Anonymous };
+                    self.paging.handle(event, Class::Demand);
+                }
+            }
         }
     }
 
@@ -381,6 +514,9 @@ impl Cpu {
         let outcome = self.paging.fault(running, page, reference.writing());
         self.note_majors();
         let task = &mut self.tasks[running];
+        if outcome == Outcome::Halted {
+            return self.note_ends();
+        }
         task.result.minor += u64::from(outcome != Outcome::Waits);
         task.result.in_flight += u64::from(outcome == Outcome::InFlight);
         if outcome == Outcome::Minor {
@@ -418,17 +554,25 @@ impl Cpu {
         TasksResult {
             counts: *self.paging.engine.counts(),
             tasks: self.tasks.iter().map(|task| task.result.clone()).collect(),
-            prefetch: world.counts,
+            prefetch: self.paging.counts,
             time: world.now,
             idle: self.idle,
             device_busy: world.bus.busy(),
             switches: self.switches,
             references: self.references,
+            xip_reads: world.xip.reads(&self.paging.table),
+            reads_in_slots: world.in_slots.as_ref().map_or(0, |in_slots| in_slots.reads),
+            swap: self.paging.engine.swap().map(SwapDone::of),
+            halted: self.tasks.iter().filter(|task| task.halted).count() as u64,
         }
     }
 }
 
 impl Task {
+    fn goes_on(&self) -> bool {
+        self.spec.rounds.is_some() && self.result.ended.is_none() && !self.halted
+    }
+
     fn new(spec: &TaskSpec) -> Task {
         let result = TaskResult {
             major: 0,
@@ -453,6 +597,7 @@ impl Task {
             writing: None,
             served: false,
             prefetched: false,
+            halted: false,
             job_began: Ps::ZERO,
             job_done: Ps::ZERO,
             result,

@@ -18,7 +18,9 @@
 
 use super::Handler;
 use crate::fault::held::{hold, move_held, move_into};
-use crate::fault::{get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Fault};
+use crate::fault::{
+    get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Fault, InFlight,
+};
 
 /// The entry of the table of handlers.
 pub const HANDLER: Handler = Handler {
@@ -76,9 +78,11 @@ fn loaded(fault: &mut Fault<'_>) {
     post_process(fault);
 }
 
-/// Whether the page stays in its buffer: there must be another one for the next load, and nobody is about to write.
+/// Whether the page stays in its buffer: there must be another one for the next load, nobody is about to write, and it has no frame yet (a
+/// page that comes behind the slice has one, and nobody reads it now).
 fn holds(fault: &mut Fault<'_>) -> bool {
-    fault.engine.config.caps.buffers > 1 && !fault.in_flight().writing
+    let InFlight { writing, frame, .. } = *fault.in_flight();
+    fault.engine.config.caps.buffers > 1 && !writing && frame.is_none()
 }
 
 /// Whether this load leaves no buffer free although one can be freed.

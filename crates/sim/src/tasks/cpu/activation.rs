@@ -44,14 +44,16 @@ impl Cpu {
         // First, or the loads would push out what is there and listed.
         self.make_recent(next);
         (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
-        self.paging.world.counts.activations += 1;
+        self.paging.counts.activations += 1;
         self.feed();
     }
 
     /// Looks at what became of the pages that were last prefetched for the task.
     pub(super) fn learn(&mut self, task: usize) {
-        let world = &self.paging.world;
-        self.adaptive.learn(task, world.prefetches[task], (world.bus.busy_in_background(), world.background_loads()));
+        let busy = self.paging.world.bus.busy_in_background();
+        let watch = self.paging.watch();
+        let (so_far, loads) = (watch.prefetches[task], watch.background_loads());
+        self.adaptive.learn(task, so_far, (busy, loads));
     }
 
     /// Wishes for as many pages as the device's queue takes.

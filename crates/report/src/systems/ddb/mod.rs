@@ -1,0 +1,75 @@
+//! DDB: delayed dual buffering (Joo, Park, Chung, Chung, Chang; 2007).
+//!
+//! Its handler lives in the core, its equations 1 to 3 in `coldframe_device::energy`, the prices of table 3 on the sheets KFG5616 and
+//! SRAM64K. Here are the shape of its caches ([`L1`]), its comparisons that page nothing ([`unpaged`]), the split of its gain
+//! ([`effects`]) and its printed figures ([`golden`]).
+
+use coldframe_core::{Bytes, Ps};
+use coldframe_device::StagePrices;
+
+use crate::systems::{Area, Defaults, Driver, Figures, System};
+
+pub mod effects;
+pub mod figures;
+pub mod golden;
+pub mod unpaged;
+
+/// The entry of the table of systems.
+pub const SYSTEM: System = System {
+    name: "ddb",
+    paper: "Joo, Park, Chung, Chung, Chang: Delayed Dual Buffering: Reducing Page Fault Latency in Demand Paging for OneNAND Flash \
+            Memory, 2007",
+    summary: "run a page from OneNAND's buffer, move it to main memory beside the next load",
+    defaults: || Defaults {
+        policy: "clock",
+        handler: DELAYED,
+        page: PAGE,
+        stream: "ID",
+        front_end: "l1",
+        device: "KFG5616",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: Some("SRAM64K"),
+    },
+    prices,
+    driver: Driver::String,
+    area: Area::Home,
+    figures: Some(Figures { plots: figures::plots, ..Figures::rows(figures::rows) }),
+};
+
+/// The scheme's handler.
+pub const DELAYED: &str = "delayed-dual-buffering";
+
+/// The handler without the scheme, as on NAND: load, move, run (section II.2 and figure 3).
+pub const PLAIN: &str = "sequential";
+
+/// Unit of demand paging (section III.2).
+pub const PAGE: Bytes = Bytes(1024);
+
+/// One cycle of the processor, 400 MHz (section III.2).
+pub const CYCLE: Ps = Ps(2_500);
+
+/// Equation 1 has loads, moves and accesses only: the processor's own work on a fault costs nothing. TransHostMem is the device's.
+pub fn prices(_policy: &str) -> StagePrices {
+    StagePrices::uniform(Ps::ZERO)
+}
+
+/// The caches, section III.2.
+#[derive(Clone, Copy, Debug)]
+pub struct Caches {
+    /// Bytes of a block: 8 words of 4 bytes. The printed 0.22 us of a block from OneNAND's 16-bit bus at 50 MHz are 11 cycles, too few
+    /// for 16 half-words; they fit a block of 8 half-words. We keep the word of the processor.
+    pub line: u64,
+    /// 4 KiB / (4 ways * 32 bytes).
+    pub sets: usize,
+    /// Ways.
+    pub ways: usize,
+    /// Each instruction whose references hit; the paper prints `t_idle` but not how it comes about. One cycle is our reading.
+    pub instruction: Ps,
+}
+
+/// Instruction and data cache, each.
+pub const L1: Caches = Caches { line: 32, sets: 32, ways: 4, instruction: CYCLE };
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! DR.Swap: a swap area in byte-addressable NVM beside DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and Sha: *Energy-Efficient
+//! In-Memory Paging for Smartphones*, TCAD 2016).
+//!
+//! Its parts live elsewhere: direct read and the low memory killer in the core (`slots`, `fault/in_slot`), its energy equations in the device
+//! crate (`swap_energy`). Here are its numbers: the backings that it compares ([`Backing`]), their prices, the sizes of its experiment, and
+//! its printed figures ([`golden`]).
+
+use coldframe_core::{Bytes, Ps};
+
+use crate::systems::backing::{Backing, Path};
+use crate::systems::{lobi, Area, Defaults, Driver, Figures, System};
+
+pub mod figures;
+pub mod golden;
+
+/// The entry of the table of systems.
+pub const SYSTEM: System = System {
+    name: "drswap",
+    paper: "Zhong et al.: Energy-Efficient In-Memory Paging for Smartphones, IEEE TCAD 2016",
+    summary: "a swap area in NVM beside DRAM, whose pages are read where they lie",
+    defaults: || Defaults {
+        policy: "clock",
+        handler: "sequential",
+        page: PAGE,
+        stream: "ID",
+        front_end: "none",
+        device: "LPDDR2-PCM",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: None,
+    },
+    // The paper times no stage of a fault either.
+    prices: lobi::prices,
+    driver: Driver::Foreground,
+    area: Area::Backed("nvm-dr", &BACKINGS),
+    figures: Some(Figures::rows(figures::rows)),
+};
+
+/// A page and a swap slot (section IV.A, P_size).
+pub const PAGE: Bytes = Bytes(4096);
+
+/// Swap sizes of the evaluation, in MiB (table IV).
+pub const SWAP_MIB: [u64; 3] = [128, 256, 512];
+
+/// The categories of table III, as golden.toml names them.
+pub const CATEGORIES: [&str; 8] = ["browser", "news", "multimedia", "social", "gaming", "shopping", "mix1", "mix2"];
+
+/// Up-time of one category: five applications, a minute each, three rounds (section V.B).
+pub const UP_TIME: Ps = Ps(900_000_000_000_000);
+
+/// The five that are compared (sections IV and V, figure 2 for none).
+pub const BACKINGS: [Backing; 5] = [
+    Backing {
+        name: "dram",
+        sheet: Some("LPDDR2-DRAM"),
+        direct_read: false,
+        path: Path::FakeIo,
+        slowdown: (1, 1),
+        compression: None,
+    },
+    Backing {
+        name: "emmc",
+        sheet: Some("iNAND-eMMC"),
+        direct_read: false,
+        path: Path::BlockLayer,
+        slowdown: (1, 1),
+        compression: None,
+    },
+    Backing {
+        name: "nvm",
+        sheet: Some("LPDDR2-PCM"),
+        direct_read: false,
+        path: Path::Memory,
+        slowdown: (2, 12),
+        compression: None,
+    },
+    Backing {
+        name: "nvm-dr",
+        sheet: Some("LPDDR2-PCM"),
+        direct_read: true,
+        path: Path::Memory,
+        slowdown: (2, 12),
+        compression: None,
+    },
+    Backing { name: "none", sheet: None, direct_read: false, path: Path::Memory, slowdown: (1, 1), compression: None },
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,131 @@
+//! A swap trace with the statistics that the slides print, from a seed: their own trace is not at hand.
+//!
+//! Fitted: swap-outs, swap-ins, processes, and, as far as the slides' pictures tell, that few processes do most of it, that pages of a
+//! process leave in groups with consecutive slots, and that a group comes back together. Not printed, and so assumed: a process's
+//! share falls as 1 / rank; a group has 8 to 64 pages; its lifetime is exponential; a page strays from its group by up to a quarter of
+//! the lifetime in one case of ten. Pages that never come back stay to the end: the slides' trace has no exits.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::systems::lobi::golden;
+use coldframe_trace::swap::{SwapEvent, SwapOp, SwapTrace};
+
+/// Mean lifetime of a group, in swap-outs: an eighth of the trace.
+const LIFETIME: f64 = 8_000.0;
+
+/// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// From 0 to below 1.
+    fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+struct Making {
+    chance: Chance,
+    events: Vec<SwapEvent>,
+    /// Pages that will come back: when (in swap-outs), in which order they left, whose.
+    due: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    outs: u64,
+    ins: u64,
+}
+
+impl Making {
+    fn event(&mut self, op: SwapOp, slot: u32, pid: u32) {
+        let time_ns = self.events.len() as u64;
+        let page_number = u64::from(slot);
+        self.events.push(SwapEvent { time_ns, page_number, slot, pid, op, flag: 0, kind: [0; 3] });
+    }
+
+    /// Pages whose time has come are read, up to so many in all.
+    fn come_back(&mut self, until: u64, most: u64) {
+        while let Some(&Reverse((when, slot, pid))) = self.due.peek() {
+            if when > until || self.ins == most {
+                return;
+            }
+            self.due.pop();
+            self.event(SwapOp::In, slot, pid);
+            self.ins += 1;
+        }
+    }
+
+    fn group(&mut self, pid: u32, outs: u64, returns: f64) {
+        let size = 8 + self.chance.below(57);
+        let lifetime = -LIFETIME * (1.0 - self.chance.unit()).ln();
+        let comes_back = self.chance.unit() < returns;
+        for _ in 0..size.min(outs - self.outs) {
+            let slot = self.outs as u32;
+            self.event(SwapOp::Out, slot, pid);
+            self.outs += 1;
+            let strays = if self.chance.below(10) == 0 { self.chance.unit() * lifetime / 4.0 } else { 0.0 };
+            if comes_back {
+                self.due.push(Reverse((self.outs + (lifetime + strays) as u64, slot, pid)));
+            }
+        }
+    }
+}
+
+/// The trace. Slot numbers are names of copies, one for each swap-out; each touch is an `in`.
+pub fn generate(seed: u64) -> SwapTrace {
+    let target = golden::read().trace;
+    let mut m = Making { chance: Chance(seed), events: Vec::new(), due: BinaryHeap::new(), outs: 0, ins: 0 };
+    let weights: Vec<f64> = (1..=target.processes).map(|rank| 1.0 / rank as f64).collect();
+    let sum: f64 = weights.iter().sum();
+    // A little more than the share that must come back: what is still out at the end does not.
+    let returns = target.swap_ins as f64 / target.swap_outs as f64 * 1.1;
+    let mut first_ones = 0..target.processes as u32;
+    while m.outs < target.swap_outs {
+        // Each process swaps once; then by weight.
+        let pid = match first_ones.next() {
+            Some(first) => first,
+            None => pick(&weights, m.chance.unit() * sum),
+        };
+        m.group(pid + 1, target.swap_outs, returns);
+        m.come_back(m.outs, target.swap_ins);
+    }
+    m.come_back(u64::MAX, target.swap_ins);
+    SwapTrace { events: m.events, ..SwapTrace::default() }
+}
+
+fn pick(weights: &[f64], mut at: f64) -> u32 {
+    for (i, weight) in weights.iter().enumerate() {
+        at -= weight;
+        if at < 0.0 {
+            return i as u32;
+        }
+    }
+    weights.len() as u32 - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_has_the_printed_counts_and_the_seed_repeats_it() {
+        let target = golden::read().trace;
+        let trace = generate(1);
+        let count = |op| trace.events.iter().filter(|e| e.op == op).count() as u64;
+        assert_eq!((count(SwapOp::Out), count(SwapOp::In)), (target.swap_outs, target.swap_ins));
+        let mut pids: Vec<u32> = trace.events.iter().map(|e| e.pid).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        assert_eq!(pids.len() as u64, target.processes);
+        assert_eq!(generate(1).events, trace.events);
+        assert_ne!(generate(2).events, trace.events);
+    }
+}

@@ -1,0 +1,78 @@
+//! LOBI: log-structured swap-out, block-aligned swap-in (Ryu, NVRAMOS 2008, slides).
+//!
+//! Its parts live in the core (`swap`): the log, the block's window, the collectors. Here are its numbers: geometry, the sizes and
+//! methods of its experiment, the cost formula, and its printed figures ([`golden`]).
+
+use coldframe_core::{Bytes, Ps};
+use coldframe_device::flash::Operations;
+use coldframe_device::StagePrices;
+
+use crate::systems::{swl, Area, Defaults, Driver, Figures, System};
+
+pub mod figures;
+pub mod golden;
+
+/// The entry of the table of systems.
+pub const SYSTEM: System = System {
+    name: "lobi",
+    paper: "Ryu: LOBI: A swap scheme for flash memory storages, NVRAMOS 2008 (slides)",
+    summary: "swap-outs go to a log of erase blocks, swap-ins read ahead within a block",
+    defaults: || Defaults {
+        policy: "clock",
+        handler: "sequential",
+        page: SLOT,
+        stream: "ID",
+        front_end: "none",
+        device: "LOBI-NAND",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: None,
+    },
+    prices,
+    driver: Driver::String,
+    area: Area::Log,
+    figures: Some(Figures { bars: figures::bars, ..Figures::rows(figures::rows) }),
+};
+
+/// A swap slot: 4 KB (main features).
+pub const SLOT: Bytes = Bytes(4096);
+
+/// Slots of an erase block: 1024 blocks are 128 MB (performance evaluation), so 128 KiB / 4 KiB.
+pub const SLOTS_PER_BLOCK: u32 = 32;
+
+/// Swap area sizes of the evaluation, in blocks.
+pub const AREA_BLOCKS: [u32; 4] = [1024, 1536, 1792, 2048];
+
+/// Blocks' worth of erased slots below which a collection starts. The slides do not print it. 6 leaves room for the survivors of 4 victims, one
+/// open block for each stream, and no more.
+pub const START: u32 = 6;
+
+/// The slides' garbage collection cost: read_count + 10 * copy_count + 75 * erase_count, in reads.
+pub fn cost(done: &Operations) -> u64 {
+    done.reads + 10 * done.copies + 75 * done.erases
+}
+
+/// The slides time no stage of a fault. These are the prices of SWL's board, the only one measured stage by stage, with the move of a page
+/// scaled from 1 KiB to 4 KiB.
+pub fn prices(policy: &str) -> StagePrices {
+    let board = swl::prices(policy);
+    StagePrices { trans_host_mem: Ps(board.trans_host_mem.0 * SLOT.0 / swl::PAGE.0), ..board }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_slides() {
+        let printed = golden::read();
+        assert_eq!(printed.slot_bytes, SLOT.0);
+        assert_eq!(printed.slots_per_erase_block, SLOTS_PER_BLOCK);
+        assert_eq!(printed.swap_area_blocks, AREA_BLOCKS);
+        assert_eq!(printed.max_swap_areas, coldframe_core::swap::AREAS_MAX);
+        assert_eq!(printed.linux.cluster_slots, coldframe_core::swap::linux::CLUSTER);
+        assert_eq!(printed.gc.len(), coldframe_core::swap::collect::ALL.len());
+        let done = Operations { reads: 1, programs: 1000, copies: 1, erases: 1 };
+        assert_eq!((printed.cost.as_str(), cost(&done)), ("read_count + 10 * copy_count + 75 * erase_count", 86));
+    }
+}

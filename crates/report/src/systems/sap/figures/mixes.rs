@@ -1,0 +1,188 @@
+//! Mixes of recorded programs under heavy memory load: fixed activation moments beside the one that adapts, and when pages leave their list.
+//!
+//! RAM is the same two parts of what each mix touches in all, so that no mix has a size of its own.
+
+use std::path::Path;
+
+use crate::systems::sap;
+use coldframe_core::Bytes;
+use coldframe_sim::tasks::{Activation, Program, TaskSpec, TasksResult};
+use rayon::prelude::*;
+
+use super::experiments::{self, kernel, Kernel, KERNELS};
+use super::{change, holds, row};
+use crate::error::ReportError;
+use crate::papers::{Reached, Row};
+
+/// A program of a mix: its trace, how many tasks run it, and how often each goes through it, so that all of a mix run for about as long.
+type Part = (&'static str, u32, u32);
+
+/// Mixes of the shipped traces.
+const MIXES: [(&str, &[Part]); 7] = [
+    ("4 databases", &[("sqlite", 4, 1)]),
+    ("4 shops", &[("shop", 4, 1)]),
+    ("5 games", &[("game", 5, 6)]),
+    ("2 waves, 4 pictures", &[("fft", 2, 8), ("cjpeg", 2, 8), ("djpeg", 2, 24)]),
+    ("code: 3 chess, 3 render, 3 bzip2", &[("chess", 3, 4), ("render", 3, 4), ("bzip2", 3, 4)]),
+    ("2 databases, 2 shops, 2 games", &[("sqlite", 2, 1), ("shop", 2, 1), ("game", 2, 3)]),
+    ("2 workers, 3 games", &[("worker", 2, 6), ("game", 3, 3)]),
+];
+
+/// RAM in percent of the pages that a mix touches.
+const RAM_PERCENT: [u64; 2] = [25, 40];
+
+/// Change of the whole mix's time that counts as none: what a shift of slices alone makes in these mixes (a prefetcher at xi = 1, which
+/// prefetches nothing) is up to 0.4 %.
+const NOISE_PERCENT: f64 = 0.5;
+
+/// Percentage points of major faults that count as the same.
+const NOISE_POINTS: f64 = 1.0;
+
+const ADAPTIVE: Kernel = kernel("adaptive", Activation::Adaptive);
+
+/// A mix in so much RAM.
+struct Load {
+    name: String,
+    specs: Vec<TaskSpec>,
+    ram: Bytes,
+}
+
+impl Load {
+    fn run(&self, kernel: &Kernel) -> Result<TasksResult, ReportError> {
+        experiments::run(kernel, self.ram, &self.specs)
+    }
+}
+
+/// What the kernels came to on one load: vanilla, prefetch-75, prefetch-50, adaptive.
+struct Found {
+    name: String,
+    results: Vec<TasksResult>,
+}
+
+impl Found {
+    fn major(&self, kernel: usize) -> f64 {
+        change(self.results[0].major(), self.results[kernel].major())
+    }
+
+    fn time(&self, kernel: usize) -> f64 {
+        change(self.results[0].time.0, self.results[kernel].time.0)
+    }
+}
+
+/// All rows.
+pub(super) fn rows(traces: &Path, rows: &mut Vec<Row>) -> Result<(), ReportError> {
+    let loads = loads(traces)?;
+    let kernels = [&KERNELS[..], &[ADAPTIVE]].concat();
+    let found = |load: &Load| {
+        let results = kernels.iter().map(|kernel| load.run(kernel)).collect::<Result<_, _>>()?;
+        Ok::<_, ReportError>(Found { name: load.name.clone(), results })
+    };
+    let found = loads.par_iter().map(found).collect::<Result<Vec<_>, _>>()?;
+    for mix in &found {
+        for (i, kernel) in kernels.iter().enumerate().skip(1) {
+            rows.push(mix_row(mix, i, kernel.name));
+        }
+    }
+    verdict_rows(&found, rows);
+    renewal_rows(&loads, rows)
+}
+
+fn loads(traces: &Path) -> Result<Vec<Load>, ReportError> {
+    let mut loads = Vec::new();
+    for (name, parts) in MIXES {
+        let (mut specs, mut pages) = (Vec::new(), 0);
+        for (trace, copies, rounds) in parts {
+            let program: Program = experiments::program(&traces.join(format!("{trace}.parquet")))?;
+            for _ in 0..*copies {
+                specs.push(experiments::task(&program, pages, Some(*rounds)));
+                pages += program.pages;
+            }
+        }
+        for percent in RAM_PERCENT {
+            let ram = Bytes(u64::from(pages) * percent / 100 * sap::PAGE.0);
+            loads.push(Load { name: format!("{name}, RAM {percent} %"), specs: specs.clone(), ram });
+        }
+    }
+    Ok(loads)
+}
+
+fn mix_row(mix: &Found, i: usize, kernel: &str) -> Row {
+    let p = mix.results[i].prefetched();
+    let note = format!(
+        "of {}; time {:+.1} % of {:.1} s; {} loads, {} used, {} needed after they had left, {} faults on pages that they pushed out",
+        mix.results[0].major(),
+        mix.time(i),
+        mix.results[0].time.0 as f64 / 1e12,
+        p.loads,
+        p.used,
+        p.early,
+        p.displaced
+    );
+    let name = format!("{}: {kernel}: major faults", mix.name);
+    row(
+        "mixes",
+        name,
+        None,
+        mix.major(i),
+        "%",
+        holds(mix.time(i) <= NOISE_PERCENT && mix.major(i) <= NOISE_POINTS),
+        &note,
+    )
+}
+
+/// What is asked of an adaptive moment: no harm on any mix, and better than both fixed moments on most of those that fault at all.
+fn verdict_rows(found: &[Found], rows: &mut Vec<Row>) {
+    let faulting: Vec<&Found> = found.iter().filter(|mix| mix.results[0].major() > 0).collect();
+    let mut count = |what: &str, is: &dyn Fn(&Found) -> bool, good: Option<&dyn Fn(usize, usize) -> bool>| {
+        let names: Vec<&str> = faulting.iter().filter(|mix| is(mix)).map(|mix| mix.name.as_str()).collect();
+        let note = if names.is_empty() { "none".to_string() } else { names.join("; ") };
+        let name = format!("of {} mixes that fault: {what}", faulting.len());
+        let reached = good.map_or(Reached::NoClaim, |good| holds(good(names.len(), faulting.len())));
+        rows.push(row("adaptive", name, None, names.len() as f64, "", reached, &note));
+    };
+    let (none, most) = (|n: usize, _: usize| n == 0, |n: usize, all: usize| 2 * n > all);
+    let adaptive = 3;
+    let best = |mix: &Found| mix.major(1).min(mix.major(2));
+    count(
+        &format!("over {NOISE_PERCENT} % longer than vanilla"),
+        &|mix| mix.time(adaptive) > NOISE_PERCENT,
+        Some(&none),
+    );
+    count("more major faults than vanilla by over a point", &|mix| mix.major(adaptive) > NOISE_POINTS, Some(&none));
+    count(
+        "fewer than both fixed ones by over a point",
+        &|mix| mix.major(adaptive) < best(mix) - NOISE_POINTS,
+        Some(&most),
+    );
+    count(
+        "within a point of the better fixed one",
+        &|mix| (mix.major(adaptive) - best(mix)).abs() <= NOISE_POINTS,
+        None,
+    );
+    count(
+        "more than the better fixed one by over a point",
+        &|mix| mix.major(adaptive) > best(mix) + NOISE_POINTS,
+        Some(&none),
+    );
+}
+
+/// When a page leaves its list, in the sum of all mixes.
+fn renewal_rows(loads: &[Load], rows: &mut Vec<Row>) -> Result<(), ReportError> {
+    let sum = |kernel: &Kernel| {
+        let majors = loads.par_iter().map(|load| Ok(load.run(kernel)?.major()));
+        majors.collect::<Result<Vec<u64>, ReportError>>()
+    };
+    let vanilla = sum(&KERNELS[0])?;
+    for (idle_max, name) in [(Some(1), "1"), (Some(2), "2"), (Some(4), "4"), (Some(8), "8"), (None, "never")] {
+        let mut kernel = KERNELS[1];
+        kernel.prefetching.idle_max = idle_max;
+        let majors = sum(&kernel)?;
+        // The mean over mixes, each counting as much as any other.
+        let mean = vanilla.iter().zip(&majors).map(|(of, ours)| change(*of, *ours)).sum::<f64>() / loads.len() as f64;
+        let more = vanilla.iter().zip(&majors).filter(|(of, ours)| ours > of).count();
+        let note = format!("mean over the mixes; {more} of {} mixes have more than vanilla", loads.len());
+        let name = format!("prefetch-75, pages leave after idle time units: {name}");
+        rows.push(row("renewal", name, None, mean, "%", holds(mean < 0.0), &note));
+    }
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! SAP: scheduler-assisted prefetching (Belogolov, Park, Park, Hong; 2008).
+//!
+//! Its parts live elsewhere: the prefetching lists and the recency rule in the core (`prefetch`, `Policy::insert_behind_slice`), tasks,
+//! schedulers and loads beside running tasks in the simulator. Here are its numbers, what it leaves open, and its printed figures
+//! ([`golden`]).
+
+use coldframe_core::{Bytes, Ps};
+use coldframe_device::StagePrices;
+
+use crate::systems::{lobi, swl, Area, Defaults, Driver, Figures, System};
+
+pub mod figures;
+pub mod golden;
+
+/// The entry of the table of systems.
+pub const SYSTEM: System = System {
+    name: "sap",
+    paper: "Belogolov, Park, Park, Hong: Scheduler-Assisted Prefetching: Efficient Demand Paging for Embedded Systems",
+    summary: "several tasks on one processor: the next task's pages are loaded before its turn",
+    defaults: || Defaults {
+        policy: "second-chance",
+        handler: "sequential",
+        page: PAGE,
+        stream: "ID",
+        front_end: "none",
+        device: "LOBI-NAND",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: None,
+    },
+    prices,
+    driver: Driver::Tasks,
+    area: Area::Home,
+    figures: Some(Figures::rows(figures::rows)),
+};
+
+/// Unit of demand paging (section 5.2).
+pub const PAGE: Bytes = Bytes(4096);
+
+/// LoadStopover and transfer of a page by DMA: 20 us and 37.92 us of the sheet LOBI-NAND. The paper names no device (an emulated machine's
+/// disk); it needs one that transfers by itself (section 3).
+pub const LOAD: Ps = Ps(57_920_000);
+
+/// Programming a page, the same sheet.
+pub const PROGRAM: Ps = Ps::from_us(180);
+
+/// Scheduler tick: 1000 Hz, the finest that Linux 2.6.24 offers. With 250 Hz a slice of 4 ms (five tasks) is one tick, and no tick comes
+/// within it.
+pub const TICK: Ps = Ps::from_us(1_000);
+
+/// A reference. The paper names no processor, only that the machine is emulated. Ours: ten times the instruction of SWL's board (10 ns, the
+/// only one of the papers that is measured), an assumption.
+pub const REFERENCE: Ps = Ps(10 * swl::FRONT_END.instruction.0);
+
+/// What a worker sleeps between two iterations ("accesses allocated memory periodically", section 5.2). The paper does not print the
+/// period. Ours is that of our own run of the test on Linux 6.1: five workers, twelve iterations each, 100 ms between them.
+pub const PAUSE: Ps = Ps::from_us(100_000);
+
+/// Iterations of a worker, of the same run.
+pub const ITERATIONS: u32 = 12;
+
+/// Algorithm 1 prints `nr_tasks > 2`.
+pub const READY_MIN: usize = 3;
+
+/// The paper does not say when a page leaves a list that is not full. Two time units without use are ours; `coldframe papers sap` shows others.
+pub const IDLE_MAX: u32 = 2;
+
+/// Loads of a prefetcher under way at the same time. The paper queues all of a list at once; the engine needs a bound.
+pub const DEPTH: u32 = 16;
+
+/// One job of Interbench's gaming simulation. The paper does not print it, but its table 2 tells: 61.3 % of the desired processor time at
+/// 63.1 ms of latency are 100 ms of work, and so in the other two columns.
+pub const JOB: Ps = Ps::from_us(100_000);
+
+/// The paper times no stage of a fault. These are the prices of SWL's board without its move of a page, which DMA does.
+pub fn prices(policy: &str) -> StagePrices {
+    StagePrices { trans_host_mem: Ps::ZERO, ..lobi::prices(policy) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_are_those_of_the_paper() {
+        let printed = golden::read();
+        assert_eq!(printed.page_bytes, PAGE.0);
+        assert_eq!(printed.list_max, coldframe_core::prefetch::LIST_MAX);
+    }
+
+    /// Needs no simulation: the share of desired processor time follows from latency and the job, in all three columns.
+    #[test]
+    fn table_2_tells_that_a_job_is_100_ms() {
+        let t = golden::read().table2;
+        for (latency, share) in t.avg_latency_ms.into_iter().zip(t.desired_cpu_percent) {
+            let job = JOB.0 as f64 / 1e9;
+            assert!((100.0 * job / (job + latency) - share).abs() < 0.06, "{latency} {share}");
+        }
+    }
+}

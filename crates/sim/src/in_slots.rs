@@ -1,0 +1,62 @@
+//! Pages that are read in their slots: how often, what that takes longer than RAM, and when one has been read too often.
+
+use coldframe_core::read_counts::ReadCounts;
+use coldframe_core::{PageId, Ps};
+
+/// The meter.
+pub(crate) struct InSlots {
+    mapped: Vec<bool>,
+    /// A reference takes so much longer than one to RAM.
+    each: Ps,
+    counter: Option<ReadCounts>,
+    often: bool,
+    /// References so far.
+    pub(crate) reads: u64,
+    /// What they took longer.
+    pub(crate) longer: Ps,
+}
+
+impl InSlots {
+    pub(crate) fn new(pages: usize, each: Ps, reads_max: Option<u32>) -> InSlots {
+        let counter = reads_max.map(|max| ReadCounts::new(pages, max));
+        InSlots { mapped: vec![false; pages], each, counter, often: false, reads: 0, longer: Ps::ZERO }
+    }
+
+    pub(crate) fn enters(&mut self, page: PageId) {
+        self.mapped[page.index()] = true;
+        if let Some(counter) = &mut self.counter {
+            counter.mapped(page);
+        }
+    }
+
+    pub(crate) fn leaves(&mut self, page: PageId) {
+        self.mapped[page.index()] = false;
+    }
+
+    /// Whether the page is read where it lies.
+    #[inline]
+    pub(crate) fn has(&self, page: PageId) -> bool {
+        self.mapped[page.index()]
+    }
+
+    /// So many references to the page; returns by how much they take longer. Who counts reads stops at the one too many: the rest is read in
+    /// RAM.
+    pub(crate) fn touch(&mut self, page: PageId, count: u32) -> Ps {
+        if !self.has(page) {
+            return Ps::ZERO;
+        }
+        let reads = self.counter.as_ref().map_or(count, |counter| count.min(counter.left(page)));
+        if let Some(counter) = &mut self.counter {
+            self.often |= counter.read(page, reads);
+        }
+        let longer = self.each * u64::from(reads);
+        self.reads += u64::from(reads);
+        self.longer += longer;
+        longer
+    }
+
+    /// The page that was touched last has been read in its slot more often than it may.
+    pub(crate) fn is_read_often(&mut self, page: PageId) -> bool {
+        std::mem::take(&mut self.often) && self.has(page)
+    }
+}

@@ -1,0 +1,154 @@
+//! What becomes of pages that are prefetched for tasks: used, useless, too early, or in the way of others.
+
+use coldframe_core::{PageId, Ps, TaskId, Ticket};
+
+use crate::tasks::Prefetched;
+
+/// The watch.
+pub(crate) struct Watch {
+    /// The page that each task waits for.
+    waits_for: Vec<Option<PageId>>,
+    /// The load of each page in flight.
+    tickets: Vec<Option<Ticket>>,
+    /// The page of each load in flight.
+    loads: Vec<Option<PageId>>,
+    /// Major faults that were started: task and page.
+    pub(crate) majors: Vec<(usize, PageId)>,
+    /// The task for which a page was prefetched that nobody has touched yet.
+    prefetched: Vec<Option<u32>>,
+    /// Such pages now.
+    untouched: u64,
+    /// The page was prefetched and left untouched, and has not been loaded since.
+    lost: Vec<bool>,
+    /// The number that each page had when it left last, of all that left but prefetched ones that nobody touched.
+    left: Vec<u64>,
+    leavings: u64,
+    /// When each page was last found touched.
+    touched: Vec<Ps>,
+    /// The task for which pages are wished.
+    pub(crate) wished_for: u32,
+    /// By task.
+    pub(crate) prefetches: Vec<Prefetched>,
+    /// Loaded in the background now.
+    for_nobody: Vec<bool>,
+    /// Loads under way that nobody waits for.
+    pub(crate) background: u32,
+}
+
+impl Watch {
+    pub(crate) fn new(pages: usize, tasks: usize) -> Watch {
+        Watch {
+            waits_for: vec![None; tasks],
+            tickets: vec![None; pages],
+            loads: Vec::new(),
+            majors: Vec::with_capacity(tasks),
+            prefetched: vec![None; pages],
+            untouched: 0,
+            lost: vec![false; pages],
+            left: vec![0; pages],
+            leavings: 0,
+            touched: vec![Ps::ZERO; pages],
+            wished_for: 0,
+            prefetches: vec![Prefetched::default(); tasks],
+            for_nobody: vec![false; pages],
+            background: 0,
+        }
+    }
+
+    /// The task faults on the page.
+    pub(crate) fn faults(&mut self, task: usize, page: PageId, now: Ps) {
+        self.waits_for[task] = Some(page);
+        self.touched(page, now);
+    }
+
+    /// The task goes on.
+    pub(crate) fn resumed(&mut self, task: TaskId) {
+        self.waits_for[task.index()] = None;
+    }
+
+    /// The load of the page, if one is under way.
+    pub(crate) fn ticket(&self, page: PageId) -> Option<Ticket> {
+        self.tickets[page.index()]
+    }
+
+    /// Loads that were started for nobody.
+    pub(crate) fn background_loads(&self) -> u64 {
+        self.prefetches.iter().map(|of_task| of_task.loads).sum()
+    }
+
+    /// Whether the page was prefetched and nobody has been seen to touch it.
+    pub(crate) fn is_untouched(&self, page: PageId) -> bool {
+        self.prefetched[page.index()].is_some()
+    }
+
+    /// Whether the page has been touched since then, as far as its bit has told.
+    pub(crate) fn was_touched(&self, page: PageId, since: Ps) -> bool {
+        self.touched[page.index()] >= since
+    }
+
+    /// The page has been touched.
+    pub(crate) fn touched(&mut self, page: PageId, now: Ps) {
+        self.touched[page.index()] = now;
+        if let Some(task) = self.prefetched[page.index()].take() {
+            self.prefetches[task as usize].used += 1;
+            self.untouched -= 1;
+        }
+    }
+
+    /// The page leaves RAM.
+    pub(crate) fn leaves(&mut self, page: PageId) {
+        match self.prefetched[page.index()].take() {
+            Some(task) => {
+                self.prefetches[task as usize].useless += 1;
+                self.untouched -= 1;
+                self.lost[page.index()] = true;
+            }
+            None => {
+                self.leavings += 1;
+                self.left[page.index()] = self.leavings;
+            }
+        }
+    }
+
+    /// A device loads the page.
+    pub(crate) fn load(&mut self, page: PageId, ticket: Ticket) {
+        let i = page.index();
+        if self.tickets[i].replace(ticket) == Some(ticket) {
+            // The load before has failed, and this is the same once more.
+            return;
+        }
+        if self.loads.len() <= ticket.index() {
+            self.loads.resize(ticket.index() + 1, None);
+        }
+        self.loads[ticket.index()] = Some(page);
+        match self.waits_for.iter().position(|waited| *waited == Some(page)) {
+            Some(task) => self.major(task, page),
+            None => {
+                self.prefetched[i] = Some(self.wished_for);
+                (self.lost[i], self.untouched) = (false, self.untouched + 1);
+                self.prefetches[self.wished_for as usize].loads += 1;
+                self.background += 1;
+            }
+        }
+        self.for_nobody[i] = !self.waits_for.contains(&Some(page));
+    }
+
+    /// The load has ended.
+    pub(crate) fn came(&mut self, ticket: Ticket) {
+        let Some(page) = self.loads.get_mut(ticket.index()).and_then(Option::take) else { return };
+        self.tickets[page.index()] = None;
+        self.background -= u32::from(std::mem::take(&mut self.for_nobody[page.index()]));
+    }
+
+    /// A task must wait for the page: was it prefetched too early, or pushed out by prefetching? Prefetched pages that nobody has touched
+    /// hold so many frames, in which the same number of those that left last would be.
+    fn major(&mut self, task: usize, page: PageId) {
+        self.majors.push((task, page));
+        let i = page.index();
+        if std::mem::take(&mut self.lost[i]) {
+            self.prefetches[task].early += 1;
+        } else if self.leavings - self.left[i] < self.untouched {
+            self.prefetches[self.wished_for as usize].displaced += 1;
+        }
+    }
+}
