@@ -124,7 +124,14 @@ mod tests {
     fn head() -> Head {
         let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 4, direct_read: false };
         let config = Config { frames: 64, pages: 512, tasks: 4, evict_batch: 8, caps };
-        Head { policy: "fifo".into(), handler: "parallel".into(), config, slots: None }
+        Head {
+            policy: "fifo".into(),
+            handler: "parallel".into(),
+            config,
+            slots: None,
+            swap: None,
+            arrival: coldframe_core::prefetch::Arrival::Mapped,
+        }
     }
 
     /// A file that takes so many bytes and not one more.
