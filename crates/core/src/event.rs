@@ -87,7 +87,7 @@ pub enum Event {
         /// The task.
         task: TaskId,
     },
-    /// The page, mapped in its slot, has been read there more often than it may ([`crate::read_counts`]): it is worth a copy. Nobody stands
+    /// The page, mapped in its slot, has been read there more often than it may, as the machine counts: it is worth a copy. Nobody stands
     /// still for it; if it can be copied now it is.
     ReadOften {
         /// The page.

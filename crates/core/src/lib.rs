@@ -42,7 +42,6 @@ mod page_state;
 pub mod place;
 pub mod policy;
 pub mod prefetch;
-pub mod read_counts;
 pub mod slots;
 pub mod swap;
 pub mod units;

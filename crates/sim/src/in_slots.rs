@@ -1,7 +1,8 @@
 //! Pages that are read in their slots: how often, what that takes longer than RAM, and when one has been read too often.
 
-use coldframe_core::read_counts::ReadCounts;
 use coldframe_core::{PageId, Ps};
+
+use crate::read_counts::ReadCounts;
 
 /// The meter.
 pub(crate) struct InSlots {

@@ -27,6 +27,7 @@ pub mod numbering;
 pub mod oracle;
 pub mod page_table;
 mod read_ahead;
+mod read_counts;
 pub mod run;
 pub mod scheduler;
 pub mod swap;

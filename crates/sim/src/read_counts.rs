@@ -5,10 +5,7 @@
 //! one is times the other, the copy would have been cheaper: as with renting and buying skis, who copies at that point never pays more than
 //! twice what the best would have been. Not for memories that read as cheaply as DRAM, where no number of reads repays a copy.
 
-use alloc::boxed::Box;
-use alloc::vec;
-
-use crate::ids::PageId;
+use coldframe_core::PageId;
 
 /// Counts of all pages.
 #[derive(Clone, Debug)]
