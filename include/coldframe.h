@@ -110,7 +110,7 @@ struct coldframe_options coldframe_options_default(uint64_t ram);
 /**
  * Starts a pager. `*out` is null if that fails.
  *
- * Faults are handled in the thread that touches the memory, in a SIGBUS handler, which needs no rights.
+ * Faults are handled by two threads of the pager.
  *
  * Contract:
  * `options` is null or points to options whose strings are null or C strings; `out` is null or can be written to.

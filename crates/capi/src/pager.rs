@@ -23,7 +23,7 @@ pub(crate) unsafe fn pager<'a>(pager: *const ColdframePager) -> Result<&'a Pager
 
 /// Starts a pager. `*out` is null if that fails.
 ///
-/// Faults are handled in the thread that touches the memory, in a SIGBUS handler, which needs no rights.
+/// Faults are handled by two threads of the pager.
 ///
 /// # Safety
 /// `options` is null or points to options whose strings are null or C strings; `out` is null or can be written to.

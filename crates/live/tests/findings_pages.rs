@@ -307,7 +307,7 @@ fn pinning_what_has_a_hole_is_refused() {
 fn a_system_call_writes_into_pinned_pages_that_were_never_touched() {
     use std::io::Read;
     succeeds(|| {
-        let pager = pager(SMALL, |_| ());
+        let pager = pager(SMALL, |o| o.faults = Faults::InThread);
         let mut region = pager.anonymous(4 * PAGE).unwrap();
         let here = region.as_ptr();
         let pin = region.pin(0..4 * PAGE).unwrap();
