@@ -84,6 +84,7 @@ class Swap(TypedDict, total=False):
     spare_percent: int
     backing: str
     size: str
+    ratio: str
     reads_max: int | str
     start_gap: int
     prefetch: int
@@ -110,6 +111,13 @@ class Tasks(TypedDict, total=False):
     pause: str
 
 
+class Fail(TypedDict, total=False):
+    """``fail.*``: a device that fails now and then."""
+
+    rate: str
+    seed: int
+
+
 class Settings(TypedDict, total=False):
     """Every setting; what is not given comes from the system, or from the defaults of none."""
 
@@ -128,6 +136,7 @@ class Settings(TypedDict, total=False):
     limit: Limit
     swap: Swap
     tasks: Tasks
+    fail: Fail
 
 
 class Config:
