@@ -12,7 +12,8 @@
 //! A frame that is shared with a child, or was once, must be write-protected before it is held for eviction, since a write would go to a
 //! new frame that is not held: each page knows the epoch it was mapped in, and a fork begins another. Outside of `prepare` and the
 //! fork the memory is not inherited at all: a child that was made by a raw system call finds nothing there and never zeros. Neither are
-//! regions of files: parent and child would write their copies of a page to the same place. The child has no memory there.
+//! regions of files: parent and child would write their copies of a page to the same place. The child has no memory there. Until
+//! its pager has seen to that there are zeros, which hold the place: what the child maps meanwhile, the pager's own memory too, lies elsewhere.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;
@@ -59,7 +60,7 @@ impl Inner {
             return;
         }
         self.log.get().fork_prepare(&self.pages, self.stats());
-        let refused = self.inherit(libc::MADV_DOFORK).err();
+        let refused = self.inherit(true).err();
         let pipe = sys::with_room(|_| sys::pipe(0)).ok();
         let alive = pipe.map(|(read, write)| (sys::move_high(read), sys::move_high(write)));
         *self.ready.lock() = Some(Ready { alive, device: self.store.another(), refused });
@@ -180,8 +181,8 @@ impl Inner {
                 watch(range.clone())?;
                 self.protect_clean(self.space.pages_of(&range))?;
             } else {
-                // It is not there; it is closed as soon as there is somebody who can.
-                // SAFETY: nothing is mapped here.
+                // There are zeros; it is closed as soon as there is somebody who can.
+                // SAFETY: the child has nothing there.
                 unsafe { space::map_open(&range, manner.protection) }.map_err(|e| LiveError::os("map memory", e))?;
                 watch(range)?;
             }
@@ -234,18 +235,25 @@ impl Inner {
         self.crew.free();
     }
 
-    fn inherit(&self, advice: i32) -> Sys<()> {
-        let managed = self.space.frozen().into_iter().filter(|(_, manner)| is_inherited(manner));
-        for range in managed.map(|(range, _)| range).chain([self.space.holding_area()]) {
-            // SAFETY: says only whether a child inherits the memory.
-            unsafe { sys::advise(range, advice) }?;
+    /// Whether a child inherits the memory. What it is not to have it inherits as zeros, so that nothing lies at these addresses that the
+    /// child has mapped for itself when it makes the memory its own.
+    fn inherit(&self, on: bool) -> Sys<()> {
+        let kept = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
+        let wiped = if on { [libc::MADV_WIPEONFORK, kept[0]] } else { [kept[0], libc::MADV_KEEPONFORK] };
+        let advice = |manner: &Manner| if is_inherited(manner) { kept } else { &wiped };
+        let managed = self.space.frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
+        for (range, advice) in managed.chain([(self.space.holding_area(), kept)]) {
+            for advice in advice {
+                // SAFETY: says only what a child inherits.
+                unsafe { sys::advise(range.clone(), *advice) }?;
+            }
         }
         Ok(())
     }
 
     /// In the parent again. A raw fork that found this memory would read zeros where pages are out.
     fn keep_to_itself(&self) {
-        if let Err(error) = self.inherit(libc::MADV_DONTFORK) {
+        if let Err(error) = self.inherit(false) {
             fatal::warn(format_args!("managed memory is left to children of raw system calls: {}", error.io()));
         }
     }

@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use coldframe_live::{Faults, Options, Pager, Region, PAGE};
 use common::{in_child, pager, round_of, stamp, wait_for};
 
@@ -197,6 +199,49 @@ fn a_child_has_no_memory_where_its_parent_has_the_region_of_a_file() {
         assert_eq!(status, 0, "{words}");
         let bytes = std::fs::read(&path).unwrap();
         assert!(bytes.iter().step_by(PAGE).all(|byte| *byte == 3));
+    });
+}
+
+/// Where `map_early` wants its page, and where it got it.
+static EARLY: AtomicUsize = AtomicUsize::new(0);
+
+/// As a library's own handler of forks may: in the child, before the pager's.
+extern "C" fn map_early() {
+    let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let wish = EARLY.load(Ordering::Relaxed) as *mut libc::c_void;
+    // SAFETY: a new page, which the kernel puts there only if nothing else is.
+    unsafe {
+        let page = libc::mmap(wish, PAGE, rights, flags, -1, 0);
+        assert_ne!(page, libc::MAP_FAILED);
+        page.cast::<u8>().write(7);
+        EARLY.store(page as usize, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn what_a_child_maps_before_its_pager_is_at_work_is_kept() {
+    both("early", |change| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, vec![1u8; PAGES * PAGE]).unwrap();
+        let (status, words) = in_child(|| {
+            // SAFETY: a function of that type.
+            assert_eq!(unsafe { libc::pthread_atfork(None, None, Some(map_early)) }, 0);
+            let pager = pager(64 * PAGE as u64, change);
+            let file = pager.file(&path).unwrap();
+            let region = region(&pager);
+            EARLY.store(file.as_ptr() as usize, Ordering::Relaxed);
+            assert_eq!(
+                child(|| {
+                    look(&region, 1);
+                    // SAFETY: the page that was mapped.
+                    assert_eq!(unsafe { (EARLY.load(Ordering::Relaxed) as *const u8).read_volatile() }, 7);
+                }),
+                0
+            );
+            assert_eq!(file.as_slice()[0], 1);
+        });
+        assert_eq!(status, 0, "{words}");
     });
 }
 
