@@ -257,6 +257,9 @@ impl World {
             self.loading = self.loading.filter(|(_, end)| *end > self.now);
             self.came(ticket);
         }
+        if self.journal.is_none() && self.faulty.is_none() {
+            return engine.handle(event, &mut View { table, world: self });
+        }
         let (now, mut journal) = (self.now.0, self.journal.take());
         match self.faulty.take() {
             None => journal::handle(engine, event, now, &mut View { table, world: self }, journal.as_mut()),
