@@ -40,6 +40,7 @@ mod caller;
 mod deepbind;
 mod descriptors;
 mod direct;
+mod exec;
 mod files;
 mod filter;
 mod fork;

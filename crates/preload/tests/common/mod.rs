@@ -106,7 +106,7 @@ pub fn good(command: &mut Command) -> Output {
     output
 }
 
-/// Its output; fails if it does not end within a minute.
+/// Its output; fails if it does not end within five minutes, which is long on the slowest of machines.
 pub fn run(command: &mut Command) -> Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (id, start) = (child.id(), Instant::now());

@@ -1,0 +1,72 @@
+//! Programs that a paged program starts and that cannot page themselves.
+
+mod common;
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use coldframe_toolbox::{have, Tool, GCC};
+use common::{compile, good, layout_only, paged};
+
+/// A compiler for musl's C library.
+const MUSL: Tool = ("musl-gcc", "musl-tools");
+
+/// Starts ./child, ./script and `child` by name, each way that the C library has; each must end with 7.
+const PARENT: &str = r#"
+#include <spawn.h>
+extern char **environ;
+static void seven(pid_t child) { int status; CHECK(child > 0 && waitpid(child, &status, 0) == child); CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 7); }
+int main(void) {
+    char *arguments[] = {"child", "two words", NULL};
+    CHECK(setenv("PATH", "/nowhere::.:/usr/bin:/bin", 1) == 0 && setenv("KEPT", "yes", 1) == 0);
+    for (int script = 0; script < 2; script++) {
+        char *path = script ? "./script" : "./child", *name = path + 2;
+        for (int way = 0; way < 5; way++) {
+            pid_t child = way == 4 ? vfork() : fork();
+            if (child == 0) {
+                if (way == 0 || way == 4) execve(path, arguments, environ);
+                if (way == 1) execv(path, arguments);
+                if (way == 2) execvp(name, arguments);
+                if (way == 3) execvpe(name, arguments, environ);
+                _exit(99);
+            }
+            seven(child);
+        }
+        pid_t child;
+        CHECK(posix_spawn(&child, path, NULL, NULL, arguments, environ) == 0); seven(child);
+        CHECK(posix_spawnp(&child, name, NULL, NULL, arguments, environ) == 0); seven(child);
+    }
+    int status = system("./child child 'two words'");
+    CHECK(WIFEXITED(status));
+    // A program that can page still gets this library.
+    CHECK(system("test -n \"$LD_PRELOAD\"") == 0);
+    return 0;
+}"#;
+
+const CHILD: &str = r#"#include <stdlib.h>
+#include <string.h>
+int main(int n, char **arguments) {
+    char *kept = getenv("KEPT");
+    return kept && !strcmp(kept, "yes") && !getenv("LD_PRELOAD") && n > 1 && !strcmp(arguments[n - 1], "two words") ? 7 : 1;
+}"#;
+
+#[test]
+fn a_program_for_musl_is_started_without_this_library() {
+    if !have(&[GCC, MUSL]) {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let file = |name: &str| dir.path().join(name);
+    fs::write(file("child.c"), CHILD).unwrap();
+    let made = Command::new("musl-gcc").args(["-O1", "-o"]).arg(file("child")).arg(file("child.c")).status().unwrap();
+    assert!(made.success());
+    fs::write(file("script"), format!("#!{}\nnot read\n", file("child").display())).unwrap();
+    fs::set_permissions(file("script"), fs::Permissions::from_mode(0o755)).unwrap();
+    // The kernel gives a script's interpreter the script's name and then the arguments.
+    let program = compile(dir.path(), "parent", PARENT, &[]);
+    good(layout_only(&program).current_dir(dir.path()));
+    if let Some(mut command) = paged(&program, 1 << 20) {
+        good(command.current_dir(dir.path()));
+    }
+}
