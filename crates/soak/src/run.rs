@@ -44,6 +44,7 @@ pub fn run(setting: &Setting, millis: u64, memory: &Path, disk: &Path, stats_fd:
     let areas = Areas { shared: Area::new(&region, 1), file: file.as_ref().map(|region| Area::new(region, 2)) };
     let shadows = workers(setting, &pager, areas, file.as_ref(), Instant::now() + Duration::from_millis(millis));
     pager.check();
+    file.iter().for_each(flush);
     drop((region, file));
     if let Some(area) = areas.file {
         check_file(&path, &area, &shadows);
@@ -176,12 +177,17 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// What a device that stumbles has refused stays dirty, and is taken the next time or the one after.
+/// So often a device that stumbles may refuse what is flushed, which stays dirty: each time other pages may have been written to.
+const TRIES: usize = 8;
+
 fn flush(region: &Region) {
-    let refused = (0..8).map(|_| region.flush()).take_while(Result::is_err).last();
-    if let Some(Err(e)) = refused.filter(|_| region.flush().is_err()) {
+    if let Err(e) = until_taken(|| region.flush()) {
         wrong(format_args!("flush: {e}"));
     }
+}
+
+fn until_taken<E>(mut flush: impl FnMut() -> Result<(), E>) -> Result<(), E> {
+    (1..TRIES).fold(flush(), |last, _| last.or_else(|_| flush()))
 }
 
 fn check_file(path: &Path, area: &Area, shadows: &[Shadow]) {
@@ -199,5 +205,27 @@ fn stay_on_one_processor() {
         let mut set: libc::cpu_set_t = std::mem::zeroed();
         libc::CPU_SET(libc::sched_getcpu().max(0) as usize, &mut set);
         libc::sched_setaffinity(0, std::mem::size_of_val(&set), &set);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_taken_once_is_not_flushed_again() {
+        for refused in 0..TRIES + 1 {
+            let mut calls = 0;
+            let end = until_taken(|| {
+                calls += 1;
+                // Taken once; what was written to meanwhile is refused again.
+                if calls == refused + 1 {
+                    Ok(())
+                } else {
+                    Err(())
+                }
+            });
+            assert_eq!((end.is_ok(), calls), (refused < TRIES, TRIES.min(refused + 1)));
+        }
     }
 }
