@@ -5,9 +5,9 @@
 //! A stack is taken for the time of one piece of work, with all signals held back; a thread that finds none free waits.
 
 use std::arch::asm;
-use std::cell::{Cell, UnsafeCell};
+use std::cell::Cell;
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU32, Ordering::*};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::*};
 
 use coldframe_live::PAGE;
 
@@ -19,25 +19,32 @@ const STACKS: usize = 16;
 const STACK: usize = 256 << 10;
 const NAP_US: i64 = 20;
 
-#[repr(C, align(4096))]
-struct Stacks(UnsafeCell<[[u8; STACK]; STACKS]>);
-// SAFETY: each is used by the one thread that has taken it.
-unsafe impl Sync for Stacks {}
-
-static ALL: Stacks = Stacks(UnsafeCell::new([[0; STACK]; STACKS]));
+/// Where they lie: in a mapping of their own. A collector of garbage (libgc) reads all data of all loaded libraries, and must find no guard
+/// there.
+static BASE: AtomicUsize = AtomicUsize::new(0);
 /// A bit for each that is taken.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 fn bottom(stack: usize) -> usize {
-    ALL.0.get() as usize + stack * STACK
+    BASE.load(Relaxed) + stack * STACK
 }
 
-/// Before the first work.
-pub fn start() {
-    for stack in 0..STACKS {
-        // SAFETY: the lowest page of each stack, on which nothing is.
-        unsafe { sys::call(libc::SYS_mprotect, [bottom(stack), PAGE, libc::PROT_NONE as usize, 0, 0, 0]) };
+/// Before the first work. False: there is no memory for them.
+pub fn start() -> bool {
+    let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
+    let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
+    // SAFETY: new memory, of which the lowest page of each stack is made a guard.
+    unsafe {
+        let base = sys::call(libc::SYS_mmap, [0, STACKS * STACK, rights, kind, usize::MAX, 0]);
+        if (-4095..0).contains(&base) {
+            return false;
+        }
+        BASE.store(base as usize, Relaxed);
+        for stack in 0..STACKS {
+            sys::call(libc::SYS_mprotect, [bottom(stack), PAGE, libc::PROT_NONE as usize, 0, 0, 0]);
+        }
     }
+    true
 }
 
 /// In a forked child, whose one thread is on none of them.

@@ -3,7 +3,7 @@
 mod common;
 
 use coldframe_toolbox::{have, GCC};
-use common::{check, compile, everywhere, good, layout_only};
+use common::{check, check_paged, compile, everywhere, good, layout_only};
 
 #[test]
 fn large_private_anonymous_mappings_are_managed_and_no_others() {
@@ -423,4 +423,25 @@ int main(void) {
     return 0;
 }"#,
     );
+}
+
+/// A collector of garbage (libgc, which guile and others have) reads all that libraries can write to, this one's too.
+#[test]
+fn every_byte_of_the_data_of_all_libraries_can_be_read() {
+    let source = r#"
+#include <link.h>
+static size_t seen, libraries;
+static int look(struct dl_phdr_info *info, size_t size, void *none) {
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        if (part->p_type != PT_LOAD || !(part->p_flags & PF_W)) continue;
+        const volatile char *at = (const volatile char *)(info->dlpi_addr + part->p_vaddr);
+        for (size_t k = 0; k < part->p_memsz; k += 64) seen += at[k] == 0;
+        libraries++;
+    }
+    return 0;
+}
+int main(void) { dl_iterate_phdr(look, NULL); CHECK(libraries >= 3 && seen > 0); return 0; }"#;
+    check("data", source);
+    check_paged("data", source, 1 << 20, &[]);
 }
