@@ -386,6 +386,7 @@ fn words(args: &Args, results: &[RunResult]) -> String {
     if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
         out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
     }
+    results.iter().for_each(|r| out += &r.failures_text());
     for (r, swap) in results.iter().filter_map(|r| Some((r, r.lane()?.swap.as_ref()?))) {
         let c = swap.counts;
         out += &format!(

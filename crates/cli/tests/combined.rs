@@ -174,6 +174,19 @@ fn a_device_that_fails_always_stops_the_program_at_its_first_fault_and_says_so()
 }
 
 #[test]
+fn the_tables_say_what_failed() {
+    for driver in ["--frames 200", "--frames 200 --scheduler cfs", "--frames 200 --backing nvm"] {
+        let table = |fail: &str| {
+            let words = format!("sim {WORKER} {driver} {fail}");
+            let output = coldframe(&words.split_whitespace().collect::<Vec<_>>());
+            String::from_utf8(output.stdout).expect("text")
+        };
+        assert!(table("--fail 1%").contains("The device failed"), "{driver}");
+        assert!(!table("").contains("failed"), "{driver}");
+    }
+}
+
+#[test]
 fn what_cannot_be_combined_is_refused_with_the_reason() {
     refused(WORKER, "--frames 9 --scheduler cfs --front-end swl", "front_end.name");
     refused(WORKER, "--frames 9 --scheduler cfs --policy opt", "schedules no tasks");

@@ -14,6 +14,7 @@ use serde_json::{json, Map, Value};
 use crate::certainty::{caveat, Certainty};
 use crate::memory::{self, MemoryPrices};
 use crate::table::human_count;
+use crate::tasks;
 
 /// Version of the JSON's schema.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -331,6 +332,12 @@ impl RunResult {
             "references_per_second": self.front_end.references as f64 / self.host_seconds.max(1e-9),
         });
         object
+    }
+
+    /// What a failing device came to, as a line; nothing if it did not fail.
+    pub fn failures_text(&self) -> String {
+        let of = |lane: &LaneResult| tasks::failures(lane.counts.failures, u64::from(lane.halted.is_some()));
+        self.lane().map(of).unwrap_or_default()
     }
 
     fn notes(&self, lane: &LaneResult) -> Vec<String> {

@@ -27,6 +27,7 @@ use crate::settings::{Settings, Swap, Tasks};
 
 mod show;
 
+pub(crate) use show::failures;
 pub use show::{json, table};
 
 /// More tasks than any recording of ours; a bound on what a slip of the pen can allocate.

@@ -82,6 +82,9 @@ fn legend(stored: &Stored) -> String {
         let pages = human_count(homeless);
         out += &format!("{pages} anonymous pages found no place at all: nobody was left to be ended. Such rows have too little memory.\n");
     }
+    for (_, outcome) in &stored.outcomes {
+        out += &crate::tasks::failures(outcome.result.counts.failures, outcome.result.halts);
+    }
     if stored.untimed {
         out += "The trace has no times: each reference took front_end.reference (1ns unless set).\n";
     }

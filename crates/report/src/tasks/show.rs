@@ -84,6 +84,19 @@ fn put_area(object: &mut Value, r: &TasksResult) {
     }
 }
 
+/// What a failing device came to, as a line; nothing if it did not fail.
+pub(crate) fn failures(failures: u64, halted: u64) -> String {
+    match (failures, halted) {
+        (0, _) => String::new(),
+        (n, 0) => format!("The device failed {} times; nothing was lost.\n", human_count(n)),
+        (n, tasks) => format!(
+            "The device failed {} times; {} times a page was lost and its task stopped.\n",
+            human_count(n),
+            human_count(tasks)
+        ),
+    }
+}
+
 /// The sums that a reader looks for first.
 trait Counted {
     fn counts_json(&self) -> Value;
@@ -135,6 +148,7 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     let mut text = format!("{}: {tasks} tasks, {} pages touched\n", path.display(), human_count(pages as u64));
     text += &outcomes.first().and_then(|outcome| caveat(&outcome.trace)).map(|said| said + "\n").unwrap_or_default();
     text += &format!("{}\n", styled(&HEADINGS, outcomes.iter().map(sums).collect(), 2));
+    outcomes.iter().for_each(|outcome| text += &failures(outcome.result.counts.failures, outcome.result.halted));
     if tasks == 1 {
         text += "One task has nobody before it, for whom could be prefetched; `coldframe mix` makes several of recorded ones.\n";
     }
