@@ -69,10 +69,13 @@ pub enum Area {
     Backed(&'static str, &'static [Backing]),
 }
 
+/// All rows of a paper, from the folder with the shipped traces; told which trace it is at.
+pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError>;
+
 /// A paper's printed figures beside ours.
 pub struct Figures {
-    /// All rows; the folder has the shipped traces.
-    pub rows: fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError>,
+    /// All rows.
+    pub rows: Rows,
     /// Curves that are better looked at than read.
     pub plots: fn(&Path) -> Result<Vec<Plot>, ReportError>,
     /// Bars of text; empty: none.
@@ -81,7 +84,7 @@ pub struct Figures {
 
 impl Figures {
     /// Rows and nothing to look at.
-    pub const fn rows(rows: fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError>) -> Figures {
+    pub const fn rows(rows: Rows) -> Figures {
         Figures { rows, plots: |_| Ok(Vec::new()), bars: |_| Ok(String::new()) }
     }
 }

@@ -101,10 +101,8 @@ impl Machine for FaultyMachine<'_> {
                     faulty.torn.remove(&to);
                 }
             }
-            Command::EraseBlock { block } => {
-                if faulty.fails() {
-                    faulty.failed.push_back(Event::Failed { transfer: Transfer::Erase(block) });
-                }
+            Command::EraseBlock { block } if faulty.fails() => {
+                faulty.failed.push_back(Event::Failed { transfer: Transfer::Erase(block) });
             }
             _ => {}
         }
