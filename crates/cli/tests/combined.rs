@@ -132,6 +132,7 @@ fn compressed_ram_is_a_backing_like_any_other() {
     // 1 400 KiB of pages take 400 KiB at a ratio of 3.5, which the frames lack.
     let (result, _) = journaled(folder.path(), WORKER, "--system zram --ram 2MiB --swap-size 1400KiB");
     assert_eq!(result["config"]["frames"], (2048 - 400) / 4);
+    assert_eq!(result["config"]["swap"]["ratio"], 3.5);
     assert!(count(&result, "swap_outs") > 0 && count(&result, "swap_ins") > 0, "{}", result["counts"]);
     // No slower store and no smaller ratio: the same faults in the same frames, in less time.
     let paging = |backing: &str, size: &str, ratio: &str| {
@@ -194,6 +195,8 @@ fn what_cannot_be_combined_is_refused_with_the_reason() {
     refused(WORKER, "--frames 9 --backing nvm --layout linux-ftl", "translation layer");
     refused(WORKER, "--frames 9 --backing nvm --handler delayed-dual-buffering", "handler");
     refused(WORKER, "--frames 9 --backing nvm --swap-size 1MiB --blocks 9", "swap.size");
+    refused(WORKER, "--frames 9 --backing nvm --read-ahead block:8", "swap.read_ahead");
+    refused(WORKER, "--frames 9 --scheduler cfs --backing nvm --set swap.keep=trace", "swap.keep");
     refused(WORKER, "--frames 9 --backing tape", "no backing `tape`");
     refused(WORKER, "--frames 9 --fail 2", "fail.rate");
     refused(WORKER, "--frames 9 --fail 1%:x", "RATE:SEED");

@@ -81,6 +81,11 @@ impl Area {
 }
 
 impl Area {
+    /// How many times smaller a page becomes; `None`: pages are not compressed.
+    pub fn ratio(&self) -> Option<f64> {
+        self.compression.map(|compression| compression.ratio)
+    }
+
     /// What reading one line where it lies costs, with an activation of its own (equations 2, 4, 5 and 13 for a line).
     pub fn line_energy(&self) -> Pj {
         match &self.electric {

@@ -73,6 +73,7 @@ impl Plan {
 /// Unknown names, quantities that cannot be, an area larger than its device, a setting that such runs do not have.
 pub fn resolve(settings: &Settings, footprint: Bytes) -> Result<Plan, ReportError> {
     refuse_others(settings)?;
+    swap_traces_only(&settings.swap)?;
     let machine = machine(settings)?;
     let backing = backing(settings)?;
     let text = settings.swap.size.clone().unwrap_or_else(|| format!("{}MiB", SWAP_MIB[0]));
@@ -165,6 +166,7 @@ impl SwapArea {
         if s.backing.is_none() {
             return Ok(None);
         }
+        swap_traces_only(s)?;
         let backing = backing(settings)?;
         let text = s.size.clone().unwrap_or_else(|| format!("{}MiB", SWAP_MIB[0]));
         let footprint = if text.ends_with('%') { footprint()? } else { Bytes::ZERO };
@@ -172,7 +174,8 @@ impl SwapArea {
         let area = Area::of(&backing, None, size("swap.size", &text, footprint)?)?;
         let prices = prices(&area, &machine(settings)?)?;
         let machine = prices.machine();
-        let mut shown = shown(settings, &area, None)?;
+        let reads_max = reads_max(settings, &area)?;
+        let mut shown = shown(settings, &area, reads_max)?;
         let slots = (area.size.0 / PAGE.0) as usize;
         let (area_of, collect) = match log(settings, &area, &prices)? {
             Some((head, collect, settings)) => {
@@ -185,13 +188,27 @@ impl SwapArea {
             area: area_of,
             route: machine.area,
             slot_read: machine.slot_read,
-            reads_max: reads_max(settings, &area)?,
+            reads_max,
             direct_read: area.direct_read,
             takes: area.takes,
             collect,
             shown,
         }))
     }
+}
+
+/// What only a run of a swap trace has.
+fn swap_traces_only(s: &Swap) -> Result<(), ReportError> {
+    for (field, given) in [
+        ("swap.read_ahead", s.read_ahead.is_some()),
+        ("swap.cache", s.cache.is_some()),
+        ("swap.keep", s.keep.is_some()),
+    ] {
+        if given {
+            return bad(field, "is for swap traces; an area with a backing is loaded a page at a time; leave it out");
+        }
+    }
+    Ok(())
 }
 
 type LogOf = (SwapHead, CollectTimes, serde_json::Map<String, Value>);
@@ -268,7 +285,7 @@ fn shown(settings: &Settings, area: &Area, reads_max: Option<u32>) -> Result<Val
         "reads_max": reads_max, "start_gap": s.start_gap, "prefetch": s.prefetch, "activation": s.activation,
     });
     if area.takes > Bytes::ZERO {
-        (shown["takes_ram"], shown["ratio"]) = (show_bytes(area.takes).into(), s.ratio.clone().into());
+        (shown["takes_ram"], shown["ratio"]) = (show_bytes(area.takes).into(), area.ratio().into());
     }
     Ok(shown)
 }
@@ -284,7 +301,6 @@ fn refuse_others(s: &Settings) -> Result<(), ReportError> {
         ("page", page.is_some()),
         ("main_memory", s.main_memory.is_some()),
         ("front_end.name", s.front_end.name.as_deref().is_some_and(|name| name != "none")),
-        ("swap.read_ahead", s.swap.read_ahead.is_some()),
     ] {
         if given {
             return bad(field, "does not go with tasks in the foreground, whose pages are 4KiB and are loaded one at a time; leave it out");
