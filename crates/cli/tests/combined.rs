@@ -149,6 +149,14 @@ fn compressed_ram_is_a_backing_like_any_other() {
         "--scheduler cfs --backing zram-zstd --frames 300 --swap-size 4MiB --set swap.ratio=8",
     );
     assert_eq!(result["config"]["frames"], 300 - 128, "4 MiB take 128 pages at a ratio of 8");
+    for system in ["zram", "drswap"] {
+        let (result, _) = journaled(
+            folder.path(),
+            WORKER,
+            &format!("--system {system} --scheduler cfs --frames 400 --swap-size 1MiB"),
+        );
+        assert!(count(&result, "swap_outs") > 0, "{system}: {}", result["counts"]);
+    }
     refused(WORKER, "--system zram --ram 1MiB --swap-size 64MiB", "leave no frame");
     refused(WORKER, "--backing nvm --ram 1MiB --set swap.ratio=3", "does not");
     refused(WORKER, "--system zram --ram 8MiB --set swap.ratio=0", "swap.ratio");

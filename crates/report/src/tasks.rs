@@ -166,6 +166,10 @@ fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<Tasks
     let mut settings = settings.clone();
     settings.system.get_or_insert_with(|| systems::with_driver(Driver::Tasks).name.into());
     one_string_only(&settings)?;
+    // A system with a backing names the device of its area; pages that are in no area lie on a device that loads by itself.
+    if matches!(systems::of(&settings).map(|system| system.area), Some(systems::Area::Backed(..))) {
+        settings.device.get_or_insert_with(|| (systems::with_driver(Driver::Tasks).defaults)().device.into());
+    }
     // Front ends filter one string of references; here the tasks' own come straight to the page table.
     settings.front_end.name = Some("none".into());
     let mut footprint = |front: &plan::FrontKey| pages_touched(path, front);

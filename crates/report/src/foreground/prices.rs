@@ -59,7 +59,7 @@ impl Area {
             electric: Electric::None,
         };
         if let Some(compression) = backing.compression {
-            let takes = Bytes((size.0 as f64 / compression.ratio) as u64);
+            let takes = Bytes(((size.0 as f64 / compression.ratio) as u64).next_multiple_of(PAGE.0));
             return Ok(Area { size, takes, ..none });
         }
         let Some(own) = backing.sheet else { return Ok(none) };

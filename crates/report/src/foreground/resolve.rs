@@ -163,7 +163,8 @@ impl SwapArea {
                 return bad(field, "is for tasks in the foreground; tasks under a scheduler have tasks.prefetch");
             }
         }
-        if s.backing.is_none() {
+        let of_system = systems::of(settings).is_some_and(|system| matches!(system.area, systems::Area::Backed(..)));
+        if s.backing.is_none() && !of_system {
             return Ok(None);
         }
         swap_traces_only(s)?;
@@ -253,7 +254,8 @@ fn left(area: &Area, ram: Bytes) -> Result<Bytes, ReportError> {
     match ram.0.saturating_sub(area.takes.0) {
         left if left >= PAGE.0 => Ok(Bytes(left)),
         _ => {
-            let (takes, size, ram) = (show_bytes(area.takes), show_bytes(area.size), show_bytes(ram));
+            let (takes, size, ram) =
+                (show_bytes(area.takes), show_bytes(area.size), show_bytes(Bytes(ram.0 >> 10 << 10)));
             let reason =
                 format!("{size} of pages take {takes} of the {ram} of RAM when they are compressed, and leave no frame; give less");
             bad("swap.size", reason)
