@@ -10,6 +10,7 @@ use coldframe_device::StagePrices;
 use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::experiment::{run as simulate, run_with_journal, Sink};
 use coldframe_report::plot::{stack, Plot, Series};
+use coldframe_report::resolve::{drive_of, Drive};
 use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
@@ -120,11 +121,10 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         return sim_swap::run(&args, quiet);
     }
     let all = settings(&args)?;
-    if sim_tasks::is_of_tasks(&all) {
-        return sim_tasks::run(&args, &all, quiet);
-    }
-    if sim_foreground::is_asked_for(&all) {
-        return sim_foreground::run(&args, &all, quiet);
+    match drive_of(&all) {
+        Drive::Tasks => return sim_tasks::run(&args, &all, quiet),
+        Drive::Foreground => return sim_foreground::run(&args, &all, quiet),
+        Drive::String => {}
     }
     let mut line = Line::new(quiet);
     let mut progress = |p: coldframe_report::Progress| {

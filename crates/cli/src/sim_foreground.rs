@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use coldframe_report::foreground::{json, simulate, simulate_with_journal, table};
 use coldframe_report::settings::Vary;
-use coldframe_report::systems::{self, Driver};
 use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
 
@@ -32,12 +31,6 @@ impl ForegroundArgs {
             (|s, v| s.swap.size = Some(v.into()), self.swap_size.clone()),
         ]
     }
-}
-
-/// Whether all of them are runs of tasks in the foreground: their system is, or their swap area has a backing.
-pub fn is_asked_for(all: &[Settings]) -> bool {
-    let takes_turns = |s: &Settings| systems::of(s).is_some_and(|system| system.driver == Driver::Foreground);
-    all.iter().all(|settings| takes_turns(settings) || settings.swap.backing.is_some())
 }
 
 pub fn run(args: &sim::Args, all: &[Settings], quiet: bool) -> Result<ExitCode, Failure> {

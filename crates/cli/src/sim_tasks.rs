@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use coldframe_report::settings::{Tasks, Vary};
-use coldframe_report::systems::{self, Driver};
+use coldframe_report::settings::Vary;
 use coldframe_report::tasks::{json, run as simulate, run_with_journal, table};
 use coldframe_report::{ReportError, Settings};
 
@@ -57,12 +56,6 @@ impl TasksArgs {
         settings.tasks.list = self.list.or(settings.tasks.list);
         settings.tasks.follow = settings.tasks.follow.or(self.follow.then_some(true));
     }
-}
-
-/// Whether the run is one of several tasks: something is said of tasks, or the system is one of them.
-pub fn is_of_tasks(all: &[Settings]) -> bool {
-    let scheduled = |s: &Settings| systems::of(s).is_some_and(|system| system.driver == Driver::Tasks);
-    all.iter().any(|settings| scheduled(settings) || settings.tasks != Tasks::default())
 }
 
 pub fn run(args: &sim::Args, all: &[Settings], quiet: bool) -> Result<ExitCode, Failure> {

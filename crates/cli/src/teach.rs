@@ -3,7 +3,7 @@
 use std::io::{BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
-use coldframe_report::teach::{find, json, play, words, Lesson, Played, ALL};
+use coldframe_report::teach::{all, find, json, play, words, Lesson, Played};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -51,9 +51,9 @@ fn list(as_json: bool) -> String {
     match as_json {
         true => {
             let one = |lesson: &Lesson| serde_json::json!({ "lesson": lesson.name, "title": lesson.title });
-            output::json(&Value::Array(ALL.iter().map(one).collect()))
+            output::json(&Value::Array(all().map(one).collect()))
         }
-        false => ALL.iter().map(|lesson| format!("{:<16} {}\n", lesson.name, lesson.title)).collect(),
+        false => all().map(|lesson| format!("{:<16} {}\n", lesson.name, lesson.title)).collect(),
     }
 }
 

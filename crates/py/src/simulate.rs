@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use coldframe_report::plan::{resolve, FrontKey};
-use coldframe_report::systems::{self, Driver};
+use coldframe_report::resolve::{drive, string, Drive, FrontKey};
+use coldframe_report::systems;
 use coldframe_report::{experiment, ReportError, Settings};
 use coldframe_trace::Reader;
 use pyo3::prelude::*;
@@ -15,15 +15,15 @@ use crate::watch::watched;
 
 /// Settings whose results are those of the paging engine.
 fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
-    let fit = |settings: Settings| match systems::of(&settings) {
-        Some(system) if system.driver != Driver::String => {
-            let name = system.name;
+    let fit = |settings: Settings| match (drive(&settings), systems::of(&settings)) {
+        (Drive::String, _) => Ok(settings),
+        (_, system) => {
+            let name = system.map_or("tasks", |system| system.name);
             let reason = format!(
-                "{name} runs several tasks, whose results are of another kind; run `coldframe sim --system {name}`"
+                "{name}: several tasks, whose results are of another kind; run `coldframe sim` with these settings"
             );
             Err(ReportError::setting("system", reason))
         }
-        _ => Ok(settings),
     };
     configs.iter().map(|config| checked(config).and_then(fit)).collect()
 }
@@ -35,7 +35,7 @@ pub fn check(path: PathBuf, configs: Vec<String>) -> PyResult<()> {
         let trace = Reader::open(&path)?.provenance().clone();
         // RAM in percent of the most pages that the trace can touch, since the true number takes a pass over it.
         let mut pages = |front: &FrontKey| Ok(front.pages_max(&trace));
-        all(&configs)?.iter().try_for_each(|settings| resolve(settings, &trace, &mut pages).map(drop))
+        all(&configs)?.iter().try_for_each(|settings| string(settings, &trace, &mut pages).map(drop))
     };
     resolved().map_err(raise)
 }

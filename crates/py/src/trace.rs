@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_report::info::Info;
-use coldframe_report::{experiment, plan, ReportError};
+use coldframe_report::{experiment, resolve, ReportError};
 use coldframe_trace::Reader;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -44,6 +44,6 @@ pub fn footprint(py: Python<'_>, path: PathBuf, settings: &str) -> PyResult<usiz
 fn pages(path: &Path, settings: &coldframe_report::Settings) -> Result<usize, ReportError> {
     let one = coldframe_report::Settings { ram: None, frames: Some(1), ..settings.clone() };
     let trace = Reader::open(path)?.provenance().clone();
-    let plan = plan::resolve(&one, &trace, &mut |_| Ok(1))?;
+    let plan = resolve::string(&one, &trace, &mut |_| Ok(1))?;
     experiment::pages_touched(path, &plan.front)
 }

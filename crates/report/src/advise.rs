@@ -142,7 +142,7 @@ fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
 /// Pages that the trace touches behind the front end of these settings.
 fn footprint(path: &Path, settings: &Settings, trace: &Provenance) -> Result<usize, ReportError> {
     let one = Settings { ram: None, frames: Some(1), ..settings.clone() };
-    let plan = crate::plan::resolve(&one, trace, &mut |_| Ok(1))?;
+    let plan = crate::resolve::string(&one, trace, &mut |_| Ok(1))?;
     let pages = experiment::pages_touched(path, &plan.front)?;
     if pages == 0 {
         let reason = "no reference is left after stream and front_end.paged; give another stream";

@@ -12,7 +12,7 @@ use coldframe_sim::PageRef;
 use coldframe_trace::reduce::Method;
 use coldframe_trace::{Provenance, Reduction};
 
-use crate::plan::{Engine, Plan};
+use crate::resolve::Plan;
 use crate::result::{Found, RunResult, TraceFacts};
 use crate::reuse::{class, mean};
 
@@ -92,7 +92,7 @@ pub(crate) fn with_neighbours(mut plans: Vec<Plan>, trace: &Provenance) -> Vec<P
 
 /// OPT's misses are not fewer than those of the rows in as many frames, LRU's in as many more as the window has.
 fn neighbours(plan: &Plan, window: usize) -> [usize; 2] {
-    let optimal = matches!(&plan.engine, Engine::Oracle(spec) if spec.name == "opt");
+    let optimal = plan.oracle().is_some_and(|spec| spec.name == "opt");
     [plan.frames.saturating_sub(window), if optimal { plan.frames } else { plan.frames + window }]
 }
 

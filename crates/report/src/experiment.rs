@@ -13,7 +13,7 @@ use crate::certainty::{bracket, with_neighbours};
 use crate::error::ReportError;
 use crate::fitness;
 use crate::owner::Owners;
-use crate::plan::{resolve, FrontKey};
+use crate::resolve::{string as resolve, FrontKey};
 use crate::result::RunResult;
 use crate::settings::Settings;
 
@@ -26,8 +26,8 @@ use collect::collect;
 use journal::{drain_journal, start_journal};
 use share::{feed, placed_costs, shares};
 pub(crate) use trace::facts;
+use trace::wanted;
 pub use trace::{pages_touched, sha256};
-use trace::{wanted, whole_trace};
 
 /// How far a run is. Whoever is told may end it.
 #[derive(Clone, Copy, Debug)]
@@ -178,7 +178,7 @@ fn simulate(
     let trace = reader.provenance().clone();
     let mut footprints: Vec<(FrontKey, usize)> = Vec::new();
     let mut footprint = |front: &FrontKey| {
-        let whole = whole_trace(front);
+        let whole = front.whole_trace();
         if let Some(sample) = trace.reduction.filter(|reduction| reduction.rate().is_some()) {
             return Ok(sample.pages as usize);
         }

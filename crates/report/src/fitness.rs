@@ -9,8 +9,9 @@ use coldframe_trace::{Fidelity, Provenance, Reduction};
 
 use crate::certainty::CLASSES;
 use crate::error::ReportError;
-use crate::plan::{Engine, Plan};
+use crate::resolve::Plan;
 use crate::settings::Settings;
+use crate::systems::{self, front_end};
 
 /// Refuses configurations that need more than the trace holds.
 pub(crate) fn check(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
@@ -24,8 +25,9 @@ const BLOCK_ONLY: &str =
 
 /// Refuses settings that ask a block trace for energy, before anything else is found to be missing for that.
 pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) -> Result<(), ReportError> {
-    let defaults = |s: &Settings| Some((crate::systems::find(s.system.as_deref()?)?.defaults)().front_end);
-    let prices = |s: &Settings| s.front_end.chosen().or(defaults(s)) == Some("l1");
+    let own = |s: &Settings| Some((systems::of(s)?.defaults)().front_end);
+    let name = |s: &Settings| s.front_end.name.clone().or(own(s).map(Into::into));
+    let prices = |s: &Settings| name(s).and_then(|name| front_end::find(&name)).is_some_and(|f| f.data_cache);
     if trace.fidelity == Fidelity::BlockOnly && all.iter().any(prices) {
         return Err(ReportError::Unfit { path: path.display().to_string(), reason: BLOCK_ONLY.into() });
     }
@@ -38,11 +40,11 @@ fn refusal(trace: &Provenance, plan: &Plan) -> Option<String> {
         return Some(BLOCK_ONLY.into());
     }
     let every = trace.fidelity == Fidelity::ExactReferences;
-    if !every && (plan.front.reading.is_some() || plan.front.caches) {
-        return Some(
-            "the front ends swl and l1 need every reference, but the trace is reduced; record it with --level exact"
-                .into(),
-        );
+    if let Some(front_end) = plan.front.front_end.filter(|_| !every) {
+        let name = front_end.name;
+        return Some(format!(
+            "the front end {name} needs every reference, but the trace is reduced; record it with --level exact"
+        ));
     }
     match (trace.fidelity, &trace.reduction, oracle(plan)) {
         (Fidelity::Sampled, ..) => Some(
@@ -57,17 +59,14 @@ fn refusal(trace: &Provenance, plan: &Plan) -> Option<String> {
 }
 
 fn oracle(plan: &Plan) -> Option<&'static str> {
-    match &plan.engine {
-        Engine::Oracle(spec) => Some(spec.name),
-        Engine::Lane(_) => None,
-    }
+    plan.oracle().map(|spec| spec.name)
 }
 
 /// A recording through a window bounds the misses of LRU and OPT from twice its size on.
 fn windowed(trace: &Provenance, plan: &Plan, oracle: Option<&str>) -> Option<String> {
     let window = trace.window?;
     if !matches!(oracle, Some("lru" | "opt")) {
-        let policy = plan.config["policy"].as_str().unwrap_or_default();
+        let policy = &plan.policy;
         return Some(format!(
             "the trace was filtered by a window of {window} pages, which bounds the misses of lru and opt, but not those of {policy}; \
              give --policy lru,opt, or record every reference"
@@ -87,7 +86,7 @@ fn windowed(trace: &Provenance, plan: &Plan, oracle: Option<&str>) -> Option<Str
 
 /// What a reduction preserves.
 fn reduced(trace: &Provenance, reduction: &Reduction, plan: &Plan, oracle: Option<&str>) -> Option<String> {
-    let policy = plan.config["policy"].as_str().unwrap_or_default();
+    let policy = &plan.policy;
     let (front, frames) = (&plan.front, plan.frames as f64);
     if front.skip > 0 || front.accesses.is_some() {
         return Some(

@@ -1,31 +1,31 @@
 //! Tasks in the foreground in turn, from names to results: a multi-task trace, a swap area, and what each costs in time and energy.
 //!
-//! [`resolve`] settings to a [`Plan`], [`Session::new`] for it, feed it blocks, and [`Session::finish`]; [`simulate`] does all that for a stored
+//! Resolve settings to a [`ForegroundPlan`], [`Session::new`] for it, feed it blocks, and [`Session::finish`]; [`simulate`] does all that for a stored
 //! trace. Every backing is a configuration of the same engine.
 
 use std::collections::BTreeSet;
 
-use coldframe_core::{Backed, Pj, Ps};
+use coldframe_core::{Backed, Bytes, Pj, Ps};
 use coldframe_device::swap_energy::{SwapCounts, SwapLedger};
 use coldframe_sim::foreground::Switch;
 use coldframe_sim::{Foreground, ForegroundResult};
 use coldframe_trace::{Block, Kind, Provenance, Reference};
 
 use crate::error::ReportError;
-use crate::plan::spaces;
+use crate::resolve::{spaces, ForegroundPlan};
 use crate::workload;
 
 mod prices;
-mod resolve;
 mod show;
 mod stored;
 
-pub(crate) use prices::{cost, LINE};
+pub(crate) use prices::{cost, prices, LINE};
 pub use prices::{energy, Area, BreakEven};
-pub(crate) use resolve::SwapArea;
-pub use resolve::{resolve, Plan};
 pub use show::{json, table};
 pub use stored::{simulate, simulate_with_journal, Stored};
+
+/// A page, and a slot of an area with a backing.
+pub const PAGE: Bytes = Bytes(4096);
 
 /// What a run came to.
 pub struct Outcome {
@@ -98,7 +98,7 @@ fn services(trace: &Provenance, spaces: usize) -> Vec<bool> {
 
 /// A run that is under way.
 pub struct Session<'a> {
-    plan: &'a Plan,
+    plan: &'a ForegroundPlan,
     run: Foreground,
     owners: Owners,
 }
@@ -108,7 +108,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Parameters that do not fit the frames.
-    pub fn new(plan: &'a Plan, trace: &Provenance, pages: usize) -> Result<Session<'a>, ReportError> {
+    pub fn new(plan: &'a ForegroundPlan, trace: &Provenance, pages: usize) -> Result<Session<'a>, ReportError> {
         let spaces_max = trace.tasks.iter().map(|task| task.space as usize + 1).max().unwrap_or(1);
         let mut config = plan.config.clone();
         config.services = services(trace, spaces_max);
@@ -136,8 +136,8 @@ impl<'a> Session<'a> {
         let result = self.run.result();
         let (swap_ins, swap_outs) = (result.counts.swap_ins, result.counts.swap_outs);
         let counts = SwapCounts { swap_ins, swap_outs, up_time: result.end };
-        let energy = energy(&self.plan.area, &counts);
-        let in_slots = Pj(self.plan.area.line_energy().0 * result.reads_in_slots);
+        let energy = energy(self.plan.area(), &counts);
+        let in_slots = Pj(self.plan.area().line_energy().0 * result.reads_in_slots);
         Outcome { energy, in_slots, result }
     }
 }

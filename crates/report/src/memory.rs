@@ -10,6 +10,7 @@ use serde_json::{json, Map, Value};
 
 use crate::error::ReportError;
 use crate::settings::Settings;
+use crate::systems::front_end;
 
 /// The prices in force.
 #[derive(Clone, PartialEq, Debug)]
@@ -45,7 +46,7 @@ pub fn prices(
 ) -> Result<MemoryPrices, ReportError> {
     let memory = sheet::find(ram)?;
     let t = &settings.time;
-    let own = |field, text: &Option<String>| crate::plan::optional_time(field, text);
+    let own = |field, text: &Option<String>| crate::resolve::time(field, text);
     let main_read = own("time.main_read", &t.main_read)?.map_or_else(|| memory.read(), Ok)?;
     let main_write = own("time.main_write", &t.main_write)?.map_or_else(|| memory.write(), Ok)?;
     let xip_read = match own("time.xip_read", &t.xip_read)? {
@@ -71,7 +72,9 @@ pub fn prices(
 pub fn main_memory(settings: &Settings, of_system: Option<&str>, caches: bool) -> Result<Option<String>, ReportError> {
     match (&settings.main_memory, caches) {
         (Some(_), false) => {
-            let reason = "needs the front end l1, which counts accesses to memory; give front_end.name=l1";
+            let name = front_end::names(|front_end| front_end.data_cache);
+            let reason =
+                format!("needs the front end {name}, which counts accesses to memory; give front_end.name={name}");
             Err(ReportError::setting("main_memory", reason))
         }
         (own, true) => Ok(own.clone().or(of_system.map(Into::into))),

@@ -17,7 +17,7 @@ use coldframe_trace::reduce::Method;
 use coldframe_trace::{Block, Provenance, Reader, Wanted};
 
 use crate::certainty::CLASSES as SAMPLE_CLASSES;
-use crate::plan::spaces;
+use crate::resolve::spaces;
 use crate::ReportError;
 
 /// Rows, or KiB of footprint, up to which every page is followed: a short trace is quick, and of few pages a sample says little.

@@ -97,13 +97,6 @@ pub struct FrontEnd {
     pub reference: Option<String>,
 }
 
-impl FrontEnd {
-    /// The front end's name; `ddb` is another name for `l1`.
-    pub fn chosen(&self) -> Option<&str> {
-        self.name.as_deref().map(|name| if name == "ddb" { "l1" } else { name })
-    }
-}
-
 /// `machine.*`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -8,21 +8,25 @@
 use std::path::Path;
 
 use coldframe_core::{Bytes, Ps};
+use coldframe_device::flash::Operations;
 use coldframe_device::StagePrices;
 
 use crate::error::ReportError;
 use crate::papers::Row;
 use crate::plot::Plot;
+use crate::teach::Lesson;
 
 pub mod backing;
 pub mod ddb;
 pub mod drswap;
+pub mod front_end;
 pub mod lobi;
 pub mod sap;
 pub mod swl;
 pub mod zram;
 
 use backing::Backing;
+use front_end::FrontEnd;
 
 /// Every system.
 pub const ALL: &[&System] = &[&swl::SYSTEM, &ddb::SYSTEM, &lobi::SYSTEM, &drswap::SYSTEM, &sap::SYSTEM, &zram::SYSTEM];
@@ -43,19 +47,47 @@ pub struct System {
     pub driver: Driver,
     /// Where pages go that leave RAM.
     pub area: Area,
+    /// The front end of its experiments, if it brings one.
+    pub front_end: Option<&'static FrontEnd>,
+    /// Lessons that show what it does.
+    pub lessons: &'static [Lesson],
     /// Printed figures beside ours, if there are some.
     pub figures: Option<Figures>,
 }
 
-/// What feeds the machine.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// What feeds the machine, with what it takes where nothing is said.
+#[derive(Clone, Copy, Debug)]
 pub enum Driver {
     /// One string of references.
     String,
     /// Several tasks under a scheduler.
-    Tasks,
+    Tasks(&'static TasksDefaults),
     /// Tasks that take turns in the foreground.
-    Foreground,
+    Foreground(&'static ForegroundDefaults),
+}
+
+/// What tasks under a scheduler take where nothing is said.
+#[derive(Clone, Copy, Debug)]
+pub struct TasksDefaults {
+    /// A reference.
+    pub reference: Ps,
+    /// Period of the scheduler tick.
+    pub tick: Ps,
+    /// Idle time units after which a page leaves a prefetching list.
+    pub idle_max: u32,
+    /// Loads in the background at the same time.
+    pub depth: u32,
+    /// Ready tasks, the running one included, below which nothing is prefetched.
+    pub ready_min: usize,
+}
+
+/// What tasks in the foreground take where nothing is said.
+#[derive(Clone, Copy, Debug)]
+pub struct ForegroundDefaults {
+    /// Bytes of the swap area.
+    pub area: Bytes,
+    /// How long after a switch the task expected next is prefetched for.
+    pub activation: Ps,
 }
 
 /// Where pages go that leave RAM.
@@ -64,9 +96,26 @@ pub enum Area {
     /// To their home slots.
     Home,
     /// To a log of erase blocks; swap traces can be run through it.
-    Log,
+    Log(&'static LogDefaults),
     /// To an area with a backing: the one that is meant if none is named, and all that the system brings.
     Backed(&'static str, &'static [Backing]),
+}
+
+/// What a log of erase blocks takes where nothing is said.
+#[derive(Clone, Copy, Debug)]
+pub struct LogDefaults {
+    /// Bytes of a slot.
+    pub slot: Bytes,
+    /// Slots of an erase block.
+    pub slots_per_block: u32,
+    /// Erase blocks.
+    pub blocks: u32,
+    /// Blocks' worth of erased slots below which a collection starts.
+    pub start: u32,
+    /// The device.
+    pub device: &'static str,
+    /// What a run cost, in reads.
+    pub cost: fn(&Operations) -> u64,
 }
 
 /// All rows of a paper, from the folder with the shipped traces; told which trace it is at.
@@ -122,17 +171,74 @@ pub fn of(settings: &crate::Settings) -> Option<&'static System> {
     settings.system.as_deref().and_then(find)
 }
 
-/// The first system with this driver, which is the one meant where none is named.
-///
-/// # Panics
-/// If there is none.
-pub fn with_driver(driver: Driver) -> &'static System {
-    ALL.iter().copied().find(|system| system.driver == driver).expect("each driver has a system")
+fn first<T>(of: impl Fn(&'static System) -> Option<T>) -> T {
+    ALL.iter().find_map(|system| of(system)).expect("a system has it")
+}
+
+/// The system whose stages were measured on its own board. Its prices hold where no system is named.
+pub fn measured() -> &'static System {
+    ALL[0]
+}
+
+/// An instruction on the board where they were.
+pub fn instruction() -> Ps {
+    measured().front_end.map_or(Ps::ZERO, |front_end| front_end.instruction)
+}
+
+/// The first system of tasks under a scheduler, which is meant where none is named, and its defaults.
+pub fn of_tasks() -> (&'static System, &'static TasksDefaults) {
+    first(|system| match system.driver {
+        Driver::Tasks(defaults) => Some((system, defaults)),
+        Driver::String | Driver::Foreground(_) => None,
+    })
+}
+
+/// The same for tasks in the foreground.
+pub fn of_foreground() -> (&'static System, &'static ForegroundDefaults) {
+    first(|system| match system.driver {
+        Driver::Foreground(defaults) => Some((system, defaults)),
+        Driver::String | Driver::Tasks(_) => None,
+    })
+}
+
+/// The same for a log of erase blocks.
+pub fn of_log() -> (&'static System, &'static LogDefaults) {
+    first(|system| match system.area {
+        Area::Log(defaults) => Some((system, defaults)),
+        Area::Home | Area::Backed(..) => None,
+    })
+}
+
+/// The names of those systems, for messages.
+pub fn names(which: impl Fn(&System) -> bool) -> String {
+    let names: Vec<&str> = ALL.iter().filter(|system| which(system)).map(|system| system.name).collect();
+    names.join(" or ")
+}
+
+impl std::fmt::Debug for System {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
 }
 
 impl System {
     /// Whether a log of erase blocks is its swap area.
     pub fn has_log(&self) -> bool {
-        matches!(self.area, Area::Log)
+        matches!(self.area, Area::Log(_))
+    }
+
+    /// Whether its swap area has a backing.
+    pub fn has_backing(&self) -> bool {
+        matches!(self.area, Area::Backed(..))
+    }
+
+    /// Whether tasks run under a scheduler.
+    pub fn schedules(&self) -> bool {
+        matches!(self.driver, Driver::Tasks(_))
+    }
+
+    /// Whether tasks take turns in the foreground.
+    pub fn takes_turns(&self) -> bool {
+        matches!(self.driver, Driver::Foreground(_))
     }
 }

@@ -11,14 +11,14 @@ use coldframe_trace::{Fidelity, Provenance};
 use serde_json::{json, Value};
 
 use crate::error::{nearest, ReportError};
-use crate::plan::{resolve, Engine};
+use crate::resolve;
 use crate::settings::Settings;
 
 mod lessons;
 mod story;
 pub mod words;
 
-pub use lessons::{Lesson, Setup, ALL};
+pub use lessons::{all, Lesson, Setup};
 pub use story::{Busy, Story};
 
 /// What the program does between two references: long enough that a step's end is seen in a timeline.
@@ -86,8 +86,8 @@ impl Played {
 /// # Errors
 /// There is none.
 pub fn find(name: &str) -> Result<&'static Lesson, ReportError> {
-    ALL.iter().find(|lesson| lesson.name == name).ok_or_else(|| {
-        let names = || ALL.iter().map(|lesson| lesson.name);
+    all().find(|lesson| lesson.name == name).ok_or_else(|| {
+        let names = || all().map(|lesson| lesson.name);
         let list: Vec<_> = names().collect();
         let reason = format!("there is no lesson `{name}`; there are {}{}", list.join(", "), nearest(name, names()));
         ReportError::setting("lesson", reason)
@@ -113,7 +113,7 @@ fn parse(text: &str) -> Vec<(u32, bool)> {
 
 fn config(setup: &Setup) -> Result<LaneConfig, ReportError> {
     let mut settings = Settings {
-        system: Some(setup.system.into()),
+        system: Some(setup.system().into()),
         policy: Some(setup.policy.into()),
         handler: Some(setup.handler.into()),
         frames: Some(setup.frames),
@@ -122,10 +122,8 @@ fn config(setup: &Setup) -> Result<LaneConfig, ReportError> {
     // The lesson's pages are all that is paged; it has no trace whose mappings say so.
     settings.front_end.paged = Some("all".into());
     let trace = Provenance::new("a lesson", Fidelity::ExactReferences);
-    match resolve(&settings, &trace, &mut |_| Ok(0))?.engine {
-        Engine::Lane(config) => Ok(*config),
-        Engine::Oracle(_) => Err(ReportError::setting("policy", "is an oracle; a lesson shows a policy")),
-    }
+    let plan = resolve::string(&settings, &trace, &mut |_| Ok(0))?;
+    plan.lane().cloned().ok_or_else(|| ReportError::setting("policy", "is an oracle; a lesson shows a policy"))
 }
 
 fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played, ReportError> {

@@ -58,21 +58,6 @@ fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
     }
 }
 
-/// Files of `report` that still take a number or a part from one system's folder. To be emptied, never to grow.
-const KNOW_A_SYSTEM: &[&str] = &[
-    "advise/question.rs",
-    "advise/search.rs",
-    "foreground/prices.rs",
-    "foreground/resolve.rs",
-    "foreground/show.rs",
-    "foreground/stored.rs",
-    "plan.rs",
-    "settings.rs",
-    "swap.rs",
-    "tasks.rs",
-    "teach/lessons.rs",
-];
-
 /// A system is a folder: whoever else needs one goes through the table of all systems.
 #[test]
 fn systems_are_named_in_their_folders_and_nowhere_else() {
@@ -96,11 +81,7 @@ fn systems_are_named_in_their_folders_and_nowhere_else() {
             know.push(shown);
         }
     }
-    let allowed = |path: &String| KNOW_A_SYSTEM.iter().any(|known| path.ends_with(&format!("report/src/{known}")));
-    let new: Vec<_> = know.iter().filter(|path| !allowed(path)).collect();
-    assert!(new.is_empty(), "these files name a system: {new:#?}");
-    let gone = KNOW_A_SYSTEM.iter().filter(|known| !know.iter().any(|path| path.ends_with(*known)));
-    assert_eq!(gone.collect::<Vec<_>>(), Vec::<&&str>::new(), "these name none any more; take them off the list");
+    assert!(know.is_empty(), "these files name a system: {know:#?}");
 }
 
 #[test]

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::advise::point::Point;
 use crate::error::ReportError;
-use crate::plan::Plan;
+use crate::resolve::Plan;
 use crate::settings::Tasks;
 
 /// The cache of one trace.
@@ -94,6 +94,6 @@ fn io(path: &std::path::Path, error: &std::io::Error) -> ReportError {
 
 /// The key of a plan over the first `rows` rows of a trace (`u64::MAX`: all).
 pub(super) fn key(plan: &Plan, tasks: &Tasks, rows: u64) -> String {
-    let text = format!("{}|{:?}|{:?}|{tasks:?}|{rows}", plan.config, plan.swap, plan.front);
+    let text = format!("{}|{:?}|{:?}|{tasks:?}|{rows}", plan.shown(), plan.area, plan.front);
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

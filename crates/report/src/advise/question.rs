@@ -1,6 +1,6 @@
 //! What a user asks: limits, and what may be varied to meet them.
 
-use crate::systems::{self, drswap, sap, swl, Driver};
+use crate::systems::{self, System};
 use coldframe_core::fault::handler;
 use coldframe_core::policy;
 use coldframe_core::swap::collect;
@@ -93,10 +93,10 @@ impl Question {
             }
             (None, ..) if tasks => {}
             (None, false, 1..) if data_only => {
-                let each = swl::FRONT_END.instruction.0 as f64 * trace.instructions as f64 / of.max(1) as f64;
+                let each = systems::instruction().0 as f64 * trace.instructions as f64 / of.max(1) as f64;
                 *field = Some(show_time(Ps(each.round() as u64)));
             }
-            (None, false, 1..) => *field = Some(show_time(swl::FRONT_END.instruction)),
+            (None, false, 1..) => *field = Some(show_time(systems::instruction())),
             (None, ..) => {}
         }
         Ok(question)
@@ -104,8 +104,9 @@ impl Question {
 
     /// What is for several tasks only, and what is not simulated for them.
     fn check_kind(&self) -> Result<(), ReportError> {
-        if self.base.system.as_deref() == Some(drswap::SYSTEM.name) {
-            let reason = "drswap is not searched: its answer is kills and energy beside time; run `coldframe sim --system drswap` over RAM and swap sizes";
+        if let Some(system) = systems::of(&self.base).filter(|system| system.takes_turns()) {
+            let name = system.name;
+            let reason = format!("{name} is not searched: its answer is kills and energy beside time; run `coldframe sim --system {name}` over RAM and swap sizes");
             return Err(ReportError::setting("system", reason));
         }
         let tasks = self.is_of_tasks();
@@ -116,9 +117,10 @@ impl Question {
             ("collector", !self.collectors.is_empty(), false),
         ] {
             if given && for_tasks != tasks {
+                let names = systems::names(System::schedules);
                 let reason = match for_tasks {
-                    true => "is for several tasks; give the system sap",
-                    false => "is not simulated for several tasks; leave out the system sap",
+                    true => format!("is for several tasks; give the system {names}"),
+                    false => format!("is not simulated for several tasks; leave out the system {names}"),
                 };
                 return Err(ReportError::setting(field, reason));
             }
@@ -189,7 +191,7 @@ impl Question {
 
     /// Several tasks, which a scheduler switches, and not one string of references.
     pub fn is_of_tasks(&self) -> bool {
-        systems::of(&self.base).is_some_and(|system| system.driver == Driver::Tasks)
+        systems::of(&self.base).is_some_and(System::schedules)
     }
 
     /// What the answer takes for granted.
@@ -198,14 +200,14 @@ impl Question {
         let front = &self.base.front_end;
         match (self.program_time, &front.instruction, &front.reference) {
             (Some(time), ..) => all.push(format!("the program alone takes {} (--program-time)", show_time(time))),
-            (None, Some(each), _) if quantity::time(each) == Ok(swl::FRONT_END.instruction) => all.push(format!(
+            (None, Some(each), _) if quantity::time(each) == Ok(systems::instruction()) => all.push(format!(
                 "an instruction takes {each}, the 100 MHz of SWL's board (LCTES 2007, table 2), whose handler the stages' times are of; \
                  give --program-time"
             )),
             (None, Some(each), _) => all.push(format!("an instruction takes {each} (front_end.instruction)")),
             (None, None, Some(each)) => all.push(format!("a reference takes {each} (front_end.reference)")),
             (None, None, None) if self.is_of_tasks() => {
-                all.push(format!("a reference takes {} (assumed); give --program-time", show_time(sap::REFERENCE)));
+                all.push(format!("a reference takes {} (assumed); give --program-time", show_time(systems::of_tasks().1.reference)));
             }
             (None, None, None) => {}
         }
@@ -216,7 +218,8 @@ impl Question {
             (true, _) => "a task that waits gives the processor to the next; what it does does not hang on when".into(),
             (false, 0 | 1) => "one task: there is no switch before which to prefetch".into(),
             (false, n) => format!(
-                "{n} tasks take turns as they did when recorded; --system sap schedules them and searches prefetch"
+                "{n} tasks take turns as they did when recorded; --system {} schedules them and searches prefetch",
+                systems::names(System::schedules)
             ),
         });
         if best.is_some_and(|b| b.cost.life.as_ref().is_ok_and(Option::is_some)) {
@@ -227,10 +230,11 @@ impl Question {
     }
 }
 
-/// All policies that need no parameter, and SWL's with its paper's.
+/// All policies that need no parameter, and those of systems with the parameters of their papers.
 fn policies_default() -> Vec<String> {
     let complete = |name: &&str| policy::PolicyChoice::parse(name).is_ok();
-    let names = policy::ALL.iter().map(|spec| spec.name).filter(complete).chain([(swl::SYSTEM.defaults)().policy]);
+    let of_systems = systems::ALL.iter().map(|system| (system.defaults)().policy).filter(|name| name.contains(':'));
+    let names = policy::ALL.iter().map(|spec| spec.name).filter(complete).chain(of_systems);
     names.map(Into::into).collect()
 }
 

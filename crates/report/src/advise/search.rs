@@ -8,10 +8,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::systems::lobi;
 use coldframe_core::Bytes;
 use coldframe_device::quantity::show_bytes;
-use coldframe_device::{sheet, Sheet};
+use coldframe_device::Sheet;
 use coldframe_trace::{Provenance, Reader};
 
 use crate::advise::cache::{self, Cache};
@@ -19,9 +18,9 @@ use crate::advise::point::Point;
 use crate::advise::question::Question;
 use crate::error::ReportError;
 use crate::experiment::{self, Progress};
-use crate::plan;
+use crate::resolve;
 use crate::settings::{Settings, Swap};
-use crate::tasks;
+use crate::{systems, tasks};
 
 mod bound;
 mod found;
@@ -94,26 +93,26 @@ impl<'a> Tried<'a> {
     ) -> Result<Tried<'a>, ReportError> {
         let reader = Reader::open(path)?;
         let (trace, rows) = (reader.provenance().clone(), reader.rows());
-        let own = plan::resolve(&with_frames(&families[0], whole), &trace, &mut |_| Ok(whole))?;
+        let own = resolve::string(&with_frames(&families[0], whole), &trace, &mut |_| Ok(whole))?;
         let page = Bytes(1 << own.front.page_shift);
         if let Some(limit) = question.limits.ram.filter(|limit| limit.0 < page.0) {
             let reason = format!("{} is less than one page of {}", show_bytes(limit), show_bytes(page));
             return Err(ReportError::setting("max-ram", reason));
         }
         let sized = families[0].ram.is_some() || families[0].frames.is_some();
-        let only = sized.then(|| plan::resolve(&families[0], &trace, &mut |_| Ok(whole))).transpose()?;
+        let only = sized.then(|| resolve::string(&families[0], &trace, &mut |_| Ok(whole))).transpose()?;
         let only = only.map(|plan| plan.frames);
         let family = |settings: Settings| -> Result<Family, ReportError> {
             let plain = Settings { swap: Swap::default(), ..with_frames(&settings, whole) };
-            let plan = plan::resolve(&plain, &trace, &mut |_| Ok(whole))?;
-            let Some(device) = plan.config["device"].as_str() else {
+            let plan = resolve::string(&plain, &trace, &mut |_| Ok(whole))?;
+            if plan.lane().is_none() {
                 let reason =
                     "is an oracle, which knows the future and has no cost; give policies that a machine can run";
                 return Err(ReportError::setting("policy", reason));
-            };
-            let sheet = sheet::find(device)?;
+            }
+            let sheet = plan.sheet;
             let settings = with_swap(settings, question, &sheet, page)?;
-            plan::resolve(&with_frames(&settings, whole), &trace, &mut |_| Ok(whole))?;
+            resolve::string(&with_frames(&settings, whole), &trace, &mut |_| Ok(whole))?;
             Ok(Family { sheet, settings, points: BTreeMap::new() })
         };
         let families = families.into_iter().map(family).collect::<Result<Vec<_>, _>>()?;
@@ -216,7 +215,7 @@ impl<'a> Tried<'a> {
         let (mut todo, mut keys) = (Vec::new(), Vec::new());
         for job in jobs {
             let settings = with_frames(&self.families[job.0].settings, job.1);
-            let plan = match plan::resolve(&settings, &self.trace, &mut |_| Ok(self.whole)) {
+            let plan = match resolve::string(&settings, &self.trace, &mut |_| Ok(self.whole)) {
                 Err(ReportError::Policy(_)) if job.1 < self.whole => continue,
                 plan => plan?,
             };
@@ -280,7 +279,7 @@ fn with_frames(settings: &Settings, frames: usize) -> Settings {
 /// The swap area's blocks by its size, where one is simulated. A block has as many slots as the device's has pages.
 fn with_swap(mut settings: Settings, question: &Question, sheet: &Sheet, page: Bytes) -> Result<Settings, ReportError> {
     let (Some(area), Some(_)) = (question.swap_area, &settings.swap.collector) else { return Ok(settings) };
-    let of_sheet = sheet.block().map_or(lobi::SLOTS_PER_BLOCK, |block| (block.0 / page.0).max(1) as u32);
+    let of_sheet = sheet.block().map_or(systems::of_log().1.slots_per_block, |block| (block.0 / page.0).max(1) as u32);
     let slots = settings.swap.slots_per_block.unwrap_or(of_sheet);
     settings.swap.slots_per_block = Some(slots);
     let blocks = area.0 / (page.0 * u64::from(slots));

@@ -1,14 +1,13 @@
 //! From lanes and oracles to results.
 
 use coldframe_core::{Bytes, Pj};
-use coldframe_device::sheet;
 use coldframe_device::used::{self, Moved};
 use serde_json::Value;
 
 use super::share::Share;
 use crate::certainty::{estimates, Certainty};
 use crate::owner::Owners;
-use crate::plan::{Engine, Plan};
+use crate::resolve::Plan;
 use crate::result::{Found, RunResult, TraceFacts};
 
 pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
@@ -32,22 +31,16 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
         RunResult {
             trace: facts.clone(),
             pages: facts.sampled().map_or(share.run.pages_touched(), |whole| whole.pages as usize),
-            policy: match &plan.engine {
-                Engine::Lane(config) => config.policy.short(),
-                Engine::Oracle(spec) => spec.name.into(),
-            },
-            handler: plan.config["handler"].as_str().unwrap_or_default().into(),
-            config: plan.config.clone(),
+            policy: plan.lane().map_or_else(|| plan.policy.clone(), |lane| lane.policy.short()),
+            handler: plan.lane().map(|lane| lane.handler.name.into()).unwrap_or_default(),
+            config: plan.shown(),
             frames: plan.frames,
             page: Bytes(1 << plan.front.page_shift),
             front_end: *share.run.front_end(),
-            has_icache: plan.front.reading.is_some() || plan.front.caches,
-            has_dcache: plan.front.caches,
+            has_icache: plan.front.front_end.is_some(),
+            has_dcache: plan.front.has_data_cache(),
             idle: share.run.idle(),
-            prices: match &plan.engine {
-                Engine::Lane(config) => Some(config.prices),
-                Engine::Oracle(_) => None,
-            },
+            prices: plan.lane().map(|lane| lane.prices),
             memory: plan.memory.clone(),
             memory_time: share.run.memory(),
             found,
@@ -62,11 +55,11 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
 
 /// Of all loads and writes, a collection's copies among them; none where the sheet lacks an energy.
 fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
-    let (Found::Lane(lane), Some(device)) = (found, plan.config["device"].as_str()) else { return Vec::new() };
+    let Found::Lane(lane) = found else { return Vec::new() };
     let page = 1u64 << plan.front.page_shift;
     let written = lane.swap.as_ref().map_or(lane.counts.dirty_evictions, |s| s.counts.programs + s.counts.copies);
     let moved = Moved { read: Bytes(lane.counts.page_loads * page), written: Bytes(written * page) };
-    sheet::find(device).and_then(|sheet| used::energy_terms(&sheet, moved)).unwrap_or_default()
+    used::energy_terms(&plan.sheet, moved).unwrap_or_default()
 }
 
 /// What a share's oracles have found out, by configuration.

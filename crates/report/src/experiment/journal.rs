@@ -3,12 +3,12 @@
 use super::share::Share;
 use super::Sink;
 use crate::error::ReportError;
-use crate::plan::{Engine, Plan};
+use crate::resolve::Plan;
 
 pub(super) fn start_journal(plans: &[Plan], shares: &mut [Share]) -> Result<(), ReportError> {
-    let Engine::Lane(_) = &plans[0].engine else {
+    if plans[0].lane().is_none() {
         return Err(ReportError::setting("journal", "an oracle decides nothing and has no journal; give a policy"));
-    };
+    }
     let lane = shares[0].run.lanes_mut().next().expect("the plan is a lane");
     lane.keep_journal();
     Ok(())

@@ -3,7 +3,6 @@
 use coldframe_core::SlotId;
 use coldframe_sim::oracle::OracleSpec;
 use coldframe_sim::{Lane, Run};
-use coldframe_trace::journal::SwapHead;
 use coldframe_trace::{Block, Provenance};
 use rayon::prelude::*;
 
@@ -11,7 +10,7 @@ use super::{MakePolicy, PlacedCost};
 use crate::certainty::sampled_lru;
 use crate::error::ReportError;
 use crate::owner::Owners;
-use crate::plan::{Engine, FrontKey, Plan};
+use crate::resolve::{Engine, FrontKey, Plan};
 use crate::slots::SlotPicture;
 
 /// A share of a sweep: all configurations behind one front end.
@@ -77,9 +76,8 @@ pub(super) fn shares(
 }
 
 fn give_swap(lane: &mut Lane, plan: &Plan) -> Result<(), ReportError> {
-    let Some((config, times)) = &plan.swap else { return Ok(()) };
-    let swap = SwapHead { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
-    lane.set_swap(swap, *times).map_err(|e| ReportError::setting("swap", e.to_string()))
+    let Some(area) = &plan.area else { return Ok(()) };
+    lane.set_swap(area.head.clone(), area.collect).map_err(|e| ReportError::setting("swap", e.to_string()))
 }
 
 impl Share {

@@ -4,24 +4,17 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use coldframe_sim::run::IdlePrices;
 use coldframe_trace::{Block, Provenance, Reader, Wanted};
 use sha2::{Digest, Sha256};
 
 use crate::error::ReportError;
-use crate::plan::FrontKey;
+use crate::resolve::FrontKey;
 use crate::result::TraceFacts;
 
 /// Columns that the file has and the simulator needs.
 pub(super) fn wanted(reader: &Reader) -> Wanted {
     let columns = reader.columns();
     Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS }
-}
-
-/// The front end that finds every page the trace can touch behind `front`.
-pub(super) fn whole_trace(front: &FrontKey) -> FrontKey {
-    let paged = front.paged.clone().filter(|_| front.caches);
-    FrontKey { reading: None, paged, skip: 0, accesses: None, idle: IdlePrices::default(), ..front.clone() }
 }
 
 /// Pages that the trace touches, for RAM given in percent.
@@ -31,7 +24,7 @@ pub(super) fn whole_trace(front: &FrontKey) -> FrontKey {
 pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError> {
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
-    let mut front_end = whole_trace(front).build(&trace);
+    let mut front_end = front.whole_trace().build(&trace);
     let (mut block, mut out) = (Block::new(), Vec::new());
     let wanted = wanted(&reader);
     while reader.read(&mut block, wanted)? > 0 {

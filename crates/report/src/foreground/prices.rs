@@ -1,7 +1,6 @@
 //! What a swap area costs: pages to and from it in time, all that was done in energy. Powers and times are those of its data sheet.
 
 use crate::systems::backing::{Backing, Compression, Path};
-use crate::systems::drswap::PAGE;
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::sheet::electric::{BusMemory, Card};
 use coldframe_device::swap_energy::{bus_energy, bus_times, card_energy, card_times, SwapCounts, SwapLedger};
@@ -9,6 +8,7 @@ use coldframe_device::{sheet, Sheet};
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::ForegroundPrices;
 
+use super::PAGE;
 use crate::error::ReportError;
 use crate::workload::MachineParameters;
 
@@ -200,7 +200,7 @@ fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
 }
 
 /// What things take with this area on this machine. Files lie on the card of DR.Swap's phone.
-pub(super) fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, ReportError> {
+pub(crate) fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, ReportError> {
     let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
     let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
     let card = match &area.electric {

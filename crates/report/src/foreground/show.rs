@@ -1,15 +1,15 @@
 //! Outcomes of tasks in the foreground as a table and as JSON.
 
 use crate::systems::backing;
-use crate::systems::drswap::PAGE;
 use coldframe_core::Bytes;
 use coldframe_device::flash::{life_years, wear};
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::start_gap::levelled;
 use serde_json::{json, Map, Value};
 
-use super::{Outcome, Plan, Stored};
+use super::{Outcome, Stored, PAGE};
 use crate::certainty::caveat;
+use crate::resolve::ForegroundPlan;
 use crate::result::{swap_json, SCHEMA_VERSION};
 use crate::table::{human_count, human_time, styled};
 
@@ -34,12 +34,12 @@ pub fn table(stored: &Stored) -> String {
     format!("{}\n{}", styled(&HEADINGS, rows.collect(), 4), legend(stored))
 }
 
-fn row(plan: &Plan, o: &Outcome) -> Vec<String> {
+fn row(plan: &ForegroundPlan, o: &Outcome) -> Vec<String> {
     let c = &o.result.counts;
     let dash = || "-".to_string();
     vec![
         backing(plan),
-        if plan.area.size.0 == 0 { dash() } else { show_bytes(plan.area.size) },
+        if plan.area().size.0 == 0 { dash() } else { show_bytes(plan.area().size) },
         show_bytes(Bytes(plan.config.frames as u64 * PAGE.0)),
         plan.config.policy.to_string(),
         human_count(c.swap_ins),
@@ -54,20 +54,20 @@ fn row(plan: &Plan, o: &Outcome) -> Vec<String> {
 }
 
 /// The backing, and the device if it is not its own.
-fn backing(plan: &Plan) -> String {
-    let own = backing::all().any(|b| b.name == plan.area.name && b.sheet.unwrap_or_default() == plan.area.device);
+fn backing(plan: &ForegroundPlan) -> String {
+    let own = backing::all().any(|b| b.name == plan.area().name && b.sheet.unwrap_or_default() == plan.area().device);
     if own {
-        plan.area.name.into()
+        plan.area().name.into()
     } else {
-        format!("{}, {}", plan.area.name, plan.area.device)
+        format!("{}, {}", plan.area().name, plan.area().device)
     }
 }
 
 /// Years until the most written slot has had the writes that its sheet names, under this load without a pause; with start-gap all slots are
 /// written alike.
-pub(crate) fn life(plan: &Plan, o: &Outcome) -> Option<f64> {
+pub(crate) fn life(plan: &ForegroundPlan, o: &Outcome) -> Option<f64> {
     let worn = wear(&o.slot_writes(plan.config.slots.slots));
-    let years = life_years(&worn, plan.area.cycles?, o.result.end.0 / 1_000)?;
+    let years = life_years(&worn, plan.area().cycles?, o.result.end.0 / 1_000)?;
     Some(plan.start_gap.map_or(years, |psi| years * f64::from(worn.max) / levelled(worn.mean, psi)))
 }
 
@@ -99,7 +99,7 @@ pub fn json(stored: &Stored) -> Value {
     stored.outcomes.iter().map(|(plan, outcome)| object(stored, plan, outcome)).collect()
 }
 
-fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
+fn object(stored: &Stored, plan: &ForegroundPlan, o: &Outcome) -> Value {
     let r = &o.result;
     let terms: Map<String, Value> = o.energy.terms().into_iter().map(|(name, pj)| (name.into(), pj.0.into())).collect();
     let switches: Vec<Value> =
@@ -109,7 +109,7 @@ fn object(stored: &Stored, plan: &Plan, o: &Outcome) -> Value {
         "schema_version": SCHEMA_VERSION,
         "version": env!("CARGO_PKG_VERSION"),
         "trace": stored.trace.json(None),
-        "config": plan.shown,
+        "config": plan.shown(),
         "pages": stored.pages,
         "tasks": stored.tasks,
         "counts": {

@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use crate::systems::drswap::PAGE;
-use coldframe_core::{Bytes, Ps};
+use coldframe_core::Ps;
 use coldframe_sim::numbering::Numbering;
 use coldframe_trace::{Block, Fidelity, Provenance, Reader, Reference, Wanted};
 
-use super::{resolve, Outcome, Plan, Session};
+use super::{Outcome, Session, PAGE};
 use crate::error::ReportError;
 use crate::experiment::{facts, tell, Progress, Sink};
-use crate::plan::spaces;
+use crate::resolve::{self, spaces, ForegroundPlan};
 use crate::result::TraceFacts;
 use crate::settings::Settings;
 
@@ -25,7 +24,7 @@ pub struct Stored {
     /// The rows had no times, and each reference took the plan's.
     pub untimed: bool,
     /// Plans and what they came to, in the order of the settings.
-    pub outcomes: Vec<(Plan, Outcome)>,
+    pub outcomes: Vec<(ForegroundPlan, Outcome)>,
 }
 
 /// Runs every configuration over the trace.
@@ -59,8 +58,11 @@ fn run(
     let trace = reader.provenance().clone();
     check(path, &trace)?;
     let pages = pages(&mut reader, &trace)?;
-    let footprint = Bytes(pages as u64 * PAGE.0);
-    let plans = all.iter().map(|settings| resolve(settings, footprint)).collect::<Result<Vec<_>, _>>()?;
+    let mut touched = |_: &resolve::FrontKey| Ok(pages);
+    let plans = all
+        .iter()
+        .map(|settings| resolve::foreground(settings, &trace, &mut touched))
+        .collect::<Result<Vec<_>, _>>()?;
     let mut sessions = plans.iter().map(|plan| Session::new(plan, &trace, pages)).collect::<Result<Vec<_>, _>>()?;
     let mut clocks: Vec<_> = plans.iter().map(|plan| Clock::new(&reader, plan.reference)).collect();
     if journal.is_some() {

@@ -47,7 +47,7 @@ pub struct Compression {
 pub fn all() -> impl Iterator<Item = &'static Backing> {
     ALL.iter().flat_map(|system| match system.area {
         Area::Backed(_, all) => all,
-        Area::Home | Area::Log => &[],
+        Area::Home | Area::Log(_) => &[],
     })
 }
 
@@ -63,7 +63,7 @@ pub fn find(name: &str) -> Option<&'static Backing> {
 pub fn default_of(system: Option<&System>) -> &'static str {
     let of = |system: &System| match system.area {
         Area::Backed(name, _) => Some(name),
-        Area::Home | Area::Log => None,
+        Area::Home | Area::Log(_) => None,
     };
     system.and_then(of).or_else(|| ALL.iter().find_map(|system| of(system))).expect("a system has backings")
 }

@@ -2,39 +2,16 @@
 
 use std::path::Path;
 
-use coldframe_core::prefetch::Arrival;
 use coldframe_core::Ps;
 use coldframe_device::quantity::show_time;
-use coldframe_sim::tasks::{Prefetching, TaskResult, TasksResult};
+use coldframe_sim::tasks::{TaskResult, TasksResult};
 use coldframe_sim::Latency;
 use serde_json::{json, Value};
 
 use super::TasksOutcome;
 use crate::certainty::caveat;
 use crate::result::{swap_json, SCHEMA_VERSION};
-use crate::settings::Tasks;
 use crate::table::{human_count, styled};
-
-/// The settings of tasks that are in force.
-pub(super) fn settings(given: &Tasks, scheduler: &str, p: &Prefetching) -> Value {
-    let mut all = serde_json::to_value(given).expect("settings are plain data");
-    for (key, value) in [
-        ("scheduler", Value::from(scheduler)),
-        ("prefetch", given.prefetch.as_deref().unwrap_or("75").into()),
-        ("on_fault", given.on_fault.as_deref().unwrap_or("sleeps").into()),
-        ("list", p.list_max.into()),
-        ("idle", p.idle_max.unwrap_or(0).into()),
-        ("depth", p.depth.into()),
-        ("ready_min", p.ready_min.into()),
-        ("follow", p.follow.into()),
-        ("renew", p.renew.into()),
-        ("arrival", if p.arrival == Arrival::BehindSlice { "unmapped" } else { "mapped" }.into()),
-        ("rounds", given.rounds.unwrap_or(1).into()),
-    ] {
-        all[key] = value;
-    }
-    all
-}
 
 /// One object for each outcome.
 pub fn json(outcomes: &[TasksOutcome]) -> Value {

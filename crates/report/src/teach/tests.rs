@@ -77,7 +77,7 @@ fn a_page_stays_in_its_buffer_until_the_next_load() {
 
 #[test]
 fn latencies_told_are_those_of_the_lane() {
-    for lesson in ALL {
+    for lesson in all() {
         for played in play(lesson).unwrap() {
             let sum = played.steps.iter().filter_map(|step| step.fault).fold(Ps::ZERO, |sum, latency| sum + latency);
             assert_eq!(sum, played.paging, "{}", lesson.name);

@@ -19,7 +19,7 @@ pub fn opening(lesson: &Lesson) -> String {
 /// What stands before a setup's steps.
 pub fn setup(played: &Played) -> String {
     let s = played.setup;
-    format!("\n=== {}, {} handler, {} frames, prices of {} ===\n", s.policy, s.handler, s.frames, s.system)
+    format!("\n=== {}, {} handler, {} frames, prices of {} ===\n", s.policy, s.handler, s.frames, s.system())
 }
 
 /// Step `number`, from 1 on.

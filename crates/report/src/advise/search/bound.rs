@@ -1,13 +1,11 @@
 //! What no policy whatever can do better: OPT's misses, each with the shortest load.
 
-use coldframe_core::fault::handler;
 use coldframe_core::{Bytes, Ps};
-use coldframe_device::quantity;
 
 use super::{with_frames, Tried};
 use crate::error::ReportError;
 use crate::experiment;
-use crate::plan::{self, Plan};
+use crate::resolve::{self, Plan};
 use crate::settings::Settings;
 
 /// Rows times sizes for which OPT is computed: it keeps the string and takes some hundred nanoseconds for each row, however often the row's
@@ -62,22 +60,18 @@ impl<'a> Tried<'a> {
     fn plans(&self) -> impl Iterator<Item = Result<Plan, ReportError>> + use<'_, 'a> {
         self.families
             .iter()
-            .map(|f| plan::resolve(&with_frames(&f.settings, self.whole), &self.trace, &mut |_| Ok(self.whole)))
+            .map(|f| resolve::string(&with_frames(&f.settings, self.whole), &self.trace, &mut |_| Ok(self.whole)))
     }
 
     fn fastest_load(&self) -> Result<Option<Ps>, ReportError> {
         let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
-        let load = |plan: &Plan| quantity::time(plan.config["time"]["load_stopover"].as_str()?).ok();
-        Ok(plans.iter().filter_map(load).min())
+        Ok(plans.iter().filter_map(|plan| Some(plan.lane()?.device.load)).min())
     }
 
     /// Buffers that hold pages beside the frames.
     fn buffers_held(&self) -> Result<usize, ReportError> {
         let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
-        let held = |plan: &Plan| {
-            let handler = handler::find(plan.config["handler"].as_str()?)?;
-            handler.needs_xip.then(|| plan.config["machine"]["buffers"].as_u64().unwrap_or(0) as usize)
-        };
-        Ok(plans.iter().filter_map(held).max().unwrap_or(0))
+        let holders = plans.iter().filter_map(Plan::lane).filter(|lane| lane.handler.needs_xip);
+        Ok(holders.map(|lane| lane.caps.buffers as usize).max().unwrap_or(0))
     }
 }

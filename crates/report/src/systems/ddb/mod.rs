@@ -1,7 +1,7 @@
 //! DDB: delayed dual buffering (Joo, Park, Chung, Chung, Chang; 2007).
 //!
 //! Its handler lives in the core, its equations 1 to 3 in `coldframe_device::energy`, the prices of table 3 on the sheets KFG5616 and
-//! SRAM64K. Here are the shape of its caches ([`L1`]), its comparisons that page nothing ([`unpaged`]), the split of its gain
+//! SRAM64K. Here are the shape of its caches ([`mod@front_end`]), its comparisons that page nothing ([`unpaged`]), the split of its gain
 //! ([`effects`]) and its printed figures ([`golden`]).
 
 use coldframe_core::{Bytes, Ps};
@@ -11,7 +11,9 @@ use crate::systems::{Area, Defaults, Driver, Figures, System};
 
 pub mod effects;
 pub mod figures;
+pub mod front_end;
 pub mod golden;
+mod lessons;
 pub mod unpaged;
 
 /// The entry of the table of systems.
@@ -25,7 +27,7 @@ pub const SYSTEM: System = System {
         handler: DELAYED,
         page: PAGE,
         stream: "ID",
-        front_end: "l1",
+        front_end: front_end::L1.name,
         device: "KFG5616",
         load_stopover: None,
         trans_host_mem: None,
@@ -34,6 +36,8 @@ pub const SYSTEM: System = System {
     prices,
     driver: Driver::String,
     area: Area::Home,
+    front_end: Some(&front_end::L1),
+    lessons: lessons::ALL,
     figures: Some(Figures { plots: figures::plots, ..Figures::rows(figures::rows) }),
 };
 
@@ -53,23 +57,6 @@ pub const CYCLE: Ps = Ps(2_500);
 pub fn prices(_policy: &str) -> StagePrices {
     StagePrices::uniform(Ps::ZERO)
 }
-
-/// The caches, section III.2.
-#[derive(Clone, Copy, Debug)]
-pub struct Caches {
-    /// Bytes of a block: 8 words of 4 bytes. The printed 0.22 us of a block from OneNAND's 16-bit bus at 50 MHz are 11 cycles, too few
-    /// for 16 half-words; they fit a block of 8 half-words. We keep the word of the processor.
-    pub line: u64,
-    /// 4 KiB / (4 ways * 32 bytes).
-    pub sets: usize,
-    /// Ways.
-    pub ways: usize,
-    /// Each instruction whose references hit; the paper prints `t_idle` but not how it comes about. One cycle is our reading.
-    pub instruction: Ps,
-}
-
-/// Instruction and data cache, each.
-pub const L1: Caches = Caches { line: 32, sets: 32, ways: 4, instruction: CYCLE };
 
 #[cfg(test)]
 mod tests;

@@ -15,8 +15,9 @@ use coldframe_device::swap_energy::SwapCounts;
 use coldframe_trace::{Block, Provenance};
 
 use crate::error::ReportError;
-use crate::foreground::{energy, Area, Outcome, Plan, Session};
+use crate::foreground::{energy, Area, Outcome, Session};
 use crate::papers::{Reached, Row};
+use crate::resolve::ForegroundPlan;
 use crate::settings::Settings;
 use crate::workload::{self, generate, MachineParameters, Parameters};
 
@@ -154,8 +155,8 @@ impl Input {
         ram: Bytes,
         size: Bytes,
         m: &MachineParameters,
-    ) -> Result<(Plan, Outcome), ReportError> {
-        let plan = Plan::with(settings, backing, ram, size, m)?;
+    ) -> Result<(ForegroundPlan, Outcome), ReportError> {
+        let plan = ForegroundPlan::with(settings, backing, ram, size, m)?;
         let mut session = Session::new(&plan, &self.provenance, self.pages)?;
         session.feed(&self.rows);
         let outcome = session.finish();

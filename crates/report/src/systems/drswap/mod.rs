@@ -8,7 +8,7 @@
 use coldframe_core::{Bytes, Ps};
 
 use crate::systems::backing::{Backing, Path};
-use crate::systems::{lobi, Area, Defaults, Driver, Figures, System};
+use crate::systems::{lobi, Area, Defaults, Driver, Figures, ForegroundDefaults, System};
 
 pub mod figures;
 pub mod golden;
@@ -31,13 +31,19 @@ pub const SYSTEM: System = System {
     },
     // The paper times no stage of a fault either.
     prices: lobi::prices,
-    driver: Driver::Foreground,
+    driver: Driver::Foreground(&FOREGROUND),
     area: Area::Backed("nvm-dr", &BACKINGS),
+    front_end: None,
+    lessons: &[],
     figures: Some(Figures::rows(figures::rows)),
 };
 
+/// The smallest area of the evaluation. SAP's activation moment, 75 % of a slice (its table 1), of a minute in the foreground (section V.B).
+pub const FOREGROUND: ForegroundDefaults =
+    ForegroundDefaults { area: Bytes(SWAP_MIB[0] << 20), activation: Ps::from_us(45_000_000) };
+
 /// A page and a swap slot (section IV.A, P_size).
-pub const PAGE: Bytes = Bytes(4096);
+pub const PAGE: Bytes = crate::foreground::PAGE;
 
 /// Swap sizes of the evaluation, in MiB (table IV).
 pub const SWAP_MIB: [u64; 3] = [128, 256, 512];

@@ -10,8 +10,9 @@ use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 
 use crate::error::ReportError;
 use crate::papers::{Reached, Row};
+use crate::resolve::swaps;
 use crate::settings::{Settings, Swap};
-use crate::swap::{outcome, resolve, SwapOutcome};
+use crate::swap::{outcome, SwapOutcome};
 use crate::swap_table::pictures;
 
 pub mod generator;
@@ -103,7 +104,7 @@ fn one(
         keep: Some(input.keep.into()),
         ..Swap::default()
     };
-    outcome(&resolve(&Settings { swap, ..Settings::default() })?, &input.trace)
+    outcome(&swaps(&Settings { swap, ..Settings::default() })?, &input.trace)
 }
 
 fn row(item: &str, row: String, paper: Option<f64>, ours: f64, unit: &'static str, reached: Reached) -> Row {

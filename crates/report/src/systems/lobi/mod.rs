@@ -7,7 +7,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::flash::Operations;
 use coldframe_device::StagePrices;
 
-use crate::systems::{swl, Area, Defaults, Driver, Figures, System};
+use crate::systems::{swl, Area, Defaults, Driver, Figures, LogDefaults, System};
 
 pub mod figures;
 pub mod golden;
@@ -30,7 +30,16 @@ pub const SYSTEM: System = System {
     },
     prices,
     driver: Driver::String,
-    area: Area::Log,
+    area: Area::Log(&LogDefaults {
+        slot: SLOT,
+        slots_per_block: SLOTS_PER_BLOCK,
+        blocks: AREA_BLOCKS[3],
+        start: START,
+        device: "LOBI-NAND",
+        cost,
+    }),
+    front_end: None,
+    lessons: &[],
     figures: Some(Figures { bars: figures::bars, ..Figures::rows(figures::rows) }),
 };
 

@@ -7,7 +7,7 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
-use crate::systems::{lobi, swl, Area, Defaults, Driver, Figures, System};
+use crate::systems::{lobi, swl, Area, Defaults, Driver, Figures, System, TasksDefaults};
 
 pub mod figures;
 pub mod golden;
@@ -29,8 +29,16 @@ pub const SYSTEM: System = System {
         main_memory: None,
     },
     prices,
-    driver: Driver::Tasks,
+    driver: Driver::Tasks(&TasksDefaults {
+        reference: REFERENCE,
+        tick: TICK,
+        idle_max: IDLE_MAX,
+        depth: DEPTH,
+        ready_min: 2,
+    }),
     area: Area::Home,
+    front_end: None,
+    lessons: &[],
     figures: Some(Figures::rows(figures::rows)),
 };
 
@@ -50,7 +58,7 @@ pub const TICK: Ps = Ps::from_us(1_000);
 
 /// A reference. The paper names no processor, only that the machine is emulated. Ours: ten times the instruction of SWL's board (10 ns, the
 /// only one of the papers that is measured), an assumption.
-pub const REFERENCE: Ps = Ps(10 * swl::FRONT_END.instruction.0);
+pub const REFERENCE: Ps = Ps(10 * swl::front_end::INSTRUCTION.0);
 
 /// What a worker sleeps between two iterations ("accesses allocated memory periodically", section 5.2). The paper does not print the
 /// period. Ours is that of our own run of the test on Linux 6.1: five workers, twelve iterations each, 100 ms between them.

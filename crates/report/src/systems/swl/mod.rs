@@ -1,7 +1,7 @@
 //! SWL: search while load (In, Shin, Kim; LCTES 2007).
 //!
 //! Its parts live in the core: the parallel handler, PA-Clock and PA-FIFO-SC. Here are its numbers: what the stages cost on its board
-//! ([`prices`]), the shape of its simulator's front end ([`FRONT_END`]), equations 1 to 3 ([`equations`]) and its printed figures
+//! ([`prices`]), the shape of its simulator's front end ([`mod@front_end`]), equations 1 to 3 ([`equations`]) and its printed figures
 //! ([`golden`]).
 
 use coldframe_core::{Bytes, Ps};
@@ -11,7 +11,9 @@ use crate::systems::{Area, Defaults, Driver, Figures, System};
 
 pub mod equations;
 pub mod figures;
+pub mod front_end;
 pub mod golden;
+mod lessons;
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -23,7 +25,7 @@ pub const SYSTEM: System = System {
         handler: "parallel",
         page: PAGE,
         stream: "I",
-        front_end: "swl",
+        front_end: front_end::FRONT_END.name,
         device: "KFG1G16Q2M",
         load_stopover: Some(LOAD_STOPOVER),
         trans_host_mem: Some(TRANS_HOST_MEM),
@@ -32,6 +34,8 @@ pub const SYSTEM: System = System {
     prices,
     driver: Driver::String,
     area: Area::Home,
+    front_end: Some(&front_end::FRONT_END),
+    lessons: lessons::ALL,
     figures: Some(Figures { plots: |_| Ok(vec![figures::walk_plot()]), ..Figures::rows(figures::rows) }),
 };
 
@@ -93,36 +97,6 @@ pub fn prices(policy: &str) -> StagePrices {
         false_fault_rest: rest,
     }
 }
-
-/// The simulator's instruction cache and TLB, table 2.
-#[derive(Clone, Copy, Debug)]
-pub struct FrontEnd {
-    /// Bytes of a line: 8 words.
-    pub line: u64,
-    /// 8 KiB / (4 ways * 32 bytes).
-    pub sets: usize,
-    /// Ways.
-    pub ways: usize,
-    /// TLB sets.
-    pub tlb_sets: usize,
-    /// TLB ways.
-    pub tlb_ways: usize,
-    /// Each instruction: one word from the cache.
-    pub instruction: Ps,
-    /// Each cache miss: TLB look-up 5 ns, line refill from the page cache 200 ns.
-    pub icache_miss: Ps,
-}
-
-/// Table 2.
-pub const FRONT_END: FrontEnd = FrontEnd {
-    line: 32,
-    sets: 64,
-    ways: 4,
-    tlb_sets: 16,
-    tlb_ways: 2,
-    instruction: Ps(10_000),
-    icache_miss: Ps(205_000),
-};
 
 #[cfg(test)]
 mod tests {

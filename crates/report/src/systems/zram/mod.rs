@@ -11,7 +11,7 @@
 use coldframe_core::{Bytes, Ps};
 
 use crate::systems::backing::{Backing, Compression, Path};
-use crate::systems::{lobi, Area, Defaults, Driver, System};
+use crate::systems::{drswap, lobi, Area, Defaults, Driver, System};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -31,8 +31,10 @@ pub const SYSTEM: System = System {
     },
     // Nobody has timed the stages of a fault for it.
     prices: lobi::prices,
-    driver: Driver::Foreground,
+    driver: Driver::Foreground(&drswap::FOREGROUND),
     area: Area::Backed("zram-lz4", &BACKINGS),
+    front_end: None,
+    lessons: &[],
     figures: None,
 };
 

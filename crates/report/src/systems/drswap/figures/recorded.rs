@@ -12,9 +12,9 @@ use coldframe_trace::{merged, Order, Provenance};
 
 use super::{noted, row, DRAM, EMMC, NONE, NVM, NVM_DR};
 use crate::error::ReportError;
-use crate::foreground::{Outcome, Plan, Session};
+use crate::foreground::{Outcome, Session};
 use crate::papers::{Reached, Row};
-use crate::plan::spaces;
+use crate::resolve::{spaces, ForegroundPlan};
 use crate::settings::Settings;
 use crate::workload::MachineParameters;
 
@@ -42,7 +42,7 @@ pub(super) fn rows(traces: &Path, machine: &MachineParameters, rows: &mut Vec<Ro
     let plan = |percent: u64, backing: usize, sets: &[&str]| {
         let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
         let ram = Bytes(footprint.0 * percent / 100 / PAGE.0 * PAGE.0);
-        Plan::with(&Settings::read(None, &sets)?, &BACKINGS[backing], ram, footprint, &machine)
+        ForegroundPlan::with(&Settings::read(None, &sets)?, &BACKINGS[backing], ram, footprint, &machine)
     };
     let mut plans = Vec::new();
     for percent in RAM {

@@ -6,8 +6,9 @@ use coldframe_core::Bytes;
 
 use super::{input, joules, megabytes, noted, row, Input, NVM, NVM_DR};
 use crate::error::ReportError;
-use crate::foreground::{Outcome, Plan};
+use crate::foreground::Outcome;
 use crate::papers::{Reached, Row};
+use crate::resolve::ForegroundPlan;
 use crate::settings::Settings;
 use crate::workload::{MachineParameters, Parameters};
 
@@ -45,10 +46,10 @@ impl Mixes {
 }
 
 /// One configuration on both mixes.
-struct Runs([(Plan, Outcome); 2]);
+struct Runs([(ForegroundPlan, Outcome); 2]);
 
 impl Runs {
-    fn mean(&self, of: impl Fn(&Plan, &Outcome) -> f64) -> f64 {
+    fn mean(&self, of: impl Fn(&ForegroundPlan, &Outcome) -> f64) -> f64 {
         self.0.iter().map(|(plan, outcome)| of(plan, outcome)).sum::<f64>() / 2.0
     }
 
@@ -68,7 +69,7 @@ impl Runs {
         for (plan, o) in &self.0 {
             let e = &o.energy;
             let copies = (e.active.0 + e.read.0 + e.write.0 + e.data_out.0) as f64;
-            sum += copies + plan.area.line_excess()? * o.result.reads_in_slots as f64;
+            sum += copies + plan.area().line_excess()? * o.result.reads_in_slots as f64;
         }
         Ok(sum / self.0.len() as f64 / 1e9)
     }
@@ -133,7 +134,7 @@ fn memories(mixes: &Mixes, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     for device in ["LPDDR2-PCM", "STT-MRAM", "CXL-DDR4"] {
         let set = format!("device={device}");
         let runs = mixes.run(NVM_DR, &[&set])?;
-        let lines = runs.0[0].0.area.break_even()?.map_or_else(|| "never".into(), |even| even.lines().to_string());
+        let lines = runs.0[0].0.area().break_even()?.map_or_else(|| "never".into(), |even| even.lines().to_string());
         let note = format!("--device {device}, 128 MB, by its own sheet; a copy pays after so many lines: {lines}");
         for (what, ours, unit) in [
             ("energy of 15 minutes", runs.mean(|_, o| joules(o)), "J"),

@@ -1,0 +1,106 @@
+//! From settings to what the simulator runs: every name, size and default is resolved here and nowhere else.
+//!
+//! ```text
+//!   Settings ──► string      one string of references            Plan            ─┐
+//!            ──► tasks       tasks under a scheduler             TasksPlan        ├─► shown(): every setting in force, as JSON
+//!            ──► foreground  tasks in the foreground in turn     ForegroundPlan   │
+//!            ──► swaps       a swap trace                        SwapPlan        ─┘
+//! ```
+//!
+//! Parts that several have are resolved by the same functions: names, page and front end, sizes, the log of erase blocks, the area with a
+//! backing, failures. [`drive`] says which of them settings ask for.
+
+use coldframe_core::Bytes;
+use coldframe_device::quantity;
+use coldframe_sim::Failures;
+
+use crate::error::ReportError;
+use crate::settings::{Settings, Tasks};
+use crate::systems::{self, Defaults, System};
+
+mod backed;
+mod foreground;
+mod front;
+mod log;
+mod names;
+mod size;
+mod string;
+mod tasks;
+
+pub use foreground::{foreground, ForegroundPlan};
+pub(crate) use front::spaces;
+pub use front::FrontKey;
+pub use log::{swaps, LogArea, LogSettings, SwapPlan, LAYOUTS};
+pub(crate) use names::time;
+pub use string::{string, Engine, Plan};
+pub use tasks::{tasks, TasksPlan};
+
+/// Says how many pages a trace touches behind a front end, for sizes in percent.
+pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ReportError>;
+
+/// Who makes the references of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Drive {
+    /// One string.
+    String,
+    /// Tasks under a scheduler.
+    Tasks,
+    /// Tasks in the foreground in turn.
+    Foreground,
+}
+
+/// What the settings ask for: their system's driver; tasks, if something is said of tasks; the foreground, if there is a backing.
+pub fn drive(settings: &Settings) -> Drive {
+    let system = systems::of(settings);
+    match system {
+        _ if settings.tasks != Tasks::default() || system.is_some_and(System::schedules) => Drive::Tasks,
+        _ if settings.swap.backing.is_some() || system.is_some_and(System::takes_turns) => Drive::Foreground,
+        _ => Drive::String,
+    }
+}
+
+/// What all configurations of a sweep share: tasks where one asks for them, the foreground where all do.
+pub fn drive_of(all: &[Settings]) -> Drive {
+    match all.iter().any(|settings| drive(settings) == Drive::Tasks) {
+        true => Drive::Tasks,
+        false if all.iter().all(|settings| drive(settings) == Drive::Foreground) => Drive::Foreground,
+        false => Drive::String,
+    }
+}
+
+/// The page size of the settings or the system.
+fn page(settings: &Settings, defaults: Option<Defaults>) -> Result<Bytes, ReportError> {
+    match &settings.page {
+        Some(text) => quantity::bytes(text).map_err(|e| ReportError::quantity("page", e)),
+        None => Ok(defaults.map_or(Bytes(4096), |d| d.page)),
+    }
+}
+
+/// Refuses the first of these fields that is given, with its reason.
+fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ReportError> {
+    match fields.iter().find(|(_, given, _)| *given) {
+        Some((field, _, why)) => Err(ReportError::setting(*field, *why)),
+        None => Ok(()),
+    }
+}
+
+/// Which transfers of the device fail.
+///
+/// # Errors
+/// A rate that is no part of all transfers.
+fn failures(settings: &Settings) -> Result<Option<Failures>, ReportError> {
+    let Some(text) = &settings.fail.rate else {
+        return match settings.fail.seed {
+            Some(_) => Err(ReportError::setting("fail.seed", "says which transfers fail, but none do; give fail.rate")),
+            None => Ok(None),
+        };
+    };
+    let rate = match text.strip_suffix('%') {
+        Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
+        None => text.parse::<f64>(),
+    };
+    let bad =
+        || ReportError::setting("fail.rate", format!("`{text}` is none; give 0 to 1, such as 0.001, or 0% to 100%"));
+    let rate = rate.ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(bad)?;
+    Ok(Some(Failures { rate, seed: settings.fail.seed.unwrap_or(1) }))
+}

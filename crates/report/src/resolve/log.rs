@@ -1,0 +1,285 @@
+//! A swap area on flash: a log of erase blocks, or Linux's map of slots.
+
+use coldframe_core::swap::read_ahead::Window;
+use coldframe_core::swap::{linux, AreaConfig, Layout, WearLevelling};
+use coldframe_device::{quantity, sheet, Sheet};
+use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, Translation};
+use coldframe_sim::CollectTimes;
+use coldframe_trace::journal::SwapHead;
+use serde::Serialize;
+use serde_json::{json, Value};
+
+use super::names;
+use crate::error::{nearest, ReportError};
+use crate::settings::{Settings, Swap};
+use crate::systems::{self, LogDefaults};
+
+/// Where slots come from, as names.
+pub const LAYOUTS: [&str; 3] = ["log", "linux", "linux-ftl"];
+
+/// Linux's default cluster of pages read ahead (vm.page-cluster 3), and what LOBI starts with.
+const READ_AHEAD_DEFAULT: u32 = 8;
+
+/// Pages in the swap cache: 4 MiB. Neither slides nor kernel bound it by number; the kernel's is bounded by its RAM.
+const CACHE_DEFAULT: u32 = 1024;
+
+/// Percent that a translation layer keeps: what 1 GB of flash (2^30 bytes) sold as 10^9 leaves, 7.4 %, rounded down.
+const SPARE_DEFAULT: u32 = 7;
+
+/// The settings of an area that are in force, as a result shows them.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[allow(missing_docs)] // As in `Settings`.
+pub struct LogSettings {
+    pub layout: &'static str,
+    pub blocks: String,
+    pub slots_per_block: u32,
+    pub collector: String,
+    pub start: u32,
+    pub stop: u32,
+    pub dynamic_wear_levelling: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wear_spread_max: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discard: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare_percent: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
+    #[serde(flatten)]
+    pub kernel: Option<KernelSettings>,
+}
+
+/// What the kernel does above an area, of which only swap traces tell.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+#[allow(missing_docs)]
+pub struct KernelSettings {
+    pub read_ahead: String,
+    pub cache: u32,
+    pub keep: &'static str,
+}
+
+/// A swap area on flash under the engine.
+#[derive(Clone, Debug)]
+pub struct LogArea {
+    /// The area.
+    pub head: SwapHead,
+    /// What a collection takes the device.
+    pub collect: CollectTimes,
+    /// The settings in force.
+    pub settings: LogSettings,
+}
+
+/// A configuration for swap traces with every name resolved.
+#[derive(Clone, Debug)]
+pub struct SwapPlan {
+    /// For the simulator.
+    pub config: SwapConfig,
+    /// The settings in force.
+    pub settings: LogSettings,
+    /// For times and life.
+    pub sheet: Sheet,
+}
+
+impl SwapPlan {
+    /// Every setting in force, as a result shows them.
+    pub fn shown(&self) -> Value {
+        json!({ "system": systems::of_log().0.name, "device": self.sheet.name, "swap": self.settings })
+    }
+}
+
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
+    Err(ReportError::setting(format!("swap.{field}"), reason))
+}
+
+/// Resolves settings for a swap trace.
+///
+/// # Errors
+/// Unknown names, numbers that cannot be.
+pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
+    let (s, defaults) = (&settings.swap, systems::of_log().1);
+    let (areas, mut shown) = areas(s, defaults, blocks(s, defaults)?)?;
+    let (read_ahead, text) = read_ahead(s, shown.layout)?;
+    let (keep, keep_text) = match s.keep.as_deref() {
+        None | Some("trace") => (Keep::Trace, "trace"),
+        Some("until-touched") => (Keep::UntilTouched, "until-touched"),
+        Some(other) => return bad("keep", format!("`{other}` is none; give trace or until-touched")),
+    };
+    let cache = s.cache.unwrap_or(CACHE_DEFAULT);
+    let translation = (shown.layout == "linux-ftl").then(|| translation(s)).transpose()?;
+    if let Some(of) = translation {
+        (shown.discard, shown.spare_percent) = (Some(of.discard), Some(of.spare_percent));
+    }
+    shown.kernel = Some(KernelSettings { read_ahead: text, cache, keep: keep_text });
+    let slots_per_block = shown.slots_per_block;
+    Ok(SwapPlan {
+        config: SwapConfig { areas, slots_per_block, translation, read_ahead, cache: cache as usize, keep },
+        settings: shown,
+        sheet: sheet::find(settings.device.as_deref().unwrap_or(defaults.device))?,
+    })
+}
+
+/// The area that the settings ask for under the engine, in so many blocks if they give neither their number nor a size.
+pub(super) fn under_engine(s: &Swap, collect: CollectTimes, blocks_own: Option<u64>) -> Result<LogArea, ReportError> {
+    if s.layout.as_deref() == Some("linux-ftl") {
+        return bad(
+            "layout",
+            "linux-ftl is a device behind its own translation layer, which only swap traces have; give log or linux",
+        );
+    }
+    refuse_kernel(s)?;
+    let defaults = systems::of_log().1;
+    let blocks = match blocks_own {
+        Some(own) => s.blocks.clone().unwrap_or_else(|| own.to_string()),
+        None => blocks(s, defaults)?,
+    };
+    let (areas, settings) = areas(s, defaults, blocks)?;
+    Ok(LogArea { head: SwapHead { slots_per_block: settings.slots_per_block, areas }, collect, settings })
+}
+
+/// What the kernel does above an area, of which only swap traces tell.
+pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ReportError> {
+    const WHY: &str = "is for swap traces; under the engine a page is loaded at a time; leave it out";
+    super::refuse(&[
+        ("swap.read_ahead", s.read_ahead.is_some(), WHY),
+        ("swap.cache", s.cache.is_some(), WHY),
+        ("swap.keep", s.keep.is_some(), WHY),
+    ])
+}
+
+/// Bytes of an erase block.
+pub(super) fn block_bytes(s: &Swap) -> u64 {
+    let defaults = systems::of_log().1;
+    u64::from(s.slots_per_block.unwrap_or(defaults.slots_per_block)).max(1) * defaults.slot.0
+}
+
+/// Erase blocks of the areas, as text.
+fn blocks(s: &Swap, defaults: &LogDefaults) -> Result<String, ReportError> {
+    match (&s.blocks, &s.size) {
+        (Some(_), Some(_)) => bad("size", "give swap.blocks or swap.size, not both: they mean the same thing"),
+        (Some(blocks), None) => Ok(blocks.clone()),
+        (None, None) => Ok(defaults.blocks.to_string()),
+        (None, Some(size)) => {
+            let size = quantity::bytes(size).map_err(|e| ReportError::quantity("swap.size", e))?;
+            Ok((size.0 / block_bytes(s)).to_string())
+        }
+    }
+}
+
+/// The areas and the settings in force.
+fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaConfig>, LogSettings), ReportError> {
+    let layout = layout(s)?;
+    let cluster = s.cluster.unwrap_or(linux::CLUSTER);
+    let (collector, victims) = names::collector(s.collector.as_deref().unwrap_or("greedy"))?;
+    let start = s.start.unwrap_or(defaults.start);
+    let stop = s.stop.unwrap_or(start);
+    let wear = WearLevelling { dynamic: s.dynamic_wear_levelling.unwrap_or(true), spread_max: s.wear_spread_max };
+    let area = |part: &str| {
+        let (blocks, priority) = part.split_once('@').unwrap_or((part, "0"));
+        Some(AreaConfig {
+            blocks: blocks.trim().parse().ok()?,
+            priority: priority.trim().parse().ok()?,
+            layout: if layout == "linux" { Layout::Linux { cluster } } else { Layout::Log },
+            collector,
+            victims,
+            start,
+            stop,
+            wear,
+        })
+    };
+    let Some(areas) = blocks.split(',').map(area).collect::<Option<Vec<_>>>() else {
+        let reason = format!("`{blocks}` cannot be read; give 1024, or 512@5,1024@0 for areas with priorities");
+        return bad("blocks", reason);
+    };
+    let settings = LogSettings {
+        layout,
+        blocks,
+        slots_per_block: s.slots_per_block.unwrap_or(defaults.slots_per_block),
+        collector: format!("{}:{victims}", collector.name),
+        start,
+        stop,
+        dynamic_wear_levelling: wear.dynamic,
+        wear_spread_max: wear.spread_max,
+        discard: None,
+        spare_percent: None,
+        cluster: (layout != "log").then_some(cluster),
+        kernel: None,
+    };
+    Ok((areas, settings))
+}
+
+fn layout(s: &Swap) -> Result<&'static str, ReportError> {
+    let name = s.layout.as_deref().unwrap_or("log");
+    let Some(layout) = LAYOUTS.into_iter().find(|layout| *layout == name) else {
+        let near = nearest(name, LAYOUTS.into_iter());
+        return bad("layout", format!("there is no layout `{name}`; there are {}{near}", LAYOUTS.join(", ")));
+    };
+    Ok(layout)
+}
+
+fn translation(s: &Swap) -> Result<Translation, ReportError> {
+    let (cluster, spare_percent) = (s.cluster.unwrap_or(linux::CLUSTER), s.spare_percent.unwrap_or(SPARE_DEFAULT));
+    if cluster == 0 {
+        return bad("cluster", "is 0; give at least 1");
+    }
+    match spare_percent {
+        0..=90 => Ok(Translation { cluster, discard: s.discard.unwrap_or(false), spare_percent }),
+        _ => bad("spare_percent", format!("is {spare_percent}; give 0 to 90")),
+    }
+}
+
+/// `name:size`; Linux's own where the layout is Linux's.
+fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ReportError> {
+    let own = if layout == "log" { "block" } else { "aligned" };
+    let text = s.read_ahead.clone().unwrap_or_else(|| format!("{own}:{READ_AHEAD_DEFAULT}"));
+    let (name, size) = text.split_once(':').unwrap_or((&text, ""));
+    let size = match size.parse::<u32>() {
+        _ if name == "none" && size.is_empty() => 1,
+        Ok(n) if (1..=1024).contains(&n) && n.is_power_of_two() => n,
+        _ => {
+            return bad(
+                "read_ahead",
+                format!("`{text}` is none; give none, block:8, aligned:8 or pages:8, a power of two up to 1024"),
+            )
+        }
+    };
+    let read_ahead = match name {
+        "none" => ReadAhead::Slots(Window::Alone),
+        "block" => ReadAhead::Slots(Window::Block(size)),
+        "aligned" => ReadAhead::Slots(Window::Aligned(size)),
+        "pages" => ReadAhead::Pages(size),
+        other => return bad("read_ahead", format!("`{other}` is none; give none, block:8, aligned:8 or pages:8")),
+    };
+    Ok((read_ahead, text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn with(set: &str) -> Result<SwapPlan, ReportError> {
+        swaps(&Settings::read(None, &[format!("swap.{set}")])?)
+    }
+
+    #[test]
+    fn names_are_resolved_and_wrong_ones_named() {
+        let plan = with("collector=cost-age-times:4").unwrap();
+        assert_eq!(plan.config.areas[0].victims, 4);
+        assert_eq!(with("blocks=512@5,1024@-1").unwrap().config.areas[1].priority, -1);
+        assert_eq!(with("layout=linux").unwrap().shown()["swap"]["read_ahead"], "aligned:8");
+        for (set, said) in [
+            ("layout=lug", "did you mean `log`"),
+            ("collector=gredy", "did you mean `greedy`"),
+            ("collector=greedy:5", "1 to 4"),
+            ("read_ahead=block", "block:8"),
+            ("read_ahead=block:7", "power of two"),
+            ("read_ahead=blok:8", "block:8"),
+            ("keep=ever", "until-touched"),
+            ("blocks=many", "512@5"),
+            ("colector=greedy", "colector"),
+        ] {
+            let error = with(set).unwrap_err();
+            assert!(error.to_string().contains(said), "{set}: {error}");
+            assert_eq!(error.code(), 2);
+        }
+    }
+}
