@@ -101,6 +101,19 @@ pub struct Args {
     timeline: Option<PathBuf>,
 }
 
+impl Args {
+    /// What `--fail` says.
+    pub fn fail(&self, settings: &mut Settings) -> Result<(), Failure> {
+        let Some(fail) = &self.fail else { return Ok(()) };
+        let (rate, seed) = fail.split_once(':').unwrap_or((fail, "1"));
+        let seed = seed
+            .parse()
+            .map_err(|_| Failure::usage(format!("--fail {fail}: give RATE or RATE:SEED, such as 0.1%:7")))?;
+        (settings.fail.rate, settings.fail.seed) = (Some(rate.into()), Some(seed));
+        Ok(())
+    }
+}
+
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let config = args.config.clone();
     any_system(args, quiet).map_err(|failure| in_file(failure, config.as_deref()))
@@ -170,13 +183,7 @@ pub fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
         (base.ram, base.frames) = (None, None);
     }
     args.tasks.apply(&mut base);
-    if let Some(fail) = &args.fail {
-        let (rate, seed) = fail.split_once(':').unwrap_or((fail, "1"));
-        let seed = seed
-            .parse()
-            .map_err(|_| Failure::usage(format!("--fail {fail}: give RATE or RATE:SEED, such as 0.1%:7")))?;
-        (base.fail.rate, base.fail.seed) = (Some(rate.into()), Some(seed));
-    }
+    args.fail(&mut base)?;
     let mut sweep = Sweep {
         outer: args.foreground.outer(),
         inner: args.tasks.inner(),

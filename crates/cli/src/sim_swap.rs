@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use coldframe_report::settings::Vary;
-use coldframe_report::swap::{json, run as simulate};
+use coldframe_report::swap::{json, run as simulate, run_with_journal};
 use coldframe_report::swap_table::{pictures, table};
 use coldframe_report::systems::{self, System};
 use coldframe_report::{ReportError, Settings, Sweep};
@@ -73,25 +73,25 @@ pub fn run(args: &sim::Args, quiet: bool) -> Result<ExitCode, Failure> {
     if let [one] = args.system.as_slice() {
         base.system = Some(one.clone());
     }
-    if args.system.len() > 1 || !systems::of(&base).is_some_and(System::has_log) {
-        let logs: Vec<&str> = systems::ALL.iter().filter(|system| system.has_log()).map(|system| system.name).collect();
+    let named = base.system.get_or_insert_with(|| systems::of_log().0.name.into());
+    if args.system.len() > 1 || !systems::find(named).is_some_and(System::has_log) {
         return Err(Failure::usage(format!(
             "a swap trace has no references, only a swap area can take it; give --system {}",
-            logs.join(" or ")
+            systems::names(System::has_log)
         )));
     }
+    args.fail(&mut base)?;
     if let [device] = args.device.as_slice() {
         base.device = Some(device.clone());
-    }
-    if args.journal.is_some() {
-        return Err(Failure::usage(
-            "--journal: a swap trace is what a kernel's engine decided, so that there is none of ours to journal; leave it out",
-        ));
     }
     let sweep = Sweep { outer: args.swap.varied(), inner: args.foreground.outer(), ..Sweep::default() };
     let all = sweep.expand(&base)?;
     let mut line = Line::new(quiet);
-    let outcomes = simulate(&args.trace, &all, &mut |done, total| line.show(done as u64, Some(total as u64), ""))?;
+    let mut progress = |done: usize, total: usize| line.show(done as u64, Some(total as u64), "");
+    let outcomes = match &args.journal {
+        None => simulate(&args.trace, &all, &mut progress)?,
+        Some(path) => sim::into_file(path, &all, |one, sink| Ok(vec![run_with_journal(&args.trace, one, sink)?]))?,
+    };
     drop(line);
     let text = match sim::format(args)? {
         "json" => output::json(&json(&args.trace, &outcomes)?),

@@ -162,6 +162,28 @@ fn compressed_ram_is_a_backing_like_any_other() {
     refused(WORKER, "--system zram --ram 8MiB --set swap.ratio=0", "swap.ratio");
 }
 
+/// A swap trace drives an area alone, whose journal replays too, also where programs, copies and erases fail.
+#[test]
+fn a_swap_traces_area_keeps_a_journal_that_replays_also_on_a_device_that_fails() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for words in ["--collector cba:4", "--layout linux-ftl --collector greedy", "--layout linux"] {
+        let words = format!("--blocks 1024 {words}");
+        let (result, commands) = journaled(folder.path(), SWAPS, &words);
+        let done = ["programs", "copies", "erases"].map(|name| count(&result, name)).iter().sum::<u64>();
+        assert_eq!(done, commands, "{words}: {}", result["counts"]);
+        let (failing, _) = journaled(folder.path(), SWAPS, &format!("{words} --fail 0.05%:3"));
+        assert!(count(&failing, "bad_blocks") > 0, "{words}: {}", failing["counts"]);
+        assert!(result["counts"]["bad_blocks"].is_null());
+    }
+    // Another slot in one program: the area does something else.
+    let path = folder.path().join("run.journal");
+    let mut bytes = std::fs::read(&path).expect("a journal");
+    let at = bytes.len() / 2;
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).expect("it can be written");
+    assert!(!coldframe(&["replay", &path.display().to_string()]).status.success());
+}
+
 #[test]
 fn a_seed_decides_what_fails() {
     let run = |fail: &str| {
@@ -209,6 +231,5 @@ fn what_cannot_be_combined_is_refused_with_the_reason() {
     refused(WORKER, "--frames 9 --fail 2", "fail.rate");
     refused(WORKER, "--frames 9 --fail 1%:x", "RATE:SEED");
     refused(WORKER, "--frames 9,10 --scheduler cfs --journal /tmp/none", "one configuration");
-    refused(SWAPS, "--system lobi --journal /tmp/none", "kernel's engine");
     refused(SWAPS, "--system lobi --scheduler cfs", "swap trace");
 }

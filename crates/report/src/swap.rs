@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use coldframe_core::swap::SwapError;
 use coldframe_core::Ps;
 use coldframe_device::flash::{self, FlashTime, Operations, Wear};
 use coldframe_device::quantity::show_bytes;
@@ -11,7 +10,7 @@ use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::{json, Value};
 
 use crate::error::ReportError;
-use crate::experiment::sha256;
+use crate::experiment::{sha256, Sink};
 use crate::resolve::{swaps, SwapPlan};
 use crate::result::{wear_map, SCHEMA_VERSION};
 use crate::settings::Settings;
@@ -57,8 +56,15 @@ impl SwapOutcome {
 const LOOKS: usize = 64;
 
 /// The run, and whose each slot was over it.
-fn simulate(config: &SwapConfig, trace: &SwapTrace) -> Result<(SwapResult, Value), SwapError> {
-    let mut run = SwapRun::new(config, trace)?;
+fn simulate(
+    config: &SwapConfig,
+    trace: &SwapTrace,
+    mut journal: Option<Sink<'_>>,
+) -> Result<(SwapResult, Value), ReportError> {
+    let mut run = SwapRun::new(config, trace).map_err(|e| ReportError::setting("swap", e.to_string()))?;
+    if journal.is_some() {
+        run.keep_journal(config);
+    }
     let mut picture = SlotPicture::new(run.slots());
     let mut owners = vec![0; trace.slots().max(1)];
     for events in trace.events.chunks(trace.events.len().div_ceil(LOOKS).max(1)) {
@@ -69,6 +75,9 @@ fn simulate(config: &SwapConfig, trace: &SwapTrace) -> Result<(SwapResult, Value
             run.event(event);
         }
         picture.look(|slot| run.copy_in(slot).map(|copy| owners[copy as usize]));
+        if let Some(sink) = &mut journal {
+            sink(&run.drain_journal())?;
+        }
     }
     Ok((run.result(), picture.json(|pid| format!("process {pid}"))))
 }
@@ -78,7 +87,11 @@ fn simulate(config: &SwapConfig, trace: &SwapTrace) -> Result<(SwapResult, Value
 /// # Errors
 /// Numbers out of their bounds.
 pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, ReportError> {
-    let (result, slots) = simulate(&plan.config, trace).map_err(|e| ReportError::setting("swap", e.to_string()))?;
+    kept(plan, trace, None)
+}
+
+fn kept(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ReportError> {
+    let (result, slots) = simulate(&plan.config, trace, journal)?;
     let counts = &result.flash;
     let operations =
         Operations { reads: result.reads, programs: counts.programs, copies: counts.copies, erases: counts.erases };
@@ -114,6 +127,14 @@ pub fn run(
         outcomes.push(outcome(plan, &trace)?);
     }
     Ok(outcomes)
+}
+
+/// Runs one configuration and hands the journal of its area to `sink`, piece by piece.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Result<SwapOutcome, ReportError> {
+    kept(&swaps(settings)?, &read(path)?, Some(sink))
 }
 
 /// The JSON of some outcomes: an object for one, an array for a sweep.

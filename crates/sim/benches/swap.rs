@@ -61,6 +61,7 @@ fn main() {
             read_ahead: ReadAhead::Slots(Window::Block(8)),
             cache: 1024,
             keep: Keep::Trace,
+            failures: None,
         };
         let mut run = SwapRun::new(&config, &trace).expect("our own configuration");
         let began = Instant::now();

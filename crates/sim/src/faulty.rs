@@ -8,7 +8,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use coldframe_core::{After, Command, Event, Machine, PageId, SlotId, Ticket, Transfer};
+use coldframe_core::swap::{Flash, Refused};
+use coldframe_core::{After, BlockId, Command, Event, Machine, PageId, SlotId, Ticket, Transfer};
 use fastrand::Rng;
 
 /// Which transfers fail.
@@ -47,6 +48,14 @@ impl Faulty {
         self.rng.f64() < self.failures.rate
     }
 
+    fn order(&mut self) -> Result<(), Refused> {
+        if self.fails() {
+            Err(Refused)
+        } else {
+            Ok(())
+        }
+    }
+
     /// The event as this device tells it: an end, or a failure in its place.
     pub fn turn(&mut self, event: Event) -> Event {
         match event {
@@ -78,6 +87,21 @@ impl Faulty {
     /// The machine with this device.
     pub fn around<'a>(&'a mut self, machine: &'a mut dyn Machine) -> FaultyMachine<'a> {
         FaultyMachine { faulty: self, machine }
+    }
+}
+
+/// A flash that fails and keeps nothing, for a swap area that stands alone.
+impl Flash for Faulty {
+    fn program(&mut self, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+        self.order()
+    }
+
+    fn copy(&mut self, _: SlotId, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
+        self.order()
+    }
+
+    fn erase(&mut self, _: BlockId) -> Result<(), Refused> {
+        self.order()
     }
 }
 

@@ -12,8 +12,10 @@
 use coldframe_core::swap::cache::{CacheCounts, SwapCache};
 use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{AreaConfig, Counts, SwapError};
-use coldframe_core::{PageId, SlotId};
+use coldframe_core::{PageId, Ps, SlotId};
 use coldframe_trace::swap::{SwapEvent, SwapOp, SwapTrace};
+
+use crate::faulty::Failures;
 
 mod neighbours;
 mod store;
@@ -55,6 +57,8 @@ pub struct SwapConfig {
     pub cache: usize,
     /// When a copy dies.
     pub keep: Keep,
+    /// Which programs, copies and erases fail.
+    pub failures: Option<Failures>,
 }
 
 /// What has been found out.
@@ -131,9 +135,20 @@ impl SwapRun {
         })
     }
 
+    /// Keeps a journal from now on; to be called before the first event.
+    pub fn keep_journal(&mut self, config: &SwapConfig) {
+        self.store.keep_journal(config);
+    }
+
+    /// Takes out what the journal has grown by; empty if none is kept.
+    pub fn drain_journal(&mut self) -> Vec<u8> {
+        self.store.drain_journal()
+    }
+
     /// The next event.
     #[inline]
     pub fn event(&mut self, event: &SwapEvent) {
+        self.store.set_time(Ps(event.time_ns.saturating_mul(1_000)));
         let page = PageId(event.slot);
         match event.op {
             SwapOp::Out => self.out(page, event),

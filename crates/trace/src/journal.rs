@@ -23,6 +23,10 @@ use coldframe_core::{
     SlotId, SlotsConfig, Stage, TaskId, Ticket, Transfer, Walk, Work,
 };
 
+mod area;
+
+pub use area::Noted;
+
 const MAGIC: &str = "coldframe journal 4";
 
 /// One entry.
@@ -45,6 +49,13 @@ pub enum Entry {
         after: After,
         /// What it was.
         value: bool,
+    },
+    /// A page was given to a swap area that stands alone; an engine's journal has none.
+    Out {
+        /// The driver's time, in picoseconds.
+        now: u64,
+        /// The page.
+        page: PageId,
     },
     /// Which thread the next event comes from. An engine does not hear of it.
     Thread {
@@ -298,6 +309,10 @@ impl Journal {
             }
             Entry::Dirty { page, value } => tag(9, &[page.0.into(), u64::from(value)]),
             Entry::Thread { thread } => tag(50, &[thread.into()]),
+            Entry::Out { now, page } => {
+                tag(area::OUT, &[now.wrapping_sub(self.now), page.0.into()]);
+                self.now = now;
+            }
         }
     }
 }
@@ -360,6 +375,7 @@ impl fmt::Display for JournalError {
 impl core::error::Error for JournalError {}
 
 /// A journal being read.
+#[derive(Clone)]
 pub struct Entries<'a> {
     bytes: &'a [u8],
     at: usize,
@@ -496,7 +512,7 @@ impl<'a> Entries<'a> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 | 10..=15 | 22..=26 = tag {
+        if let 1..=7 | 10..=15 | 22..=27 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -537,6 +553,7 @@ impl<'a> Entries<'a> {
                 return Ok(Some(Entry::Referenced { page, after, value: bits & 1 != 0 }));
             }
             9 => return Ok(Some(Entry::Dirty { page: page(self)?, value: self.number()? != 0 })),
+            area::OUT => return Ok(Some(Entry::Out { now: self.now, page: page(self)? })),
             50 => return Ok(Some(Entry::Thread { thread: self.index()? })),
             16..=21 => {
                 let stage = Stage::ALL[usize::from(tag - 16)];
@@ -598,11 +615,14 @@ pub struct Replayed {
     pub commands: u64,
 }
 
-/// Gives the journal's events and bits to a fresh engine and compares its commands.
+/// Gives the journal's events and bits to a fresh engine, or to a fresh swap area, and compares the commands.
 ///
 /// # Errors
 /// A journal that cannot be read, or the first difference.
 pub fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
+    if bytes.starts_with(area::MAGIC.as_bytes()) {
+        return area::replay(bytes);
+    }
     let (head, mut entries) = open(bytes)?;
     let mut engine = head.engine()?;
     let mut entry = entries.next_entry()?;

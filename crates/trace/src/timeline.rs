@@ -50,7 +50,7 @@ pub fn timeline(bytes: &[u8], clock: Option<Clock<'_>>, out: &mut dyn Write) -> 
         match entry {
             Entry::Event { now, event } => line.event(now, event)?,
             Entry::Command(command) => line.command(command)?,
-            Entry::Referenced { .. } | Entry::Dirty { .. } | Entry::Thread { .. } => {}
+            Entry::Referenced { .. } | Entry::Dirty { .. } | Entry::Thread { .. } | Entry::Out { .. } => {}
         }
     }
     writeln!(line.out, "\n]")?;

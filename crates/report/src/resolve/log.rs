@@ -112,7 +112,15 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
     shown.kernel = Some(KernelSettings { read_ahead: text, cache, keep: keep_text });
     let slots_per_block = shown.slots_per_block;
     Ok(SwapPlan {
-        config: SwapConfig { areas, slots_per_block, translation, read_ahead, cache: cache as usize, keep },
+        config: SwapConfig {
+            areas,
+            slots_per_block,
+            translation,
+            read_ahead,
+            cache: cache as usize,
+            keep,
+            failures: super::failures(settings)?,
+        },
         settings: shown,
         sheet: sheet::find(settings.device.as_deref().unwrap_or(defaults.device))?,
     })

@@ -6,9 +6,11 @@
 
 use coldframe_core::swap::linux::SlotMap;
 use coldframe_core::swap::{Full, Perfect, Swap, SwapError};
-use coldframe_core::{PageId, SlotId};
+use coldframe_core::{Event, PageId, Ps, SlotId};
+use coldframe_trace::journal::{Entry, Journal, Noted, SwapHead};
 
 use super::SwapConfig;
+use crate::faulty::{Failures, Faulty};
 
 /// A device with a translation layer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,13 +23,53 @@ pub struct Translation {
     pub spare_percent: u32,
 }
 
+/// An area, and the journal of what goes in and what it does, if one is kept. The slots of a device behind a translation layer are its pages.
+pub(super) struct Kept {
+    swap: Swap,
+    faulty: Option<Box<Faulty>>,
+    journal: Option<Journal>,
+    now: Ps,
+}
+
+impl Kept {
+    fn new(swap: Swap, failures: Option<Failures>) -> Kept {
+        Kept { swap, faulty: failures.map(|failures| Box::new(Faulty::new(failures))), journal: None, now: Ps::ZERO }
+    }
+
+    #[inline]
+    fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
+        let now = self.now.0;
+        let done = match (&mut self.faulty, &mut self.journal) {
+            (None, None) => self.swap.swap_out(page, &mut Perfect),
+            (Some(faulty), None) => self.swap.swap_out(page, &mut **faulty),
+            (None, Some(journal)) => {
+                journal.out(page, now);
+                self.swap.swap_out(page, &mut Noted { flash: &mut Perfect, journal, now })
+            }
+            (Some(faulty), Some(journal)) => {
+                journal.out(page, now);
+                self.swap.swap_out(page, &mut Noted { flash: &mut **faulty, journal, now })
+            }
+        };
+        done.map(drop)
+    }
+
+    #[inline]
+    fn release(&mut self, page: PageId) {
+        if let Some(journal) = &mut self.journal {
+            journal.write(&Entry::Event { now: self.now.0, event: Event::Released { page } });
+        }
+        self.swap.release(page);
+    }
+}
+
 pub(super) enum Store {
-    Direct(Box<Swap>),
+    Direct(Box<Kept>),
     Translated(Box<Translated>),
 }
 
 pub(super) struct Translated {
-    swap: Swap,
+    device: Kept,
     map: SlotMap,
     discard: bool,
     /// The kernel's slot of each page, and the page in each slot.
@@ -38,7 +80,8 @@ pub(super) struct Translated {
 impl Store {
     pub(super) fn new(config: &SwapConfig, pages: usize) -> Result<Store, SwapError> {
         let Some(translation) = config.translation else {
-            return Ok(Store::Direct(Box::new(Swap::new(pages, config.slots_per_block, &config.areas)?)));
+            let swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
+            return Ok(Store::Direct(Box::new(Kept::new(swap, config.failures))));
         };
         // What is kept back must at least hold the blocks that a collection needs.
         let usable = |a: &coldframe_core::swap::AreaConfig| {
@@ -48,7 +91,7 @@ impl Store {
         let slots = config.areas.iter().map(usable).sum::<u32>() * config.slots_per_block;
         let swap = Swap::new(slots.max(1) as usize, config.slots_per_block, &config.areas)?;
         Ok(Store::Translated(Box::new(Translated {
-            swap,
+            device: Kept::new(swap, config.failures),
             map: SlotMap::new(slots, translation.cluster),
             discard: translation.discard,
             slot: vec![None; pages],
@@ -56,17 +99,42 @@ impl Store {
         })))
     }
 
+    fn kept(&mut self) -> &mut Kept {
+        match self {
+            Store::Direct(kept) => kept,
+            Store::Translated(translated) => &mut translated.device,
+        }
+    }
+
+    /// Keeps a journal from now on.
+    pub(super) fn keep_journal(&mut self, config: &SwapConfig) {
+        let head = SwapHead { slots_per_block: config.slots_per_block, areas: config.areas.clone() };
+        let kept = self.kept();
+        kept.journal = Some(Journal::of_area(kept.swap.pages(), &head));
+    }
+
+    /// What the journal has grown by.
+    pub(super) fn drain_journal(&mut self) -> Vec<u8> {
+        self.kept().journal.as_mut().map(Journal::drain).unwrap_or_default()
+    }
+
+    /// It is so late, for the journal.
+    #[inline]
+    pub(super) fn set_time(&mut self, now: Ps) {
+        self.kept().now = now;
+    }
+
     pub(super) fn swap(&self) -> &Swap {
         match self {
-            Store::Direct(swap) => swap,
-            Store::Translated(device) => &device.swap,
+            Store::Direct(kept) => &kept.swap,
+            Store::Translated(translated) => &translated.device.swap,
         }
     }
 
     #[inline]
     pub(super) fn holds(&self, page: PageId) -> bool {
         match self {
-            Store::Direct(swap) => swap.slot_of(page).is_some(),
+            Store::Direct(kept) => kept.swap.slot_of(page).is_some(),
             Store::Translated(device) => device.slot[page.index()].is_some(),
         }
     }
@@ -74,7 +142,7 @@ impl Store {
     #[inline]
     pub(super) fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
         match self {
-            Store::Direct(swap) => swap.swap_out(page, &mut Perfect).map(drop),
+            Store::Direct(kept) => kept.swap_out(page),
             Store::Translated(device) => device.swap_out(page),
         }
     }
@@ -82,7 +150,7 @@ impl Store {
     #[inline]
     pub(super) fn release(&mut self, page: PageId) {
         match self {
-            Store::Direct(swap) => drop(swap.release(page)),
+            Store::Direct(kept) => kept.release(page),
             Store::Translated(device) => device.release(page),
         }
     }
@@ -90,7 +158,7 @@ impl Store {
     /// The kernel's slot of a page, as a number within all areas.
     pub(super) fn slot_of(&self, page: PageId) -> Option<SlotId> {
         match self {
-            Store::Direct(swap) => swap.slot_of(page),
+            Store::Direct(kept) => kept.swap.slot_of(page),
             Store::Translated(device) => device.slot[page.index()].map(SlotId),
         }
     }
@@ -98,14 +166,14 @@ impl Store {
     /// Slots of the kernel.
     pub(super) fn slots(&self) -> u32 {
         match self {
-            Store::Direct(swap) => swap.block_count() as u32 * swap.slots_per_block(),
+            Store::Direct(kept) => kept.swap.block_count() as u32 * kept.swap.slots_per_block(),
             Store::Translated(device) => device.page.len() as u32,
         }
     }
 
     pub(super) fn page_in(&self, slot: SlotId) -> Option<PageId> {
         match self {
-            Store::Direct(swap) => swap.page_in(slot),
+            Store::Direct(kept) => kept.swap.page_in(slot),
             Store::Translated(device) => *device.page.get(slot.index())?,
         }
     }
@@ -116,7 +184,7 @@ impl Translated {
     fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
         let known = self.slot[page.index()];
         let slot = known.or_else(|| self.map.allocate()).ok_or(Full)?;
-        if let Err(full) = self.swap.swap_out(PageId(slot), &mut Perfect) {
+        if let Err(full) = self.device.swap_out(PageId(slot)) {
             if known.is_none() {
                 self.map.release(slot);
             }
@@ -132,7 +200,7 @@ impl Translated {
         self.page[slot as usize] = None;
         self.map.release(slot);
         if self.discard {
-            self.swap.release(PageId(slot));
+            self.device.release(PageId(slot));
         }
     }
 }

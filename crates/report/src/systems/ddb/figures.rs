@@ -12,6 +12,8 @@ use crate::error::ReportError;
 use crate::papers::{Reached, Row};
 use crate::plot::Plot;
 
+#[cfg(test)]
+mod claims;
 mod experiments;
 mod pairings;
 mod printed;

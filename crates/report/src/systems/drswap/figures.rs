@@ -22,6 +22,8 @@ use crate::settings::Settings;
 use crate::workload::{self, generate, MachineParameters, Parameters};
 
 mod beyond;
+#[cfg(test)]
+mod claims;
 mod delay;
 mod grid;
 mod killed;

@@ -15,6 +15,8 @@ use crate::settings::{Settings, Swap};
 use crate::swap::{outcome, SwapOutcome};
 use crate::swap_table::pictures;
 
+#[cfg(test)]
+mod claims;
 pub mod generator;
 
 /// The recorded trace: a kernel that allocates slots as the slides describe (rotational disk).

@@ -10,6 +10,8 @@ use crate::systems::sap::golden;
 use crate::error::ReportError;
 use crate::papers::{Reached, Row};
 
+#[cfg(test)]
+mod claims;
 mod experiments;
 mod following;
 mod mixes;

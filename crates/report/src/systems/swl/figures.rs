@@ -19,6 +19,9 @@ use crate::plot::{Plot, Series};
 use crate::result::RunResult;
 use crate::settings::{Settings, Sweep};
 
+#[cfg(test)]
+mod claims;
+
 /// The paper's traces and ours of the same kind.
 pub const TRACES: [(&str, &str); 3] =
     [("crafty", "chess.parquet"), ("eon", "render.parquet"), ("bzip2", "bzip2.parquet")];
