@@ -24,6 +24,7 @@ pub(crate) use prices::{cost, LINE};
 pub use prices::{energy, Area, BreakEven};
 pub(crate) use resolve::SwapArea;
 pub use resolve::{resolve, Plan};
+pub(crate) use show::life;
 pub use show::{json, table};
 pub use stored::{simulate, simulate_with_journal, Stored};
 

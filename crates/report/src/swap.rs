@@ -6,7 +6,6 @@ use crate::systems::lobi;
 use coldframe_core::swap::collect::{self, Collector};
 use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapError, WearLevelling};
-use coldframe_core::Ps;
 use coldframe_device::flash::{self, FlashTime, Operations, Wear};
 use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::{sheet, Sheet};
@@ -16,7 +15,7 @@ use serde_json::{json, Value};
 
 use crate::error::{nearest, ReportError};
 use crate::experiment::sha256;
-use crate::result::{wear_map, SCHEMA_VERSION};
+use crate::result::{SimResult, SlotMap, Trace};
 use crate::settings::{Settings, Swap};
 use crate::slots::SlotPicture;
 
@@ -41,6 +40,21 @@ pub struct SwapPlan {
     pub shown: Value,
     /// For times and life.
     pub sheet: Sheet,
+    /// What tables call it.
+    pub names: AreaNames,
+}
+
+/// What tables call a swap area's settings.
+#[derive(Clone, Debug)]
+pub struct AreaNames {
+    /// How slots are given out.
+    pub layout: String,
+    /// What is read with a page.
+    pub read_ahead: String,
+    /// Collector, and victims at a time.
+    pub collector: String,
+    /// Device.
+    pub device: String,
 }
 
 /// The result of one configuration.
@@ -50,6 +64,8 @@ pub struct SwapOutcome {
     pub notes: Vec<String>,
     /// Every setting in force.
     pub config: Value,
+    /// Of them, what tables show.
+    pub names: AreaNames,
     /// What was found out.
     pub result: SwapResult,
     /// Reads, programs, copies, erases.
@@ -62,19 +78,16 @@ pub struct SwapOutcome {
     pub life_years: Option<f64>,
     /// Blocks of all areas.
     pub blocks: u32,
+    /// Slots of each.
+    pub slots_per_block: u32,
     /// Which process owned what slot, as [`crate::slots`] draws it.
-    pub slots: Value,
+    pub slots: SlotMap,
 }
 
 impl SwapOutcome {
     /// The slides' formula.
     pub fn cost(&self) -> u64 {
         lobi::cost(&self.operations)
-    }
-
-    /// A setting in force, as text.
-    pub fn setting(&self, name: &str) -> &str {
-        self.config["swap"][name].as_str().unwrap_or_default()
     }
 }
 
@@ -122,9 +135,10 @@ pub fn resolve(settings: &Settings) -> Result<SwapPlan, ReportError> {
     let (slots_per_block, cache) =
         (s.slots_per_block.unwrap_or(lobi::SLOTS_PER_BLOCK), s.cache.unwrap_or(CACHE_DEFAULT));
     let sheet = sheet::find(settings.device.as_deref().unwrap_or("LOBI-NAND"))?;
+    let collector = format!("{}:{victims}", collector.name);
     let mut shown = json!({
         "layout": layout, "blocks": blocks_text, "slots_per_block": slots_per_block, "read_ahead": read_ahead_text,
-        "collector": format!("{}:{victims}", collector.name), "start": start, "stop": stop,
+        "collector": collector, "start": start, "stop": stop,
         "dynamic_wear_levelling": wear.dynamic, "cache": cache, "keep": keep_text,
     });
     if let Some(spread) = wear.spread_max {
@@ -138,7 +152,8 @@ pub fn resolve(settings: &Settings) -> Result<SwapPlan, ReportError> {
     }
     let shown = json!({ "system": lobi::SYSTEM.name, "device": sheet.name, "swap": shown });
     let config = SwapConfig { areas, slots_per_block, translation, read_ahead, cache: cache as usize, keep };
-    Ok(SwapPlan { config, shown, sheet })
+    let names = AreaNames { layout: layout.into(), read_ahead: read_ahead_text, collector, device: sheet.name.clone() };
+    Ok(SwapPlan { config, shown, sheet, names })
 }
 
 fn translation(s: &Swap, cluster: u32) -> Result<Translation, ReportError> {
@@ -224,7 +239,7 @@ fn areas(s: &Swap, make: impl Fn(u32, i16) -> AreaConfig) -> Result<(Vec<AreaCon
 const LOOKS: usize = 64;
 
 /// The run, and whose each slot was over it.
-fn simulate(config: &SwapConfig, trace: &SwapTrace) -> Result<(SwapResult, Value), SwapError> {
+fn simulate(config: &SwapConfig, trace: &SwapTrace) -> Result<(SwapResult, SlotMap), SwapError> {
     let mut run = SwapRun::new(config, trace)?;
     let mut picture = SlotPicture::new(run.slots());
     let mut owners = vec![0; trace.slots().max(1)];
@@ -237,7 +252,7 @@ fn simulate(config: &SwapConfig, trace: &SwapTrace) -> Result<(SwapResult, Value
         }
         picture.look(|slot| run.copy_in(slot).map(|copy| owners[copy as usize]));
     }
-    Ok((run.result(), picture.json(|pid| format!("process {pid}"))))
+    Ok((run.result(), picture.map(|pid| format!("process {pid}"))))
 }
 
 /// Runs a plan over a trace that has been read.
@@ -258,7 +273,9 @@ pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, Report
         wear,
         time: flash::flash_time(&plan.sheet, lobi::SLOT, operations).ok(),
         life_years: cycles.and_then(|cycles| flash::life_years(&wear, cycles, result.duration_ns)),
+        names: plan.names.clone(),
         blocks: plan.config.areas.iter().map(|a| a.blocks).sum(),
+        slots_per_block: plan.config.slots_per_block,
         slots,
         result,
     })
@@ -288,51 +305,18 @@ pub fn run(
 /// # Errors
 /// The trace cannot be hashed.
 pub fn json(path: &Path, outcomes: &[SwapOutcome]) -> Result<Value, ReportError> {
-    let mut trace = json!({ "path": path.display().to_string(), "sha256": sha256(path)? });
-    if let Some(first) = outcomes.first().filter(|o| !o.notes.is_empty()) {
-        trace["notes"] = json!(first.notes);
-    }
-    let all: Vec<Value> = outcomes.iter().map(|o| object(&trace, o)).collect();
+    let notes = outcomes.first().map(|o| o.notes.clone()).unwrap_or_default();
+    let trace = Trace { path: path.display().to_string(), sha256: sha256(path)?, notes, ..Trace::default() };
+    let all: Vec<Value> = outcomes.iter().map(|o| SimResult::of_swap_trace(&trace, o).json()).collect();
     Ok(match <[Value; 1]>::try_from(all) {
         Ok([one]) => one,
         Err(all) => Value::Array(all),
     })
 }
 
-fn object(trace: &Value, o: &SwapOutcome) -> Value {
-    let (r, f, w) = (&o.result, &o.result.flash, &o.wear);
-    let ps = |t: Ps| t.0;
-    json!({
-        "schema_version": SCHEMA_VERSION,
-        "version": env!("CARGO_PKG_VERSION"),
-        "trace": trace,
-        "config": o.config,
-        "counts": {
-            "swap_outs": r.swap_outs, "refused": r.refused, "touches": r.touches, "touches_in_ram": r.in_ram,
-            "swap_ins": r.demand_reads, "demand_reads": r.demand_reads, "reads": r.reads, "read_ahead": r.cache.read_ahead,
-            "read_ahead_hits": r.cache.hits, "read_ahead_wasted": r.cache.wasted,
-            "swap_cache_pages_max": r.cache.held_max, "programs": f.programs, "copies": f.copies,
-            "erase_copies": f.copies,
-            "levelling_copies": f.levelling_copies, "erases": f.erases, "collections": f.collections,
-            "invalidations": f.invalidations, "valid_slots_max": r.copies_max, "unknown_slots": r.unknown,
-        },
-        "wear": { "mean": w.mean, "standard_deviation": w.deviation, "min": w.min, "max": w.max, "blocks": o.blocks },
-        "wear_map": wear_map(&r.erases),
-        "slots": o.slots,
-        "cost": o.cost(),
-        "write_amplification": flash::write_amplification(o.operations),
-        "time_ps": o.time.map(|t| json!({
-            "reading": ps(t.reading), "programming": ps(t.programming), "collecting": ps(t.collecting),
-        })),
-        "life_years": o.life_years,
-        "duration_ns": r.duration_ns,
-    })
-}
-
 /// Size of the areas as shown.
 pub fn size_text(o: &SwapOutcome) -> String {
-    let n = o.config["swap"]["slots_per_block"].as_u64().unwrap_or(0);
-    show_bytes(coldframe_core::Bytes(u64::from(o.blocks) * n * lobi::SLOT.0))
+    show_bytes(coldframe_core::Bytes(u64::from(o.blocks) * u64::from(o.slots_per_block) * lobi::SLOT.0))
 }
 
 #[cfg(test)]

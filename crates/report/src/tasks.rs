@@ -27,7 +27,7 @@ use crate::settings::{Settings, Swap, Tasks};
 
 mod show;
 
-pub(crate) use show::failures;
+pub(crate) use show::{failures, share};
 pub use show::{json, table};
 
 /// More tasks than any recording of ours; a bound on what a slip of the pen can allocate.
@@ -40,6 +40,10 @@ const AT_ONCE: usize = 4;
 pub struct TasksOutcome {
     /// Every setting in force.
     pub config: serde_json::Value,
+    /// The scheduler.
+    pub scheduler: &'static str,
+    /// When the next task's pages are loaded.
+    pub prefetch: String,
     /// The trace.
     pub trace: TraceFacts,
     /// Frames.
@@ -159,6 +163,8 @@ struct TasksPlan {
     pause: Ps,
     /// The device has no time for a page that is written.
     unpriced: bool,
+    scheduler: &'static str,
+    prefetch: String,
     shown: serde_json::Value,
 }
 
@@ -243,6 +249,8 @@ fn resolve(path: &Path, settings: &Settings, trace: &Provenance) -> Result<Tasks
         rounds,
         pause,
         unpriced: device.program.is_none(),
+        scheduler: name,
+        prefetch: prefetch(t).into(),
         shown: config,
     })
 }
@@ -304,6 +312,11 @@ fn on_fault(t: &Tasks) -> Result<OnFault, ReportError> {
     }
 }
 
+/// When the next task's pages are loaded.
+fn prefetch(t: &Tasks) -> &str {
+    t.prefetch.as_deref().unwrap_or("75")
+}
+
 fn prefetching(t: &Tasks) -> Result<Prefetching, ReportError> {
     let arrival = match t.arrival.as_deref() {
         None | Some("mapped") => Arrival::MappedBehindSlice,
@@ -320,7 +333,7 @@ fn prefetching(t: &Tasks) -> Result<Prefetching, ReportError> {
         }
     }
     Ok(Prefetching {
-        activation: activation(t.prefetch.as_deref().unwrap_or("75"))?,
+        activation: activation(prefetch(t))?,
         list_max,
         idle_max: Some(t.idle.unwrap_or(sap::IDLE_MAX)).filter(|idle| *idle > 0),
         depth,
@@ -381,6 +394,8 @@ fn simulate(
     Ok(TasksOutcome {
         trace: facts.clone(),
         config: plan.shown.clone(),
+        scheduler: plan.scheduler,
+        prefetch: plan.prefetch.clone(),
         frames: plan.config.frames,
         page: 1 << plan.shift,
         writes_unpriced: plan.unpriced && result.counts.dirty_evictions > 0,

@@ -3,20 +3,19 @@
 use coldframe_core::{Bytes, Pj};
 use coldframe_device::sheet;
 use coldframe_device::used::{self, Moved};
-use serde_json::Value;
 
 use super::share::Share;
 use crate::certainty::{estimates, Certainty};
 use crate::owner::Owners;
 use crate::plan::{Engine, Plan};
-use crate::result::{Found, RunResult, TraceFacts};
+use crate::result::{Found, RunResult, SlotMap, TraceFacts};
 
 pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
     let mut found: Vec<Option<(Found, Certainty)>> = vec![None; plans.len()];
-    let mut slots: Vec<Option<Value>> = vec![None; plans.len()];
+    let mut slots: Vec<Option<SlotMap>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
         for (i, picture) in share.lanes.iter().zip(&share.slots) {
-            slots[*i] = picture.as_ref().map(|picture| picture.json(|owner| owners.name(owner)));
+            slots[*i] = picture.as_ref().map(|picture| picture.map(|owner| owners.name(owner)));
         }
         for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
             found[*i] = Some((Found::Lane(Box::new(result)), Certainty::Exact));
@@ -25,7 +24,7 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
             found[i] = Some(answer);
         }
     }
-    let result = |plan: &Plan, found: Option<(Found, Certainty)>, slots: Option<Value>| {
+    let result = |plan: &Plan, found: Option<(Found, Certainty)>, slots: Option<SlotMap>| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
         let (found, certainty) = found.expect("each plan has been run");
         let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &found) };
@@ -36,7 +35,10 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
                 Engine::Lane(config) => config.policy.short(),
                 Engine::Oracle(spec) => spec.name.into(),
             },
-            handler: plan.config["handler"].as_str().unwrap_or_default().into(),
+            handler: match &plan.engine {
+                Engine::Lane(config) => config.handler.name.into(),
+                Engine::Oracle(_) => String::new(),
+            },
             config: plan.config.clone(),
             frames: plan.frames,
             page: Bytes(1 << plan.front.page_shift),
