@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use super::SimResult;
+use crate::html::Page;
 use crate::settings::Settings;
 use crate::{experiment, foreground, swap, tasks};
 
@@ -23,8 +24,34 @@ fn survives(written: &Value, driver: &str) {
     let read: SimResult = serde_json::from_value(written.clone()).unwrap();
     assert_eq!(&read.json(), written);
     assert_eq!(read.in_force().unwrap().system, written["config"]["system"].as_str().map(Into::into));
+    // What names no driver, as earlier versions wrote it, makes the same page.
+    let mut unnamed = written.clone();
+    unnamed.as_object_mut().unwrap().remove("driver");
+    assert_eq!(page(&unnamed), page(written));
     let text: SimResult = serde_json::from_str(&written.to_string()).unwrap();
     assert_eq!(text.json()["counts"], written["counts"]);
+}
+
+fn page(result: &Value) -> String {
+    let mut page = Page::default();
+    page.add("result.json", result.to_string().as_bytes()).unwrap();
+    page.html().unwrap()
+}
+
+#[test]
+fn a_result_of_another_shape_is_refused_by_file_and_reason() {
+    let written = one_string("fft.parquet", &["ram=50%", "policy=clock"]);
+    let refused = |change: &dyn Fn(&mut Value)| {
+        let mut changed = written.clone();
+        change(&mut changed);
+        let error = Page::default().add("result.json", changed.to_string().as_bytes()).unwrap_err().to_string();
+        assert!(error.contains("result.json") && error.contains("--format json"), "{error}");
+        error
+    };
+    assert!(refused(&|run| run["host"] = Value::Null).contains("expected struct Host"));
+    assert!(refused(&|run| drop(run.as_object_mut().unwrap().remove("host"))).contains("missing field `host`"));
+    assert!(refused(&|run| run["driver"] = "steam".into()).contains("unknown variant `steam`"));
+    assert!(refused(&|run| run["config"]["policy"] = 7.into()).contains("invalid type: integer `7`"));
 }
 
 fn one_string(trace: &str, sets: &[&str]) -> Value {
