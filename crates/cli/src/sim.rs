@@ -11,6 +11,7 @@ use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::experiment::{run as simulate, run_with_journal, Sink};
 use coldframe_report::plot::{stack, Plot, Series};
 use coldframe_report::resolve::{drive_of, Drive};
+use coldframe_report::result::{EngineCounts, OneString};
 use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
 use coldframe_report::{ReportError, RunResult, Settings, Sweep};
@@ -336,8 +337,11 @@ fn csv(results: &[RunResult]) -> String {
          forced_evictions,miss_ratio,paging_ps,true_latency_mean_ps,true_latency_max_ps,true_faults_min,true_faults_max\n",
     );
     for r in results {
-        let value = r.json();
-        let at = |path: &str| value.pointer(path).map(Value::to_string).unwrap_or_default();
+        let string = OneString::from(r);
+        let OneString { counts, time_ps, .. } = &string;
+        let or_empty = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+        let engine = |of: fn(&EngineCounts) -> u64| or_empty(counts.engine.as_ref().map(of));
+        let latency = string.true_latency();
         let (least, most) = r.certainty.range(r.true_faults());
         // Between two bounds there is no single number.
         let single = |text: String| if matches!(r.certainty, Certainty::Between { .. }) { String::new() } else { text };
@@ -351,16 +355,16 @@ fn csv(results: &[RunResult]) -> String {
             r.references(),
             r.front_end.instructions,
             single(r.true_faults().to_string()),
-            at("/counts/false_faults"),
-            at("/counts/evictions"),
-            at("/counts/dirty_evictions"),
-            at("/counts/walk_sum"),
-            at("/counts/walk_max"),
-            at("/counts/forced_evictions"),
+            engine(|c| c.false_faults),
+            or_empty(counts.evictions),
+            or_empty(counts.dirty_evictions),
+            engine(|c| c.walk_sum),
+            engine(|c| c.walk_max),
+            engine(|c| c.forced_evictions),
             single(r.miss_ratio().to_string()),
-            at("/time_ps/paging"),
-            at("/fault_latency_ps/true/mean"),
-            at("/fault_latency_ps/true/max"),
+            or_empty(time_ps.map(|t| t.paging)),
+            or_empty(latency.map(|l| l.mean)),
+            or_empty(latency.map(|l| l.max)),
         );
     }
     out

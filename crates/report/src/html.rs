@@ -4,16 +4,18 @@
 //! run adds is bounded whatever its trace, so the page's size is bounded by the number of runs.
 
 use coldframe_trace::heat::Heat;
-use serde_json::{json, Value};
+use serde_json::json;
 
+use crate::advise::json::Answer;
 use crate::error::ReportError;
 use crate::plot::escape;
-use crate::result::SCHEMA_VERSION;
+use crate::result::{Sections, SimResult, Trace};
 
 mod answer;
 mod chart;
 mod curves;
 mod energy;
+mod given;
 mod heat;
 mod latency;
 mod run;
@@ -23,8 +25,9 @@ mod swap;
 mod tasks;
 mod words;
 
-use run::{Differs, Run};
-use words::{section, words};
+use given::Given;
+use run::Run;
+use words::section;
 
 const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/compare.js");
@@ -40,8 +43,8 @@ const CHOSEN: &str =
 /// What a page is made of: results as `sim` and `advise` write them with `--format json`.
 #[derive(Debug, Default)]
 pub struct Page {
-    advice: Vec<Value>,
-    runs: Vec<Value>,
+    advice: Vec<Answer>,
+    runs: Vec<SimResult>,
     heat: Option<Heat>,
 }
 
@@ -52,14 +55,11 @@ impl Page {
     /// Not JSON, of another version, or not a result.
     pub fn add(&mut self, origin: &str, bytes: &[u8]) -> Result<(), ReportError> {
         let bad = |reason: String| ReportError::Unfit { path: origin.into(), reason };
-        let value: Value = serde_json::from_slice(bytes).map_err(|e| bad(what_it_is(bytes, &e)))?;
-        let all = match value {
-            Value::Array(all) if all.is_empty() => return Err(bad(format!("holds no result; {GIVE}"))),
-            Value::Array(all) => all,
-            one => vec![one],
-        };
-        for one in all {
-            self.add_result(one).map_err(bad)?;
+        for one in given::read(bytes).map_err(bad)? {
+            match one {
+                Given::Run(run) => self.runs.push(*run),
+                Given::Advice(answer) => self.advice.push(*answer),
+            }
         }
         match self.runs.len() {
             n if n > RUNS_MAX => Err(bad(format!("makes {n} runs, and a page holds {RUNS_MAX}; give fewer"))),
@@ -67,26 +67,10 @@ impl Page {
         }
     }
 
-    fn add_result(&mut self, one: Value) -> Result<(), String> {
-        match &one["schema_version"] {
-            version if *version == SCHEMA_VERSION => {}
-            Value::Null => return Err(format!("is no result; {GIVE}")),
-            version => {
-                let by = one["version"].as_str().map(|by| format!(" (of coldframe {by})")).unwrap_or_default();
-                return Err(format!(
-                    "is of schema version {version}{by}, and this program reads {SCHEMA_VERSION}; run it again"
-                ));
-            }
-        }
-        match (one["kind"].as_str(), one["counts"].is_object() && one["config"].is_object()) {
-            (Some("advice"), _) if one["search"].is_object() => self.advice.push(one),
-            (None, true) => self.runs.push(one),
-            (Some(kind), _) if kind != "advice" => {
-                return Err(format!("is of the kind `{kind}`, which a report does not show; {GIVE}"))
-            }
-            _ => return Err(format!("lacks most of a result; {GIVE}")),
-        }
-        Ok(())
+    /// The version and the trace of all that was given.
+    fn origins(&self) -> impl Iterator<Item = (&String, &Trace)> {
+        let runs = self.runs.iter().map(|run| (&run.version, &run.trace));
+        self.advice.iter().map(|advice| (&advice.version, &advice.trace)).chain(runs)
     }
 
     /// Adds the map of a trace, whose hash must be that of every result.
@@ -94,8 +78,7 @@ impl Page {
     /// # Errors
     /// A result is of another trace.
     pub fn add_heat(&mut self, path: &str, sha256: &str, heat: Heat) -> Result<(), ReportError> {
-        let other = self.advice.iter().chain(&self.runs).any(|one| one["trace"]["sha256"].as_str() != Some(sha256));
-        if other {
+        if self.origins().any(|(_, trace)| trace.sha256 != sha256) {
             let reason =
                 "is not the trace that all results are of; leave out --trace, or report on one trace at a time";
             return Err(ReportError::Unfit { path: path.into(), reason: reason.into() });
@@ -105,8 +88,8 @@ impl Page {
     }
 
     /// All runs: what was given, then what was advised.
-    fn all_runs(&self) -> Vec<&Value> {
-        self.runs.iter().chain(self.advice.iter().map(|advice| &advice["run"]).filter(|run| run.is_object())).collect()
+    fn all_runs(&self) -> Vec<&SimResult> {
+        self.runs.iter().chain(self.advice.iter().filter_map(|advice| advice.run.as_ref())).collect()
     }
 
     /// The page.
@@ -115,14 +98,13 @@ impl Page {
     /// It would be too large.
     pub fn html(&self) -> Result<String, ReportError> {
         let all = self.all_runs();
-        let differs = Differs::among(&all);
-        let runs: Vec<Run<'_>> = all.iter().enumerate().map(|(number, json)| Run { number, json, differs }).collect();
+        let runs = Run::all(&all);
         let mut body = String::new();
         self.advice.iter().enumerate().for_each(|(i, advice)| body += &answer::answer(i, advice));
         if self.advice.is_empty() {
             body += "<h1>coldframe report</h1>";
         }
-        match self.runs.iter().any(|run| run["config"]["policy"].is_string()) {
+        match self.runs.iter().any(|run| !matches!(run.sections, Sections::SwapTrace(_))) {
             true => body += &curves::curves(&runs),
             false => self.advice.iter().for_each(|advice| body += &curves::searched(advice)),
         }
@@ -134,7 +116,7 @@ impl Page {
         body += &self.heat.as_ref().map(heat::map).unwrap_or_default();
         body += &runs::runs(&runs);
         body += &self.provenance();
-        let data = json!({ "advice": self.advice.iter().map(without_run).collect::<Vec<_>>(), "runs": all });
+        let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "runs": all });
         let data = data.to_string().replace("</", "<\\/");
         let page = format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>coldframe report</title>\n\
@@ -152,41 +134,18 @@ impl Page {
 
     fn provenance(&self) -> String {
         let mut seen: Vec<String> = Vec::new();
-        for one in self.advice.iter().chain(&self.runs) {
-            let text = format!("coldframe {}\n{:#}", words(&one["version"]), one["trace"]);
+        for (version, trace) in self.origins() {
+            let text = format!("coldframe {version}\n{:#}", json!(trace));
             if !seen.contains(&text) {
                 seen.push(text);
             }
         }
-        let advised = self.advice.iter().filter(|advice| advice["met"] == true);
-        seen.extend(advised.map(|advice| format!("advised: {:#}", advice["best"]["config"])));
+        let advised = self.advice.iter().filter_map(|advice| advice.best.as_ref());
+        seen.extend(advised.map(|best| format!("advised: {:#}", best.config)));
         let texts: String = seen.iter().map(|text| format!("<pre>{}</pre>", escape(text))).collect();
         section(
             "Configuration and provenance",
             &(texts + "<button type=\"button\" id=\"save\">save the data (JSON)</button>"),
         )
-    }
-}
-
-/// The remedy.
-const GIVE: &str = "give what `coldframe sim` or `coldframe advise` wrote with --format json";
-
-/// The advised run is among the page's runs.
-fn without_run(advice: &Value) -> Value {
-    let mut advice = advice.clone();
-    advice.as_object_mut().and_then(|advice| advice.remove("run"));
-    advice
-}
-
-/// What a file that is no JSON is, as far as its first bytes say.
-fn what_it_is(bytes: &[u8], error: &serde_json::Error) -> String {
-    match bytes {
-        [] => format!("is empty; {GIVE}"),
-        bytes if bytes.starts_with(b"PAR1") => {
-            format!("is a Parquet file, and so perhaps a trace; {GIVE}, and the trace with --trace")
-        }
-        bytes if std::str::from_utf8(bytes).is_err() => format!("is binary, no text; {GIVE}"),
-        _ if error.is_eof() => format!("ends in the middle of its JSON ({error}); write it again, and {GIVE}"),
-        _ => format!("is no JSON: {error}; {GIVE}"),
     }
 }

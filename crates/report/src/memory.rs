@@ -1,12 +1,12 @@
 //! What accesses to memory cost by place, and a run's ledger by DDB's equations 1 to 3.
 
 use coldframe_core::{Bytes, Pj, Ps};
-use coldframe_device::energy::{self, AccessCounts, Ledger, Price};
+use coldframe_device::energy::{self, AccessCounts, Price};
 use coldframe_device::quantity::show_time;
 use coldframe_device::{sheet, Sheet};
 use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::LaneResult;
-use serde_json::{json, Map, Value};
+use serde_json::Value;
 
 use crate::error::ReportError;
 use crate::settings::Settings;
@@ -104,20 +104,4 @@ pub fn counts(front: &FrontEndCounts, lane: &LaneResult) -> AccessCounts {
         xip_reads: lane.xip_reads,
         main_writes: front.memory_writes,
     }
-}
-
-/// The counts by the paper's names.
-pub fn counts_json(n: &AccessCounts) -> Value {
-    json!({
-        "N_pl": n.page_loads, "N_pm": n.page_moves, "N_pmdual": n.page_moves_dual,
-        "N_rdmain": n.main_reads, "N_rdxip": n.xip_reads, "N_wrmain": n.main_writes,
-    })
-}
-
-/// The terms of a ledger with their sum.
-pub fn terms_json<T: Copy + std::ops::Add<Output = T>>(ledger: &Ledger<T>, number: fn(T) -> u64) -> Map<String, Value> {
-    let mut object: Map<String, Value> =
-        ledger.terms().iter().map(|(name, value)| ((*name).to_string(), number(*value).into())).collect();
-    object.insert("paging".into(), number(ledger.total()).into());
-    object
 }

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{json, Value};
+use crate::result::SlotMap;
 
 /// Columns at the end: half as many up to so many.
 const COLUMNS_MAX: usize = 64;
@@ -85,9 +85,8 @@ impl SlotPicture {
         owners
     }
 
-    /// `owner`: a letter for the owner of most copies in a cell, `.` for none; `filled`: tenths of its slots that hold a copy, rounded up, 9
-    /// for all. A text is a row from the lowest slots on, a letter a column.
-    pub fn json(&self, name: impl Fn(u32) -> String) -> Value {
+    /// The picture, with owners by their names.
+    pub fn map(&self, name: impl Fn(u32) -> String) -> SlotMap {
         let largest = self.largest();
         let letter = |cell: &Cell| {
             let most = cell.owned.iter().max_by_key(|(owner, slots)| (**slots, std::cmp::Reverse(**owner)));
@@ -102,12 +101,8 @@ impl SlotPicture {
             let row = |row: u32| self.columns.iter().map(|column| of(&column[row as usize])).collect();
             (0..self.rows()).map(row).collect()
         };
-        json!({
-            "slots": self.slots,
-            "owners": largest.iter().map(|owner| name(*owner)).collect::<Vec<_>>(),
-            "owner": rows(&letter),
-            "filled": rows(&tenths),
-        })
+        let owners = largest.iter().map(|owner| name(*owner)).collect();
+        SlotMap { slots: self.slots, owners, owner: rows(&letter), filled: rows(&tenths) }
     }
 }
 
@@ -121,16 +116,10 @@ mod tests {
         // Two slots a row: the first row is 7's, the second half 9's, the third empty; later all are 7's.
         picture.look(|slot| [Some(7), Some(7), Some(9)].get(slot as usize).copied().flatten());
         picture.look(|_| Some(7));
-        let json = picture.json(|owner| format!("pid {owner}"));
-        assert_eq!(json["owners"], json!(["pid 7", "pid 9"]));
-        assert_eq!(
-            (&json["owner"][0], &json["owner"][1], &json["owner"][2]),
-            (&json!("aa"), &json!("ba"), &json!(".a"))
-        );
-        assert_eq!(
-            (&json["filled"][0], &json["filled"][1], &json["filled"][2]),
-            (&json!("99"), &json!("59"), &json!("09"))
-        );
+        let map = picture.map(|owner| format!("pid {owner}"));
+        assert_eq!(map.owners, ["pid 7", "pid 9"]);
+        assert_eq!(map.owner[..3], ["aa", "ba", ".a"]);
+        assert_eq!(map.filled[..3], ["99", "59", "09"]);
     }
 
     #[test]
@@ -146,8 +135,8 @@ mod tests {
     fn many_owners_share_the_last_letter() {
         let mut picture = SlotPicture::new(32);
         picture.look(Some);
-        let json = picture.json(|owner| owner.to_string());
-        assert_eq!(json["owners"].as_array().unwrap().len(), OWNERS);
-        assert_eq!((&json["owner"][0], &json["owner"][6], &json["owner"][7]), (&json!("a"), &json!("g"), &json!("z")));
+        let map = picture.map(|owner| owner.to_string());
+        assert_eq!(map.owners.len(), OWNERS);
+        assert_eq!((&map.owner[0][..], &map.owner[6][..], &map.owner[7][..]), ("a", "g", "z"));
     }
 }

@@ -2,20 +2,43 @@
 
 use std::path::Path;
 
-use coldframe_core::Ps;
 use coldframe_device::flash::{self, FlashTime, Operations, Wear};
 use coldframe_device::quantity::show_bytes;
 use coldframe_sim::swap::{SwapConfig, SwapResult, SwapRun};
 use coldframe_trace::swap::{read, SwapOp, SwapTrace};
-use serde_json::{json, Value};
+use serde_json::Value;
 
 use crate::error::ReportError;
 use crate::experiment::{sha256, Sink};
 use crate::resolve::{swaps, SwapPlan};
-use crate::result::{wear_map, SCHEMA_VERSION};
+use crate::result::{SimResult, SlotMap, Trace};
 use crate::settings::Settings;
 use crate::slots::SlotPicture;
 use crate::systems;
+
+/// What tables call a swap area's settings.
+#[derive(Clone, Debug)]
+pub struct AreaNames {
+    /// How slots are given out.
+    pub layout: &'static str,
+    /// What is read with a page.
+    pub read_ahead: String,
+    /// Collector, and victims at a time.
+    pub collector: String,
+    /// Device.
+    pub device: String,
+}
+
+impl AreaNames {
+    fn of(plan: &SwapPlan) -> AreaNames {
+        AreaNames {
+            layout: plan.settings.layout,
+            read_ahead: plan.settings.kernel.as_ref().map(|kernel| kernel.read_ahead.clone()).unwrap_or_default(),
+            collector: plan.settings.collector.clone(),
+            device: plan.sheet.name.clone(),
+        }
+    }
+}
 
 /// The result of one configuration.
 #[derive(Clone, Debug)]
@@ -24,6 +47,8 @@ pub struct SwapOutcome {
     pub notes: Vec<String>,
     /// Every setting in force.
     pub config: Value,
+    /// Of them, what tables show.
+    pub names: AreaNames,
     /// What was found out.
     pub result: SwapResult,
     /// Reads, programs, copies, erases.
@@ -36,19 +61,16 @@ pub struct SwapOutcome {
     pub life_years: Option<f64>,
     /// Blocks of all areas.
     pub blocks: u32,
+    /// Slots of each.
+    pub slots_per_block: u32,
     /// Which process owned what slot, as [`crate::slots`] draws it.
-    pub slots: Value,
+    pub slots: SlotMap,
 }
 
 impl SwapOutcome {
     /// The slides' formula.
     pub fn cost(&self) -> u64 {
         (systems::of_log().1.cost)(&self.operations)
-    }
-
-    /// A setting in force, as text.
-    pub fn setting(&self, name: &str) -> &str {
-        self.config["swap"][name].as_str().unwrap_or_default()
     }
 }
 
@@ -60,7 +82,7 @@ fn simulate(
     config: &SwapConfig,
     trace: &SwapTrace,
     mut journal: Option<Sink<'_>>,
-) -> Result<(SwapResult, Value), ReportError> {
+) -> Result<(SwapResult, SlotMap), ReportError> {
     let mut run = SwapRun::new(config, trace).map_err(|e| ReportError::setting("swap", e.to_string()))?;
     if journal.is_some() {
         run.keep_journal(config);
@@ -79,7 +101,7 @@ fn simulate(
             sink(&run.drain_journal())?;
         }
     }
-    Ok((run.result(), picture.json(|pid| format!("process {pid}"))))
+    Ok((run.result(), picture.map(|pid| format!("process {pid}"))))
 }
 
 /// Runs a plan over a trace that has been read.
@@ -104,7 +126,9 @@ fn kept(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result
         wear,
         time: flash::flash_time(&plan.sheet, systems::of_log().1.slot, operations).ok(),
         life_years: cycles.and_then(|cycles| flash::life_years(&wear, cycles, result.duration_ns)),
+        names: AreaNames::of(plan),
         blocks: plan.config.areas.iter().map(|a| a.blocks).sum(),
+        slots_per_block: plan.config.slots_per_block,
         slots,
         result,
     })
@@ -142,44 +166,12 @@ pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Res
 /// # Errors
 /// The trace cannot be hashed.
 pub fn json(path: &Path, outcomes: &[SwapOutcome]) -> Result<Value, ReportError> {
-    let mut trace = json!({ "path": path.display().to_string(), "sha256": sha256(path)? });
-    if let Some(first) = outcomes.first().filter(|o| !o.notes.is_empty()) {
-        trace["notes"] = json!(first.notes);
-    }
-    let all: Vec<Value> = outcomes.iter().map(|o| object(&trace, o)).collect();
+    let notes = outcomes.first().map(|o| o.notes.clone()).unwrap_or_default();
+    let trace = Trace { path: path.display().to_string(), sha256: sha256(path)?, notes, ..Trace::default() };
+    let all: Vec<Value> = outcomes.iter().map(|o| SimResult::of_swap_trace(&trace, o).json()).collect();
     Ok(match <[Value; 1]>::try_from(all) {
         Ok([one]) => one,
         Err(all) => Value::Array(all),
-    })
-}
-
-fn object(trace: &Value, o: &SwapOutcome) -> Value {
-    let (r, f, w) = (&o.result, &o.result.flash, &o.wear);
-    let ps = |t: Ps| t.0;
-    json!({
-        "schema_version": SCHEMA_VERSION,
-        "version": env!("CARGO_PKG_VERSION"),
-        "trace": trace,
-        "config": o.config,
-        "counts": {
-            "swap_outs": r.swap_outs, "refused": r.refused, "touches": r.touches, "touches_in_ram": r.in_ram,
-            "swap_ins": r.demand_reads, "demand_reads": r.demand_reads, "reads": r.reads, "read_ahead": r.cache.read_ahead,
-            "read_ahead_hits": r.cache.hits, "read_ahead_wasted": r.cache.wasted,
-            "swap_cache_pages_max": r.cache.held_max, "programs": f.programs, "copies": f.copies,
-            "erase_copies": f.copies,
-            "levelling_copies": f.levelling_copies, "erases": f.erases, "collections": f.collections,
-            "invalidations": f.invalidations, "valid_slots_max": r.copies_max, "unknown_slots": r.unknown,
-        },
-        "wear": { "mean": w.mean, "standard_deviation": w.deviation, "min": w.min, "max": w.max, "blocks": o.blocks },
-        "wear_map": wear_map(&r.erases),
-        "slots": o.slots,
-        "cost": o.cost(),
-        "write_amplification": flash::write_amplification(o.operations),
-        "time_ps": o.time.map(|t| json!({
-            "reading": ps(t.reading), "programming": ps(t.programming), "collecting": ps(t.collecting),
-        })),
-        "life_years": o.life_years,
-        "duration_ns": r.duration_ns,
     })
 }
 

@@ -29,9 +29,9 @@ pub fn table(outcomes: &[SwapOutcome]) -> String {
     let rows = outcomes.iter().map(|o| {
         let dash = || "-".to_string();
         vec![
-            o.setting("layout").into(),
-            o.setting("read_ahead").into(),
-            o.setting("collector").into(),
+            o.names.layout.to_string(),
+            o.names.read_ahead.clone(),
+            o.names.collector.clone(),
             o.blocks.to_string(),
             human_count(o.result.refused),
             human_count(o.result.demand_reads),
@@ -69,7 +69,7 @@ fn legend(outcomes: &[SwapOutcome]) -> String {
         human_count(r.swap_outs),
         size_text(first),
         human_count(outcomes.iter().map(|o| o.result.copies_max).max().unwrap_or(0)),
-        first.config["device"].as_str().unwrap_or_default(),
+        first.names.device,
     );
     if outcomes.iter().any(|o| o.result.refused > 0) {
         out += "refused: the area was full and the page stayed in RAM, so that costs of such rows are too low.\n";
@@ -79,9 +79,8 @@ fn legend(outcomes: &[SwapOutcome]) -> String {
 
 /// Bars of one measure, the longest `width` characters.
 pub fn bars(title: &str, outcomes: &[SwapOutcome], width: usize, of: impl Fn(&SwapOutcome) -> f64) -> String {
-    let name = |o: &SwapOutcome| {
-        format!("{} {} {} {}", o.blocks, o.setting("layout"), o.setting("read_ahead"), o.setting("collector"))
-    };
+    let name =
+        |o: &SwapOutcome| format!("{} {} {} {}", o.blocks, o.names.layout, o.names.read_ahead, o.names.collector);
     let longest = outcomes.iter().map(|o| name(o).len()).max().unwrap_or(0);
     let most = outcomes.iter().map(&of).fold(0.0, f64::max);
     let mut out = format!("{title}\n");

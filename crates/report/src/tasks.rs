@@ -19,7 +19,7 @@ use crate::settings::Settings;
 
 mod show;
 
-pub(crate) use show::failures;
+pub(crate) use show::{failures, share};
 pub use show::{json, table};
 
 /// More tasks than any recording of ours; a bound on what a slip of the pen can allocate.
@@ -32,6 +32,10 @@ const AT_ONCE: usize = 4;
 pub struct TasksOutcome {
     /// Every setting in force.
     pub config: serde_json::Value,
+    /// The scheduler.
+    pub scheduler: &'static str,
+    /// When the next task's pages are loaded.
+    pub prefetch: String,
     /// The trace.
     pub trace: TraceFacts,
     /// Frames.
@@ -193,6 +197,8 @@ fn simulate(
     Ok(TasksOutcome {
         trace: facts.clone(),
         config: plan.shown(),
+        scheduler: plan.settings.scheduler,
+        prefetch: plan.settings.prefetch.clone(),
         frames: plan.config.frames,
         page: 1 << shift(plan),
         writes_unpriced: plan.writes_unpriced() && result.counts.dirty_evictions > 0,

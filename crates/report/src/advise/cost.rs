@@ -14,11 +14,12 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::used::{self, Moved};
 use coldframe_device::{flash, Sheet};
+use serde::{Deserialize, Serialize};
 
 use crate::advise::point::{Point, Swapped};
 
 /// The good and the bad end of what something may cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// The smaller value.
     pub low: f64,

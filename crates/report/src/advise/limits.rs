@@ -2,7 +2,6 @@
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::{show_bytes, show_energy, show_time};
-use serde_json::{json, Value};
 
 use crate::advise::cost::Cost;
 use crate::advise::point::Point;
@@ -28,14 +27,6 @@ impl Limits {
     pub fn is_empty(&self) -> bool {
         let Limits { slowdown, p99, life, energy, ram: _ } = self;
         slowdown.is_none() && p99.is_none() && life.is_none() && energy.is_none()
-    }
-
-    /// With their units.
-    pub fn json(&self) -> Value {
-        json!({
-            "max_slowdown_percent": self.slowdown, "max_p99_ps": self.p99.map(|t| t.0), "min_life_years": self.life,
-            "max_energy_pj": self.energy.map(|e| e.0), "max_ram_bytes": self.ram.map(|b| b.0),
-        })
     }
 
     /// For people.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::error::ReportError;
-use crate::result::RunResult;
+use crate::result::{InForce, RunResult};
 use crate::settings::Settings;
 use crate::tasks::TasksOutcome;
 
@@ -141,9 +141,9 @@ impl Point {
         Bytes(self.frames as u64 * self.page)
     }
 
-    /// A setting in force, as text.
-    pub fn setting(&self, name: &str) -> &str {
-        self.config[name].as_str().unwrap_or_default()
+    /// The settings in force that are shown.
+    pub fn in_force(&self) -> InForce {
+        InForce::of(&self.config).unwrap_or_default()
     }
 
     /// The settings in force, as `sim` takes them.
@@ -158,21 +158,16 @@ impl Point {
 
     /// Policy, handler, device, read-ahead and collector, for people.
     pub fn family(&self) -> String {
-        let collector = self.config["swap"]["collector"].as_str();
-        let collector = collector.map(|c| format!(", collector {c}")).unwrap_or_default();
-        let task = |name: &str| self.config["tasks"][name].as_str();
-        let tasks = task("scheduler").zip(task("prefetch"));
+        let shown = self.in_force();
+        let InForce { policy, handler, device, tasks, swap, .. } = &shown;
+        let or_nothing = |text: &Option<String>| text.clone().unwrap_or_default();
+        let collector = swap.collector.as_ref().map(|c| format!(", collector {c}")).unwrap_or_default();
+        let tasks = tasks.scheduler.as_ref().zip(tasks.prefetch.as_ref());
         let tasks = tasks.map(|(scheduler, when)| format!(", {scheduler}, prefetch {when}")).unwrap_or_default();
-        let layout = self.config["swap"]["layout"].as_str().filter(|layout| *layout != "log");
+        let layout = swap.layout.as_ref().filter(|layout| *layout != "log");
         let collector = layout.map(|l| format!(", slots of {l}")).unwrap_or_default() + &collector;
-        let ahead = self.config["machine"]["read_ahead"].as_u64().filter(|pages| *pages > 0);
-        let ahead = ahead.map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
-        format!(
-            "{}, {}, {}{ahead}{collector}{tasks}",
-            self.setting("policy"),
-            self.setting("handler"),
-            self.setting("device")
-        )
+        let ahead = shown.read_ahead().map(|pages| format!(", read-ahead {pages}")).unwrap_or_default();
+        format!("{}, {}, {}{ahead}{collector}{tasks}", or_nothing(policy), or_nothing(handler), or_nothing(device))
     }
 }
 

@@ -2,20 +2,19 @@
 
 use coldframe_core::{Bytes, Pj};
 use coldframe_device::used::{self, Moved};
-use serde_json::Value;
 
 use super::share::Share;
 use crate::certainty::{estimates, Certainty};
 use crate::owner::Owners;
 use crate::resolve::Plan;
-use crate::result::{Found, RunResult, TraceFacts};
+use crate::result::{Found, RunResult, SlotMap, TraceFacts};
 
 pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, owners: &Owners<'_>) -> Vec<RunResult> {
     let mut found: Vec<Option<(Found, Certainty)>> = vec![None; plans.len()];
-    let mut slots: Vec<Option<Value>> = vec![None; plans.len()];
+    let mut slots: Vec<Option<SlotMap>> = vec![None; plans.len()];
     for share in shares.iter_mut() {
         for (i, picture) in share.lanes.iter().zip(&share.slots) {
-            slots[*i] = picture.as_ref().map(|picture| picture.json(|owner| owners.name(owner)));
+            slots[*i] = picture.as_ref().map(|picture| picture.map(|owner| owners.name(owner)));
         }
         for (i, result) in share.lanes.iter().zip(share.run.lane_results()) {
             found[*i] = Some((Found::Lane(Box::new(result)), Certainty::Exact));
@@ -24,7 +23,7 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
             found[i] = Some(answer);
         }
     }
-    let result = |plan: &Plan, found: Option<(Found, Certainty)>, slots: Option<Value>| {
+    let result = |plan: &Plan, found: Option<(Found, Certainty)>, slots: Option<SlotMap>| {
         let share = shares.iter().find(|share| share.front == plan.front).expect("each plan has a share");
         let (found, certainty) = found.expect("each plan has been run");
         let device_energy = if plan.memory.is_some() { Vec::new() } else { device_energy(plan, &found) };

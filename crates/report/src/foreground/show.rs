@@ -5,12 +5,11 @@ use coldframe_core::Bytes;
 use coldframe_device::flash::{life_years, wear};
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::start_gap::levelled;
-use serde_json::{json, Map, Value};
+use serde_json::Value;
 
 use super::{Outcome, Stored, PAGE};
 use crate::certainty::caveat;
 use crate::resolve::ForegroundPlan;
-use crate::result::{swap_json, SCHEMA_VERSION};
 use crate::table::{human_count, human_time, styled};
 
 const HEADINGS: [&str; 12] = [
@@ -96,40 +95,5 @@ fn legend(stored: &Stored) -> String {
 
 /// An array with an object for each outcome.
 pub fn json(stored: &Stored) -> Value {
-    stored.outcomes.iter().map(|(plan, outcome)| object(stored, plan, outcome)).collect()
-}
-
-fn object(stored: &Stored, plan: &ForegroundPlan, o: &Outcome) -> Value {
-    let r = &o.result;
-    let terms: Map<String, Value> = o.energy.terms().into_iter().map(|(name, pj)| (name.into(), pj.0.into())).collect();
-    let switches: Vec<Value> =
-        r.switches.iter().map(|s| json!({ "task": s.task, "cold": s.cold, "delay_ps": s.delay.0 })).collect();
-    let writes = wear(&o.slot_writes(plan.config.slots.slots));
-    let mut object = json!({
-        "schema_version": SCHEMA_VERSION,
-        "version": env!("CARGO_PKG_VERSION"),
-        "trace": stored.trace.json(None),
-        "config": plan.shown(),
-        "pages": stored.pages,
-        "tasks": stored.tasks,
-        "counts": {
-            "true_faults": r.counts.true_faults, "cold_faults": r.counts.cold_faults, "write_faults": r.counts.write_faults,
-            "evictions": r.counts.evictions, "dirty_evictions": r.counts.dirty_evictions,
-            "swap_ins": r.counts.swap_ins, "swap_outs": r.counts.swap_outs, "direct_reads": r.counts.direct_reads,
-            "kills": r.counts.kills, "homeless": r.counts.homeless, "read_often": r.counts.read_often, "prefetches": r.counts.prefetches, "reads_in_slots": r.reads_in_slots,
-            "card_reads": r.card_reads, "card_writes": r.card_writes,
-        },
-        "time_ps": { "paging": r.paging.0, "switch_back_mean": o.switch_delay().0, "slot_reading": r.slot_reading.0, "beside": r.beside.0, "end": r.end.0 },
-        "switches": switches,
-        "energy_pj": { "terms": terms, "total": o.energy.total().0, "reads_in_slots": o.in_slots.0 },
-        "slot_writes": { "mean": writes.mean, "max": writes.max },
-        "life_years": life(plan, o),
-    });
-    if let Some(swap) = &r.swap {
-        object["swap"] = swap_json(swap);
-    }
-    if r.counts.failures > 0 {
-        (object["counts"]["failures"], object["counts"]["halts"]) = (r.counts.failures.into(), r.halts.into());
-    }
-    object
+    stored.results().map(|result| result.json()).collect()
 }

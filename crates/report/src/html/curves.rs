@@ -1,24 +1,24 @@
 //! Curves by RAM: misses by policy with OPT as the bound, and latencies.
 
-use serde_json::Value;
-
+use crate::advise::json::Answer;
 use crate::html::chart::{Chart, Line, Point};
 use crate::html::run::Run;
 use crate::html::words::{note, section};
+use crate::result::Distribution;
 
 /// What a run is worth in a chart.
 type Worth<'a> = &'a dyn Fn(&Run<'_>) -> Option<f64>;
 
 /// All charts over the runs; none where there is one run or no RAM.
 pub fn curves(runs: &[Run<'_>]) -> String {
-    let us = |path: &'static str| move |run: &Run<'_>| Some(run.json.pointer(path)?.as_f64()? / 1e6);
     let mut out = chart("Miss ratio by RAM", "true faults per reference", runs, &|run| run.miss_ratio(), true);
-    for (title, path) in [
-        ("Median latency of a true fault", "/fault_latency_ps/true/p50"),
-        ("99th percentile of a true fault", "/fault_latency_ps/true/p99"),
-        ("Longest true fault", "/fault_latency_ps/true/max"),
-    ] {
-        out += &chart(title, "us", runs, &us(path), false);
+    let latencies: [(&str, fn(&Distribution) -> u64); 3] = [
+        ("Median latency of a true fault", |l| l.p50),
+        ("99th percentile of a true fault", |l| l.p99),
+        ("Longest true fault", |l| l.max),
+    ];
+    for (title, of) in latencies {
+        out += &chart(title, "us", runs, &|run| Some(of(run.string()?.true_latency()?) as f64 / 1e6), false);
     }
     out
 }
@@ -28,21 +28,20 @@ fn chart(title: &str, y: &str, runs: &[Run<'_>], worth: Worth<'_>, log_y: bool) 
     for run in runs {
         let (Some(x), Some(y)) = (run.ram(), worth(run)) else { continue };
         let point = Point { x: x as f64 / 1024.0, y, at: run.at(), said: String::new() };
-        put(&mut lines, run.name(), point, run.json["config"]["policy"] == "opt");
+        put(&mut lines, run.name(), point, run.settings.policy.as_deref() == Some("opt"));
     }
     shown(title, Chart { x: "RAM, KiB", y, lines: sorted(lines), log_y }, "")
 }
 
 /// The misses of all that `advise` has tried, the fewest of each policy at each size.
-pub fn searched(advice: &Value) -> String {
-    let references = advice["trace"]["references"].as_f64().unwrap_or(0.0).max(1.0);
+pub fn searched(advice: &Answer) -> String {
+    let references = (advice.trace.references.unwrap_or(0) as f64).max(1.0);
     let mut lines: Vec<Line> = Vec::new();
-    for curve in advice["curves"].as_array().into_iter().flatten() {
-        let policy = curve["policy"].as_str().unwrap_or_default();
-        for point in curve["points"].as_array().into_iter().flatten() {
-            let (Some(ram), Some(faults)) = (point[0].as_f64(), point[1].as_f64()) else { continue };
-            let point = Point { x: ram / 1024.0, y: faults / references, at: String::new(), said: String::new() };
-            put(&mut lines, policy.into(), point, policy == "opt");
+    for curve in &advice.curves {
+        for (ram, faults, _) in &curve.points {
+            let (x, y) = (*ram as f64 / 1024.0, *faults as f64 / references);
+            let point = Point { x, y, at: String::new(), said: String::new() };
+            put(&mut lines, curve.policy.clone(), point, curve.policy == "opt");
         }
     }
     let title = "Misses of every policy that was tried";

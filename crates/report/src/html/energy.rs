@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
-
 use crate::html::run::Run;
 use crate::html::words::{energy, note, section};
 use crate::plot::{escape, COLOURS};
@@ -25,26 +23,21 @@ const NAMES: [(&str, &str); 10] = [
 ];
 
 /// Terms in the order of their names above; any other after them.
-fn terms(run: &Value) -> Vec<(String, u64)> {
-    let energies = &run["energy_pj"];
-    // DR.Swap's terms are by themselves, since its energy is that of a whole area and not of pages moved.
-    let all = if energies["terms"].is_object() { &energies["terms"] } else { energies };
-    let all = all.as_object().into_iter().flatten();
-    let own = all.filter(|(name, _)| *name != "paging" && *name != "total");
-    let mut terms: Vec<(usize, String, u64)> = own
-        .filter_map(|(key, value)| {
-            let place = NAMES.iter().position(|(name, _)| name == key);
-            let name = place.map_or_else(|| key.replace('_', " "), |place| NAMES[place].1.to_string());
-            Some((place.unwrap_or(NAMES.len()), name, value.as_u64().filter(|pj| *pj > 0)?))
-        })
-        .collect();
+fn terms(run: &Run<'_>) -> Vec<(String, u64)> {
+    let named = |(key, pj): (&String, &u64)| {
+        let place = NAMES.iter().position(|(name, _)| name == key);
+        let name = place.map_or_else(|| key.replace('_', " "), |place| NAMES[place].1.to_string());
+        (place.unwrap_or(NAMES.len()), name, *pj)
+    };
+    let all = run.result.energy_terms().into_iter().flatten();
+    let mut terms: Vec<(usize, String, u64)> = all.filter(|(_, pj)| **pj > 0).map(named).collect();
     terms.sort();
     terms.into_iter().map(|(_, name, pj)| (name, pj)).collect()
 }
 
 /// The section; empty where no sheet has energies.
 pub fn energies(runs: &[Run<'_>]) -> String {
-    let all: Vec<_> = runs.iter().map(|run| (run, terms(run.json))).filter(|(_, terms)| !terms.is_empty()).collect();
+    let all: Vec<_> = runs.iter().map(|run| (run, terms(run))).filter(|(_, terms)| !terms.is_empty()).collect();
     let sum = |terms: &[(String, u64)]| terms.iter().map(|(_, pj)| *pj).sum::<u64>();
     let most = all.iter().map(|(_, terms)| sum(terms)).max().unwrap_or(1).max(1);
     let blocks: String = all.iter().take(SHOWN).map(|(run, terms)| waterfall(run, terms, sum(terms), most)).collect();

@@ -3,20 +3,23 @@
 use std::fmt::Write;
 
 use coldframe_core::Ps;
-use serde_json::Value;
 
 use crate::html::run::Run;
-use crate::html::words::{count, note, section, time};
+use crate::html::words::{note, section, time};
 use crate::plot::escape;
-use crate::table::human_time;
+use crate::result::Distribution;
+use crate::table::{human_count, human_time};
 
 /// Strips shown; the others' numbers are in the table of runs, and the script draws two that are chosen.
 const SHOWN: usize = 40;
 /// Units of a strip's width and height.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 48.0;
-/// What is marked, as in the JSON.
+/// What is marked: for the script, and for people.
 const MARKS: [(&str, &str); 5] = [("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max")];
+
+/// A run with true faults, how many, and how long they took.
+type Timed<'a> = (&'a Run<'a>, u64, &'a Distribution);
 
 /// The common logarithmic axis in picoseconds.
 #[derive(Clone, Copy)]
@@ -26,8 +29,8 @@ struct Axis {
 }
 
 impl Axis {
-    fn over(all: &[&Run<'_>]) -> Option<Axis> {
-        let edges = || all.iter().flat_map(|run| bins(run.json)).flat_map(|(from, to, _)| [from, to]);
+    fn over(all: &[Timed<'_>]) -> Option<Axis> {
+        let edges = || all.iter().flat_map(|(.., l)| &l.bins).flat_map(|(from, to, _)| [*from as f64, *to as f64]);
         let (low, high) = (edges().reduce(f64::min)?, edges().reduce(f64::max)?);
         Some(Axis { low: low.max(1.0), high: high.max(low * 2.0) })
     }
@@ -47,17 +50,16 @@ impl Axis {
     }
 }
 
-fn bins(run: &Value) -> impl Iterator<Item = (f64, f64, f64)> + '_ {
-    let all = run["fault_latency_ps"]["true"]["bins"].as_array().into_iter().flatten();
-    all.filter_map(|bin| Some((bin[0].as_f64()?, bin[1].as_f64()?, bin[2].as_f64()?)))
-}
-
 /// The section; empty where no run has a distribution.
 pub fn latencies(runs: &[Run<'_>]) -> String {
-    let all: Vec<&Run<'_>> = runs.iter().filter(|run| bins(run.json).next().is_some()).collect();
+    let timed = |run| {
+        let latencies = &Run::string(run)?.fault_latency_ps.as_ref()?.true_faults;
+        Some((run, latencies.count, latencies.distribution.as_ref()?))
+    };
+    let all: Vec<Timed<'_>> = runs.iter().filter_map(timed).collect();
     let shown = &all[..all.len().min(SHOWN)];
     let Some(axis) = Axis::over(shown) else { return String::new() };
-    let strips: String = shown.iter().map(|run| strip(run, axis)).collect();
+    let strips: String = shown.iter().map(|one| strip(*one, axis)).collect();
     let mut said = "Bars: true faults of that latency, their height by the logarithm of their number. Lines: p50, p90, p99, p99.9, max."
         .to_string();
     if all.len() > SHOWN {
@@ -66,21 +68,21 @@ pub fn latencies(runs: &[Run<'_>]) -> String {
     section("How long a true fault takes", &format!("{strips}{}{}", axis.ticks(), note(&said)))
 }
 
-fn strip(run: &Run<'_>, axis: Axis) -> String {
-    let latency = &run.json["fault_latency_ps"]["true"];
-    let most = bins(run.json).map(|bin| bin.2).fold(1.0, f64::max);
+fn strip((run, faults, latency): Timed<'_>, axis: Axis) -> String {
+    let most = latency.bins.iter().map(|bin| bin.2).max().unwrap_or(1) as f64;
     let mut bars = String::new();
-    for (from, to, count) in bins(run.json) {
-        let (left, right) = (axis.place(from) * WIDTH, axis.place(to) * WIDTH);
-        let height = (HEIGHT - 4.0) * (count.ln_1p() / most.ln_1p());
+    for (from, to, count) in &latency.bins {
+        let (left, right) = (axis.place(*from as f64) * WIDTH, axis.place(*to as f64) * WIDTH);
+        let height = (HEIGHT - 4.0) * ((*count as f64).ln_1p() / most.ln_1p());
         let _ = write!(bars, "M{left:.0} {HEIGHT}v-{height:.0}h{:.0}v{height:.0}z", (right - left).max(2.0));
     }
     let mut marks = String::new();
     let mut numbers = String::new();
-    for (key, name) in MARKS {
-        let at = axis.place(latency[key].as_f64().unwrap_or(0.0)) * WIDTH;
+    let marked = [latency.p50, latency.p90, latency.p99, latency.p999, latency.max];
+    for ((key, name), ps) in MARKS.into_iter().zip(marked) {
+        let at = axis.place(ps as f64) * WIDTH;
         let _ = write!(marks, "<path class=\"mark\" d=\"M{at:.0} 0v{HEIGHT}\"><title>{name}</title></path>");
-        let _ = write!(numbers, "<span data-{key}=\"{}\">{name} {}</span> ", latency[key], time(&latency[key]));
+        let _ = write!(numbers, "<span data-{key}=\"{ps}\">{name} {}</span> ", time(ps));
     }
     format!(
         "<div class=\"strip\"{}><b>{}</b> <span class=\"soft\">{} true faults</span>\
@@ -88,6 +90,6 @@ fn strip(run: &Run<'_>, axis: Axis) -> String {
          <p class=\"numbers\">{numbers}</p></div>",
         run.at(),
         escape(&run.title()),
-        count(&latency["count"]),
+        human_count(faults),
     )
 }

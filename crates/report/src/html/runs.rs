@@ -1,24 +1,26 @@
 //! The table of all runs.
 
 use crate::html::run::Run;
-use crate::html::words::{count, note, section, table, time, Row};
+use crate::html::words::{count, note, plain, section, table, time, Row};
 
 /// The section; a row can be chosen.
 pub fn runs(runs: &[Run<'_>]) -> String {
-    let row = |run: &Run<'_>| -> Row {
-        let latency = &run.json["fault_latency_ps"]["true"];
+    let row = |run: &Run<'_>| -> Option<Row> {
+        let string = run.string()?;
+        let faults = string.counts.true_faults;
+        let latency = string.true_latency();
         let cells = vec![
             run.name(),
             run.ram_text(),
-            count(&run.json["counts"]["true_faults"]),
+            count(faults),
             run.miss_ratio().map_or_else(|| "-".into(), |ratio| format!("{ratio:.6}")),
-            time(&latency["p99"]),
-            time(&latency["max"]),
-            time(&run.json["time_ps"]["paging"]),
+            time(latency.map(|l| l.p99)),
+            time(latency.map(|l| l.max)),
+            time(string.time_ps.map(|t| t.paging)),
         ];
-        (format!("{} class=\"row\" data-faults=\"{}\"", run.at(), run.json["counts"]["true_faults"]), cells)
+        Some((format!("{} class=\"row\" data-faults=\"{}\"", run.at(), plain(faults)), cells))
     };
-    let rows: Vec<Row> = runs.iter().filter(|run| run.is_one_string()).map(row).collect();
+    let rows: Vec<Row> = runs.iter().filter_map(row).collect();
     if rows.is_empty() {
         return String::new();
     }

@@ -2,11 +2,11 @@
 
 use std::fmt::Write;
 
-use serde_json::Value;
-
 use crate::html::run::Run;
 use crate::html::words::{count, note, section, table, Row};
 use crate::plot::{escape, COLOURS};
+use crate::result::{AreaView, SlotMap, WearMap};
+use crate::table::human_count;
 
 /// Runs whose maps are shown.
 const SHOWN: usize = 6;
@@ -15,43 +15,40 @@ const WEAR_COLUMNS: usize = 32;
 
 /// The sections; empty where no run has a swap area.
 pub fn swap_areas(runs: &[Run<'_>]) -> String {
-    let all: Vec<(&Run<'_>, &Value)> = runs.iter().filter_map(|run| Some((run, run.swap()?))).collect();
+    let all: Vec<(&Run<'_>, AreaView<'_>)> = runs.iter().filter_map(|run| Some((run, run.result.area()?))).collect();
     if all.is_empty() {
         return String::new();
     }
-    let rows: Vec<Row> = all.iter().map(|(run, swap)| counts(run, swap)).collect();
+    let rows: Vec<Row> = all.iter().map(|(run, area)| counts(run, area)).collect();
     let heads = ["run", "programs", "copies", "erases", "most worn block", "cost, in reads"];
     let few = if all.len() > SHOWN { note(&format!("{SHOWN} of {} runs.", all.len())) } else { String::new() };
-    let maps = |of: fn(&Value) -> String| -> String {
-        let map = |(run, swap): &(&Run<'_>, &Value)| strip(run, &of(swap));
+    let maps = |of: fn(&AreaView<'_>) -> String| -> String {
+        let map = |(run, area): &(&Run<'_>, AreaView<'_>)| strip(run, &of(area));
         all.iter().take(SHOWN).map(map).collect::<String>() + &few
     };
     section("The swap area", &table(&heads, &rows))
-        + &section("Wear: erases of each block, in the blocks' order", &maps(wear))
-        + &section("Slots: whose they are, time to the right, slots upwards", &maps(slots))
+        + &section("Wear: erases of each block, in the blocks' order", &maps(|area| wear(area.wear)))
+        + &section("Slots: whose they are, time to the right, slots upwards", &maps(|area| slots(area.slots)))
 }
 
 fn strip(run: &Run<'_>, body: &str) -> String {
     format!("<div class=\"strip\"{}><b>{}</b>{body}</div>", run.at(), escape(&run.title()))
 }
 
-/// Of the engine's area, or of a swap trace's.
-fn counts(run: &Run<'_>, swap: &Value) -> Row {
-    let of = |key: &str| count(if swap[key].is_u64() { &swap[key] } else { &swap["counts"][key] });
-    let most = if swap["erases_max"].is_u64() { &swap["erases_max"] } else { &swap["wear"]["max"] };
-    (run.at(), vec![run.title(), of("programs"), of("copies"), of("erases"), count(most), count(&swap["cost"])])
+fn counts(run: &Run<'_>, area: &AreaView<'_>) -> Row {
+    let numbers = [area.programs, area.copies, area.erases, area.most_worn.into()].map(human_count);
+    (run.at(), [run.title()].into_iter().chain(numbers).chain([count(area.cost)]).collect())
 }
 
-fn wear(swap: &Value) -> String {
-    let map = &swap["wear_map"];
-    let cells: Vec<u64> = map["erases_max"].as_array().into_iter().flatten().filter_map(Value::as_u64).collect();
-    let (each, most) = (map["blocks_per_cell"].as_u64().unwrap_or(1), cells.iter().copied().max().unwrap_or(0));
+fn wear(map: &WearMap) -> String {
+    let (cells, each) = (&map.erases_max, map.blocks_per_cell);
+    let most = cells.iter().copied().max().unwrap_or(0);
     let rows = cells.len().div_ceil(WEAR_COLUMNS);
     let mut squares = String::new();
     for (i, erases) in cells.iter().enumerate() {
-        let strength = 0.08 + 0.92 * *erases as f64 / most.max(1) as f64;
+        let strength = 0.08 + 0.92 * f64::from(*erases) / f64::from(most.max(1));
         let (x, y) = (i % WEAR_COLUMNS, i / WEAR_COLUMNS);
-        let block = i as u64 * each;
+        let block = i * each;
         let _ = write!(
             squares,
             "<rect x=\"{x}\" y=\"{y}\" width=\".9\" height=\".9\" opacity=\"{strength:.2}\"><title>block {block}: {erases}</title></rect>"
@@ -65,29 +62,20 @@ fn wear(swap: &Value) -> String {
 }
 
 /// One path for each owner and each of three degrees of filling.
-fn slots(swap: &Value) -> String {
-    let texts = |key: &str| -> Vec<Vec<u8>> {
-        let rows = swap["slots"][key].as_array().into_iter().flatten();
-        rows.filter_map(|row| Some(row.as_str()?.as_bytes().to_vec())).collect()
-    };
-    let (owner, filled) = (texts("owner"), texts("filled"));
-    let (rows, columns) = (owner.len(), owner.first().map_or(0, Vec::len));
-    if columns == 0 {
-        return note("The run was too short for a look at it.");
-    }
-    let names: Vec<&str> = swap["slots"]["owners"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+fn slots(map: Option<&SlotMap>) -> String {
+    let (rows, columns) = map.map_or((0, 0), |map| (map.owner.len(), map.owner.first().map_or(0, String::len)));
+    let Some(map) = map.filter(|_| columns > 0) else { return note("The run was too short for a look at it.") };
+    let letters = |rows: &[String]| -> Vec<Vec<u8>> { rows.iter().map(|row| row.as_bytes().to_vec()).collect() };
+    let (owner, filled) = (letters(&map.owner), letters(&map.filled));
     let degree = |row: usize, column: usize| match filled[row].get(column) {
         Some(b'7'..=b'9') => 1.0,
         Some(b'4'..=b'6') => 0.65,
         _ => 0.35,
     };
     let (mut paths, mut keys) = (String::new(), String::new());
-    let entries = names
-        .iter()
-        .copied()
-        .enumerate()
-        .map(|(i, name)| (b'a' + i as u8, name, COLOURS[i]))
-        .chain([(b'z', "others", "#999")]);
+    let named = map.owners.iter().zip(COLOURS).zip(b'a'..);
+    let entries =
+        named.map(|((name, colour), letter)| (letter, name.as_str(), colour)).chain([(b'z', "others", "#999")]);
     for (letter, name, colour) in entries {
         if !owner.iter().flatten().any(|one| *one == letter) {
             continue;

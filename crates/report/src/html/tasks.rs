@@ -1,10 +1,10 @@
 //! Runs of several tasks: on one processor with a scheduler (`--system sap`), and in the foreground in turn (`--system drswap`).
 
-use serde_json::Value;
-
 use crate::html::run::Run;
-use crate::html::words::{count, energy, note, section, table, time, Row};
+use crate::html::words::{energy, note, section, table, time, Row};
 use crate::plot::escape;
+use crate::result::{Task, Tasks};
+use crate::table::human_count;
 
 /// Runs whose tasks are shown one by one.
 const SHOWN: usize = 6;
@@ -15,80 +15,59 @@ pub fn tasks(runs: &[Run<'_>]) -> String {
 }
 
 fn scheduled(runs: &[Run<'_>]) -> String {
-    let all: Vec<&Run<'_>> = runs.iter().filter(|run| run.is_scheduled()).collect();
+    let all: Vec<(&Run<'_>, &Tasks)> = runs.iter().filter_map(|run| Some((run, run.result.tasks()?))).collect();
     if all.is_empty() {
         return String::new();
     }
     let heads = ["run", "RAM", "major", "minor", "in flight", "prefetched", "used", "useless", "predicted", "time"];
-    let row = |run: &&Run<'_>| -> Row {
-        let (c, p) = (&run.json["counts"], &run.json["prefetched"]);
-        let next = &run.json["predictions"];
-        let cells = vec![
-            run.name(),
-            run.ram_text(),
-            count(&c["major_faults"]),
-            count(&c["minor_faults"]),
-            count(&c["in_flight_faults"]),
-            count(&p["loads"]),
-            count(&p["used"]),
-            count(&p["useless"]),
-            format!("{} of {}", count(&next["right"]), sum(&next["right"], &next["wrong"])),
-            time(&run.json["time_ps"]["total"]),
-        ];
-        (format!("{} class=\"row\" data-major=\"{}\"", run.at(), c["major_faults"]), cells)
+    let row = |(run, tasks): &(&Run<'_>, &Tasks)| -> Row {
+        let (c, p, next) = (&tasks.counts, tasks.prefetched.pages, tasks.predictions);
+        let mut cells = vec![run.name(), run.ram_text()];
+        let numbers = [c.major_faults, c.minor_faults, c.in_flight_faults, p.loads, p.used, p.useless];
+        cells.extend(numbers.map(human_count));
+        cells.push(format!("{} of {}", human_count(next.right), human_count(next.right + next.wrong)));
+        cells.push(time(tasks.time_ps.total));
+        (format!("{} class=\"row\" data-major=\"{}\"", run.at(), c.major_faults), cells)
     };
     let rows: Vec<Row> = all.iter().map(row).collect();
     let few = if all.len() > SHOWN { note(&format!("{SHOWN} of {} runs.", all.len())) } else { String::new() };
-    let tasks: String = all.iter().take(SHOWN).map(|run| by_task(run)).collect();
+    let tasks: String = all.iter().take(SHOWN).map(|(run, tasks)| by_task(run, &tasks.tasks)).collect();
     section("Several tasks on one processor", &table(&heads, &rows)) + &section("Task by task", &(tasks + &few))
 }
 
-fn sum(a: &Value, b: &Value) -> String {
-    count(&(a.as_u64().unwrap_or(0) + b.as_u64().unwrap_or(0)).into())
-}
-
-fn by_task(run: &Run<'_>) -> String {
+fn by_task(run: &Run<'_>, tasks: &[Task]) -> String {
     let heads =
         ["task", "major", "minor", "used", "useless", "mean wait for a page", "p99 from awake to running", "share"];
-    let row = |task: &Value| -> Row {
-        let share = task["share_percent"].as_f64().map_or_else(|| "-".into(), |percent| format!("{percent:.1} %"));
+    let row = |task: &Task| -> Row {
         let cells = vec![
-            format!("{} {}", task["task"], task["name"].as_str().unwrap_or_default()).trim_end().to_string(),
-            count(&task["major_faults"]),
-            count(&task["minor_faults"]),
-            count(&task["prefetched"]["used"]),
-            count(&task["prefetched"]["useless"]),
-            time(&task["fault_wait_ps"]["mean"]),
-            time(&task["ready_wait_ps"]["p99"]),
-            share,
+            format!("{} {}", task.task, task.name).trim_end().to_string(),
+            human_count(task.major_faults),
+            human_count(task.minor_faults),
+            human_count(task.prefetched.used),
+            human_count(task.prefetched.useless),
+            time(task.fault_wait_ps.mean),
+            time(task.ready_wait_ps.p99),
+            format!("{:.1} %", task.share_percent),
         ];
         (String::new(), cells)
     };
-    let rows: Vec<Row> = run.json["tasks"].as_array().into_iter().flatten().map(row).collect();
+    let rows: Vec<Row> = tasks.iter().map(row).collect();
     format!("<div class=\"strip\"{}><b>{}</b>{}</div>", run.at(), escape(&run.title()), table(&heads, &rows))
 }
 
 fn foreground(runs: &[Run<'_>]) -> String {
     let heads =
         ["run", "RAM", "swap-ins", "direct reads", "swap-outs", "ended", "switch back", "energy of the area", "life"];
-    let row = |run: &Run<'_>| -> Row {
-        let c = &run.json["counts"];
-        let joules = run.json["energy_pj"]["total"].as_u64().map_or_else(|| "-".into(), energy);
-        let life = run.json["life_years"].as_f64().map_or_else(|| "-".into(), |years| format!("{years:.1} years"));
-        let cells = vec![
-            run.name(),
-            run.ram_text(),
-            count(&c["swap_ins"]),
-            count(&c["direct_reads"]),
-            count(&c["swap_outs"]),
-            count(&c["kills"]),
-            time(&run.json["time_ps"]["switch_back_mean"]),
-            joules,
-            life,
-        ];
-        (format!("{} class=\"row\" data-swap-ins=\"{}\"", run.at(), c["swap_ins"]), cells)
+    let row = |run: &Run<'_>| -> Option<Row> {
+        let foreground = run.result.foreground()?;
+        let c = &foreground.counts;
+        let life = foreground.life_years.map_or_else(|| "-".into(), |years| format!("{years:.1} years"));
+        let mut cells = vec![run.name(), run.ram_text()];
+        cells.extend([c.swap_ins, c.direct_reads, c.swap_outs, c.kills].map(human_count));
+        cells.extend([time(foreground.time_ps.switch_back_mean), energy(foreground.energy_pj.total), life]);
+        Some((format!("{} class=\"row\" data-swap-ins=\"{}\"", run.at(), c.swap_ins), cells))
     };
-    let rows: Vec<Row> = runs.iter().filter(|run| run.is_foreground()).map(row).collect();
+    let rows: Vec<Row> = runs.iter().filter_map(row).collect();
     if rows.is_empty() {
         return String::new();
     }

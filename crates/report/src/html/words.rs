@@ -1,9 +1,9 @@
-//! Values of the JSON as text, tables and sections.
+//! Values of results as text, tables and sections.
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::show_bytes;
-use serde_json::Value;
 
+use crate::advise::cost::Range;
 use crate::plot::escape;
 use crate::table::{human_count, human_time};
 
@@ -17,24 +17,29 @@ pub fn note(text: &str) -> String {
     format!("<p class=\"soft\">{}</p>", escape(text))
 }
 
-/// Text as it is, anything else as JSON.
-pub fn words(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), Into::into)
+/// Text; where there is none, a dash.
+pub fn text(of: &Option<String>) -> &str {
+    of.as_deref().unwrap_or("-")
 }
 
-/// Picoseconds.
-pub fn time(value: &Value) -> String {
-    value.as_u64().map_or_else(|| "-".into(), |ps| human_time(Ps(ps)))
+/// Picoseconds; where they are not known, a dash.
+pub fn time(ps: impl Into<Option<u64>>) -> String {
+    ps.into().map_or_else(|| "-".into(), |ps| human_time(Ps(ps)))
 }
 
 /// Bytes.
-pub fn size(value: &Value) -> String {
-    value.as_u64().map_or_else(|| "-".into(), |n| show_bytes(Bytes(n)))
+pub fn size(bytes: u64) -> String {
+    show_bytes(Bytes(bytes))
 }
 
-/// A whole number.
-pub fn count(value: &Value) -> String {
-    value.as_u64().map_or_else(|| "-".into(), human_count)
+/// A whole number; where it is not known, a dash.
+pub fn count(n: impl Into<Option<u64>>) -> String {
+    n.into().map_or_else(|| "-".into(), human_count)
+}
+
+/// A number as a script reads it.
+pub fn plain(n: Option<u64>) -> String {
+    n.map_or_else(|| "null".into(), |n| n.to_string())
 }
 
 /// Picojoules.
@@ -46,10 +51,9 @@ pub fn energy(pj: u64) -> String {
     }
 }
 
-/// Both ends of a range.
-pub fn range(value: &Value, scale: f64, unit: &str) -> String {
-    let (Some(low), Some(high)) = (value["low"].as_f64(), value["high"].as_f64()) else { return "-".into() };
-    format!("{:.3} to {:.3} {unit}", low * scale, high * scale)
+/// Both ends of a range; where it is not known, a dash.
+pub fn range(range: Option<Range>, scale: f64, unit: &str) -> String {
+    range.map_or_else(|| "-".into(), |r| format!("{:.3} to {:.3} {unit}", r.low * scale, r.high * scale))
 }
 
 /// A row of a table: attributes, and its cells; the first is text, the others numbers.
