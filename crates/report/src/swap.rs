@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::systems::lobi;
 use coldframe_core::swap::collect::{self, Collector};
-use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{linux, AreaConfig, Layout, SwapError, WearLevelling};
 use coldframe_core::Ps;
 use coldframe_device::flash::{self, FlashTime, Operations, Wear};
 use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::{sheet, Sheet};
+use coldframe_sim::swap::read_ahead::Window;
 use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, SwapResult, SwapRun, Translation};
 use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::{json, Value};
