@@ -13,6 +13,13 @@ use crate::page_state::{PageState, PageStates};
 use crate::slots::Slots;
 use crate::swap::{Flash, Refused, Swap};
 
+impl PageId {
+    /// The slot in which the page lies as long as no swap area has given it another: the one of its own number.
+    pub const fn home(self) -> SlotId {
+        SlotId(self.0)
+    }
+}
+
 pub(crate) struct Backing {
     homes: u32,
     swap: Option<Swap>,

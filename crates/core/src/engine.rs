@@ -1,4 +1,4 @@
-//! The engine: page states, and the one door through which events come in.
+//! The engine: the one door through which events come in.
 //!
 //! Call [`Engine::handle`] for each event, one at a time; commands have been issued when it returns. Never call it from within
 //! `Machine::issue`. It cannot fail: what the device refuses comes back as `Event::Failed` and ends, after some tries, in
@@ -39,19 +39,13 @@ pub use failed::TRIES;
 pub struct Engine {
     config: Config,
     handler: &'static Handler,
+    arrival: Arrival,
     pages: PageStates,
     ram: Ram,
     flights: Flights,
     buffers: Buffers,
     backing: Backing,
     counts: Counts,
-}
-
-impl PageId {
-    /// The slot in which the page lies as long as no swap area has given it another: the one of its own number.
-    pub const fn home(self) -> SlotId {
-        SlotId(self.0)
-    }
 }
 
 impl Engine {
@@ -71,14 +65,15 @@ impl Engine {
                 _ => {}
             }
         }
-        // With a frame for each fault in flight a search cannot come back empty-handed.
         Ok(Engine {
             pages: PageStates::new(pages),
             ram: Ram::new(&config, policy),
+            // With a frame for each fault in flight a search cannot come back empty-handed.
             flights: Flights::new(buffers.min(frames), tasks),
             buffers: Buffers::new(buffers, handler.needs_xip),
             backing: Backing::new(pages),
             counts: Counts::default(),
+            arrival: Arrival::default(),
             handler,
             config,
         })
@@ -114,7 +109,7 @@ impl Engine {
 
     /// How pages enter RAM from now on for which nobody stands still.
     pub fn set_arrival(&mut self, arrival: Arrival) {
-        self.ram.set_arrival(arrival);
+        self.arrival = arrival;
     }
 
     /// The bounds it was made with.
@@ -139,8 +134,8 @@ impl Engine {
 
     /// The frame that holds `page`, if one does.
     pub fn frame_of(&self, page: PageId) -> Option<FrameId> {
-        match self.pages.get(page) {
-            PageState::Resident(frame) => Some(frame),
+        match self.pages.find(page) {
+            Some(PageState::Resident(frame)) => Some(frame),
             _ => None,
         }
     }
@@ -175,8 +170,9 @@ impl Engine {
     }
 
     fn turn<'a>(&'a mut self, machine: &'a mut dyn Machine) -> Turn<'a> {
-        let Engine { pages, ram, flights, buffers, backing, counts, .. } = self;
-        Turn { pages, ram, flights, buffers, backing, counts, machine, work: Work::default() }
+        let Engine { config, arrival, pages, ram, flights, buffers, backing, counts, .. } = self;
+        let (arrival, work) = (*arrival, Work::default());
+        Turn { config, arrival, pages, ram, flights, buffers, backing, counts, machine, work }
     }
 }
 
@@ -223,7 +219,7 @@ impl Turn<'_> {
 
     /// The slot in which the page can be read as it lies.
     fn direct(&self, page: PageId) -> Option<SlotId> {
-        self.backing.in_area(page).filter(|_| self.ram.caps().direct_read)
+        self.backing.in_area(page).filter(|_| self.config.caps.direct_read)
     }
 
     /// Lets waiting faults go on, the oldest first.
@@ -294,7 +290,7 @@ impl Turn<'_> {
     fn will_need(&mut self, handler: &Handler, page: PageId) {
         match self.pages.get(page) {
             PageState::Absent | PageState::Untouched => {
-                let begun = self.prefetch(handler, page).is_some();
+                let begun = self.prefetch(handler, page);
                 self.counts.prefetches_dropped += u64::from(!begun);
             }
             PageState::Resident(frame) => self.renew(frame),
@@ -302,25 +298,25 @@ impl Turn<'_> {
         }
     }
 
-    /// `None`: there is no ticket to spare, or no frame behind the slice.
-    fn prefetch(&mut self, handler: &Handler, page: PageId) -> Option<()> {
-        let ticket = self.flights.take_spare_ticket()?;
+    /// False: there is no ticket to spare, or no frame behind the slice.
+    fn prefetch(&mut self, handler: &Handler, page: PageId) -> bool {
+        let Some(ticket) = self.flights.take_spare_ticket() else { return false };
         let mut flight = Flight::new(None, page, false);
-        if self.ram.arrival().is_behind_slice() {
+        if self.arrival.is_behind_slice() {
             flight.frame = frame_behind_slice(self);
             if flight.frame.is_none() {
                 self.flights.give_back(ticket);
-                return None;
+                return false;
             }
         }
         self.counts.prefetches += 1;
         handler.begin(self, ticket, flight);
-        Some(())
+        true
     }
 
     /// Makes a page recent that was wished for and is there (SAP section 3.4: to make pages present moves them in the LRU list).
     fn renew(&mut self, frame: FrameId) {
-        if self.ram.arrival().is_behind_slice() && self.ram.frames().get(frame).pins == 0 {
+        if self.arrival.is_behind_slice() && self.ram.frames().get(frame).pins == 0 {
             let (policy, mut residents) = self.policy_and_residents();
             let renewed = policy.renew_behind_slice(frame, &mut residents);
             self.counts.prefetches_present += u64::from(renewed);

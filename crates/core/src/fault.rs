@@ -36,7 +36,7 @@ pub(crate) fn resident(turn: &mut Turn<'_>, task: TaskId, frame: FrameId, writin
         let (policy, mut residents) = turn.policy_and_residents();
         residents.map(frame, true, writing);
         policy.promote(frame, &mut residents);
-    } else if writing && !dirty && !turn.ram.caps().dirty_bit {
+    } else if writing && !dirty && !turn.config.caps.dirty_bit {
         turn.counts.write_faults += 1;
         let (_, mut residents) = turn.policy_and_residents();
         residents.map(frame, referenced, true);

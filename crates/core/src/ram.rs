@@ -11,41 +11,20 @@ use crate::frames::{Frames, Residents};
 use crate::ids::{FrameId, PageId};
 use crate::machine::{Caps, Machine};
 use crate::policy::Policy;
-use crate::prefetch::Arrival;
 
 pub(crate) struct Ram {
     frames: Frames,
     policy: Box<dyn Policy>,
     caps: Caps,
-    evict_batch: usize,
-    arrival: Arrival,
 }
 
 impl Ram {
     pub(crate) fn new(config: &Config, policy: Box<dyn Policy>) -> Ram {
-        let Config { frames, caps, evict_batch, .. } = *config;
-        Ram { frames: Frames::new(frames), policy, caps, evict_batch, arrival: Arrival::default() }
+        Ram { frames: Frames::new(config.frames), policy, caps: config.caps }
     }
 
     pub(crate) fn frames(&self) -> &Frames {
         &self.frames
-    }
-
-    pub(crate) fn caps(&self) -> Caps {
-        self.caps
-    }
-
-    /// Victims that leave together.
-    pub(crate) fn evict_batch(&self) -> usize {
-        self.evict_batch
-    }
-
-    pub(crate) fn arrival(&self) -> Arrival {
-        self.arrival
-    }
-
-    pub(crate) fn set_arrival(&mut self, arrival: Arrival) {
-        self.arrival = arrival;
     }
 
     /// Frames among which the policy can choose.

@@ -6,6 +6,7 @@
 use crate::backing::Backing;
 use crate::buffers::Buffers;
 use crate::command::{Command, Stage, Work};
+use crate::config::Config;
 use crate::counts::Counts;
 use crate::flights::Flights;
 use crate::frames::Residents;
@@ -13,10 +14,13 @@ use crate::ids::{PageId, SlotId, TaskId};
 use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates};
 use crate::policy::Policy;
+use crate::prefetch::Arrival;
 use crate::ram::Ram;
 
 /// What a stage of a fault works on.
 pub struct Turn<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) arrival: Arrival,
     pub(crate) pages: &'a mut PageStates,
     pub(crate) ram: &'a mut Ram,
     pub(crate) flights: &'a mut Flights,

@@ -2,7 +2,6 @@
 
 use super::Engine;
 use crate::event::{Event, Transfer};
-use crate::frames::Frame;
 use crate::ids::PageId;
 use crate::page_state::PageState;
 use crate::slots::Slots;
@@ -32,7 +31,7 @@ impl Engine {
             Event::Released { page } => !matches!(page_state(page), None | Some(PageState::Loading(_))),
             Event::WillNeed { page } => page_state(page).is_some(),
             Event::Pinned { page } => {
-                self.resident_frame(page).is_some_and(|frame| frame.mapped)
+                self.frame_of(page).is_some_and(|frame| self.frames().get(frame).mapped)
                     || (matches!(page_state(page), Some(PageState::Held(_))) && self.ram.has_frame_to_give())
             }
             Event::Owned { task, page, .. } => {
@@ -49,14 +48,7 @@ impl Engine {
                     && page_state(child) == Some(PageState::Untouched)
                     && self.backing.slots().is_some_and(owned)
             }
-            Event::Unpinned { page } => self.resident_frame(page).is_some_and(|frame| frame.pins > 0),
-        }
-    }
-
-    fn resident_frame(&self, page: PageId) -> Option<&Frame> {
-        match self.pages.find(page) {
-            Some(PageState::Resident(frame)) => Some(self.frames().get(frame)),
-            _ => None,
+            Event::Unpinned { page } => self.frame_of(page).is_some_and(|frame| self.frames().get(frame).pins > 0),
         }
     }
 }

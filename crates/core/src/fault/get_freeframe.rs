@@ -31,7 +31,7 @@ pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
 fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
     let frame = evict_one(turn);
     turn.ram.keep(frame);
-    for _ in 1..turn.ram.evict_batch() {
+    for _ in 1..turn.config.evict_batch {
         if turn.ram.choices() == 0 {
             break;
         }

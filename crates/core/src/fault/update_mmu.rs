@@ -9,7 +9,7 @@ use crate::turn::Turn;
 pub(super) fn update_mmu(turn: &mut Turn<'_>, ticket: Ticket) {
     let flight = turn.flights.get(ticket);
     let frame = flight.frame.expect("a frame has been found");
-    if flight.task.is_none() && turn.ram.arrival().is_behind_slice() {
+    if flight.task.is_none() && turn.arrival.is_behind_slice() {
         settle_behind_slice(turn, flight.page, frame);
     } else {
         settle(turn, flight.page, frame, flight.writing);
@@ -35,7 +35,7 @@ pub(super) fn settle(turn: &mut Turn<'_>, page: PageId, frame: FrameId, writing:
 fn settle_behind_slice(turn: &mut Turn<'_>, page: PageId, frame: FrameId) {
     turn.ram.settle(frame, page);
     turn.pages.set(page, PageState::Resident(frame));
-    let mapped = turn.ram.arrival() == Arrival::MappedBehindSlice && turn.ram.caps().reference_bit;
+    let mapped = turn.arrival == Arrival::MappedBehindSlice && turn.config.caps.reference_bit;
     let (policy, mut residents) = turn.policy_and_residents();
     if mapped {
         residents.map(frame, false, false);
