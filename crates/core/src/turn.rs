@@ -1,7 +1,7 @@
 //! One event's turn: the engine's rooms, lent together with the machine to whoever carries the event out.
 //!
-//! Each room keeps its own fields to itself: [`PageStates`] says where each page is, [`Ram`] who lives in which frame, [`Flights`] what is under
-//! way and who waits, [`Buffers`] which pages stay in a buffer, [`Backing`] where pages lie outside. What concerns several stands here.
+//! Each room keeps its own fields to itself: `PageStates` says where each page is, `Ram` who lives in which frame, `Flights` what is under
+//! way and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages lie outside. What concerns several stands here.
 
 use crate::backing::Backing;
 use crate::buffers::Buffers;
