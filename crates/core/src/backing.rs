@@ -13,16 +13,43 @@ use crate::page_state::{PageState, PageStates};
 use crate::slots::Slots;
 use crate::swap::{Flash, Refused, Swap};
 
+impl PageId {
+    /// The slot in which the page lies as long as no swap area has given it another: the one of its own number.
+    pub const fn home(self) -> SlotId {
+        SlotId(self.0)
+    }
+}
+
 pub(crate) struct Backing {
     homes: u32,
-    pub(crate) swap: Option<Swap>,
-    pub(crate) slots: Option<Slots>,
+    swap: Option<Swap>,
+    slots: Option<Slots>,
 }
 
 impl Backing {
     /// Home slots only.
     pub(crate) fn new(pages: usize) -> Backing {
         Backing { homes: pages as u32, swap: None, slots: None }
+    }
+
+    pub(crate) fn set_swap(&mut self, swap: Swap) {
+        self.swap = Some(swap);
+    }
+
+    pub(crate) fn set_slots(&mut self, slots: Slots) {
+        self.slots = Some(slots);
+    }
+
+    pub(crate) fn swap(&self) -> Option<&Swap> {
+        self.swap.as_ref()
+    }
+
+    pub(crate) fn slots(&self) -> Option<&Slots> {
+        self.slots.as_ref()
+    }
+
+    pub(crate) fn slots_mut(&mut self) -> Option<&mut Slots> {
+        self.slots.as_mut()
     }
 
     /// Where the page's newest copy lies.

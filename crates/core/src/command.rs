@@ -136,7 +136,7 @@ pub enum Command {
         block: BlockId,
     },
     /// Memory is short: end the task. Its anonymous pages are taken out by the commands that follow; if it is begun anew the
-    /// machine loads zeros for them.
+    /// machine loads zeros for them. Only if the engine was given slots.
     Kill {
         /// The task.
         task: TaskId,

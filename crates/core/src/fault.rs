@@ -2,14 +2,16 @@
 //!
 //! A true fault goes through a handler twice: `fault` when the task stands still, `loaded` when the device is done. A false fault
 //! needs no device and no handler.
+//!
+//! Imports go one way: the engine starts a [`Turn`] for an event and calls a handler, the handler calls stages, stages work on the turn's rooms,
+//! and no room knows of those above it.
 
-use crate::command::{Command, Stage, Work};
-use crate::engine::Engine;
-use crate::frames::{Frame, Residents};
-use crate::ids::{BufferId, FrameId, PageId, TaskId, Ticket};
-use crate::machine::Machine;
+use crate::command::{Command, Stage};
+use crate::frames::Frame;
+use crate::ids::{FrameId, TaskId};
+use crate::turn::Turn;
 
-mod get_freeframe;
+pub(crate) mod get_freeframe;
 pub mod handler;
 pub(crate) mod held;
 pub(crate) mod in_slot;
@@ -20,79 +22,26 @@ mod pre_process;
 mod trans_host_mem;
 mod update_mmu;
 
-pub(crate) use get_freeframe::frame_behind_slice;
-use get_freeframe::get_freeframe;
-use load_stopover::load_stopover;
-use post_process::post_process;
-use pre_process::pre_process;
-use trans_host_mem::trans_host_mem;
-use update_mmu::update_mmu;
-
-/// A true fault on its way.
-#[derive(Clone, Copy, Debug)]
-pub struct InFlight {
-    /// Who stands still for it; nobody for a prefetch.
-    pub(crate) task: Option<TaskId>,
-    pub(crate) page: PageId,
-    pub(crate) writing: bool,
-    pub(crate) buffer: Option<BufferId>,
-    pub(crate) frame: Option<FrameId>,
-    pub(crate) tries: u8,
-}
-
-/// What a stage works on: one fault, the engine, and the machine.
-pub struct Fault<'a> {
-    pub(crate) engine: &'a mut Engine,
-    pub(crate) machine: &'a mut dyn Machine,
-    pub(crate) ticket: Ticket,
-    pub(crate) work: Work,
-}
-
-impl Fault<'_> {
-    pub(crate) fn in_flight(&mut self) -> &mut InFlight {
-        self.engine.in_flight[self.ticket.index()].as_mut().expect("the ticket is in flight")
-    }
-
-    /// Marks the end of a stage with the work done since the last mark.
-    pub(crate) fn mark(&mut self, stage: Stage) {
-        mark(self.machine, stage, &mut self.work);
-    }
-
-    /// GetFreeframe for whatever page needs one now.
-    pub(crate) fn find_frame(&mut self) -> FrameId {
-        let frame = get_freeframe::find_frame(self.engine, self.machine, &mut self.work);
-        self.mark(Stage::GetFreeframe);
-        frame
-    }
-}
-
-fn mark(machine: &mut dyn Machine, stage: Stage, work: &mut Work) {
-    let work = core::mem::take(work);
-    machine.issue(Command::Stage { stage, work });
-}
-
 /// A touch of a page that is in RAM. Three cases, none of which needs the device: the page waits unmapped for its second chance (a
 /// false fault), or it is mapped read-only to learn of the first write, or another task's fault has mapped it in the meantime.
-pub(crate) fn resident(engine: &mut Engine, machine: &mut dyn Machine, task: TaskId, frame: FrameId, writing: bool) {
-    let Frame { mapped, dirty, .. } = *engine.frames.get(frame);
-    let caps = engine.config.caps;
-    let mut work = Work { false_fault: !mapped, ..Work::default() };
-    let mark = |machine: &mut dyn Machine, stage, work: &mut Work| {
-        machine.issue(Command::Stage { stage, work: *work });
-        *work = Work { false_fault: work.false_fault, ..Work::default() };
+pub(crate) fn resident(turn: &mut Turn<'_>, task: TaskId, frame: FrameId, writing: bool) {
+    let Frame { mapped, referenced, dirty, .. } = *turn.ram.frames().get(frame);
+    let mark = |turn: &mut Turn<'_>, stage| {
+        turn.work.false_fault = !mapped;
+        turn.mark(stage);
     };
-    mark(machine, Stage::PreProcess, &mut work);
+    mark(turn, Stage::PreProcess);
     if !mapped {
-        engine.counts.false_faults += 1;
-        let mut residents = Residents { frames: &mut engine.frames, machine, caps, work: &mut work };
+        turn.counts.false_faults += 1;
+        let (policy, mut residents) = turn.policy_and_residents();
         residents.map(frame, true, writing);
-        engine.policy.promote(frame, &mut residents);
-    } else if writing && !dirty && !caps.dirty_bit {
-        engine.counts.write_faults += 1;
-        let referenced = engine.frames.get(frame).referenced;
-        Residents { frames: &mut engine.frames, machine, caps, work: &mut work }.map(frame, referenced, true);
+        policy.promote(frame, &mut residents);
+    } else if writing && !dirty && !turn.config.caps.dirty_bit {
+        turn.counts.write_faults += 1;
+        let (_, mut residents) = turn.policy_and_residents();
+        residents.map(frame, referenced, true);
     }
-    mark(machine, Stage::UpdateMMU, &mut work);
-    mark(machine, Stage::PostProcess, &mut work);
-    machine.issue(Command::Resume { task });
+    mark(turn, Stage::UpdateMMU);
+    mark(turn, Stage::PostProcess);
+    turn.issue(Command::Resume { task });
 }

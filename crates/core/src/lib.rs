@@ -14,7 +14,7 @@
 //!                        Machine::issue, one command at a time
 //! ```
 //!
-//! Start at [`engine`], which owns the page states; go on to [`fault`], one file per stage, and [`policy`], one file per policy.
+//! Start at [`engine`], which takes events in; go on to [`turn`], [`fault`], one file per stage, and [`policy`], one file per policy.
 //! This crate is `no_std` with `alloc`, imports nothing, holds no `unsafe` and no atomics, and allocates nothing after construction:
 //! it must build for a bare ARM926 (`armv5te-none-eabi`).
 //!
@@ -28,10 +28,14 @@
 extern crate alloc;
 
 mod backing;
+mod buffers;
 pub mod command;
+mod config;
+mod counts;
 pub mod engine;
 pub mod event;
 pub mod fault;
+mod flights;
 pub mod frames;
 pub mod ids;
 pub mod lists;
@@ -42,12 +46,16 @@ mod page_state;
 pub mod place;
 pub mod policy;
 pub mod prefetch;
+mod ram;
 pub mod slots;
 pub mod swap;
+pub mod turn;
 pub mod units;
 
 pub use command::{Command, Stage, Work};
-pub use engine::{Config, ConfigError, Counts, Engine};
+pub use config::{Config, ConfigError};
+pub use counts::Counts;
+pub use engine::Engine;
 pub use event::{Access, Event, Transfer};
 pub use ids::{BlockId, BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
 pub use machine::{After, Caps, Machine};

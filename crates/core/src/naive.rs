@@ -5,7 +5,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::command::Command;
-use crate::event::Event;
+use crate::event::{Event, Transfer};
 use crate::ids::{BlockId, PageId, TaskId};
 use crate::machine::{After, Caps, Machine};
 use crate::place::Place;
@@ -163,7 +163,7 @@ impl Machine for Immediate {
                 let value = self.slots.get(&from.0).copied().unwrap_or(0);
                 assert!(!self.place.contains(&Some(Place::Buffer(into))), "loaded over a page that is read there");
                 self.buffers.insert(into.0, value);
-                let transfer = crate::Transfer::Load(ticket);
+                let transfer = Transfer::Load(ticket);
                 if self.torn.contains(&from.0) {
                     return self.events.push_back(Event::Failed { transfer });
                 }
@@ -181,7 +181,7 @@ impl Machine for Immediate {
                 assert!(!self.table[page.index()].writable, "written while a write can still land");
                 let value = from.map_or_else(|| self.writing[&page.0], |frame| self.frames[&frame.0]);
                 self.writing.insert(page.0, value);
-                let transfer = crate::Transfer::Write(page);
+                let transfer = Transfer::Write(page);
                 let fails = self.failures > 0;
                 self.end(Event::Written { page }, Event::Failed { transfer });
                 assert!(!self.place.contains(&Some(Place::Slot(to))), "written over a page that is read there");
@@ -222,7 +222,7 @@ impl Machine for Immediate {
                 if self.copy_failures > 0 {
                     self.copy_failures -= 1;
                     self.torn.insert(to.0);
-                    let transfer = crate::Transfer::Copy { page, to };
+                    let transfer = Transfer::Copy { page, to };
                     return self.events.push_back(Event::Failed { transfer });
                 }
                 self.torn.remove(&to.0);
@@ -232,7 +232,7 @@ impl Machine for Immediate {
                 self.erased.push(block);
                 if self.erase_failures > 0 {
                     self.erase_failures -= 1;
-                    let transfer = crate::Transfer::Erase(block);
+                    let transfer = Transfer::Erase(block);
                     self.events.push_back(Event::Failed { transfer });
                 }
             }

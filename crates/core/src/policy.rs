@@ -8,14 +8,13 @@
 //! fuzzing, differential tests and help find it there.
 
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 use core::fmt;
 
 use crate::frames::Residents;
 use crate::ids::FrameId;
 use crate::units::Walk;
 
+mod choice;
 pub mod clock;
 pub mod clock_pro;
 pub mod fifo;
@@ -26,6 +25,8 @@ pub mod s3_fifo;
 pub mod second_chance;
 pub mod sieve;
 pub mod two_handed_clock;
+
+pub use choice::{Arguments, Param, ParamKind, PolicyChoice, PolicyError, Value};
 
 /// Every policy that the engine can drive, in the order in which help shows them.
 pub const ALL: &[&PolicySpec] = &[
@@ -107,66 +108,6 @@ pub trait Policy: Send {
     }
 }
 
-/// A parameter of a policy, `key=value` on the command line.
-#[derive(Clone, Copy, Debug)]
-pub struct Param {
-    /// The key.
-    pub name: &'static str,
-    /// What it means, with its unit and source.
-    pub help: &'static str,
-    /// What may be written.
-    pub kind: ParamKind,
-}
-
-/// What may be written for a parameter.
-#[derive(Clone, Copy, Debug)]
-pub enum ParamKind {
-    /// A whole number from `min` on. `None` as default: it must be given.
-    Count {
-        /// The least.
-        min: u32,
-        /// Taken when it is not given.
-        default: Option<u32>,
-    },
-    /// A number of frames: a whole number from 1 on, or a percentage of all frames.
-    Frames {
-        /// Taken when it is not given, in percent of all frames; `None`: it must be given.
-        default_percent: Option<u32>,
-    },
-    /// Like `Count`, but when it is not given there is no limit.
-    Limit,
-    /// `set` or `clear`.
-    Bit {
-        /// Whether `set` is the default.
-        default: bool,
-    },
-}
-
-/// A value that was given or is the default.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Value {
-    /// A whole number.
-    Count(u32),
-    /// A percentage of all frames.
-    Percent(u32),
-    /// No limit.
-    Unlimited,
-    /// Set or clear.
-    Bit(bool),
-}
-
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Value::Count(n) => write!(f, "{n}"),
-            Value::Percent(n) => write!(f, "{n}%"),
-            Value::Unlimited => f.write_str("unlimited"),
-            Value::Bit(true) => f.write_str("set"),
-            Value::Bit(false) => f.write_str("clear"),
-        }
-    }
-}
-
 /// Makes a policy for a number of frames and pages.
 pub type Build = fn(&Arguments, frames: usize, pages: usize) -> Result<Box<dyn Policy>, PolicyError>;
 
@@ -193,278 +134,9 @@ impl fmt::Debug for PolicySpec {
     }
 }
 
-/// Why a policy cannot be had.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum PolicyError {
-    /// No policy of this name.
-    UnknownPolicy {
-        /// What was written.
-        name: String,
-    },
-    /// The policy has no parameter of this name.
-    UnknownParam {
-        /// The policy.
-        policy: &'static str,
-        /// What was written.
-        param: String,
-    },
-    /// Something is not `key=value`, or the value cannot be read.
-    BadValue {
-        /// The policy.
-        policy: &'static str,
-        /// The parameter, or what stands where one was expected.
-        param: String,
-        /// What was written.
-        value: String,
-        /// What may be written.
-        expected: &'static str,
-    },
-    /// A parameter that has no default was not given.
-    Missing {
-        /// The policy.
-        policy: &'static str,
-        /// The parameter.
-        param: &'static str,
-    },
-    /// A parameter does not fit the number of frames.
-    OutOfRange {
-        /// The policy.
-        policy: &'static str,
-        /// The parameter.
-        param: &'static str,
-        /// Its value.
-        value: u32,
-        /// The least it may be.
-        min: u32,
-        /// The most it may be with this number of frames; below `min` if there is no fitting value.
-        max: u32,
-        /// The number of frames.
-        frames: usize,
-    },
-}
-
-impl fmt::Display for PolicyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            PolicyError::UnknownPolicy { name } => {
-                write!(f, "there is no policy `{name}`; there are ")?;
-                for (i, spec) in ALL.iter().enumerate() {
-                    write!(f, "{}{}", if i == 0 { "" } else { ", " }, spec.name)?;
-                }
-                Ok(())
-            }
-            PolicyError::UnknownParam { policy, param } => {
-                write!(f, "policy `{policy}` has no parameter `{param}`; it has ")?;
-                let params = find(policy).map_or(&[][..], |spec| spec.params);
-                if params.is_empty() {
-                    return f.write_str("none");
-                }
-                for (i, p) in params.iter().enumerate() {
-                    write!(f, "{}{}", if i == 0 { "" } else { ", " }, p.name)?;
-                }
-                Ok(())
-            }
-            PolicyError::BadValue { policy, param, value, expected } => {
-                write!(f, "policy `{policy}`: `{param}={value}` cannot be read; give {expected}")
-            }
-            PolicyError::Missing { policy, param } => {
-                write!(f, "policy `{policy}` needs `{param}`; write {policy}:{param}=...")
-            }
-            PolicyError::OutOfRange { policy, param, value, min, max, frames } if max < min => {
-                write!(f, "policy `{policy}`: `{param}={value}` cannot be with {frames} frame(s); give it more frames")
-            }
-            PolicyError::OutOfRange { policy, param, value, min, max, frames } => {
-                write!(
-                    f,
-                    "policy `{policy}`: `{param}={value}` is out of range; with {frames} frames give {min} to {max}"
-                )
-            }
-        }
-    }
-}
-
-impl core::error::Error for PolicyError {}
-
 /// The policy of this name.
 pub fn find(name: &str) -> Option<&'static PolicySpec> {
     ALL.iter().copied().find(|spec| spec.name == name)
-}
-
-/// A policy with values for all its parameters, as `name:key=value,...` says it.
-#[derive(Clone, Debug)]
-pub struct PolicyChoice {
-    /// The policy.
-    pub spec: &'static PolicySpec,
-    /// Its values.
-    pub arguments: Arguments,
-}
-
-/// Values for all parameters of a policy, in the order of `PolicySpec::params`.
-#[derive(Clone, Debug)]
-pub struct Arguments {
-    policy: &'static str,
-    params: &'static [Param],
-    values: Vec<Value>,
-}
-
-impl PolicyChoice {
-    /// Reads `name` or `name:key=value,...`.
-    ///
-    /// # Errors
-    /// An unknown name or key, a value that cannot be read, or a missing one. Whether values fit the frames is seen by `build`.
-    pub fn parse(text: &str) -> Result<PolicyChoice, PolicyError> {
-        let (name, rest) = match text.split_once(':') {
-            Some((name, rest)) => (name, Some(rest)),
-            None => (text, None),
-        };
-        let spec = find(name).ok_or_else(|| PolicyError::UnknownPolicy { name: name.to_string() })?;
-        Ok(PolicyChoice { spec, arguments: Arguments::parse(spec.name, spec.params, rest)? })
-    }
-
-    /// Makes the policy.
-    ///
-    /// # Errors
-    /// [`PolicyError::OutOfRange`] if a value does not fit the number of frames.
-    pub fn build(&self, frames: usize, pages: usize) -> Result<Box<dyn Policy>, PolicyError> {
-        (self.spec.build)(&self.arguments, frames, pages)
-    }
-}
-
-impl PolicyChoice {
-    /// As [`fmt::Display`], without the values that are the default.
-    pub fn short(&self) -> String {
-        let Arguments { params, values, .. } = &self.arguments;
-        let given = params.iter().zip(values).filter(|(param, value)| param.default() != Some(**value));
-        let parts: Vec<String> = given.map(|(param, value)| alloc::format!("{}={value}", param.name)).collect();
-        let colon = if parts.is_empty() { "" } else { ":" };
-        alloc::format!("{}{colon}{}", self.spec.name, parts.join(","))
-    }
-}
-
-impl fmt::Display for PolicyChoice {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.spec.name, self.arguments)
-    }
-}
-
-impl Arguments {
-    /// Reads `key=value,...` for the given parameters; oracles outside this crate are named in the same way.
-    ///
-    /// # Errors
-    /// As [`PolicyChoice::parse`].
-    pub fn parse(policy: &'static str, params: &'static [Param], text: Option<&str>) -> Result<Arguments, PolicyError> {
-        let mut given: Vec<Option<Value>> = params.iter().map(|_| None).collect();
-        for part in text.into_iter().flat_map(|t| t.split(',')) {
-            let (key, value) = part.split_once('=').ok_or_else(|| PolicyError::BadValue {
-                policy,
-                param: part.to_string(),
-                value: String::new(),
-                expected: "key=value, with commas between",
-            })?;
-            let i = params
-                .iter()
-                .position(|p| p.name == key)
-                .ok_or_else(|| PolicyError::UnknownParam { policy, param: key.to_string() })?;
-            given[i] = Some(params[i].read(policy, value)?);
-        }
-        let values = params.iter().zip(given).map(|(param, value)| match value {
-            Some(value) => Ok(value),
-            None => param.default().ok_or(PolicyError::Missing { policy, param: param.name }),
-        });
-        Ok(Arguments { policy, params, values: values.collect::<Result<_, _>>()? })
-    }
-
-    fn value(&self, name: &str) -> (&'static Param, Value) {
-        let i = self.params.iter().position(|p| p.name == name).expect("a policy asks for its own parameters");
-        (&self.params[i], self.values[i])
-    }
-
-    /// A bit parameter.
-    pub fn bit(&self, name: &str) -> bool {
-        matches!(self.value(name).1, Value::Bit(true))
-    }
-
-    /// A count, which the caller bounds by what the frames allow.
-    ///
-    /// # Errors
-    /// [`PolicyError::OutOfRange`] outside `min..=max`.
-    pub fn count(&self, name: &str, frames: usize, min: u32, max: u32) -> Result<u32, PolicyError> {
-        let (param, value) = self.value(name);
-        let value = match value {
-            Value::Count(n) => n,
-            Value::Percent(n) => ((frames as u64 * u64::from(n) / 100) as u32).max(1),
-            Value::Unlimited | Value::Bit(_) => max,
-        };
-        if (min..=max).contains(&value) {
-            return Ok(value);
-        }
-        Err(PolicyError::OutOfRange { policy: self.policy, param: param.name, value, min, max, frames })
-    }
-
-    /// A limit; `None` if there is none.
-    pub fn limit(&self, name: &str) -> Option<u32> {
-        match self.value(name).1 {
-            Value::Count(n) => Some(n),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Arguments {
-    /// `:key=value,...` with every value in force, or nothing where there are no parameters.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (param, value)) in self.params.iter().zip(&self.values).enumerate() {
-            write!(f, "{}{}={value}", if i == 0 { ":" } else { "," }, param.name)?;
-        }
-        Ok(())
-    }
-}
-
-impl Param {
-    fn default(&self) -> Option<Value> {
-        match self.kind {
-            ParamKind::Count { default, .. } => default.map(Value::Count),
-            ParamKind::Frames { default_percent } => default_percent.map(Value::Percent),
-            ParamKind::Limit => Some(Value::Unlimited),
-            ParamKind::Bit { default } => Some(Value::Bit(default)),
-        }
-    }
-
-    /// What may be written, in words.
-    pub fn expected(&self) -> &'static str {
-        match self.kind {
-            ParamKind::Count { min: 0, .. } => "a whole number from 0 on",
-            ParamKind::Count { .. } => "a whole number from 1 on",
-            ParamKind::Frames { .. } => "a number of frames from 1 on, or a percentage of all frames (1% to 100%)",
-            ParamKind::Limit => "a whole number from 0 on, or `unlimited`",
-            ParamKind::Bit { .. } => "`set` or `clear`",
-        }
-    }
-
-    fn read(&self, policy: &'static str, text: &str) -> Result<Value, PolicyError> {
-        let number = text.parse::<u32>().ok();
-        let percent = text.strip_suffix('%').and_then(|t| t.parse::<u32>().ok());
-        let value = match self.kind {
-            ParamKind::Count { min, .. } => number.filter(|n| *n >= min).map(Value::Count),
-            ParamKind::Frames { .. } => number
-                .filter(|n| *n >= 1)
-                .map(Value::Count)
-                .or(percent.filter(|n| (1..=100).contains(n)).map(Value::Percent)),
-            ParamKind::Limit if text == "unlimited" => Some(Value::Unlimited),
-            ParamKind::Limit => number.map(Value::Count),
-            ParamKind::Bit { .. } => match text {
-                "set" => Some(Value::Bit(true)),
-                "clear" => Some(Value::Bit(false)),
-                _ => None,
-            },
-        };
-        value.ok_or_else(|| PolicyError::BadValue {
-            policy,
-            param: self.name.to_string(),
-            value: text.to_string(),
-            expected: self.expected(),
-        })
-    }
 }
 
 /// The parameter that policies with reference bits share.
@@ -473,49 +145,3 @@ pub const INSERT_BIT: Param = Param {
     help: "reference bit of a page just loaded: set (an MMU, since the faulting access is repeated) or clear (caching literature)",
     kind: ParamKind::Bit { default: true },
 };
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_choice_prints_every_value_in_force_and_reads_back() {
-        for text in
-            ["fifo", "clock", "clock:insert-bit=clear", "pa-clock:budget=13", "fifo-sc:valid=25%", "pa-fifo-sc:valid=9"]
-        {
-            let choice = PolicyChoice::parse(text).unwrap();
-            let printed = choice.to_string();
-            assert_eq!(PolicyChoice::parse(&printed).unwrap().to_string(), printed);
-            assert!(printed.starts_with(text), "{printed}");
-            assert_eq!(choice.short(), text);
-        }
-    }
-
-    #[test]
-    fn a_bad_choice_says_what_may_be_written() {
-        let said = |text: &str| match PolicyChoice::parse(text).map(|c| c.build(8, 64).map(|_| ())) {
-            Err(error) | Ok(Err(error)) => error.to_string(),
-            Ok(Ok(())) => panic!("{text} was taken"),
-        };
-        for (text, part) in [
-            ("", "there is no policy ``; there are fifo, clock"),
-            ("clok", "there is no policy `clok`"),
-            ("fifo:valid=1", "has no parameter `valid`; it has none"),
-            ("clock:bit=set", "has no parameter `bit`; it has insert-bit"),
-            ("clock:insert-bit", "give key=value"),
-            ("clock:", "give key=value"),
-            ("clock:insert-bit=maybe", "give `set` or `clear`"),
-            ("pa-clock", "needs `budget`; write pa-clock:budget="),
-            ("pa-clock:budget=0", "a whole number from 1 on"),
-            ("pa-clock:budget=-3", "a whole number from 1 on"),
-            ("pa-clock:budget=99999999999", "a whole number from 1 on"),
-            ("fifo-sc:valid=0", "a number of frames from 1 on"),
-            ("fifo-sc:valid=101%", "1% to 100%"),
-            ("fifo-sc:valid=9", "with 8 frames give 1 to 8"),
-            ("two-handed-clock:spread=8", "with 8 frames give 1 to 7"),
-            ("pa-fifo-sc:valid=2,max-downgrades=x", "or `unlimited`"),
-        ] {
-            assert!(said(text).contains(part), "{text}: {}", said(text));
-        }
-    }
-}

@@ -1,4 +1,4 @@
-//! The swap area on flash: where a page goes, what is read ahead with it, which erase block is collected and when.
+//! The swap area on flash: where a page goes, which erase block is collected and when.
 //!
 //! [`Swap`] decides and keeps the books; a [`Flash`] carries programs, copies and erases out and answers at once whether it could. Call
 //! [`Swap::swap_out`] when a page leaves RAM, [`Swap::slot_of`] when it is wanted again, [`Swap::release`] when its copy is of no use any more.
@@ -27,11 +27,9 @@ use crate::ids::{BlockId, PageId, SlotId};
 
 mod area;
 mod blocks;
-pub mod cache;
 pub mod collect;
 pub mod linux;
 pub mod log;
-pub mod read_ahead;
 mod recover;
 
 pub use blocks::Counts;

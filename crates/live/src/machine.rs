@@ -199,15 +199,9 @@ impl Machine for Linux<'_> {
             Command::Map { page, place, .. } => {
                 fatal::stop(format_args!("internal error: page {} is mapped at {place:?}", page.0))
             }
-            Command::Kill { task } => fatal::stop(format_args!(
-                "internal error: task {} is ended, but there are no slots to run out of",
-                task.0
-            )),
-            Command::CopySlot { page, .. } => {
-                fatal::stop(format_args!("internal error: page {} is copied, but the log places pages", page.0))
-            }
-            Command::EraseBlock { block } => {
-                fatal::stop(format_args!("internal error: block {} is erased, but the log places pages", block.0))
+            // The log places pages: the engine was given neither slots nor an area.
+            Command::Kill { .. } | Command::CopySlot { .. } | Command::EraseBlock { .. } => {
+                fatal::stop(format_args!("internal error: {command:?} without a swap area of the engine's"))
             }
             Command::Resume { task } => self.pager.resume(task.index()),
             Command::Halt { page, .. } => self.pager.lost(page.index()),

@@ -4,8 +4,8 @@
 
 use std::time::Instant;
 
-use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{collect, AreaConfig, Layout, WearLevelling};
+use coldframe_sim::swap::read_ahead::Window;
 use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, SwapRun};
 use coldframe_trace::swap::{SwapEvent, SwapOp, SwapTrace};
 

@@ -9,18 +9,20 @@
 //!   invalid"). A page that then leaves RAM clean has no copy any more and is written once more than in the trace.
 //! - An area that is full leaves the page in RAM.
 
-use coldframe_core::swap::cache::{CacheCounts, SwapCache};
-use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{AreaConfig, Counts, SwapError};
 use coldframe_core::{PageId, Ps, SlotId};
 use coldframe_trace::swap::{SwapEvent, SwapOp, SwapTrace};
 
 use crate::faulty::Failures;
 
+pub mod cache;
 mod neighbours;
+pub mod read_ahead;
 mod store;
 
+use cache::{CacheCounts, SwapCache};
 use neighbours::Neighbours;
+use read_ahead::Window;
 use store::Store;
 pub use store::Translation;
 

@@ -2,13 +2,13 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
-use coldframe_core::swap::cache::SwapCache;
 use coldframe_core::swap::{collect, AreaConfig, Layout, Perfect, Swap, WearLevelling};
 use coldframe_core::{Caps, PageId, Ps};
 use coldframe_device::StagePrices;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
+use coldframe_sim::swap::cache::SwapCache;
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
 

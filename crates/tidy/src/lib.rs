@@ -1,7 +1,8 @@
 //! # coldframe-tidy: the house rules, as tests
 //!
 //! `tests/tree.rs` fails when a crate imports what its floor does not allow, when the core grows a dependency, `unsafe`, atomics or
-//! `std`, when a file has no opening words, and when a path or host of somebody's machine has slipped in.
+//! `std`, when a file has no opening words, and when a path or host of somebody's machine has slipped in. `tests/imports.rs` fails when files of
+//! the core import each other in a circle.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};

@@ -14,7 +14,7 @@ impl Engine {
     pub fn check(&self) {
         self.swap().into_iter().for_each(Swap::check);
         let mut resident = 0;
-        for (frame, state) in self.frames.iter() {
+        for (frame, state) in self.frames().iter() {
             if let Use::Resident(page) = state.used {
                 resident += 1;
                 assert_eq!(self.pages.get(page), PageState::Resident(frame), "frame and page disagree");
@@ -24,49 +24,45 @@ impl Engine {
         }
         let pages = self.pages.iter().filter(|s| matches!(s, PageState::Resident(_))).count();
         assert_eq!(pages, resident, "a page claims a frame that is not its own");
-        assert_eq!(self.policy.len() + self.frames.pinned(), resident, "the policy has lost count of its frames");
-        let flights = || self.in_flight.iter().flatten();
-        let reserved = flights().filter(|f| f.frame.is_some()).count();
-        assert_eq!(self.frames.free() + reserved + resident, self.config.frames, "a frame has leaked");
-        assert_eq!(self.tickets.len() + flights().count(), self.in_flight.len(), "a ticket has leaked");
-        let loading_into = flights().filter(|f| f.buffer.is_some()).count();
-        let buffers = self.buffers.len() + loading_into + self.held.len();
-        assert_eq!(buffers, self.config.caps.buffers as usize, "a buffer has leaked");
+        assert_eq!(self.ram.choices() + self.frames().pinned(), resident, "the policy has lost count of its frames");
+        let (flying, waiting) = self.flights.check();
+        let reserved = self.flights.iter().filter(|f| f.frame.is_some()).count();
+        assert_eq!(self.frames().free() + reserved + resident, self.config.frames, "a frame has leaked");
+        self.buffers.check(self.flights.iter().filter_map(|f| f.buffer));
         self.check_held();
         self.check_slots();
-        for (i, flight) in self.in_flight.iter().enumerate() {
-            if let Some(flight) = flight {
-                assert_eq!(self.pages.get(flight.page), PageState::Loading(i.into()), "a load nobody waits for");
+        let mut loading = 0;
+        for (page, state) in self.pages.iter().enumerate() {
+            if let PageState::Loading(ticket) = state {
+                loading += 1;
+                let flies = self.flights.find(ticket).is_some_and(|flight| flight.page.index() == page);
+                assert!(flies, "page {page} waits for a load that is not under way");
             }
         }
-        let loading = self.pages.iter().filter(|s| matches!(s, PageState::Loading(_))).count();
-        assert_eq!(loading, flights().count(), "a page waits for a load that is not under way");
-        assert!(self.waiting.len() <= self.config.tasks, "more faults wait than there are tasks");
+        assert_eq!(loading, flying, "a load nobody waits for");
+        assert!(waiting <= self.config.tasks, "more faults wait than there are tasks");
         assert!(
-            self.waiting.is_empty() || loading > 0 || self.pages.iter().any(|s| matches!(s, PageState::Writing { .. })),
+            waiting == 0 || loading > 0 || self.pages.iter().any(|s| matches!(s, PageState::Writing { .. })),
             "a fault waits for nothing"
         );
     }
 
-    /// Each held page has a buffer of its own, is nowhere else, and is there only under a handler that reads from buffers.
+    /// Each held page is nowhere else, and is there only under a handler that reads from buffers.
     fn check_held(&self) {
-        assert!(self.held.is_empty() || self.handler.needs_xip, "handler {} holds pages", self.handler.name);
-        for (i, (page, buffer)) in self.held.iter().enumerate() {
+        let held = self.buffers.held();
+        assert!(held.is_empty() || self.handler.needs_xip, "handler {} holds pages", self.handler.name);
+        for (page, buffer) in held {
             assert_eq!(self.pages.get(*page), PageState::Held(*buffer), "page and buffer disagree");
-            assert!(self.held[..i].iter().all(|(_, other)| other != buffer), "two pages in one buffer");
-            assert!(!self.buffers.contains(buffer), "a free buffer holds a page");
-            let loaded_into = self.in_flight.iter().flatten().any(|f| f.buffer == Some(*buffer));
-            assert!(!loaded_into, "a page is loaded over another");
         }
         let pages = self.pages.iter().filter(|s| matches!(s, PageState::Held(_))).count();
-        assert_eq!(pages, self.held.len(), "a page claims a buffer that is not its own");
+        assert_eq!(pages, held.len(), "a page claims a buffer that is not its own");
     }
 
     /// A page mapped in its slot has that slot, and a machine that can; a page in a frame or never touched has none.
     fn check_slots(&self) {
-        let Some(slots) = &self.backing.slots else { return };
+        let Some(slots) = self.backing.slots() else { return };
         let files = |(_, frame): (FrameId, &Frame)| matches!(frame.used, Use::Resident(p) if slots.is_file(p));
-        slots.check(self.frames.iter().filter(|f| files(*f)).count());
+        slots.check(self.frames().iter().filter(|f| files(*f)).count());
         for (i, state) in self.pages.iter().enumerate() {
             let slot = slots.slot_of(PageId::from(i));
             match state {

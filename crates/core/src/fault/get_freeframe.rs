@@ -4,54 +4,49 @@
 //! holds one. A prefetch that must not push out pages of the running slice seeks its frame before anything else, since it may find none.
 
 use super::low_memory::relieve;
-use super::{mark, Fault};
-use crate::command::{Command, Stage, Work};
-use crate::engine::Engine;
-use crate::frames::Residents;
-use crate::ids::FrameId;
-use crate::machine::Machine;
+use crate::command::{Command, Stage};
+use crate::ids::{FrameId, Ticket};
 use crate::page_state::PageState;
 use crate::policy::Victim;
+use crate::turn::Turn;
 
-pub(super) fn get_freeframe(fault: &mut Fault<'_>) {
-    if fault.in_flight().frame.is_some() {
-        return;
+pub(super) fn get_freeframe(turn: &mut Turn<'_>, ticket: Ticket) {
+    if turn.flights.get(ticket).frame.is_none() {
+        let frame = find_frame(turn);
+        turn.flights.get_mut(ticket).frame = Some(frame);
     }
-    let frame = fault.find_frame();
-    fault.in_flight().frame = Some(frame);
 }
 
 /// A frame that is nobody else's, promised to the caller.
-pub(super) fn find_frame(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
-    let (policy, mut residents) = engine.policy_and_residents(machine, work);
+pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
+    let (policy, mut residents) = turn.policy_and_residents();
     policy.true_fault(&mut residents);
-    relieve(engine, machine);
-    match engine.frames.reserve() {
-        Some(frame) => frame,
-        None => evict_batch(engine, machine, work),
-    }
+    relieve(turn);
+    let frame = turn.ram.take_free().unwrap_or_else(|| evict_batch(turn));
+    turn.mark(Stage::GetFreeframe);
+    frame
 }
 
 /// The first victim's frame is the fault's; those of the others are free.
-fn evict_batch(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
-    let frame = evict_one(engine, machine, work);
-    engine.frames.hand_over(frame);
-    for _ in 1..engine.config.evict_batch {
-        if engine.policy.is_empty() {
+fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
+    let frame = evict_one(turn);
+    turn.ram.keep(frame);
+    for _ in 1..turn.config.evict_batch {
+        if turn.ram.choices() == 0 {
             break;
         }
-        let other = evict_one(engine, machine, work);
-        engine.frames.release(other);
+        let other = evict_one(turn);
+        turn.ram.give_back(other);
     }
     frame
 }
 
 /// The policy's victim, passing over pages that have nowhere to go. If no page has, the first of them leaves: to its home slot.
-fn choose(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> Victim {
-    let mut others = engine.policy.len() - 1;
+fn choose(turn: &mut Turn<'_>) -> Victim {
+    let Turn { ram, backing, machine, work, .. } = turn;
+    let mut others = ram.choices() - 1;
+    let (policy, mut residents) = ram.policy_and_residents(*machine, work);
     loop {
-        let Engine { policy, frames, backing, config, .. } = engine;
-        let mut residents = Residents { frames, machine, caps: config.caps, work };
         let victim = policy.victim(&mut residents);
         if others == 0 || backing.has_room_for(residents.page(victim.frame)) {
             return victim;
@@ -63,40 +58,37 @@ fn choose(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> Vi
 }
 
 /// A free frame, or that of a page which the running slice has not touched; `None` if there is none.
-pub(crate) fn frame_behind_slice(engine: &mut Engine, machine: &mut dyn Machine) -> Option<FrameId> {
-    if let Some(frame) = engine.frames.reserve() {
+pub(crate) fn frame_behind_slice(turn: &mut Turn<'_>) -> Option<FrameId> {
+    if let Some(frame) = turn.ram.take_free() {
         return Some(frame);
     }
-    let mut work = Work::default();
-    let (policy, mut residents) = engine.policy_and_residents(machine, &mut work);
+    let (policy, mut residents) = turn.policy_and_residents();
     let victim = policy.victim_behind_slice(&mut residents)?;
-    evict(engine, machine, &mut work, victim);
-    engine.frames.hand_over(victim.frame);
-    mark(machine, Stage::GetFreeframe, &mut work);
+    evict(turn, victim);
+    turn.ram.keep(victim.frame);
+    turn.mark(Stage::GetFreeframe);
     Some(victim.frame)
 }
 
-fn evict_one(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work) -> FrameId {
-    let victim = choose(engine, machine, work);
-    evict(engine, machine, work, victim);
+fn evict_one(turn: &mut Turn<'_>) -> FrameId {
+    let victim = choose(turn);
+    evict(turn, victim);
     victim.frame
 }
 
-fn evict(engine: &mut Engine, machine: &mut dyn Machine, work: &mut Work, victim: Victim) {
-    let page = engine.frames.page(victim.frame);
-    let (backing, pages) = (&mut engine.backing, &mut engine.pages);
-    let mut residents = Residents { frames: &mut engine.frames, machine, caps: engine.config.caps, work };
+fn evict(turn: &mut Turn<'_>, victim: Victim) {
+    let Turn { pages, ram, backing, counts, machine, work, .. } = turn;
+    let page = ram.frames().page(victim.frame);
+    let (_, mut residents) = ram.policy_and_residents(*machine, work);
     let dirty = residents.evict(victim.frame, |page, machine| {
         let to = backing.slot_for(page, pages, machine);
         Command::Write { page, from: Some(victim.frame), to }
     });
     work.walk += victim.walk;
-    let state = if dirty { PageState::Writing { tries: 1, released: false } } else { PageState::Absent };
-    engine.pages.set(page, state);
-    engine.backing.left(page);
-    let in_area = dirty && engine.backing.in_area(page).is_some();
-    let homeless = dirty && !in_area && engine.backing.wants_slot(page);
-    let counts = &mut engine.counts;
+    pages.set(page, if dirty { PageState::Writing { tries: 1, released: false } } else { PageState::Absent });
+    backing.left(page);
+    let in_area = dirty && backing.in_area(page).is_some();
+    let homeless = dirty && !in_area && backing.wants_slot(page);
     counts.evictions += 1;
     counts.dirty_evictions += u64::from(dirty);
     counts.homeless += u64::from(homeless);

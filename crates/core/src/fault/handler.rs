@@ -4,7 +4,16 @@
 
 use core::fmt;
 
-use super::Fault;
+use super::get_freeframe::get_freeframe;
+use super::load_stopover::load_stopover;
+use super::post_process::post_process;
+use super::pre_process::pre_process;
+use super::trans_host_mem::trans_host_mem;
+use super::update_mmu::update_mmu;
+use crate::flights::Flight;
+use crate::ids::Ticket;
+use crate::page_state::PageState;
+use crate::turn::Turn;
 
 pub mod delayed_dual_buffering;
 pub mod parallel;
@@ -29,9 +38,18 @@ pub struct Handler {
     /// It maps pages in the device's buffers (`Place::Buffer`), where the processor must be able to read and execute them.
     pub needs_xip: bool,
     /// When the task stands still.
-    pub fault: fn(&mut Fault<'_>),
+    pub fault: fn(&mut Turn<'_>, Ticket),
     /// When the device has loaded the page.
-    pub loaded: fn(&mut Fault<'_>),
+    pub loaded: fn(&mut Turn<'_>, Ticket),
+}
+
+impl Handler {
+    /// Begins to bring a page to RAM.
+    pub(crate) fn begin(&self, turn: &mut Turn<'_>, ticket: Ticket, flight: Flight) {
+        turn.pages.set(flight.page, PageState::Loading(ticket));
+        turn.flights.begin(ticket, flight);
+        (self.fault)(turn, ticket);
+    }
 }
 
 impl fmt::Debug for Handler {

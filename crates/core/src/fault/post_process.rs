@@ -1,14 +1,14 @@
 //! PostProcess: registers are restored and the task repeats its access.
 
-use super::Fault;
 use crate::command::{Command, Stage};
+use crate::ids::Ticket;
+use crate::turn::Turn;
 
-pub(super) fn post_process(fault: &mut Fault<'_>) {
-    let task = fault.in_flight().task;
-    fault.mark(Stage::PostProcess);
-    fault.engine.in_flight[fault.ticket.index()] = None;
-    fault.engine.tickets.push(fault.ticket);
+pub(super) fn post_process(turn: &mut Turn<'_>, ticket: Ticket) {
+    let task = turn.flights.get(ticket).task;
+    turn.mark(Stage::PostProcess);
+    turn.flights.end(ticket);
     if let Some(task) = task {
-        fault.machine.issue(Command::Resume { task });
+        turn.issue(Command::Resume { task });
     }
 }

@@ -1,8 +1,8 @@
 //! PreProcess: registers are saved (the machine's business) and the page's slot is known.
 
-use super::Fault;
 use crate::command::Stage;
+use crate::turn::Turn;
 
-pub(super) fn pre_process(fault: &mut Fault<'_>) {
-    fault.mark(Stage::PreProcess);
+pub(super) fn pre_process(turn: &mut Turn<'_>) {
+    turn.mark(Stage::PreProcess);
 }

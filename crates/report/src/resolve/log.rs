@@ -1,8 +1,8 @@
 //! A swap area on flash: a log of erase blocks, or Linux's map of slots.
 
-use coldframe_core::swap::read_ahead::Window;
 use coldframe_core::swap::{linux, AreaConfig, Layout, WearLevelling};
 use coldframe_device::{quantity, sheet, Sheet};
+use coldframe_sim::swap::read_ahead::Window;
 use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, Translation};
 use coldframe_sim::CollectTimes;
 use coldframe_trace::journal::SwapHead;

@@ -1,10 +1,10 @@
 //! Which pages are read together with one: by slot, or by page number within the owner's memory.
 
-use coldframe_core::swap::read_ahead::PageWindow;
 use coldframe_core::{PageId, SlotId};
 use coldframe_trace::swap::SwapEvent;
 use rustc_hash::FxHashMap;
 
+use super::read_ahead::PageWindow;
 use super::store::Store;
 use super::ReadAhead;
 
@@ -64,7 +64,7 @@ impl Neighbours {
         match self.read_ahead {
             ReadAhead::Slots(window) => {
                 let Some(slot) = store.slot_of(page) else { return };
-                let slots = store.swap().window(slot, window).map(SlotId);
+                let slots = window.around(slot, store.swap()).map(SlotId);
                 out.extend(slots.filter_map(|slot| store.page_in(slot)));
             }
             ReadAhead::Pages(most) => {

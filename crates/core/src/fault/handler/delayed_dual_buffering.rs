@@ -16,11 +16,12 @@
 //!
 //! When not to use it: where a page is read so often before the next fault that the slower buffer costs more than the move.
 
-use super::Handler;
+use super::{get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Handler};
+use crate::fault::get_freeframe::find_frame;
 use crate::fault::held::{hold, move_held, move_into};
-use crate::fault::{
-    get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Fault, InFlight,
-};
+use crate::flights::Flight;
+use crate::ids::Ticket;
+use crate::turn::Turn;
 
 /// The entry of the table of handlers.
 pub const HANDLER: Handler = Handler {
@@ -42,63 +43,53 @@ pub const SEARCH_FIRST: Handler = Handler {
     loaded,
 };
 
-fn fault(fault: &mut Fault<'_>) {
-    pre_process(fault);
-    free_a_buffer(fault);
-    load_stopover(fault);
-    if !holds(fault) {
-        get_freeframe(fault);
-    } else if fault.engine.buffers.is_empty() {
-        move_oldest(fault);
-    }
-}
-
-fn fault_search_first(fault: &mut Fault<'_>) {
-    pre_process(fault);
-    free_a_buffer(fault);
-    if !holds(fault) {
-        get_freeframe(fault);
-        return load_stopover(fault);
-    }
-    let frame = takes_last_buffer(fault).then(|| fault.find_frame());
-    load_stopover(fault);
-    if let Some(frame) = frame {
-        let oldest = fault.engine.held[0];
-        move_into(fault.engine, fault.machine, oldest, frame, false);
-    }
-}
-
-fn loaded(fault: &mut Fault<'_>) {
-    if holds(fault) {
-        hold(fault);
+fn fault(turn: &mut Turn<'_>, ticket: Ticket) {
+    pre_process(turn);
+    free_a_buffer(turn);
+    load_stopover(turn, ticket);
+    if holds(turn, ticket) {
+        free_a_buffer(turn);
     } else {
-        trans_host_mem(fault);
-        update_mmu(fault);
+        get_freeframe(turn, ticket);
     }
-    post_process(fault);
+}
+
+fn fault_search_first(turn: &mut Turn<'_>, ticket: Ticket) {
+    pre_process(turn);
+    free_a_buffer(turn);
+    if !holds(turn, ticket) {
+        get_freeframe(turn, ticket);
+        return load_stopover(turn, ticket);
+    }
+    // This load leaves no buffer free although one can be freed.
+    let oldest = turn.buffers.oldest().filter(|_| turn.buffers.free() == 1);
+    let moves = oldest.map(|oldest| (oldest, find_frame(turn)));
+    load_stopover(turn, ticket);
+    if let Some((oldest, frame)) = moves {
+        move_into(turn, oldest, frame, false);
+    }
+}
+
+fn loaded(turn: &mut Turn<'_>, ticket: Ticket) {
+    if holds(turn, ticket) {
+        hold(turn, ticket);
+    } else {
+        trans_host_mem(turn, ticket);
+        update_mmu(turn, ticket);
+    }
+    post_process(turn, ticket);
 }
 
 /// Whether the page stays in its buffer: there must be another one for the next load, nobody is about to write, and it has no frame yet (a
 /// page that comes behind the slice has one, and nobody reads it now).
-fn holds(fault: &mut Fault<'_>) -> bool {
-    let InFlight { writing, frame, .. } = *fault.in_flight();
-    fault.engine.config.caps.buffers > 1 && !writing && frame.is_none()
+fn holds(turn: &Turn<'_>, ticket: Ticket) -> bool {
+    let Flight { writing, frame, .. } = turn.flights.get(ticket);
+    turn.buffers.can_hold() && !writing && frame.is_none()
 }
 
-/// Whether this load leaves no buffer free although one can be freed.
-fn takes_last_buffer(fault: &Fault<'_>) -> bool {
-    fault.engine.buffers.len() == 1 && !fault.engine.held.is_empty()
-}
-
-/// Pages loaded for several tasks may hold every buffer that no load is using.
-fn free_a_buffer(fault: &mut Fault<'_>) {
-    if fault.engine.buffers.is_empty() {
-        move_oldest(fault);
-    }
-}
-
-fn move_oldest(fault: &mut Fault<'_>) {
-    if let Some(oldest) = fault.engine.held.first().copied() {
-        move_held(fault.engine, fault.machine, oldest, false);
+/// If all are taken. Pages loaded for several tasks may hold every buffer that no load is using.
+fn free_a_buffer(turn: &mut Turn<'_>) {
+    if let Some(oldest) = turn.buffers.oldest().filter(|_| turn.buffers.free() == 0) {
+        move_held(turn, oldest, false);
     }
 }

@@ -1,7 +1,8 @@
 //! Sequential: a frame is found first, then the device is asked. As for a disk, which needs the destination with the request.
 
-use super::Handler;
-use crate::fault::{get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Fault};
+use super::{get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Handler};
+use crate::ids::Ticket;
+use crate::turn::Turn;
 
 /// The entry of the table of handlers.
 pub const HANDLER: Handler = Handler {
@@ -13,14 +14,14 @@ pub const HANDLER: Handler = Handler {
     loaded,
 };
 
-fn fault(fault: &mut Fault<'_>) {
-    pre_process(fault);
-    get_freeframe(fault);
-    load_stopover(fault);
+fn fault(turn: &mut Turn<'_>, ticket: Ticket) {
+    pre_process(turn);
+    get_freeframe(turn, ticket);
+    load_stopover(turn, ticket);
 }
 
-fn loaded(fault: &mut Fault<'_>) {
-    trans_host_mem(fault);
-    update_mmu(fault);
-    post_process(fault);
+fn loaded(turn: &mut Turn<'_>, ticket: Ticket) {
+    trans_host_mem(turn, ticket);
+    update_mmu(turn, ticket);
+    post_process(turn, ticket);
 }

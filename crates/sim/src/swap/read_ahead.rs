@@ -8,10 +8,10 @@
 //!
 //! Pages read ahead enter the swap cache ([`super::cache`]).
 
-use core::ops::Range;
+use std::ops::Range;
 
-use super::Swap;
-use crate::ids::SlotId;
+use coldframe_core::swap::Swap;
+use coldframe_core::SlotId;
 
 /// Number of an area's first slot. Slot 0 of a Linux swap area holds its header, which lies before the first erase block here: so the
 /// groups of 8 slot numbers do not fall together with erase blocks, and the slides' picture shows a group that straddles two.
@@ -28,15 +28,15 @@ pub enum Window {
     Block(u32),
 }
 
-impl Swap {
+impl Window {
     /// The slots that are read when the page in `slot` is wanted, itself among them. Which of them hold a page that is not in RAM, the
     /// caller knows.
-    pub fn window(&self, slot: SlotId, window: Window) -> Range<u32> {
-        let area = self.area_of(slot);
-        match window {
+    pub fn around(self, slot: SlotId, swap: &Swap) -> Range<u32> {
+        let area = swap.area_of(slot);
+        match self {
             Window::Alone => slot.0..slot.0 + 1,
             Window::Block(size) => {
-                let n = self.slots_per_block();
+                let n = swap.slots_per_block();
                 let block = slot.0 / n * n;
                 let start = block + (slot.0 - block) / size * size;
                 start..(start + size).min(block + n)
@@ -93,8 +93,8 @@ impl PageWindow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::swap::collect::greedy;
-    use crate::swap::{AreaConfig, Layout, WearLevelling};
+    use coldframe_core::swap::collect::greedy;
+    use coldframe_core::swap::{AreaConfig, Layout, WearLevelling};
 
     fn two_areas() -> Swap {
         let area = AreaConfig {
@@ -113,15 +113,15 @@ mod tests {
     #[test]
     fn lobis_window_stays_within_the_erase_block_and_linuxs_straddles() {
         let swap = two_areas();
-        assert_eq!(swap.window(SlotId(33), Window::Block(8)), 32..40);
-        assert_eq!(swap.window(SlotId(63), Window::Block(16)), 48..64);
-        assert_eq!(swap.window(SlotId(63), Window::Block(32)), 32..64);
+        assert_eq!(Window::Block(8).around(SlotId(33), &swap), 32..40);
+        assert_eq!(Window::Block(16).around(SlotId(63), &swap), 48..64);
+        assert_eq!(Window::Block(32).around(SlotId(63), &swap), 32..64);
         // Slot numbers 32 to 39 lie in places 31 to 38: the last of one block and seven of the next.
-        assert_eq!(swap.window(SlotId(33), Window::Aligned(8)), 31..39);
-        assert_eq!(swap.window(SlotId(0), Window::Aligned(8)), 0..7);
-        assert_eq!(swap.window(SlotId(127), Window::Aligned(8)), 127..128, "an area's end is not passed");
-        assert_eq!(swap.window(SlotId(128), Window::Aligned(8)), 128..135, "a second area counts anew");
-        assert_eq!(swap.window(SlotId(5), Window::Alone), 5..6);
+        assert_eq!(Window::Aligned(8).around(SlotId(33), &swap), 31..39);
+        assert_eq!(Window::Aligned(8).around(SlotId(0), &swap), 0..7);
+        assert_eq!(Window::Aligned(8).around(SlotId(127), &swap), 127..128, "an area's end is not passed");
+        assert_eq!(Window::Aligned(8).around(SlotId(128), &swap), 128..135, "a second area counts anew");
+        assert_eq!(Window::Alone.around(SlotId(5), &swap), 5..6);
     }
 
     #[test]

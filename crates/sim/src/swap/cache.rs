@@ -4,11 +4,8 @@
 //! full (the oldest is dropped: its read was wasted), or when its copy is released or rewritten. It can always be dropped
 //! without a write.
 
-use alloc::boxed::Box;
-use alloc::vec;
-
-use crate::ids::PageId;
-use crate::lists::{Links, List};
+use coldframe_core::lists::{Links, List};
+use coldframe_core::PageId;
 
 /// What became of pages read ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -72,7 +69,7 @@ impl SwapCache {
     }
 
     fn remove(&mut self, page: PageId) -> bool {
-        let was = core::mem::replace(&mut self.held[page.index()], false);
+        let was = std::mem::replace(&mut self.held[page.index()], false);
         if was {
             self.list.unlink(&mut self.links, page.index());
         }

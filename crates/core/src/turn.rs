@@ -1,0 +1,98 @@
+//! One event's turn: the engine's rooms, lent together with the machine to whoever carries the event out.
+//!
+//! Each room keeps its own fields to itself: `PageStates` says where each page is, `Ram` who lives in which frame, `Flights` what is under
+//! way and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages lie outside. What concerns several stands here.
+
+use crate::backing::Backing;
+use crate::buffers::Buffers;
+use crate::command::{Command, Stage, Work};
+use crate::config::Config;
+use crate::counts::Counts;
+use crate::flights::Flights;
+use crate::frames::Residents;
+use crate::ids::{PageId, SlotId, TaskId};
+use crate::machine::Machine;
+use crate::page_state::{PageState, PageStates};
+use crate::policy::Policy;
+use crate::prefetch::Arrival;
+use crate::ram::Ram;
+
+/// What a stage of a fault works on.
+pub struct Turn<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) arrival: Arrival,
+    pub(crate) pages: &'a mut PageStates,
+    pub(crate) ram: &'a mut Ram,
+    pub(crate) flights: &'a mut Flights,
+    pub(crate) buffers: &'a mut Buffers,
+    pub(crate) backing: &'a mut Backing,
+    pub(crate) counts: &'a mut Counts,
+    pub(crate) machine: &'a mut dyn Machine,
+    /// What was done since the last mark.
+    pub(crate) work: Work,
+}
+
+impl Turn<'_> {
+    pub(crate) fn issue(&mut self, command: Command) {
+        self.machine.issue(command);
+    }
+
+    /// Marks the end of a stage with the work done since the last mark.
+    pub(crate) fn mark(&mut self, stage: Stage) {
+        let work = core::mem::take(&mut self.work);
+        self.issue(Command::Stage { stage, work });
+    }
+
+    pub(crate) fn policy_and_residents(&mut self) -> (&mut dyn Policy, Residents<'_>) {
+        self.ram.policy_and_residents(self.machine, &mut self.work)
+    }
+
+    /// Where the page's next copy shall go.
+    pub(crate) fn slot_for(&mut self, page: PageId) -> SlotId {
+        self.backing.slot_for(page, self.pages, self.machine)
+    }
+
+    /// A move from a buffer to a frame; the processor makes it, and the device may be loading meanwhile.
+    pub(crate) fn count_move(&mut self) {
+        self.counts.page_moves += 1;
+        self.counts.page_moves_dual += u64::from(self.flights.are_loading());
+    }
+
+    /// Whether the task stands in nobody's way if it is ended now: it waits for nothing, and none of its pages is between two places.
+    pub(crate) fn may_end(&self, task: TaskId) -> bool {
+        let owns = |page: PageId| self.backing.slots().and_then(|slots| slots.owner(page)) == Some(task);
+        !self.flights.concern(task, owns) && !self.buffers.held().iter().any(|(page, _)| owns(*page))
+    }
+
+    /// The page cannot be had: the task cannot go on.
+    pub(crate) fn halt(&mut self, task: TaskId, page: PageId) {
+        self.counts.halts += 1;
+        self.issue(Command::Halt { task, page });
+    }
+
+    /// Nobody wants the page's bytes any more, wherever they are.
+    pub(crate) fn release(&mut self, page: PageId) {
+        let state = match self.pages.get(page) {
+            PageState::Loading(_) => unreachable!("not accepted"),
+            PageState::Writing { tries, .. } => PageState::Writing { tries, released: true },
+            PageState::Resident(frame) => {
+                self.issue(Command::Evict { page, from: frame });
+                self.ram.remove(frame);
+                self.backing.left(page);
+                PageState::Untouched
+            }
+            PageState::InSlot(_) => {
+                self.issue(Command::Unmap { page });
+                PageState::Untouched
+            }
+            PageState::Held(_) => {
+                self.issue(Command::Unmap { page });
+                self.buffers.forget(page);
+                PageState::Untouched
+            }
+            PageState::Untouched | PageState::Absent | PageState::Lost => PageState::Untouched,
+        };
+        self.backing.release(page);
+        self.pages.set(page, state);
+    }
+}
