@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use coldframe_device::quantity;
 use coldframe_report::advise::limits::{percent, years};
 use coldframe_report::advise::{advise, json, words, Advice, Cache, Limits, Question};
+use coldframe_report::drive::is_swap_trace;
 use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
 
@@ -13,7 +14,6 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 use crate::sim::policies;
-use crate::sim_swap::is_swap_trace;
 
 /// Say how little RAM a program can live with, what that costs, and how sure it is.
 #[derive(clap::Args)]
@@ -193,7 +193,7 @@ pub fn answer(asked: &Asked, quiet: bool) -> Result<Advice, Failure> {
     let mut cache = cache(asked);
     let mut line = Line::new(quiet);
     let mut progress = |p: coldframe_report::Progress| {
-        line.show(p.rows, Some(p.rows_total), &format!("{} rows of a round", human_count(p.rows)));
+        line.show(p.done, Some(p.total), &format!("{} {} of a round", human_count(p.done), p.unit.name()));
     };
     Ok(advise(&asked.trace, &question, &mut cache, &mut progress)?)
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use coldframe_report::drive::is_swap_trace;
 use coldframe_report::experiment::sha256;
 use coldframe_report::info::Info;
 use coldframe_report::reuse::Reuse;
@@ -13,7 +14,6 @@ use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output;
-use crate::sim_swap::is_swap_trace;
 
 /// Show what a trace holds and where it comes from.
 #[derive(clap::Args)]

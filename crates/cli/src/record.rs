@@ -12,13 +12,13 @@ use coldframe_record::{
     find_plugin, record, record_faults, record_swap, Level, Limits, Outcome, Recording, Subject, SwapOrder, Swapped,
     Via,
 };
+use coldframe_report::drive::is_swap_trace;
 use coldframe_report::table::human_count;
 use serde_json::json;
 
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::sim_swap::is_swap_trace;
 use crate::window;
 use crate::writes;
 

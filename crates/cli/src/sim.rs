@@ -8,13 +8,12 @@ use std::process::ExitCode;
 use coldframe_core::Ps;
 use coldframe_device::StagePrices;
 use coldframe_report::certainty::{caveat, Certainty};
-use coldframe_report::experiment::{run as simulate, run_with_journal, Sink};
+use coldframe_report::drive::{self, Drive, Outcomes};
 use coldframe_report::plot::{stack, Plot, Series};
-use coldframe_report::resolve::{drive_of, Drive};
-use coldframe_report::result::{EngineCounts, OneString};
+use coldframe_report::result::{EngineCounts, OneString, SimResult};
 use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
-use coldframe_report::{ReportError, RunResult, Settings, Sweep};
+use coldframe_report::{foreground, swap_table, tasks, Progress, ReportError, RunResult, Settings, Sweep};
 use coldframe_sim::Latency;
 use coldframe_trace::{timeline, Clock};
 use serde_json::Value;
@@ -22,7 +21,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
-use crate::{sim_foreground, sim_swap, sim_tasks};
+use crate::sim_args;
 
 /// Simulate demand paging of a trace with some RAM, policy and handler.
 #[derive(clap::Args)]
@@ -86,11 +85,9 @@ pub struct Args {
     #[arg(long)]
     pub plot: bool,
     #[command(flatten)]
-    pub swap: sim_swap::SwapArgs,
+    area: sim_args::AreaArgs,
     #[command(flatten)]
-    pub foreground: sim_foreground::ForegroundArgs,
-    #[command(flatten)]
-    pub tasks: sim_tasks::TasksArgs,
+    tasks: sim_args::TasksArgs,
     /// The device fails so often, by this seed (default 1): 0.001, 0.1%, 0.1%:7.
     #[arg(long, value_name = "RATE[:SEED]")]
     fail: Option<String>,
@@ -104,7 +101,7 @@ pub struct Args {
 
 impl Args {
     /// What `--fail` says.
-    pub fn fail(&self, settings: &mut Settings) -> Result<(), Failure> {
+    fn fail(&self, settings: &mut Settings) -> Result<(), Failure> {
         let Some(fail) = &self.fail else { return Ok(()) };
         let (rate, seed) = fail.split_once(':').unwrap_or((fail, "1"));
         let seed = seed
@@ -130,38 +127,39 @@ fn in_file(failure: Failure, config: Option<&Path>) -> Failure {
 }
 
 fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    if sim_swap::is_swap_trace(&args.trace) {
-        args.tasks.refuse()?;
-        return sim_swap::run(&args, quiet);
-    }
     let all = settings(&args)?;
-    match drive_of(&all) {
-        Drive::Tasks => return sim_tasks::run(&args, &all, quiet),
-        Drive::Foreground => return sim_foreground::run(&args, &all, quiet),
-        Drive::String => {}
+    let drive = drive::of(&args.trace, &all);
+    if drive != Drive::String && args.timeline.is_some() {
+        return Err(Failure::usage(
+            "--timeline is of one string of references; leave it out, or keep a --journal of this run",
+        ));
+    }
+    let format = format(&args)?;
+    if drive != Drive::String && !matches!(format, "json" | "table") {
+        let reason = format!("`{format}` is there for one string of references only; give table or json");
+        return Err(ReportError::setting("format", reason).into());
     }
     let mut line = Line::new(quiet);
-    let mut progress = |p: coldframe_report::Progress| {
-        line.show(p.rows, Some(p.rows_total), &format!("{} rows", human_count(p.rows)));
+    let mut progress = |p: Progress| {
+        line.show(p.done, Some(p.total), &format!("{} {}", human_count(p.done), p.unit.name()));
     };
-    let results = match (&args.journal, &args.timeline) {
-        (None, None) => simulate(&args.trace, &all, &mut progress)?,
-        _ => vec![with_journal(&args, &all, &mut progress)?],
+    let outcomes = match (&args.journal, &args.timeline) {
+        (None, None) => drive::run(&args.trace, &all, &mut progress)?,
+        _ => with_journal(&args, &all, &mut progress)?,
     };
     drop(line);
-    let format = format(&args)?;
-    let text = match format {
-        "json" => json(&args, &results),
-        "csv" => csv(&results),
-        "svg" => stack(&plots(&results)),
-        _ => words(&args, &results),
+    let text = match (format, &outcomes) {
+        ("json", _) => json(&args, &outcomes)?,
+        ("csv", Outcomes::String(results)) => csv(results),
+        ("svg", Outcomes::String(results)) => stack(&plots(results)),
+        _ => words(&args, &outcomes),
     };
     output::write(args.output.as_deref(), &text)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// What `-c` and `--set` say.
-pub fn base(args: &Args) -> Result<Settings, Failure> {
+fn base(args: &Args) -> Result<Settings, Failure> {
     let read = |path: &PathBuf| {
         let text = std::fs::read_to_string(path);
         text.map_err(|e| ReportError::Io { path: path.display().to_string(), reason: e.to_string() })
@@ -171,9 +169,8 @@ pub fn base(args: &Args) -> Result<Settings, Failure> {
     Ok(Settings::read(name.as_deref().zip(file.as_deref()), &args.set)?)
 }
 
-pub fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
+fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
     let mut base = base(args)?;
-    args.swap.apply(&mut base)?;
     if let Some(stream) = &args.stream {
         base.stream = Some(stream.clone());
     }
@@ -186,8 +183,8 @@ pub fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
     args.tasks.apply(&mut base);
     args.fail(&mut base)?;
     let mut sweep = Sweep {
-        outer: args.foreground.outer(),
-        inner: args.tasks.inner(),
+        outer: args.area.varied(),
+        inner: args.tasks.varied(),
         systems: args.system.clone(),
         pages: args.page.clone(),
         devices: args.device.clone(),
@@ -196,7 +193,8 @@ pub fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
         rams: args.ram.clone(),
         frames: args.frames.clone(),
     };
-    if sweep.rams.is_empty() && sweep.frames.is_empty() && base.ram.is_none() && base.frames.is_none() {
+    let sized = base.ram.is_some() || base.frames.is_some() || drive::is_swap_trace(&args.trace);
+    if sweep.rams.is_empty() && sweep.frames.is_empty() && !sized {
         sweep.rams = SIZES_DEFAULT.map(Into::into).to_vec();
     }
     Ok(sweep.expand(&base)?)
@@ -216,12 +214,13 @@ pub fn policies(text: &str) -> Vec<String> {
 }
 
 /// One configuration, whose journal goes into a file, into a timeline, or both. For a timeline it is held in memory.
-fn with_journal(
-    args: &Args,
-    all: &[Settings],
-    progress: &mut dyn FnMut(coldframe_report::Progress),
-) -> Result<RunResult, Failure> {
-    let settings = only(all)?;
+fn with_journal(args: &Args, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, Failure> {
+    let [settings] = all else {
+        return Err(Failure::usage(format!(
+            "--journal and --timeline are of one configuration, but {} are given; give one policy and one --ram",
+            all.len()
+        )));
+    };
     let mut file = args.journal.as_deref().map(Piecewise::create).transpose()?;
     let mut journal = Vec::new();
     let mut sink = |bytes: &[u8]| {
@@ -230,46 +229,14 @@ fn with_journal(
         }
         file.as_mut().map_or(Ok(()), |file| file.write(bytes))
     };
-    let result = run_with_journal(&args.trace, settings, &mut sink, progress)?;
+    let outcomes = drive::run_with_journal(&args.trace, settings, &mut sink, progress)?;
     file.map_or(Ok(()), Piecewise::finish)?;
-    if let (Some(path), Some(prices)) = (&args.timeline, &result.prices) {
-        draw(path, &journal, prices)?;
+    if let (Some(path), Outcomes::String(results)) = (&args.timeline, &outcomes) {
+        if let Some(prices) = &results[0].prices {
+            draw(path, &journal, prices)?;
+        }
     }
-    Ok(result)
-}
-
-/// A timeline is drawn by the prices of stages, which only one string of references is accounted for by.
-pub fn no_timeline(args: &Args) -> Result<(), Failure> {
-    match args.timeline {
-        None => Ok(()),
-        Some(_) => Err(Failure::usage(
-            "--timeline is of one string of references; leave it out, or keep a --journal of this run",
-        )),
-    }
-}
-
-/// The only one.
-fn only(all: &[Settings]) -> Result<&Settings, Failure> {
-    match all {
-        [one] => Ok(one),
-        _ => Err(Failure::usage(format!(
-            "--journal and --timeline are of one configuration, but {} are given; give one policy and one --ram",
-            all.len()
-        ))),
-    }
-}
-
-/// Runs the only configuration, whose journal goes into a file.
-pub fn into_file<T>(
-    path: &Path,
-    all: &[Settings],
-    run: impl FnOnce(&Settings, Sink<'_>) -> Result<T, ReportError>,
-) -> Result<T, Failure> {
-    let settings = only(all)?;
-    let mut file = Piecewise::create(path)?;
-    let done = run(settings, &mut |bytes| file.write(bytes))?;
-    file.finish()?;
-    Ok(done)
+    Ok(outcomes)
 }
 
 /// A file written piece by piece.
@@ -304,7 +271,7 @@ fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ReportE
     file.finish()
 }
 
-pub fn format(args: &Args) -> Result<&str, Failure> {
+fn format(args: &Args) -> Result<&str, Failure> {
     let suffix = args.output.as_deref().and_then(|p| p.extension()).and_then(|s| s.to_str());
     match (args.format.as_deref(), args.output.is_some(), suffix) {
         (Some(format), _, _) => Ok(format),
@@ -320,15 +287,20 @@ pub fn format(args: &Args) -> Result<&str, Failure> {
     }
 }
 
-/// One object for one configuration, an array for a sweep.
-fn json(args: &Args, results: &[RunResult]) -> String {
+/// One object for one configuration of a string or a swap trace, an array for a sweep and for tasks.
+fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ReportError> {
     let lists =
         [args.policy.len(), args.ram.len(), args.frames.len(), args.handler.len(), args.page.len(), args.device.len()];
-    let swept = results.len() > 1 || lists.iter().any(|n| *n > 1);
-    match results {
-        [one] if !swept => output::json(&one.json()),
-        all => output::json(&Value::Array(all.iter().map(RunResult::json).collect())),
-    }
+    let array = match outcomes {
+        Outcomes::String(_) => lists.iter().any(|n| *n > 1),
+        Outcomes::SwapTrace(_) => false,
+        Outcomes::Tasks(_) | Outcomes::Foreground(_) => true,
+    };
+    let all: Vec<Value> = outcomes.results(&args.trace)?.iter().map(SimResult::json).collect();
+    Ok(match all.as_slice() {
+        [one] if !array => output::json(one),
+        all => output::json(&Value::Array(all.to_vec())),
+    })
 }
 
 fn csv(results: &[RunResult]) -> String {
@@ -370,7 +342,26 @@ fn csv(results: &[RunResult]) -> String {
     out
 }
 
-fn words(args: &Args, results: &[RunResult]) -> String {
+/// As tables.
+fn words(args: &Args, outcomes: &Outcomes) -> String {
+    let path = args.trace.display();
+    match outcomes {
+        Outcomes::String(results) => of_string(args, results),
+        Outcomes::Tasks(outcomes) => tasks::table(&args.trace, outcomes),
+        Outcomes::Foreground(stored) => {
+            let (pages, tasks) = (human_count(stored.pages as u64), stored.tasks);
+            format!("{path}: {tasks} tasks, {pages} pages of 4KiB touched\n{}", foreground::table(stored))
+        }
+        Outcomes::SwapTrace(outcomes) => {
+            let pictures = if args.plot { format!("\n{}", swap_table::pictures(outcomes)) } else { String::new() };
+            let notes = outcomes.first().map(|o| o.notes.join("\n")).unwrap_or_default();
+            let notes = if notes.is_empty() { notes } else { format!(": {notes}") };
+            format!("{path}: a swap trace{notes}\n{}{pictures}", swap_table::table(outcomes))
+        }
+    }
+}
+
+fn of_string(args: &Args, results: &[RunResult]) -> String {
     let first = &results[0];
     let mut out = format!(
         "{}: {} {}, {} pages of {} touched, {}\n",

@@ -21,10 +21,10 @@ pub fn watched<T: Send>(
         let mut raised = None;
         let mut asked: Option<Instant> = None;
         let mut report = |p: Progress| {
-            let due = p.rows == p.rows_total || asked.is_none_or(|at| at.elapsed() >= PAUSE);
+            let due = p.done == p.total || asked.is_none_or(|at| at.elapsed() >= PAUSE);
             if due {
                 asked = Some(Instant::now());
-                if let Err(error) = Python::attach(|py| ask(py, progress.as_ref(), p.rows, p.rows_total)) {
+                if let Err(error) = Python::attach(|py| ask(py, progress.as_ref(), p.done, p.total)) {
                     raised = Some(error);
                     p.stop();
                 }

@@ -100,7 +100,7 @@ pub fn advise(
     drop(tried);
     let (run, regions) = match &best {
         Some(best) if question.is_of_tasks() => {
-            let outcomes = tasks::run(path, &[best.point.settings()?], &mut |_, _| Ok(()))?;
+            let outcomes = tasks::run(path, &[best.point.settings()?], &mut |_| {})?;
             (None, outcomes.first().map(regions::costliest_tasks).unwrap_or_default())
         }
         Some(best) => {

@@ -29,13 +29,34 @@ pub(crate) use trace::facts;
 use trace::wanted;
 pub use trace::{pages_touched, sha256};
 
+/// What a run's progress is counted in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unit {
+    /// Rows of the trace.
+    Rows,
+    /// Configurations.
+    Configurations,
+}
+
+impl Unit {
+    /// In words.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Unit::Rows => "rows",
+            Unit::Configurations => "configurations",
+        }
+    }
+}
+
 /// How far a run is. Whoever is told may end it.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Rows of the trace gone through.
-    pub rows: u64,
-    /// Rows of the trace.
-    pub rows_total: u64,
+    /// Rows of the trace, or configurations, that are done.
+    pub done: u64,
+    /// Of so many.
+    pub total: u64,
+    /// Which of them.
+    pub unit: Unit,
     stop: &'a Cell<bool>,
 }
 
@@ -50,9 +71,13 @@ impl Progress<'_> {
 ///
 /// # Errors
 /// [`ReportError::Stopped`] if whoever is told ends it.
-pub(crate) fn tell(progress: &mut dyn FnMut(Progress), rows: u64, rows_total: u64) -> Result<(), ReportError> {
+pub(crate) fn tell(
+    progress: &mut dyn FnMut(Progress),
+    (done, total): (u64, u64),
+    unit: Unit,
+) -> Result<(), ReportError> {
     let stop = Cell::new(false);
-    progress(Progress { rows, rows_total, stop: &stop });
+    progress(Progress { done, total, unit, stop: &stop });
     if stop.get() {
         return Err(ReportError::Stopped);
     }
@@ -214,7 +239,7 @@ fn simulate(
             drain_journal(&mut shares, sink)?;
         }
         at += rows;
-        tell(progress, at, reader.rows())?;
+        tell(progress, (at, reader.rows()), Unit::Rows)?;
         if at >= ask.rows_max || shares.iter().all(|share| share.done) {
             break;
         }

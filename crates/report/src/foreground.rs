@@ -22,7 +22,7 @@ mod stored;
 pub(crate) use prices::{cost, prices, LINE};
 pub use prices::{energy, Area, BreakEven};
 pub(crate) use show::life;
-pub use show::{json, table};
+pub use show::table;
 pub use stored::{simulate, simulate_with_journal, Stored};
 
 /// A page, and a slot of an area with a backing.

@@ -11,6 +11,7 @@
 
 pub mod advise;
 pub mod certainty;
+pub mod drive;
 pub mod error;
 pub mod experiment;
 mod fitness;

@@ -47,6 +47,8 @@ pub enum Drive {
     Tasks,
     /// Tasks in the foreground in turn.
     Foreground,
+    /// A kernel, as a swap trace tells.
+    SwapTrace,
 }
 
 /// What the settings ask for: their system's driver; tasks, if something is said of tasks; the foreground, if there is a backing.

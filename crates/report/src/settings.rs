@@ -50,7 +50,7 @@ pub struct Settings {
     /// The swap area.
     #[serde(default)]
     pub swap: Swap,
-    /// Several tasks on one processor: the system `sap`.
+    /// Several tasks on one processor.
     #[serde(default)]
     pub tasks: Tasks,
     /// A device that fails now and then.
@@ -227,16 +227,16 @@ pub struct Swap {
     /// the devices' sheets (default: never).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_max: Option<ReadsMax>,
-    /// System `drswap`: writes after which start-gap moves its gap, for the area's life (default: slots are not levelled).
+    /// Tasks in the foreground: writes after which start-gap moves its gap, for the area's life (default: slots are not levelled).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_gap: Option<u32>,
-    /// System `drswap`: pages that a task copied lately, so many at most, are loaded before it comes back (SAP's lists; default: none).
+    /// Tasks in the foreground: pages that a task copied lately, so many at most, are loaded before it comes back (SAP's lists; default: none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<usize>,
-    /// System `drswap`: how long after a switch that is done for the task expected next (default 45s).
+    /// Tasks in the foreground: how long after a switch that is done for the task expected next (default 45s).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activation: Option<String>,
-    /// System `drswap`: a file like `data/workloads/phone.toml`, whose `[machine]` applies.
+    /// Tasks in the foreground: a file like `data/workloads/phone.toml`, whose `[machine]` applies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phone: Option<String>,
 }
@@ -251,7 +251,7 @@ pub enum ReadsMax {
     Word(String),
 }
 
-/// `tasks.*`: the system `sap`.
+/// `tasks.*`: several tasks under a scheduler.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tasks {

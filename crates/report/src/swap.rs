@@ -9,7 +9,7 @@ use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::Value;
 
 use crate::error::ReportError;
-use crate::experiment::{sha256, Sink};
+use crate::experiment::{sha256, tell, Progress, Sink, Unit};
 use crate::resolve::{swaps, SwapPlan};
 use crate::result::{SimResult, SlotMap, Trace};
 use crate::settings::Settings;
@@ -138,16 +138,12 @@ fn kept(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result
 ///
 /// # Errors
 /// The trace cannot be read, or settings do not resolve.
-pub fn run(
-    path: &Path,
-    all: &[Settings],
-    progress: &mut dyn FnMut(usize, usize),
-) -> Result<Vec<SwapOutcome>, ReportError> {
+pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<SwapOutcome>, ReportError> {
     let plans = all.iter().map(swaps).collect::<Result<Vec<_>, _>>()?;
     let trace = read(path)?;
     let mut outcomes = Vec::with_capacity(plans.len());
     for (i, plan) in plans.iter().enumerate() {
-        progress(i, plans.len());
+        tell(progress, (i as u64, plans.len() as u64), Unit::Configurations)?;
         outcomes.push(outcome(plan, &trace)?);
     }
     Ok(outcomes)
@@ -161,18 +157,14 @@ pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Res
     kept(&swaps(settings)?, &read(path)?, Some(sink))
 }
 
-/// The JSON of some outcomes: an object for one, an array for a sweep.
+/// The outcomes as JSON has them.
 ///
 /// # Errors
 /// The trace cannot be hashed.
-pub fn json(path: &Path, outcomes: &[SwapOutcome]) -> Result<Value, ReportError> {
+pub fn results(path: &Path, outcomes: &[SwapOutcome]) -> Result<Vec<SimResult>, ReportError> {
     let notes = outcomes.first().map(|o| o.notes.clone()).unwrap_or_default();
     let trace = Trace { path: path.display().to_string(), sha256: sha256(path)?, notes, ..Trace::default() };
-    let all: Vec<Value> = outcomes.iter().map(|o| SimResult::of_swap_trace(&trace, o).json()).collect();
-    Ok(match <[Value; 1]>::try_from(all) {
-        Ok([one]) => one,
-        Err(all) => Value::Array(all),
-    })
+    Ok(outcomes.iter().map(|o| SimResult::of_swap_trace(&trace, o)).collect())
 }
 
 /// Size of the areas as shown.

@@ -12,15 +12,15 @@ use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
 use crate::error::ReportError;
-use crate::experiment::{self, pages_touched, Sink};
+use crate::experiment::{self, pages_touched, tell, Progress, Sink, Unit};
 use crate::resolve::{self, FrontKey, TasksPlan};
 use crate::result::TraceFacts;
 use crate::settings::Settings;
 
 mod show;
 
+pub use show::table;
 pub(crate) use show::{failures, share};
-pub use show::{json, table};
 
 /// More tasks than any recording of ours; a bound on what a slip of the pen can allocate.
 const TASKS_MAX: usize = 4096;
@@ -59,7 +59,7 @@ pub struct TasksOutcome {
 pub fn run(
     path: &Path,
     all: &[Settings],
-    progress: &mut dyn FnMut(usize, usize) -> Result<(), ReportError>,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<TasksOutcome>, ReportError> {
     run_prefix(path, all, u64::MAX, progress)
 }
@@ -89,7 +89,7 @@ pub fn run_prefix(
     path: &Path,
     all: &[Settings],
     rows: u64,
-    progress: &mut dyn FnMut(usize, usize) -> Result<(), ReportError>,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<TasksOutcome>, ReportError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
@@ -109,7 +109,7 @@ pub fn run_prefix(
     let mut outcomes = Vec::with_capacity(plans.len());
     for some in plans.chunks(AT_ONCE * rayon::current_num_threads()) {
         outcomes.extend(some.par_iter().map(simulate).collect::<Result<Vec<_>, _>>()?);
-        progress(outcomes.len(), plans.len())?;
+        tell(progress, (outcomes.len() as u64, plans.len() as u64), Unit::Configurations)?;
     }
     Ok(outcomes)
 }

@@ -240,11 +240,7 @@ impl<'a> Tried<'a> {
 
     fn simulate(&mut self, settings: &[Settings], rows: u64) -> Result<Vec<Point>, ReportError> {
         if self.question.is_of_tasks() {
-            let all = rows.min(self.rows);
-            let mut tell = |done: usize, total: usize| {
-                experiment::tell(self.progress, (done as u64).saturating_mul(all) / total as u64, all)
-            };
-            let outcomes = tasks::run_prefix(self.path, settings, rows, &mut tell)?;
+            let outcomes = tasks::run_prefix(self.path, settings, rows, self.progress)?;
             return Ok(outcomes.iter().map(Point::of_tasks).collect());
         }
         let results = experiment::run_prefix(self.path, settings, rows, self.progress)?;

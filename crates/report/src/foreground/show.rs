@@ -5,7 +5,6 @@ use coldframe_core::Bytes;
 use coldframe_device::flash::{life_years, wear};
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::start_gap::levelled;
-use serde_json::Value;
 
 use super::{Outcome, Stored, PAGE};
 use crate::certainty::caveat;
@@ -91,9 +90,4 @@ fn legend(stored: &Stored) -> String {
         out += "One task only: nobody is switched to, and nobody can be ended. `coldframe mix` and `coldframe generate phone` make several.\n";
     }
     out
-}
-
-/// An array with an object for each outcome.
-pub fn json(stored: &Stored) -> Value {
-    stored.results().map(|result| result.json()).collect()
 }

@@ -8,7 +8,7 @@ use coldframe_trace::{Block, Fidelity, Provenance, Reader, Reference, Wanted};
 
 use super::{Outcome, Session, PAGE};
 use crate::error::ReportError;
-use crate::experiment::{facts, tell, Progress, Sink};
+use crate::experiment::{facts, tell, Progress, Sink, Unit};
 use crate::resolve::{self, spaces, ForegroundPlan};
 use crate::result::TraceFacts;
 use crate::settings::Settings;
@@ -76,7 +76,7 @@ fn run(
                 sink(&session.drain_journal())?;
             }
         }
-        tell(progress, reader.position(), reader.rows())?;
+        tell(progress, (reader.position(), reader.rows()), Unit::Rows)?;
     }
     let untimed = !reader.columns().time;
     let outcomes = sessions.into_iter().map(Session::finish).collect::<Vec<_>>();

@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 
 use super::names;
 use crate::error::{nearest, ReportError};
-use crate::settings::{Settings, Swap};
+use crate::settings::{FrontEnd, Machine, Settings, Swap, Tasks};
 use crate::systems::{self, LogDefaults};
 
 /// Where slots come from, as names.
@@ -96,6 +96,7 @@ fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
 /// # Errors
 /// Unknown names, numbers that cannot be.
 pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
+    refuse_references(settings)?;
     let (s, defaults) = (&settings.swap, systems::of_log().1);
     let (areas, mut shown) = areas(s, defaults, blocks(s, defaults)?)?;
     let (read_ahead, text) = read_ahead(s, shown.layout)?;
@@ -124,6 +125,31 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
         settings: shown,
         sheet: sheet::find(settings.device.as_deref().unwrap_or(defaults.device))?,
     })
+}
+
+/// What needs references, of which a swap trace has none.
+fn refuse_references(s: &Settings) -> Result<(), ReportError> {
+    const WHY: &str =
+        "is for traces of references; a swap trace tells what its kernel's own paging swapped; leave it out";
+    if let Some(system) = super::names::system(s)?.filter(|system| !system.has_log()) {
+        let (name, logs) = (system.name, systems::names(systems::System::has_log));
+        let reason =
+            format!("a swap trace has no references, only a swap area can take it, and {name} is none; give {logs}");
+        return Err(ReportError::setting("system", reason));
+    }
+    super::refuse(&[
+        ("policy", s.policy.is_some(), WHY),
+        ("handler", s.handler.is_some(), WHY),
+        ("ram", s.ram.is_some(), WHY),
+        ("frames", s.frames.is_some(), WHY),
+        ("page", s.page.is_some(), WHY),
+        ("stream", s.stream.is_some(), WHY),
+        ("main_memory", s.main_memory.is_some(), WHY),
+        ("front_end", s.front_end != FrontEnd::default(), WHY),
+        ("machine", s.machine != Machine::default(), WHY),
+        ("tasks", s.tasks != Tasks::default(), WHY),
+        ("swap.backing", s.swap.backing.is_some(), WHY),
+    ])
 }
 
 /// The area that the settings ask for under the engine, in so many blocks if they give neither their number nor a size.

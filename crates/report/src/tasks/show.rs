@@ -5,17 +5,10 @@ use std::path::Path;
 use coldframe_core::Ps;
 use coldframe_device::quantity::show_time;
 use coldframe_sim::tasks::TaskResult;
-use serde_json::Value;
 
 use super::TasksOutcome;
 use crate::certainty::caveat;
-use crate::result::SimResult;
 use crate::table::{human_count, styled};
-
-/// One object for each outcome.
-pub fn json(outcomes: &[TasksOutcome]) -> Value {
-    outcomes.iter().map(|outcome| SimResult::from(outcome).json()).collect()
-}
 
 /// What a failing device came to, as a line; nothing if it did not fail.
 pub(crate) fn failures(failures: u64, halted: u64) -> String {

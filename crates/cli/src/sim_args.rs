@@ -1,0 +1,76 @@
+//! Arguments of `coldframe sim` that only some runs have: swap areas, and several tasks.
+
+use coldframe_report::settings::Vary;
+use coldframe_report::Settings;
+
+/// What only swap areas have.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Swap areas")]
+pub struct AreaArgs {
+    /// Erase blocks of the swap area.
+    #[arg(long, value_name = "N", value_delimiter = ',')]
+    blocks: Vec<String>,
+    /// log (LOBI), linux (on bare flash) or linux-ftl (on a device with a translation layer).
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    layout: Vec<String>,
+    /// What is read with a page: none, block:N (LOBI), aligned:N (Linux) or pages:N (Linux since 4.14).
+    #[arg(long, value_name = "NAME:N", value_delimiter = ',')]
+    read_ahead: Vec<String>,
+    /// greedy, cost-benefit, cost-age-times:VICTIMS or cost-benefit-age:VICTIMS.
+    #[arg(long, value_name = "NAME[:N]", value_delimiter = ',')]
+    collector: Vec<String>,
+    /// Where the area lies: dram, emmc, nvm, nvm-dr (read where it lies; the default) or none.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    backing: Vec<String>,
+    /// The area's size, or a percentage of the footprint (default 128MiB).
+    #[arg(long, visible_alias = "swap-area", value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
+    swap_size: Vec<String>,
+}
+
+impl AreaArgs {
+    /// What a sweep varies outermost.
+    pub fn varied(&self) -> Vec<Vary> {
+        vec![
+            (|s, v| s.swap.blocks = Some(v.into()), self.blocks.clone()),
+            (|s, v| s.swap.layout = Some(v.into()), self.layout.clone()),
+            (|s, v| s.swap.read_ahead = Some(v.into()), self.read_ahead.clone()),
+            (|s, v| s.swap.collector = Some(v.into()), self.collector.clone()),
+            (|s, v| s.swap.backing = Some(v.into()), self.backing.clone()),
+            (|s, v| s.swap.size = Some(v.into()), self.swap_size.clone()),
+        ]
+    }
+}
+
+/// What only several tasks have.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Several tasks on one processor (--scheduler, --prefetch, or --system sap)")]
+pub struct TasksArgs {
+    /// round-robin, cfs (Linux 2.6.24) or eevdf (Linux today); default cfs.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    scheduler: Vec<String>,
+    /// When the next task's pages are loaded: off, 75, 50, xi=0.6 (part of the slice), timer=0.6 or adaptive; default 75.
+    #[arg(long, value_name = "WHEN", value_delimiter = ',')]
+    prefetch: Vec<String>,
+    /// Pages on a task's list of recent faults; default 1024.
+    #[arg(long, value_name = "PAGES")]
+    list: Option<usize>,
+    /// The scheduler follows its prediction, whoever wakes up meanwhile.
+    #[arg(long)]
+    follow: bool,
+}
+
+impl TasksArgs {
+    /// What a sweep varies innermost.
+    pub fn varied(&self) -> Vec<Vary> {
+        vec![
+            (|s, v| s.tasks.scheduler = Some(v.into()), self.scheduler.clone()),
+            (|s, v| s.tasks.prefetch = Some(v.into()), self.prefetch.clone()),
+        ]
+    }
+
+    /// What all of its configurations share.
+    pub fn apply(&self, settings: &mut Settings) {
+        settings.tasks.list = self.list.or(settings.tasks.list);
+        settings.tasks.follow = settings.tasks.follow.or(self.follow.then_some(true));
+    }
+}
