@@ -41,7 +41,8 @@ pub(super) fn rows(traces: &Path, machine: &MachineParameters, rows: &mut Vec<Ro
     let machine = MachineParameters { files_min_mb: 0, ..*machine };
     let plan = |percent: u64, backing: usize, sets: &[&str]| {
         let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
-        let ram = Bytes(footprint.0 * percent / 100 / PAGE.0 * PAGE.0);
+        // Rounded as `sim --ram` rounds percent.
+        let ram = Bytes((pages as u64 * percent + 50) / 100 * PAGE.0);
         ForegroundPlan::with(&Settings::read(None, &sets)?, &BACKINGS[backing], ram, footprint, &machine)
     };
     let mut plans = Vec::new();
