@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     fn head() -> Head {
-        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 4, direct_read: false };
+        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 4, direct_read: false, places: false };
         let config = Config { frames: 64, pages: 512, tasks: 4, evict_batch: 8, caps };
         Head {
             policy: "fifo".into(),

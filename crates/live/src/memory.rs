@@ -255,7 +255,7 @@ impl Inner {
         self.pages.set_pins(page, 0);
         let slot = self.pages.set_slot(page, None);
         if self.pages.file(page).is_none() {
-            self.log.get().free(slot);
+            self.log.get().forget(page, slot);
         }
         true
     }

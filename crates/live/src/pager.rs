@@ -314,6 +314,9 @@ impl Inner {
             side.spare.push(buffer);
         }
         engine.handle(event, &mut Linux { pager: self, side, todo } as &mut dyn Machine);
+        if let Some(swap) = engine.swap() {
+            side.told.tell(swap, self.stats());
+        }
         // A program may be killed, or become another one, at any time: what a recorder has seen must be in the file by then.
         if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
             journal.flush();

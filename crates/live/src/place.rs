@@ -29,7 +29,7 @@ impl Inner {
         let CopyIn { page, from, write, content } = copy;
         let to = if write {
             Where::Dirty
-        } else if content && !self.options.observe && self.write_share.load(Ordering::Relaxed) > 26 {
+        } else if content && !self.exact() && self.write_share.load(Ordering::Relaxed) > 26 {
             Where::Unsure
         } else {
             Where::Clean
@@ -50,6 +50,11 @@ impl Inner {
         self.stats().resident_max.fetch_max(resident as u64, Ordering::Relaxed);
         self.pages.release(page, Owner::task(todo.task), to);
         todo.spare.push(from);
+    }
+
+    /// Whether the engine is to hear of no write that has not been: for a recorder, and where each page that leaves dirty is programmed.
+    fn exact(&self) -> bool {
+        self.options.observe || self.options.swap.is_some()
     }
 
     /// To the holding area and back. Before anything else that the engine has commanded: others may be waiting for these pages.

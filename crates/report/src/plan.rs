@@ -110,6 +110,7 @@ pub fn resolve(settings: &Settings, trace: &Provenance, footprint: &mut Footprin
         dirty_bit: machine.dirty_bit.unwrap_or(true),
         buffers: buffers(settings, &sheet, page, handler)?,
         direct_read: false,
+        places: false,
     };
     let pages = PageTimes { load: device.load, page_move: prices.trans_host_mem };
     let memory = match memory::main_memory(settings, defaults.and_then(|d| d.main_memory), front.caches)? {
