@@ -146,13 +146,16 @@ impl Inner {
     fn unhold_page(&self, page: usize, write: bool, owner: Owner) {
         let (address, holding) = (self.address(page), self.holding(page));
         let uffd = self.uffd.get();
-        if !uffd.can_move || uffd.move_page(address, holding).is_err() {
-            self.must(uffd.copy(address, holding, false), "put a held page back", page);
+        // What is moved can be written to from that moment on. The engine knows of the writes before.
+        let clean = self.exact() && !write;
+        if clean || !uffd.can_move || uffd.move_page(address, holding).is_err() {
+            self.must(uffd.copy(address, holding, clean), "put a held page back", page);
             // SAFETY: its bytes are in place.
             let dropped = unsafe { sys::drop_range(holding..holding + PAGE) };
             self.must(dropped, "drop a page", page);
         }
         self.pages.set_epoch(page, self.epoch.load(Ordering::Relaxed));
-        self.pages.release(page, owner, if write { Where::Dirty } else { Where::Unsure });
+        let to = if write { Where::Dirty } else { Where::Unsure };
+        self.pages.release(page, owner, if clean { Where::Clean } else { to });
     }
 }

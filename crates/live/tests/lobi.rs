@@ -3,11 +3,9 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use coldframe_core::swap::collect;
 use coldframe_live::{Advice, Faults, Inject, Options, Pager, Region, SwapArea, Wait, PAGE};
-use common::{in_child, round_of, stamp, succeeds, wait_for, with_signal_stack, word};
+use common::{in_child, round_of, stamp, succeeds, wait_for};
 
 const PAGES: usize = 768;
 
@@ -227,37 +225,19 @@ fn a_full_device_makes_the_program_wait_and_then_go_on() {
     });
 }
 
-/// A thread reads what another one's evictions keep moving.
+/// Reads that come late find that a collection has moved their page, and that something else lies where it was.
 #[test]
 fn a_page_is_found_wherever_a_collection_has_put_it_meanwhile() {
-    let pager = pager(|o| {
-        (o.faults, o.inject) = (Faults::InThread, Some(Inject { slow_us: 60, ..Inject::default() }));
-        o.swap = Some(SwapArea { bytes: Some((PAGES as u64 / 32 + 8) * SwapArea::BLOCK), ..area("greedy", 4) });
-    });
-    let region = pager.anonymous(PAGES * PAGE).unwrap();
-    (0..PAGES).for_each(|page| word(&region, page, 9).store(page as u64 + 1, Ordering::Relaxed));
-    let stop = AtomicU64::new(0);
-    std::thread::scope(|scope| {
-        for seed in 0..3 {
-            let (region, stop) = (&region, &stop);
-            scope.spawn(move || {
-                with_signal_stack(|| {
-                    let mut random = fastrand::Rng::with_seed(seed);
-                    while stop.load(Ordering::Relaxed) == 0 {
-                        let page = random.usize(..PAGES);
-                        assert_eq!(word(region, page, 9).load(Ordering::Relaxed), page as u64 + 1);
-                    }
-                });
-            });
-        }
-        let mut random = fastrand::Rng::with_seed(77);
-        for step in 0..6_000 {
-            word(&region, random.usize(..PAGES), 1).store(step, Ordering::Relaxed);
-        }
-        stop.store(1, Ordering::Relaxed);
-    });
-    assert_eq!(pager.stats().failures, 0);
-    assert!(pager.stats().swap_copies > 100, "{:?}", pager.stats());
+    for encrypt in [false, true] {
+        let pager = pager(|o| {
+            (o.faults, o.encrypt) = (Faults::InThread, encrypt);
+            o.inject = Some(Inject { read_late: 50, ..Inject::default() });
+        });
+        let region = pager.anonymous(PAGES * PAGE).unwrap();
+        common::count_up(&region, 6, 1_200);
+        let stats = pager.stats();
+        assert!(stats.failures == 0 && stats.swap_copies > 100, "{stats:?}");
+    }
 }
 
 #[test]
