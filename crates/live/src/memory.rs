@@ -219,7 +219,7 @@ impl Inner {
         let mut next = pages.start;
         while next < pages.end {
             // Whole stretches of memory that has no content are passed without a lock.
-            if !self.has_content(next) {
+            if !self.has_content(next) && !self.has_slot(next) {
                 next += 1;
                 continue;
             }

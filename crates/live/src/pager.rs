@@ -94,6 +94,8 @@ pub(crate) struct Inner {
     pub(crate) pidfd: Own<OwnedFd>,
     pub(crate) tasks: Own<Tasks>,
     pub(crate) log: Own<Log>,
+    /// Erase blocks of the engine's swap area, if it has one.
+    pub(crate) blocks: Option<usize>,
     pub(crate) decider: Lock<Decider>,
     /// Faults that have been admitted and not been answered.
     pub(crate) active: AtomicUsize,

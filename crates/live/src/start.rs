@@ -133,6 +133,7 @@ fn build(
     stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
     Stats::add(&stats.processes, 1);
     Stats::add(&stats.frames, frames as u64);
+    let blocks = head.swap.as_ref().map(area::blocks);
     let journal = journal(&options, &head)?;
     let (side, loads) = side(buffers, journal)?;
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
@@ -148,7 +149,8 @@ fn build(
         crew: Lock::new(None),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(tasks),
-        log: Own::new(Log::new(device, pages, options.backing_max, sealer, head.swap.as_ref().map(area::blocks))?),
+        log: Own::new(Log::new(device, pages, options.backing_max, sealer, blocks)?),
+        blocks,
         decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
         active: AtomicUsize::new(0),
         gate: AtomicBool::new(false),

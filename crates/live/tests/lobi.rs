@@ -111,6 +111,29 @@ fn threads_find_what_they_wrote_whoever_collects() {
     }
 }
 
+/// Zeros take no bytes, but a slot; it is the engine's again when they are given back, and so is that of an unmapped page.
+#[test]
+fn pages_that_are_given_back_leave_room_in_the_area() {
+    for unmap in [false, true] {
+        let blocks = PAGES as u64 / 32 + 1 + u64::from(SwapArea::START);
+        let pager = pager(|o| o.swap = Some(SwapArea { bytes: Some(blocks * SwapArea::BLOCK), ..area("greedy", 1) }));
+        for round in 1..=4 {
+            let region = pager.anonymous(PAGES * PAGE).unwrap();
+            rewrite(&region, 1..=1);
+            // SAFETY: inside the region; zeros again.
+            (0..PAGES / 2).for_each(|page| unsafe { region.as_ptr().add(page * PAGE).cast::<u64>().write_volatile(0) });
+            (0..PAGES).for_each(|page| assert_eq!(round_of(&region, page), u64::from(page >= PAGES / 2)));
+            if !unmap {
+                region.advise(0..PAGES * PAGE, Advice::DontNeed).unwrap();
+                (0..PAGES).for_each(|page| assert_eq!(round_of(&region, page), 0));
+            }
+            drop(region);
+            assert_eq!(pager.stats().swap_full, 0, "round {round}");
+        }
+        pager.check();
+    }
+}
+
 /// Pages beyond what the area takes lie beside it, and come back into it when there is room.
 #[test]
 fn an_area_that_is_too_small_loses_nothing() {

@@ -119,6 +119,11 @@ impl Log {
         }
     }
 
+    /// Whether the engine has given the page a slot.
+    pub fn has_slot(&self, page: usize) -> bool {
+        self.state.lock().blocks.as_ref().is_some_and(|blocks| blocks.slot_of(page as u32).is_some())
+    }
+
     /// Whether the engine is right to look for the page there.
     #[cfg(debug_assertions)]
     pub fn lies_in(&self, page: usize, slot: SlotId) -> bool {
