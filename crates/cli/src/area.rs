@@ -3,6 +3,7 @@
 use coldframe_core::swap::{collect, VICTIMS_MAX};
 use coldframe_device::quantity;
 use coldframe_live::{Options, Snapshot, SwapArea};
+use coldframe_report::systems;
 use coldframe_report::table::human_count;
 use serde_json::{json, Value};
 
@@ -12,9 +13,9 @@ use crate::failure::Failure;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Swap area")]
 pub struct AreaArgs {
-    /// The system whose swap area is run: lobi, a log of erase blocks of 32 pages with a collector; the swap file stands in for the flash
-    /// [default: none; the pager fills the holes of its file].
-    #[arg(long, value_name = "NAME", value_parser = ["lobi"])]
+    /// The system whose swap area is run: one with a log of erase blocks, of 32 pages each here, and a collector (lobi). The swap file stands
+    /// in for the flash [default: none; the pager fills the holes of its file].
+    #[arg(long, value_name = "NAME")]
     system: Option<String>,
     /// Who chooses the erase blocks that are collected: greedy, cost-benefit, cost-age-times or cost-benefit-age, and how many at a time
     /// [default: greedy:1].
@@ -29,8 +30,11 @@ pub struct AreaArgs {
 impl AreaArgs {
     /// The area, if there is to be one.
     pub fn area(&self, predict: bool) -> Result<Option<SwapArea>, Failure> {
-        if self.system.is_none() {
-            return Ok(None);
+        let Some(system) = &self.system else { return Ok(None) };
+        let logs = || systems::ALL.iter().filter(|system| system.has_log()).map(|system| system.name);
+        if !logs().any(|name| name == system) {
+            let names = logs().collect::<Vec<_>>().join(", ");
+            return Err(Failure::usage(format!("--system: `{system}` has no swap area that can be run; give {names}")));
         }
         if predict {
             return Err(Failure::usage("--predict: the prediction knows no swap area; give no --system"));

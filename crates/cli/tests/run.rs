@@ -236,6 +236,7 @@ fn what_cannot_be_run_is_explained() {
     fails(&["--ram", "1MiB", "--collector", "greedy", "--", "true"], 2, "--system <NAME>");
     fails(&["--ram", "1MiB", "--system", "lobi", "--collector", "greedy:9", "--", "true"], 2, "give 1 to 4 blocks");
     fails(&["--ram", "1MiB", "--system", "lobi", "--predict", "--", "true"], 2, "knows no swap area");
+    fails(&["--ram", "1MiB", "--system", "swl", "--", "true"], 2, "`swl` has no swap area that can be run; give lobi");
     let small = ["--ram", "1MiB", "--system", "lobi", "--swap-area", "64MiB", "--backing-max", "32MiB", "--", "true"];
     fails(&small, 2, "the swap file has room for 30 MiB");
     fails(&["--ram", "1MiB"], 2, "required");
