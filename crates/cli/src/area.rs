@@ -11,7 +11,6 @@ use crate::failure::Failure;
 
 /// Who decides where pages lie in the swap file.
 #[derive(clap::Args)]
-#[command(next_help_heading = "Swap area")]
 pub struct AreaArgs {
     /// The system whose swap area is run: one with a log of erase blocks, of 32 pages each here, and a collector (lobi). The swap file stands
     /// in for the flash [default: none; the pager fills the holes of its file].

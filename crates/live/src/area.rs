@@ -43,7 +43,7 @@ impl SwapArea {
             None => usual.max(2 * SwapArea::START as usize).min(segments / 4 * 3),
         };
         if blocks + 2 * BUFFERS > segments {
-            let mib = |segments: usize| segments as u64 * SwapArea::BLOCK >> 20;
+            let mib = |segments: usize| (segments as u64 * SwapArea::BLOCK) >> 20;
             let most = segments.saturating_sub(2 * BUFFERS);
             return Err(refuse(format!(
                 "an area of {} MiB; the swap file has room for {} MiB",
