@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod advise;
+mod area;
 mod completions;
 mod configured;
 mod convert;

@@ -13,6 +13,7 @@ use coldframe_live::{Chosen, Faults, Inject, Options, Snapshot, StatsFile, Wait,
 use coldframe_record::{find_library, interpreter, library_places, resolve, RecordError};
 use coldframe_report::ReportError;
 
+use crate::area::AreaArgs;
 use crate::failure::Failure;
 use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
@@ -33,6 +34,7 @@ Examples:
   coldframe run --ram 8MiB --policy pa-clock --journal j -- sqlite3 db < queries.sql; coldframe replay j
   coldframe advise prog.parquet -o config.toml; coldframe run -c config.toml -- prog
   coldframe run --ram 4MiB --predict -- bzip2 -9c < file > file.bz2
+  coldframe run --ram 8MiB --system lobi --collector cost-benefit --swap-area 64MiB --journal j -- sort file; coldframe replay j
   coldframe run --ram 4MiB --device LOBI-NAND --backing-max 128MiB -- python3 script.py
 
 The program's heap and its large private anonymous mappings are paged; its code, stacks and files are not, and come on
@@ -40,6 +42,10 @@ top of --ram. Each process that the program starts has a budget of its own. Stat
 
 --device says what the run's bytes would have cost that flash in time, energy and life: life = cycles * area / rate of writing, the
 area being --backing-max or the sheet's capacity, worn evenly, as a log does. What the sheet lacks is said, not guessed.
+
+--system lobi has the engine place each page in a log of erase blocks, collect and erase them, as `coldframe sim --system lobi` does; the
+statistics then tell programs, copies, erases and wear, and the journal holds all of it. Read-ahead stays that of --read-ahead. A page that
+leaves RAM dirty is written, also where its bytes are the old ones, so no page is mapped writable before its first write.
 
 --predict runs the program twice, so what it does to files it does twice. The second run is under QEMU and slower (Debian
 package qemu-user); it reads a copy of the standard input and writes to nowhere. Both runs use the C library's plainest
@@ -99,6 +105,8 @@ pub struct Args {
     /// Predict the run too, and print measured beside predicted: the program runs a second time, recorded and not paged.
     #[arg(long)]
     predict: bool,
+    #[command(flatten)]
+    area: AreaArgs,
     /// How to print the statistics on stderr.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
@@ -231,6 +239,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
             "sleep" => Wait::Sleep,
             _ => Wait::Auto,
         },
+        swap: args.area.area(args.predict)?,
         faults: Faults::Handlers(args.handlers),
         encrypt: args.encrypt,
         read_ahead,

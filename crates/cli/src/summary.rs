@@ -6,6 +6,8 @@ use coldframe_live::{Chosen, Options, Snapshot, Times, PAGE};
 use coldframe_report::table::{human_count, styled};
 use serde_json::{json, Value};
 
+use crate::area;
+
 /// Bytes of an erase block, to say how many the written bytes amount to. LOBI's flash (slide 4): 128 KiB.
 const ERASE_BLOCK: u64 = 128 << 10;
 
@@ -28,6 +30,7 @@ pub fn json(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, status
             "erase_block_bytes": ERASE_BLOCK,
             "erase_estimate": stats.device_bytes_written.div_ceil(ERASE_BLOCK),
         },
+        "swap_area": area::json(options, stats),
         "program": { "status": status, "seconds": took.as_secs_f64() },
     })
 }
@@ -62,7 +65,7 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
         "{}\nRAM {} of at most {}, {} managed; {} evictions, {} of them written ({} found unchanged)\n\
          beside it for the pager: at most {} for buffers and threads, and {} bytes for each page in use ({} now)\n\
          device: {} read, {} written in {} writes; search and eviction hidden behind the device: {hidden}\n\
-         {}{}{:.2} s, {} forks\n",
+         {}{}{}{:.2} s, {} forks\n",
         styled(&["fault", "count", "mean us", "p50", "p99", "p99.9", "max"], rows, 1),
         mib(stats.resident_max * PAGE as u64),
         mib(options.ram),
@@ -76,6 +79,7 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
         mib(stats.device_bytes_read),
         mib(stats.device_bytes_written),
         human_count(stats.device_writes),
+        area::words(options, stats),
         stages(stats),
         chosen.map_or_else(String::new, |chosen| decided(chosen, stats)),
         took.as_secs_f64(),

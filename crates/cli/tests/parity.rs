@@ -4,7 +4,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_live::{Faults, Options, Pager, Region, Wait, PAGE};
+use coldframe_core::swap::collect;
+use coldframe_live::{Faults, Options, Pager, Region, Snapshot, SwapArea, Wait, PAGE};
 use serde_json::Value;
 
 const PAGES: usize = 1200;
@@ -38,8 +39,12 @@ fn options(policy: &str) -> Options {
 /// What happened on Linux: true and false faults. The thread serves its own. With threads that handle them counts differed on busy processors
 /// (measured, a load of 10 on two processors: 3 of 22,695 true faults, 31 of 4,831 false ones); why is not known.
 fn live(policy: &str, string: &[(usize, bool)], read_ahead: u32) -> (u64, u64) {
-    let faults = Faults::InThread;
-    let pager = Pager::start(Options { read_ahead, faults, ..options(policy) }).unwrap();
+    let stats = ran(Options { read_ahead, ..options(policy) }, string);
+    (stats.true_faults, stats.false_faults)
+}
+
+fn ran(options: Options, string: &[(usize, bool)]) -> Snapshot {
+    let pager = Pager::start(Options { faults: Faults::InThread, ..options }).unwrap();
     let mut region = pager.anonymous(PAGES * PAGE).unwrap();
     let bytes = region.as_mut_slice();
     for (i, (page, write)) in string.iter().enumerate() {
@@ -54,8 +59,7 @@ fn live(policy: &str, string: &[(usize, bool)], read_ahead: u32) -> (u64, u64) {
             }
         }
     }
-    let stats = pager.stats();
-    (stats.true_faults, stats.false_faults)
+    pager.stats()
 }
 
 /// The frames that the engine has of that RAM, as the journal's head tells: some are in reserve for pages on their way out.
@@ -69,6 +73,12 @@ fn frames_of_the_engine(policy: &str, folder: &Path) -> String {
 
 /// What `coldframe sim` says of the same string on a machine like Linux.
 fn predicted(policy: &str, string: &[(usize, bool)], read_ahead: u32, folder: &Path) -> (u64, u64) {
+    let json = simulated(policy, string, read_ahead, &[], folder);
+    let count = |name: &str| json["counts"][name].as_u64().unwrap();
+    (count("true_faults"), count("false_faults"))
+}
+
+fn simulated(policy: &str, string: &[(usize, bool)], read_ahead: u32, more: &[&str], folder: &Path) -> Value {
     let trace = folder.join("string.din");
     let lines: Vec<String> =
         string.iter().map(|(page, write)| format!("{} {:x}\n", u8::from(*write), page * PAGE)).collect();
@@ -82,7 +92,8 @@ fn predicted(policy: &str, string: &[(usize, bool)], read_ahead: u32, folder: &P
     let out = out.to_str().unwrap();
     coldframe(&["import", &import, "-o", out]);
     let frames = frames_of_the_engine(policy, folder);
-    let json = coldframe(&[
+    let read_ahead = format!("machine.read_ahead={read_ahead}");
+    let arguments = [
         "sim",
         out,
         "--policy",
@@ -105,13 +116,11 @@ fn predicted(policy: &str, string: &[(usize, bool)], read_ahead: u32, folder: &P
         "--set",
         "time.program=0ps",
         "--set",
-        &format!("machine.read_ahead={read_ahead}"),
+        &read_ahead,
         "--format",
         "json",
-    ]);
-    let json: Value = serde_json::from_slice(&json).unwrap();
-    let count = |name: &str| json["counts"][name].as_u64().unwrap();
-    (count("true_faults"), count("false_faults"))
+    ];
+    serde_json::from_slice(&coldframe(&[&arguments[..], more].concat())).unwrap()
 }
 
 #[test]
@@ -130,6 +139,34 @@ fn the_simulator_predicts_the_faults_of_one_thread_exactly() {
         "sieve",
     ] {
         assert_eq!(live(policy, &string, 0), predicted(policy, &string, 0, folder.path()), "{policy}");
+    }
+}
+
+#[test]
+fn the_simulator_predicts_programs_copies_and_erases_of_a_swap_area_exactly() {
+    let (folder, string) = (tempfile::tempdir().unwrap(), string(14, 40_000));
+    let policies = ["fifo", "fifo-sc:valid=60%", "clock", "multi-queue"];
+    for ((policy, collector), victims) in policies.into_iter().zip(collect::ALL).zip([1, 1, 4, 2]) {
+        let area = SwapArea { bytes: Some(48 * SwapArea::BLOCK), collector: collector.name.into(), victims };
+        let stats = ran(Options { swap: Some(area), read_ahead: 0, ..options(policy) }, &string);
+        let of_live = [
+            stats.true_faults,
+            stats.dirty_evictions,
+            stats.swap_programs,
+            stats.swap_copies,
+            stats.swap_erases,
+            stats.swap_collections,
+            stats.swap_full,
+            stats.block_erases_max,
+        ];
+        let name = format!("{}:{victims}", collector.name);
+        let more = ["--system", "lobi", "--blocks", "48", "--collector", &name];
+        let json = simulated(policy, &string, 0, &more, folder.path());
+        let counts = ["true_faults", "dirty_evictions"].map(|count| json["counts"][count].as_u64().unwrap());
+        let area = ["programs", "copies", "erases", "collections", "area_full", "erases_max"];
+        let of_area = area.map(|count| json["swap"][count].as_u64().unwrap());
+        assert_eq!(of_live[..], [&counts[..], &of_area].concat(), "{policy}, {name}");
+        assert!(stats.swap_copies > 100 && stats.swap_erases > 100, "{policy}, {name}: {stats:?}");
     }
 }
 

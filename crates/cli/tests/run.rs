@@ -233,6 +233,12 @@ fn what_cannot_be_run_is_explained() {
     fails(&["--ram", "1MiB", "--policy", "fifos", "--", "true"], 2, "fifos");
     fails(&["--ram", "1MiB", "--handler", "none", "--", "true"], 2, "sequential, parallel");
     fails(&["--ram", "1MiB", "--journal", "/no/such/j", "--", "true"], 5, "/no/such/j");
+    fails(&["--ram", "1MiB", "--collector", "greedy", "--", "true"], 2, "--system <NAME>");
+    fails(&["--ram", "1MiB", "--system", "lobi", "--collector", "greedy:9", "--", "true"], 2, "give 1 to 4 blocks");
+    fails(&["--ram", "1MiB", "--system", "lobi", "--predict", "--", "true"], 2, "knows no swap area");
+    fails(&["--ram", "1MiB", "--system", "swl", "--", "true"], 2, "`swl` has no swap area that can be run; give lobi");
+    let small = ["--ram", "1MiB", "--system", "lobi", "--swap-area", "64MiB", "--backing-max", "32MiB", "--", "true"];
+    fails(&small, 2, "the swap file has room for 30 MiB");
     fails(&["--ram", "1MiB"], 2, "required");
     if have(&[GCC]) {
         let program = compile(folder.path(), "int main(void) { return 0; }", &["-static"]);
@@ -257,6 +263,54 @@ fn a_device_that_gives_wrong_bytes_stops_the_program_with_a_message() {
     let output = finish(run);
     assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
     assert!(stderr(&output).contains("checksum differs"), "{}", stderr(&output));
+}
+
+/// A program, its output compared with the plain run's, with a swap area that is collected; and the journal replays.
+#[test]
+fn programs_with_a_swap_area_print_the_same_and_their_journals_replay() {
+    let perl = "my %h; my $x = 1; for my $r (1..3) { for (1..6000) { $x = ($x * 75 + 74) % 65537; \
+                $h{$x} .= $r } } print join ',', map { $h{$_} } sort keys %h";
+    let folder = tempfile::tempdir().unwrap();
+    let numbers = folder.path().join("numbers");
+    let mut random = fastrand::Rng::with_seed(1);
+    let lines: Vec<String> = (0..200_000).map(|_| format!("{}\n", random.u32(..))).collect();
+    std::fs::write(&numbers, lines.concat()).unwrap();
+    let numbers = numbers.display().to_string();
+    let all: [(&[&str], &str, &str, &str); 2] = [
+        (&["sort", "-S", "16M", "--parallel=1", &numbers], "2MiB", "14MiB", "cost-age-times:4"),
+        (&["perl", "-e", perl], "3MiB", "8MiB", "greedy"),
+    ];
+    for (program, ram, size, collector) in all {
+        let plain = finish({
+            let mut plain = Command::new(program[0]);
+            plain.args(&program[1..]).env("PERL_HASH_SEED", "0");
+            plain
+        });
+        let (journals, stats) = (folder.path().join(collector), folder.path().join("stats"));
+        std::fs::create_dir(&journals).unwrap();
+        let area = ["--system", "lobi", "--collector", collector, "--swap-area", size, "--stats"];
+        let mut run = coldframe(&["--ram", ram], folder.path());
+        run.args(area).arg(&stats).arg("--journal").arg(&journals).arg("--").args(program).env("PERL_HASH_SEED", "0");
+        let output = finish(run);
+        assert!(output.status.success(), "{}", stderr(&output));
+        assert!(output.stdout == plain.stdout && !plain.stdout.is_empty(), "{program:?}");
+        assert!(stderr(&output).contains("erases in"), "{}", stderr(&output));
+        let stats: Value = serde_json::from_str(&std::fs::read_to_string(stats).unwrap()).unwrap();
+        let of = |name: &str| stats["swap_area"][name].as_f64().unwrap();
+        assert!(of("programs") > 1000.0 && of("write_amplification") >= 1.0, "{stats}");
+        assert_eq!(stats["counts"]["swap_erases"].as_f64().unwrap(), of("erases"));
+        let mut replayed = 0;
+        for journal in std::fs::read_dir(&journals).unwrap() {
+            let mut replay = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+            let output = finish({
+                replay.arg("replay").arg(journal.unwrap().path());
+                replay
+            });
+            assert!(output.status.success(), "{}", stderr(&output));
+            replayed += 1;
+        }
+        assert!(replayed > 0);
+    }
 }
 
 #[test]

@@ -60,7 +60,7 @@ pub enum Command {
         ticket: Ticket,
         /// The page.
         page: PageId,
-        /// Where it lies.
+        /// Where it lies, unless the machine places pages itself (`Caps::places`).
         from: SlotId,
         /// Where it shall go.
         into: BufferId,
@@ -86,7 +86,7 @@ pub enum Command {
         page: PageId,
         /// Where its bytes are; `None`: try again with the bytes that the machine has kept.
         from: Option<FrameId>,
-        /// Where they shall go.
+        /// Where they shall go, unless the machine places pages itself (`Caps::places`).
         to: SlotId,
     },
     /// The page leaves RAM: take it out of the page table and the TLB if it is there. The frame may be reused when `issue` returns;

@@ -82,8 +82,9 @@ impl Engine {
     /// Gives it a swap area, before the first event: pages that are written out get a slot there, numbered behind the home slots.
     ///
     /// # Panics
-    /// If the area cannot name every page.
+    /// If the area cannot name every page, or the machine places pages itself.
     pub fn set_swap(&mut self, swap: Swap) {
+        assert!(!self.config.caps.places, "a swap area on a machine that places pages itself");
         assert!(swap.pages() >= self.config.pages, "a swap area for fewer pages than there are");
         self.backing.set_swap(swap);
     }
@@ -91,8 +92,9 @@ impl Engine {
     /// Gives it a swap area whose slots are rewritten in place, before the first event; they too are numbered behind the home slots.
     ///
     /// # Panics
-    /// If it has a swap area, or slots do not fit into 29 bits.
+    /// If it has a swap area, slots do not fit into 29 bits, or the machine places pages itself.
     pub fn set_slots(&mut self, config: SlotsConfig) {
+        assert!(!self.config.caps.places, "a swap area on a machine that places pages itself");
         assert!(self.swap().is_none() && config.slots < NUMBERS, "one swap area of fewer than 2^29 slots");
         self.backing.set_slots(Slots::new(config, self.config.pages, self.config.tasks));
     }

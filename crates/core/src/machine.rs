@@ -15,6 +15,9 @@ pub struct Caps {
     pub buffers: u32,
     /// The processor reads slots of the swap area as memory, so that a page can be mapped in its slot, read-only (`Place::Slot`).
     pub direct_read: bool,
+    /// The machine finds a place for each page itself. The slots that `Load` and `Write` name are home slots then and mean nothing, and the
+    /// engine can have no swap area of any kind.
+    pub places: bool,
 }
 
 /// What happens to a reference bit when it has been read.

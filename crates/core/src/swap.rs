@@ -317,6 +317,12 @@ impl Swap {
         self.blocks.erases()
     }
 
+    /// Fewest and most erases of a block that is still good.
+    pub fn wear(&self) -> (u32, u32) {
+        let wear = || self.areas.iter().map(Area::wear);
+        (wear().map(|(min, _)| min).min().unwrap_or(0), wear().map(|(_, max)| max).max().unwrap_or(0))
+    }
+
     /// What has been done so far.
     pub fn counts(&self) -> &Counts {
         &self.blocks.counts

@@ -296,7 +296,7 @@ proptest! {
         bare in any::<bool>(),
         steps in prop::collection::vec((0u32..3, 0u32..10, any::<bool>(), 0u32..12, any::<bool>()), 1..250),
     ) {
-        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers, direct_read: false };
+        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers, direct_read: false, places: false };
         let mut rig = Rig::new(&policy, handler, frames, 10, caps);
         let mut contents = [0u64; 10];
         let mut standing = [None; 3];

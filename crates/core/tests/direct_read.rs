@@ -211,7 +211,7 @@ proptest! {
         policy in prop::sample::select(vec!["fifo", "clock", "sieve", "fifo-sc:valid=1", "multi-queue", "s3-fifo"]),
         steps in prop::collection::vec((0..TASKS, 0..PAGES_OF_A_TASK, 0u32..14, 0u32..20), 1..250),
     ) {
-        let caps = Caps { direct_read, reference_bit: !bare, dirty_bit: !bare, buffers: 2 };
+        let caps = Caps { direct_read, reference_bit: !bare, dirty_bit: !bare, buffers: 2, places: false };
         let mut rig = rig(policy, frames, caps, slots);
         let (mut contents, mut killed) = ([0u64; PAGES as usize], 0);
         for (i, (task, number, kind, fails)) in steps.into_iter().enumerate() {

@@ -6,7 +6,7 @@ use coldframe_core::{Access, Caps, Command, Event, PageId, Stage, TaskId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
-const BARE: Caps = Caps { reference_bit: false, dirty_bit: false, buffers: 2, direct_read: false };
+const BARE: Caps = Caps { reference_bit: false, dirty_bit: false, buffers: 2, direct_read: false, places: false };
 
 fn stages(log: &[Command]) -> Vec<Stage> {
     log.iter()

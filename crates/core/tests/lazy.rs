@@ -3,6 +3,7 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::{PolicyChoice, PolicyError, ALL};
+use coldframe_core::swap::{collect, AreaConfig, Layout, Swap, WearLevelling};
 use coldframe_core::{Caps, Config, Engine, SlotsConfig};
 
 /// 1 TiB.
@@ -23,7 +24,7 @@ fn engine(policy: &str) -> Engine {
         Err(PolicyError::Missing { policy, param }) => return engine(&format!("{policy}:{param}=16")),
         built => built.unwrap(),
     };
-    let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 64, direct_read: false };
+    let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 64, direct_read: false, places: false };
     let config = Config { frames: FRAMES, pages: PAGES, tasks: 32, evict_batch: 8, caps };
     Engine::new(config, policy, handler::ALL[0]).unwrap()
 }
@@ -39,4 +40,13 @@ fn an_engine_for_a_terabyte_takes_ram_for_its_frames_only_whatever_the_policy() 
         assert!(took < BOUND, "{}: {took} bytes for {FRAMES} frames", spec.name);
         drop(engine);
     }
+    let before = resident();
+    let wear = WearLevelling { dynamic: true, spread_max: None };
+    let collector = collect::ALL[0];
+    let area =
+        AreaConfig { blocks: 4096, priority: 0, layout: Layout::Log, collector, victims: 1, start: 6, stop: 6, wear };
+    let swap = Swap::new(PAGES, 32, &[area]).unwrap();
+    let took = resident().saturating_sub(before);
+    assert!(took < BOUND, "a swap area: {took} bytes for 4096 blocks");
+    drop(swap);
 }

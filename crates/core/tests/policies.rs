@@ -273,7 +273,7 @@ proptest! {
         bare in any::<bool>(),
         steps in prop::collection::vec((0u32..4, 0u32..12, 0u32..12, 0u32..12), 1..120),
     ) {
-        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers: 3, direct_read: false };
+        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers: 3, direct_read: false, places: false };
         for text in choices(frames) {
             let mut rig = Rig::new(&text, "parallel", frames, 12, caps);
             for &(kind, a, b, c) in &steps {

@@ -125,6 +125,9 @@ impl Device {
         let mut patience = PATIENCE;
         loop {
             let whole = self.len.map_or(PAGE as u64, |len| len.saturating_sub(offset).min(PAGE as u64));
+            if self.one_in(|i| i.read_late) {
+                sys::sleep_us(20_000);
+            }
             // SAFETY: the caller answers for the memory.
             let result = match self.chance(Operation::Read) {
                 Some(error) => Err(error),

@@ -14,6 +14,8 @@ pub struct Inject {
     pub read_short: u32,
     /// Reads with one flipped bit.
     pub read_flip: u32,
+    /// Reads that take 20 ms longer.
+    pub read_late: u32,
     /// Reads and writes that say EAGAIN.
     pub again: u32,
     /// Writes that fail with EIO.

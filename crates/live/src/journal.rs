@@ -3,6 +3,9 @@
 //! Entries are written under the engine's lock by whoever serves a fault, so nothing is allocated there: the room is taken at the start,
 //! and when it is full it goes to the file. A file that takes no more ends the journal, not the program: the file is cut after the last
 //! event that is in it with all that followed from it, so that what there is replays to its end.
+//!
+//! `coldframe_trace::journal::Journaled` does not serve here: it writes to a journal in memory, and this one goes to its file in the middle
+//! of an event whenever its room is short.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};
@@ -122,7 +125,7 @@ mod tests {
     use super::*;
 
     fn head() -> Head {
-        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 4, direct_read: false };
+        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 4, direct_read: false, places: false };
         let config = Config { frames: 64, pages: 512, tasks: 4, evict_batch: 8, caps };
         Head {
             policy: "fifo".into(),

@@ -10,6 +10,7 @@
 //! # Ok::<(), coldframe_live::LiveError>(())
 //! ```
 
+mod area;
 mod budget;
 mod calibrate;
 mod device;
@@ -63,6 +64,7 @@ mod thread;
 mod unpaged;
 pub mod writes;
 
+pub use area::SwapArea;
 pub use coldframe_trace::span;
 pub use error::LiveError;
 pub use inject::Inject;

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use coldframe_core::Ticket;
 
 use crate::device::Device;
+use crate::log::Found;
 use crate::pager::Inner;
 use crate::region::FileRegion;
 use crate::stats::Stats;
@@ -15,23 +16,33 @@ use crate::{Wait, PAGE};
 impl Inner {
     /// Finds out where the bytes are, and asks the device if it is to be asked.
     pub(crate) fn ask(&self, ring: &mut Ring, load: &mut Load, number: usize) {
-        load.source = self.source(load);
+        self.look_for(load);
         if load.source == Source::Device && ring.works() {
-            if let Some((device, offset)) = self.device_place(load.page).filter(|(device, _)| !device.injects()) {
+            if let Some((device, offset)) = self.place_of(load).filter(|(device, _)| !device.injects()) {
                 ring.read(device.raw(), load.into, offset, number);
                 load.source = Source::Noted;
             }
         }
     }
 
-    fn source(&self, load: &Load) -> Source {
+    /// Says where the bytes are, and brings them in if they are in RAM.
+    fn look_for(&self, load: &mut Load) {
+        load.source = Source::Device;
         if self.pages.file(load.page).is_some() {
-            return Source::Device;
+            return;
         }
-        match self.pages.slot(load.page) {
-            None => Source::Zeros,
-            Some(slot) if self.log.get().find(slot, load.into) => Source::Memory,
-            Some(_) => Source::Device,
+        match self.log.get().find(&self.pages, load.page, load.into) {
+            Found::Zeros => load.source = Source::Zeros,
+            Found::Memory => load.source = Source::Memory,
+            Found::Device(slot) => load.slot = Some(slot),
+        }
+    }
+
+    /// Where the device has what is loaded.
+    fn place_of(&self, load: &Load) -> Option<(&Device, u64)> {
+        match load.slot {
+            Some(slot) => Some(self.log.get().place(slot)),
+            None => self.device_place(load.page),
         }
     }
 
@@ -81,7 +92,7 @@ impl Inner {
         for i in 0..todo.loads.len() {
             let mut load = todo.loads[i];
             if load.source == Source::Unknown {
-                load.source = self.source(&load);
+                self.look_for(&mut load);
             }
             if load.source == Source::Device {
                 let before = sys::now();
@@ -91,7 +102,7 @@ impl Inner {
                 }
                 self.stats().device_wait.record(sys::now() - before);
             }
-            load.good = Some(self.verified(&load));
+            load.good = Some(self.verified(&mut load));
             todo.loads[i] = load;
         }
         if waited_for {
@@ -129,7 +140,7 @@ impl Inner {
     }
 
     fn read_now(&self, load: &Load) -> bool {
-        let (device, offset) = self.device_place(load.page).expect("the page lies on a device");
+        let (device, offset) = self.place_of(load).expect("the page lies on a device");
         Stats::add(&self.stats().device_reads, 1);
         // SAFETY: the buffer is the load's.
         match unsafe { device.read(load.into, offset) } {
@@ -143,34 +154,47 @@ impl Inner {
 
     /// Reads a page of a file, at once; a page that cannot be read stops the program.
     pub(crate) fn read_file_page(&self, page: usize, into: usize) {
-        let mut load = Load { ticket: Ticket(0), page, into, source: Source::Device, good: None };
+        let mut load = Load { ticket: Ticket(0), page, into, source: Source::Device, slot: None, good: None };
         load.good = Some(self.read_now(&load));
-        if !self.verified(&load) {
+        if !self.verified(&mut load) {
             self.lost(page);
         }
     }
 
-    /// Whether the buffer holds what it should. What a ring could not read whole is read once more, plainly.
-    fn verified(&self, load: &Load) -> bool {
-        match load.source {
-            Source::Zeros => {
-                // SAFETY: the buffer is the load's.
-                unsafe { std::ptr::write_bytes(load.into as *mut u8, 0, PAGE) };
-                Stats::add(&self.stats().cold_faults, 1);
-                return true;
+    /// Whether the buffer holds what it should. A collection may have moved the page after it was asked for, and something else may lie in its
+    /// old slot by now: then its bytes are looked for once more.
+    fn verified(&self, load: &mut Load) -> bool {
+        loop {
+            match load.source {
+                Source::Zeros => {
+                    // SAFETY: the buffer is the load's.
+                    unsafe { std::ptr::write_bytes(load.into as *mut u8, 0, PAGE) };
+                    Stats::add(&self.stats().cold_faults, 1);
+                    return true;
+                }
+                Source::Memory => {
+                    Stats::add(&self.stats().log_hits, 1);
+                    return true;
+                }
+                _ if self.is_whole(load) && self.check(load) => return true,
+                _ => {}
             }
-            Source::Memory => {
-                Stats::add(&self.stats().log_hits, 1);
-                return true;
+            if !load.slot.is_some_and(|slot| self.log.get().has_moved(load.page, slot, &self.pages)) {
+                Stats::add(&self.stats().failures, 1);
+                return false;
             }
-            _ => {}
+            self.look_for(load);
+            if load.source == Source::Device {
+                load.good = Some(self.read_now(load));
+            }
         }
-        if load.good != Some(true) && !(load.source == Source::Asked && self.read_now(load)) {
-            Stats::add(&self.stats().failures, 1);
-            return false;
-        }
-        Stats::add(&self.stats().device_bytes_read, PAGE as u64);
-        self.check(load)
+    }
+
+    /// Whether the device has given all of it. What a ring could not read whole is read once more, plainly.
+    fn is_whole(&self, load: &Load) -> bool {
+        let whole = load.good == Some(true) || (load.source == Source::Asked && self.read_now(load));
+        Stats::add(&self.stats().device_bytes_read, if whole { PAGE as u64 } else { 0 });
+        whole
     }
 
     fn check(&self, load: &Load) -> bool {
@@ -190,7 +214,6 @@ impl Inner {
             }
         };
         if !good {
-            Stats::add(&self.stats().failures, 1);
             self.last_error.store(0, Ordering::Relaxed);
         }
         good

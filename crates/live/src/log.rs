@@ -24,10 +24,14 @@ use crate::sys;
 use crate::{LiveError, PAGE};
 
 mod area;
+mod blocks;
 mod children;
+mod orders;
 mod writer;
 
+pub use area::BUFFERS;
 use area::{Inside, Refused};
+use blocks::Blocks;
 use writer::Writer;
 
 /// Slots of a segment.
@@ -37,6 +41,17 @@ const FILE_SHIFT: u32 = 40;
 /// The most segments of a file: the number of a slot fits into 32 bits.
 const SEGMENTS_MAX: usize = u32::MAX as usize / SEGMENT;
 
+/// Where a page's bytes are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Found {
+    /// Nowhere: they are zeros.
+    Zeros,
+    /// In a buffer; now they are where they were wanted.
+    Memory,
+    /// In this slot.
+    Device(u64),
+}
+
 /// The swap area of one process; with the files of the processes it was forked from, which it only reads.
 #[derive(Debug)]
 pub struct Log {
@@ -44,23 +59,30 @@ pub struct Log {
     writer: Writer,
     files: Vec<Device>,
     summer: Summer,
+    /// Nobody else says where a page goes.
+    places: bool,
     /// One for each file, or none.
     sealers: Vec<Sealer>,
 }
 
 impl Log {
-    /// A log on a device, for so many managed pages and at most `bytes_max` bytes. It may take all that the device has: children that
+    /// A log on a device, for so many managed pages and at most `bytes_max` bytes; with so many erase blocks, if the engine places pages. It may take all that the device has: children that
     /// see old bytes of every page need room beside what the pages are now.
-    pub fn new(device: Device, pages: usize, bytes_max: Option<u64>, sealer: Option<Sealer>) -> Result<Log, LiveError> {
-        let fits = |bytes: u64| usize::try_from(bytes / (SEGMENT * PAGE) as u64).unwrap_or(usize::MAX);
+    pub fn new(
+        device: Device,
+        pages: usize,
+        bytes_max: Option<u64>,
+        sealer: Option<Sealer>,
+        blocks: Option<usize>,
+    ) -> Result<Log, LiveError> {
         let least = (2 * pages).div_ceil(SEGMENT) + area::BUFFERS;
-        let mut segments = fits(device.room()).max(least).min(SEGMENTS_MAX);
-        for bytes in [bytes_max, device.limit()].into_iter().flatten() {
-            segments = segments.min(fits(bytes));
-        }
+        let segments = segments_of(&device, least, bytes_max);
+        let mut inside = Inside::new(segments)?;
+        inside.blocks = blocks.map(|blocks| Blocks::new(pages, blocks, segments)).transpose()?;
         Ok(Log {
             summer: Summer::new(sealer.is_some())?,
-            state: Lock::new(Inside::new(segments)?),
+            places: blocks.is_none(),
+            state: Lock::new(inside),
             writer: Writer::new(sealer.is_some())?,
             files: vec![device],
             sealers: sealer.into_iter().collect(),
@@ -95,16 +117,19 @@ impl Log {
         all
     }
 
-    /// Brings a page of which the bytes are wanted into `into`, if a buffer has it.
-    pub fn find(&self, slot: u64, into: usize) -> bool {
+    /// Finds a page's bytes, and brings them into `into` if a buffer has them.
+    pub fn find(&self, pages: &Pages, page: usize, into: usize) -> Found {
+        // What the engine places it may also move, from buffer to buffer, as long as nobody has the lock.
+        let locked = (!self.places).then(|| self.state.lock());
+        let Some(slot) = pages.slot(page) else { return Found::Zeros };
         if slot >> FILE_SHIFT != self.own_number() {
-            return false;
+            return Found::Device(slot);
         }
-        let state = self.state.lock();
-        let Some(address) = state.buffered(index(slot)) else { return false };
+        let state = locked.unwrap_or_else(|| self.state.lock());
+        let Some(address) = state.buffered(index(slot)) else { return Found::Device(slot) };
         // SAFETY: both are pages of ours, and the buffer cannot change under the lock.
         unsafe { std::ptr::copy_nonoverlapping(address as *const u8, into as *mut u8, PAGE) };
-        true
+        Found::Memory
     }
 
     /// Where a slot lies.
@@ -155,6 +180,9 @@ impl Log {
 
     /// One page. False: it is the old one or zeros, and need not be written.
     fn take(&self, state: &mut Inside, from: usize, sum: u128, page: u32, pages: &Pages) -> Result<bool, Refused> {
+        if !self.places {
+            return self.take_sent(state, from, sum, page, pages);
+        }
         let (index, old) = (page as usize, pages.slot(page as usize));
         if sum == old.map_or(self.summer.zero(), |_| pages.sum(index)) {
             return Ok(false);
@@ -180,11 +208,6 @@ impl Log {
         }
     }
 
-    /// The page's bytes are not wanted any more.
-    pub fn free(&self, slot: Option<u64>) {
-        self.free_slot(&mut self.state.lock(), slot);
-    }
-
     fn free_slot(&self, state: &mut Inside, slot: Option<u64>) {
         // Slots of the processes before this one are theirs to free.
         if let Some(slot) = slot.filter(|slot| slot >> FILE_SHIFT == self.own_number()) {
@@ -196,7 +219,7 @@ impl Log {
     /// `fork_parent` or `fork_child`. Nobody may append any more.
     pub fn fork_prepare(&self, pages: &Pages, stats: &Stats) {
         let mut state = self.state.lock();
-        state.retire();
+        state.retire_all();
         while !state.is_settled() {
             state = self.await_writer(state, pages, stats);
         }
@@ -218,7 +241,8 @@ impl Log {
         // SAFETY: `fork_prepare` has taken the lock. The children of the parent are brothers here, and none of this process's business.
         let state = unsafe { self.state.held() };
         state.children.descriptors().for_each(close);
-        let new = Inside::new(state.segments_max())?;
+        let mut new = Inside::new(state.segments_max())?;
+        new.blocks = state.blocks.take().map(Blocks::inherited).transpose()?;
         if !self.sealers.is_empty() {
             self.sealers.push(Sealer::new()?);
         }
@@ -273,6 +297,13 @@ impl Log {
             self.writer.call();
         }
     }
+}
+
+/// Segments that a file on the device may have: all that it has room for, and as many as are needed at least, up to its limits.
+pub fn segments_of(device: &Device, least: usize, bytes_max: Option<u64>) -> usize {
+    let fits = |bytes: u64| usize::try_from(bytes / (SEGMENT * PAGE) as u64).unwrap_or(usize::MAX);
+    let limits = [bytes_max, device.limit()].into_iter().flatten().map(fits);
+    limits.fold(fits(device.room()).max(least).min(SEGMENTS_MAX), usize::min)
 }
 
 /// A slot's number in its file.

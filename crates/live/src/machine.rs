@@ -14,9 +14,10 @@
 //! `Leaving` and sleeps; a search that wants it as a victim sleeps too, which is safe because the thread that moves it waits for no lock before
 //! it has. Where that thread is the searching one itself, it does first what it has noted for the page.
 
-use coldframe_core::{After, Command, Machine, PageId, Place};
+use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
 use coldframe_trace::journal::Entry;
 
+use crate::area::Told;
 use crate::fatal;
 use crate::journal::JournalFile;
 use crate::pager::Inner;
@@ -37,6 +38,7 @@ pub struct Side {
     /// The last page of `Write`.
     pub written: Option<usize>,
     pub journal: Option<JournalFile>,
+    pub told: Told,
 }
 
 /// The machine for the time of one event.
@@ -155,6 +157,12 @@ impl Linux<'_> {
         }
     }
 
+    /// By way of the task's scratch page, which is used at once wherever it is used.
+    fn copy(&mut self, page: usize, to: SlotId) {
+        let (pager, scratch) = (self.pager, self.pager.tasks().get(self.todo.task).scratch());
+        pager.log.get().copy(page, to, scratch, &pager.pages, pager.stats());
+    }
+
     fn map(&mut self, page: usize) {
         let write = self.todo.fault == Some((page, true));
         match self.side.moved.take() {
@@ -179,9 +187,11 @@ impl Machine for Linux<'_> {
         self.journal(Entry::Command(command));
         match command {
             Command::Stage { work, .. } => Stats::add(&self.pager.stats().walk_sum, work.walk.0),
-            Command::Load { ticket, page, into, .. } => {
+            Command::Load { ticket, page, into, from: _from } => {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
-                self.load(Load { ticket, page, into, source: Source::Unknown, good: None });
+                #[cfg(debug_assertions)]
+                debug_assert!(self.pager.log.get().lies_in(page, _from), "page {page} is not in {_from:?}");
+                self.load(Load { ticket, page, into, source: Source::Unknown, slot: None, good: None });
             }
             Command::Move { page, from, .. } => {
                 let spare = self.side.spare.pop().expect("there is a spare buffer for each page being copied");
@@ -189,7 +199,10 @@ impl Machine for Linux<'_> {
                 self.side.moved = Some((page.index(), loaded));
             }
             Command::Protect { page } => self.protect(page.index()),
-            Command::Write { page, from: Some(_), .. } => self.side.written = Some(page.index()),
+            Command::Write { page, from: Some(_), to } => {
+                self.pager.log.get().send(page.index(), to, &self.pager.pages);
+                self.side.written = Some(page.index());
+            }
             Command::Write { page, from: None, .. } => {
                 self.todo.retries.push((page.index(), self.todo.failing));
             }
@@ -199,10 +212,11 @@ impl Machine for Linux<'_> {
             Command::Map { page, place, .. } => {
                 fatal::stop(format_args!("internal error: page {} is mapped at {place:?}", page.0))
             }
-            // The log places pages: the engine was given neither slots nor an area.
-            Command::Kill { .. } | Command::CopySlot { .. } | Command::EraseBlock { .. } => {
-                fatal::stop(format_args!("internal error: {command:?} without a swap area of the engine's"))
+            Command::Kill { .. } => {
+                fatal::stop(format_args!("internal error: {command:?}, but there are no slots to run out of"))
             }
+            Command::CopySlot { page, to, .. } => self.copy(page.index(), to),
+            Command::EraseBlock { block } => self.pager.log.get().erase(block),
             Command::Resume { task } => self.pager.resume(task.index()),
             Command::Halt { page, .. } => self.pager.lost(page.index()),
         }

@@ -264,7 +264,7 @@ impl Inner {
     fn retired(&self, decider: &Decider, page: usize) -> bool {
         match self.pages.get(page) {
             Where::Nowhere => true,
-            Where::Out if self.pages.slot(page).is_none() => {
+            Where::Out if self.pages.slot(page).is_none() && !self.has_slot(page) => {
                 let rests = decider.engine.accepts(&Event::Released { page: PageId::from(page) });
                 if rests {
                     self.pages.set_file(page, None);
@@ -293,6 +293,15 @@ impl Inner {
             }
         }
         parts
+    }
+
+    /// Whether the engine keeps a slot of its swap area for the page, be it for zeros.
+    pub(crate) fn has_slot(&self, page: usize) -> bool {
+        let asked = || {
+            let _signals = Signals::block();
+            self.log.get().has_slot(page)
+        };
+        self.blocks.is_some() && asked()
     }
 
     /// Whether a page may be anything but zeros.

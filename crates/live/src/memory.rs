@@ -219,7 +219,7 @@ impl Inner {
         let mut next = pages.start;
         while next < pages.end {
             // Whole stretches of memory that has no content are passed without a lock.
-            if !self.has_content(next) {
+            if !self.has_content(next) && !self.has_slot(next) {
                 next += 1;
                 continue;
             }
@@ -255,7 +255,7 @@ impl Inner {
         self.pages.set_pins(page, 0);
         let slot = self.pages.set_slot(page, None);
         if self.pages.file(page).is_none() {
-            self.log.get().free(slot);
+            self.log.get().forget(page, slot);
         }
         true
     }

@@ -69,6 +69,9 @@ pub struct Options {
     pub backing_max: Option<u64>,
     /// How to wait for the device.
     pub wait: Wait,
+    /// A swap area of which the engine keeps the books; `None`: the pager places pages itself, in a log that fills holes and leaves
+    /// unchanged pages where they are.
+    pub swap: Option<crate::SwapArea>,
     /// Who handles a fault.
     pub faults: Faults,
     /// Keep pages encrypted and authenticated on the backing, with a key that lives only in memory.
@@ -103,6 +106,7 @@ impl Options {
             backing: std::env::temp_dir(),
             backing_max: None,
             wait: Wait::Auto,
+            swap: None,
             faults: Faults::Handlers(2),
             encrypt: false,
             journal: None,

@@ -36,6 +36,11 @@ fn policy(name: &str) -> u64 {
     }
 }
 
+/// What engine and log keep of an erase block (`core/src/swap/blocks.rs`: 40, links 8, its place among the free ones 8; its segment 4, and 1).
+const BLOCK: usize = 61;
+/// And of a page that has a slot: where it lies 4, in both, and whose the slot is 4, and since when 8.
+const IN_AREA: u64 = 20;
+
 impl Inner {
     /// What the pager takes now.
     pub(crate) fn overhead(&self) -> Overhead {
@@ -46,11 +51,15 @@ impl Inner {
         let memory: usize = self.plaintext().map(|range| range.len()).sum();
         let rings = if *self.rings.get() { self.tasks().len() * RING } else { 0 };
         // The writer is a thread like the handlers.
-        let fixed = memory + rings + (handlers + 1) * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE;
+        let (blocks, in_area) = self.blocks.map_or((0, 0), |blocks| (blocks * BLOCK, IN_AREA));
+        let fixed =
+            memory + rings + (handlers + 1) * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE + blocks;
         let forked = self.stats().forks.load(Relaxed) > 0;
         let engine = 4 + policy(self.options.policy.as_deref().unwrap_or_default());
-        let per_page =
-            self.pages.bytes_per_page(self.options.encrypt, forked) + self.log.get().bytes_per_slot(forked) + engine;
+        let per_page = self.pages.bytes_per_page(self.options.encrypt, forked)
+            + self.log.get().bytes_per_slot(forked)
+            + engine
+            + in_area;
         Overhead { fixed: fixed as u64, per_page }
     }
 

@@ -94,6 +94,8 @@ pub(crate) struct Inner {
     pub(crate) pidfd: Own<OwnedFd>,
     pub(crate) tasks: Own<Tasks>,
     pub(crate) log: Own<Log>,
+    /// Erase blocks of the engine's swap area, if it has one.
+    pub(crate) blocks: Option<usize>,
     pub(crate) decider: Lock<Decider>,
     /// Faults that have been admitted and not been answered.
     pub(crate) active: AtomicUsize,
@@ -314,6 +316,9 @@ impl Inner {
             side.spare.push(buffer);
         }
         engine.handle(event, &mut Linux { pager: self, side, todo } as &mut dyn Machine);
+        if let Some(swap) = engine.swap() {
+            side.told.tell(swap, self.stats());
+        }
         // A program may be killed, or become another one, at any time: what a recorder has seen must be in the file by then.
         if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
             journal.flush();

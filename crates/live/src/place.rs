@@ -29,7 +29,7 @@ impl Inner {
         let CopyIn { page, from, write, content } = copy;
         let to = if write {
             Where::Dirty
-        } else if content && !self.options.observe && self.write_share.load(Ordering::Relaxed) > 26 {
+        } else if content && !self.exact() && self.write_share.load(Ordering::Relaxed) > 26 {
             Where::Unsure
         } else {
             Where::Clean
@@ -50,6 +50,11 @@ impl Inner {
         self.stats().resident_max.fetch_max(resident as u64, Ordering::Relaxed);
         self.pages.release(page, Owner::task(todo.task), to);
         todo.spare.push(from);
+    }
+
+    /// Whether the engine is to hear of no write that has not been: for a recorder, and where each page that leaves dirty is programmed.
+    fn exact(&self) -> bool {
+        self.options.observe || self.options.swap.is_some()
     }
 
     /// To the holding area and back. Before anything else that the engine has commanded: others may be waiting for these pages.
@@ -141,13 +146,16 @@ impl Inner {
     fn unhold_page(&self, page: usize, write: bool, owner: Owner) {
         let (address, holding) = (self.address(page), self.holding(page));
         let uffd = self.uffd.get();
-        if !uffd.can_move || uffd.move_page(address, holding).is_err() {
-            self.must(uffd.copy(address, holding, false), "put a held page back", page);
+        // What is moved can be written to from that moment on. The engine knows of the writes before.
+        let clean = self.exact() && !write;
+        if clean || !uffd.can_move || uffd.move_page(address, holding).is_err() {
+            self.must(uffd.copy(address, holding, clean), "put a held page back", page);
             // SAFETY: its bytes are in place.
             let dropped = unsafe { sys::drop_range(holding..holding + PAGE) };
             self.must(dropped, "drop a page", page);
         }
         self.pages.set_epoch(page, self.epoch.load(Ordering::Relaxed));
-        self.pages.release(page, owner, if write { Where::Dirty } else { Where::Unsure });
+        let to = if write { Where::Dirty } else { Where::Unsure };
+        self.pages.release(page, owner, if clean { Where::Clean } else { to });
     }
 }

@@ -73,6 +73,11 @@ impl Pager {
             let reason = "this process was forked and runs without paging".to_string();
             return Err(LiveError::Backing { path: path.to_path_buf(), reason });
         }
+        if self.inner.options.swap.is_some() {
+            let reason =
+                "a page of a file has its place there, but with a swap area the engine gives each page one".to_string();
+            return Err(LiveError::Setting { field: "swap", reason });
+        }
         let device = Device::region(path, self.inner.options.inject)?;
         let len = device.len.unwrap_or(0) as usize;
         let pages = len.div_ceil(PAGE);

@@ -11,8 +11,9 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
 use coldframe_core::{Caps, Config, Engine};
-use coldframe_trace::journal::Head;
+use coldframe_trace::journal::{Head, SwapHead};
 
+use crate::area;
 use crate::budget::{Reserve, Sharing};
 use crate::calibrate::{self, Measured, BATCH_MAX};
 use crate::device::Device;
@@ -124,13 +125,15 @@ fn build(
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
     // A recorder's window is as many frames as it was asked for.
     let reserve = Reserve::of(if options.observe { 0 } else { frames }, batch);
-    let (engine, head) = engine(&options, frames - reserve.frames(), pages, batch, buffers)?;
+    let swap = options.swap.as_ref().map(|area| area.head(&device, pages, options.backing_max)).transpose()?;
+    let (engine, head) = engine(&options, (frames - reserve.frames(), pages), batch, buffers, swap)?;
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
     stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
     stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
     Stats::add(&stats.processes, 1);
     Stats::add(&stats.frames, frames as u64);
+    let blocks = head.swap.as_ref().map(area::blocks);
     let journal = journal(&options, &head)?;
     let (side, loads) = side(buffers, journal)?;
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
@@ -146,7 +149,8 @@ fn build(
         crew: Lock::new(None),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(tasks),
-        log: Own::new(Log::new(device, pages, options.backing_max, sealer)?),
+        log: Own::new(Log::new(device, pages, options.backing_max, sealer, blocks)?),
+        blocks,
         decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
         active: AtomicUsize::new(0),
         gate: AtomicBool::new(false),
@@ -222,10 +226,10 @@ fn pages(options: &Options) -> Result<usize, LiveError> {
 
 fn engine(
     options: &Options,
-    frames: usize,
-    pages: usize,
+    (frames, pages): (usize, usize),
     evict_batch: usize,
     buffers: usize,
+    swap: Option<SwapHead>,
 ) -> Result<(Engine, Head), LiveError> {
     let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
     let text = options.policy.as_deref().unwrap_or_default();
@@ -240,10 +244,19 @@ fn engine(
         )
     })?;
     // Reference bits are emulated by unmapping; dirty bits by write-protection, which is the machine's business.
-    let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32, direct_read: false };
+    let caps = Caps {
+        reference_bit: false,
+        dirty_bit: true,
+        buffers: buffers as u32,
+        direct_read: false,
+        places: swap.is_none(),
+    };
     let config = Config { frames, pages, tasks: TASKS, evict_batch, caps };
-    let head = Head::new(choice.to_string(), handler, config);
-    let engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
+    let head = Head { swap, ..Head::new(choice.to_string(), handler, config) };
+    let mut engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
+    if let Some(swap) = &head.swap {
+        engine.set_swap(area::erased(swap, pages)?);
+    }
     Ok((engine, head))
 }
 
@@ -282,6 +295,7 @@ fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usi
         moved: None,
         written: None,
         journal,
+        told: area::Told::default(),
     };
     Ok((side, memory..memory + bytes))
 }

@@ -189,6 +189,20 @@ statistics! {
         halts,
         /// Forks.
         forks,
+        /// Where the engine has a swap area: pages that were programmed from RAM.
+        swap_programs,
+        /// Pages that collections copied out of their victims.
+        swap_copies,
+        /// Blocks erased.
+        swap_erases,
+        /// Collections.
+        swap_collections,
+        /// Pages for which the area had no room, and that were written beside it.
+        swap_full,
+        /// The fewest erases of a block of the area, of the process that has erased last.
+        block_erases_min,
+        /// The most erases of a block of an area.
+        block_erases_max,
         /// Nanoseconds of victim search and eviction in faults that waited for the device.
         evict_ns,
         /// Of those, nanoseconds after the page had arrived: not hidden behind the device.
@@ -269,6 +283,12 @@ impl Stats {
             (Stage::TransHostMem, &self.trans_host_mem_ns),
             (Stage::PostProcess, &self.post_process_ns),
         ]
+    }
+
+    /// Fewest and most erases of a block.
+    pub(crate) fn tell_wear(&self, (min, max): (u32, u32)) {
+        self.block_erases_min.store(min.into(), Relaxed);
+        self.block_erases_max.fetch_max(max.into(), Relaxed);
     }
 
     pub(crate) fn add(counter: &AtomicU64, n: u64) {

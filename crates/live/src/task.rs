@@ -49,6 +49,8 @@ pub struct Load {
     pub page: usize,
     pub into: usize,
     pub source: Source,
+    /// The slot in which they were found.
+    pub slot: Option<u64>,
     /// The end: `None` until it is known.
     pub good: Option<bool>,
 }

@@ -36,6 +36,7 @@ fn cases() -> Vec<Case> {
         read_error: 0,
         read_short: 0,
         read_flip: 0,
+        read_late: 0,
         again: 0,
         write_error: 0,
         write_full: 0,

@@ -5,5 +5,7 @@ pub const SEGMENT: usize = 32;
 
 #[path = "../../live/src/log/area.rs"]
 pub mod area;
+#[path = "../../live/src/log/blocks.rs"]
+pub mod blocks;
 #[path = "../../live/src/log/children.rs"]
 pub mod children;

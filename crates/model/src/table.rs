@@ -42,6 +42,8 @@ macro_rules! words {
 words!(AtomicU8, AtomicU16, AtomicU32, AtomicU64);
 
 // SAFETY: zero is a value.
+unsafe impl Zeroed for u8 {}
+// SAFETY: zero is a value.
 unsafe impl Zeroed for u32 {}
 // SAFETY: zero is a value.
 unsafe impl Zeroed for u64 {}

@@ -31,6 +31,7 @@ pub use foreground::{foreground, ForegroundPlan};
 pub(crate) use front::spaces;
 pub use front::FrontKey;
 pub use log::{swaps, LogArea, LogSettings, SwapPlan, LAYOUTS};
+pub use names::collector;
 pub(crate) use names::time;
 pub use string::{string, Engine, Plan};
 pub use tasks::{tasks, TasksPlan};

@@ -32,7 +32,7 @@ fn lane(frames: usize) -> LaneConfig {
         policy: PolicyChoice::parse("clock").expect("our own text"),
         handler: handler::find("parallel").expect("our own text"),
         frames,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
+        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
         prices: StagePrices::uniform(Ps::from_us(1)),
         device: DeviceTimes { load: Ps::from_us(30), program: None },
         failures: None,

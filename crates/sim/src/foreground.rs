@@ -170,7 +170,7 @@ impl Foreground {
     /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &ForegroundConfig, pages: usize, spaces: Spaces, tasks: usize) -> Result<Foreground, LaneError> {
         let ForegroundConfig { buffers, direct_read, .. } = *config;
-        let caps = Caps { reference_bit: true, dirty_bit: true, buffers, direct_read };
+        let caps = Caps { reference_bit: true, dirty_bit: true, buffers, direct_read, places: false };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: 1, caps };
         let policy = config.policy.build(config.frames, pages)?;
         let mut engine = Engine::new(bounds, policy, config.handler)?;

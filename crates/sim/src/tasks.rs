@@ -98,7 +98,7 @@ pub enum OnFault {
 }
 
 /// A processor with reference and dirty bits, and a buffer more than there are loads under way.
-pub const CAPS: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: false };
+pub const CAPS: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: false, places: false };
 
 /// Where pages go that leave RAM.
 #[derive(Clone, Debug, Default)]

@@ -21,7 +21,7 @@ fn run(policy: &str, handler: &str) -> Run {
         policy: PolicyChoice::parse(policy).unwrap(),
         handler: handler::find(handler).unwrap(),
         frames: 20,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
+        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us, program: Some(us) },
         failures: None,

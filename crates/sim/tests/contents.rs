@@ -107,7 +107,7 @@ proptest! {
         handler in prop::sample::select(handler::ALL.to_vec()),
         accesses in prop::collection::vec((0..PAGES, any::<bool>()), 1..300),
     ) {
-        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers, direct_read: false };
+        let caps = Caps { reference_bit: !bare, dirty_bit: !bare, buffers, direct_read: false, places: false };
         let string: Vec<_> = accesses.iter().map(|(page, writing)| PageRef::new(*page, *writing, false)).collect();
         let bytes = journal(&string, policy, handler, frames, caps);
         let (_, mut entries) = open(&bytes).unwrap();

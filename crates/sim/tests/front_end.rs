@@ -142,7 +142,7 @@ fn lane(policy: &str, frames: usize) -> LaneConfig {
         policy: PolicyChoice::parse(policy).unwrap(),
         handler: handler::find("parallel").unwrap(),
         frames,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
+        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us, program: None },
         failures: None,

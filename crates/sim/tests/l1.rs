@@ -99,7 +99,7 @@ fn config(policy: &str, handler: &str, frames: usize, buffers: u32, move_: Ps) -
         policy: PolicyChoice::parse(policy).unwrap(),
         handler: handler::find(handler).unwrap(),
         frames,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers, direct_read: false },
+        caps: Caps { reference_bit: true, dirty_bit: true, buffers, direct_read: false, places: false },
         prices: StagePrices { trans_host_mem: move_, ..StagePrices::uniform(Ps::ZERO) },
         device: DeviceTimes { load: PRICE.page_load, program: None },
         failures: None,

@@ -106,7 +106,7 @@ fn lane(policy: &str, frames: usize) -> LaneConfig {
         policy: PolicyChoice::parse(policy).unwrap(),
         handler: handler::find("parallel").unwrap(),
         frames,
-        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
+        caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
         prices: coldframe_device::StagePrices::uniform(Ps::from_us(1)),
         device: DeviceTimes { load: Ps::from_us(20), program: Some(Ps::from_us(200)) },
         failures: None,

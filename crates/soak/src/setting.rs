@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
-use coldframe_live::{Faults, Inject, Options, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use coldframe_core::swap::{collect, VICTIMS_MAX};
+use coldframe_live::{Faults, Inject, Options, SwapArea, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 use fastrand::Rng;
 
 /// Most threads; each has its words in each shared page.
@@ -71,6 +72,8 @@ pub struct Setting {
     pub program: bool,
     /// One in so many calls of the kernel is preceded by a pause; 0: none.
     pub pause: u32,
+    /// The engine's swap area, if it has one.
+    pub swap: Option<SwapArea>,
 }
 
 impl Setting {
@@ -110,7 +113,25 @@ impl Setting {
             one_cpu: random.u8(..5) == 0,
             pause: if random.u8(..4) == 0 { random.u32(3..200) } else { 0 },
             program: random.bool(),
+            swap: None,
         }
+        .with_area(random)
+    }
+
+    /// Half of all settings have a swap area, from one that holds half of what is written to one that is never collected. A page of a file
+    /// has no slot in it.
+    fn with_area(self, random: &mut Rng) -> Setting {
+        if random.bool() {
+            return self;
+        }
+        let pages = (self.shared + self.file + self.own * self.threads) as u64;
+        let blocks = pages * random.u64(4..=16) / 8 / 32 + u64::from(SwapArea::START) + random.u64(1..=4);
+        let area = SwapArea {
+            bytes: Some(blocks * SwapArea::BLOCK),
+            collector: random.choice(collect::ALL).expect("there are collectors").name.to_string(),
+            victims: random.u32(1..=VICTIMS_MAX),
+        };
+        Setting { file: 0, shared: self.shared + self.file, swap: Some(area), ..self }
     }
 
     /// Faults come to threads of the pager, and forks are told to it.
@@ -134,6 +155,7 @@ impl Setting {
             evict_batch: self.evict_batch,
             stats_fd,
             inject: self.inject(),
+            swap: self.swap.clone(),
             ..Options::new((self.frames * PAGE) as u64)
         }
     }
@@ -218,6 +240,9 @@ impl fmt::Display for Setting {
         }
         if self.is_for_program() {
             write!(f, " for-program")?;
+        }
+        if let Some(SwapArea { bytes, collector, victims }) = &self.swap {
+            write!(f, " area {} blocks {collector}:{victims}", bytes.unwrap_or(0) / SwapArea::BLOCK)?;
         }
         if self.pause > 0 {
             write!(f, " pause 1/{}", self.pause)?;

@@ -4,7 +4,7 @@
 //! and bits of a journal must issue the same commands: [`replay`] checks that, for a journal of any machine.
 //!
 //! ```text
-//! "coldframe journal 4\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 5\n"   key=value\n ...   "\n"   entries
 //! entry: tag byte, then its numbers as LEB128; an event carries the time since the event before it
 //! ```
 
@@ -27,7 +27,7 @@ mod area;
 
 pub use area::Noted;
 
-const MAGIC: &str = "coldframe journal 4";
+const MAGIC: &str = "coldframe journal 5";
 
 /// One entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,18 +119,21 @@ impl Head {
         let handler = handler::find(&self.handler)
             .ok_or_else(|| bad(3, "handler", format!("there is no handler `{}`", self.handler)))?;
         let mut engine = Engine::new(self.config, policy, handler).map_err(|e| bad(4, "frames", e.to_string()))?;
+        if self.config.caps.places && (self.slots.is_some() || self.swap.is_some()) {
+            return Err(bad(12, "places", "a machine that places pages itself has no swap area".to_string()));
+        }
         if let Some(slots) = self.slots {
             if slots.slots > 1 << 28 {
-                return Err(bad(12, "slots", format!("{} slots cannot be; there are fewer than 2^28", slots.slots)));
+                return Err(bad(13, "slots", format!("{} slots cannot be; there are fewer than 2^28", slots.slots)));
             }
             engine.set_slots(slots);
         }
         if let Some(SwapHead { slots_per_block, areas }) = &self.swap {
             let blocks: u64 = areas.iter().map(|area| u64::from(area.blocks)).sum();
             if self.slots.is_some() || blocks * u64::from(*slots_per_block) > 1 << 28 {
-                return Err(bad(15, "areas", "there is one swap area of fewer than 2^28 slots".to_string()));
+                return Err(bad(17, "areas", "there is one swap area of fewer than 2^28 slots".to_string()));
             }
-            let swap = Swap::new(pages, *slots_per_block, areas).map_err(|e| bad(15, "areas", e.to_string()))?;
+            let swap = Swap::new(pages, *slots_per_block, areas).map_err(|e| bad(17, "areas", e.to_string()))?;
             engine.set_swap(swap);
         }
         engine.set_arrival(self.arrival);
@@ -188,7 +191,7 @@ impl Journal {
     /// A journal with this head.
     pub fn new(head: &Head) -> Journal {
         let Config { frames, pages, tasks, evict_batch, caps } = head.config;
-        let Caps { reference_bit, dirty_bit, buffers, direct_read } = caps;
+        let Caps { reference_bit, dirty_bit, buffers, direct_read, places } = caps;
         // One more than there are, so that 0 says that there is no such area.
         let (slots, files_min) = head.slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
         let arrival = ARRIVALS.iter().find(|(_, arrival)| *arrival == head.arrival).map_or("", |(name, _)| name);
@@ -196,7 +199,7 @@ impl Journal {
         let lines: String = areas.iter().map(area_line).collect();
         let text = format!(
             "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
-             dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nslots={slots}\nfiles_min={files_min}\n\
+             dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nplaces={places}\nslots={slots}\nfiles_min={files_min}\n\
              arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}\n",
             head.policy,
             head.handler,
@@ -418,10 +421,11 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         "dirty_bit",
         "buffers",
         "direct_read",
+        "places",
         "slots",
         "files_min",
     ];
-    let mut numbers = [0usize; 10];
+    let mut numbers = [0usize; 11];
     for (i, field) in fields.into_iter().enumerate() {
         let text = line(field)?;
         let number = match text.as_str() {
@@ -436,24 +440,26 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     let arrival = ARRIVALS.iter().find(|(known, _)| *known == name).map(|(_, arrival)| *arrival);
     let unreadable =
         |line, field, text: &str| JournalError::Head { line, field, reason: format!("`{text}` cannot be read") };
-    let arrival = arrival.ok_or_else(|| unreadable(14, "arrival", &name))?;
+    let arrival = arrival.ok_or_else(|| unreadable(15, "arrival", &name))?;
     let text = line("slots_per_block")?;
-    let slots_per_block: u32 = text.parse().map_err(|_| unreadable(15, "slots_per_block", &text))?;
+    let slots_per_block: u32 = text.parse().map_err(|_| unreadable(16, "slots_per_block", &text))?;
     let text = line("areas")?;
-    let count = text.parse().ok().filter(|n| *n <= AREAS_MAX).ok_or_else(|| unreadable(16, "areas", &text))?;
+    let count = text.parse().ok().filter(|n| *n <= AREAS_MAX).ok_or_else(|| unreadable(17, "areas", &text))?;
     let mut areas = Vec::with_capacity(count);
     for i in 0..count {
         let text = line("area")?;
-        areas.push(read_area(&text).ok_or_else(|| unreadable(17 + i, "area", &text))?);
+        areas.push(read_area(&text).ok_or_else(|| unreadable(18 + i, "area", &text))?);
     }
     let swap = (count > 0).then_some(SwapHead { slots_per_block, areas });
     line("")?;
-    let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers, direct_read, slots, files_min] = numbers;
+    let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers, direct_read, places, slots, files_min] =
+        numbers;
     let caps = Caps {
         reference_bit: reference_bit != 0,
         dirty_bit: dirty_bit != 0,
         buffers: buffers as u32,
         direct_read: direct_read != 0,
+        places: places != 0,
     };
     let slots = slots.checked_sub(1).map(|slots| SlotsConfig { slots, files_min });
     let config = Config { frames, pages, tasks, evict_batch, caps };

@@ -336,7 +336,7 @@ mod tests {
     use coldframe_core::{BufferId, Caps, Config, FrameId, SlotId, Ticket};
 
     fn head(policy: &str) -> Head {
-        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 2, direct_read: false };
+        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 2, direct_read: false, places: false };
         let config = Config { frames: 2, pages: 16, tasks: 4, evict_batch: 1, caps };
         Head {
             policy: policy.into(),

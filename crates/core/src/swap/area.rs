@@ -73,6 +73,11 @@ impl Area {
         }
     }
 
+    /// Fewest and most erases of the good blocks.
+    pub(super) fn wear(&self) -> (u32, u32) {
+        (self.wear.min, self.wear.max)
+    }
+
     fn block_ids(&self) -> impl Iterator<Item = BlockId> {
         (self.first..self.first + self.config.blocks).map(BlockId)
     }

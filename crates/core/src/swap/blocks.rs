@@ -6,7 +6,8 @@ use alloc::vec;
 use crate::ids::{BlockId, PageId, SlotId};
 use crate::lists::Links;
 
-const NONE: u32 = u32::MAX;
+/// Numbers are stored as one more than they are, so that tables are zeros, which cost no RAM until they are used.
+const NONE: u32 = 0;
 
 /// What has been done so far, in slots and blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -54,14 +55,18 @@ pub(super) struct Block {
     pub(super) born_sum: u64,
 }
 
+fn stored(number: u32) -> Option<u32> {
+    number.checked_sub(1)
+}
+
 pub(super) struct Blocks {
     pub(super) slots_per_block: u32,
     blocks: Box<[Block]>,
-    /// Page in each slot.
+    /// Page in each slot, and one.
     page: Box<[u32]>,
     /// Tick at which the page in each slot left RAM; a copy keeps it.
     born: Box<[u64]>,
-    /// Slot of each page.
+    /// Slot of each page, and one.
     place: Box<[u32]>,
     pub(super) links: Links,
     /// Ticks so far.
@@ -106,13 +111,11 @@ impl Blocks {
     }
 
     pub(super) fn slot_of(&self, page: PageId) -> Option<SlotId> {
-        let slot = self.place[page.index()];
-        (slot != NONE).then_some(SlotId(slot))
+        stored(self.place[page.index()]).map(SlotId)
     }
 
     pub(super) fn page_in(&self, slot: SlotId) -> Option<PageId> {
-        let page = self.page[slot.index()];
-        (page != NONE).then_some(PageId(page))
+        stored(self.page[slot.index()]).map(PageId)
     }
 
     pub(super) fn born(&self, slot: SlotId) -> u64 {
@@ -151,7 +154,7 @@ impl Blocks {
     /// A page has been programmed into a slot that was taken. Its block holds one page more; the page's place is still the old one.
     pub(super) fn fill(&mut self, slot: SlotId, page: PageId, born: u64) {
         debug_assert_eq!(self.page[slot.index()], NONE, "programmed twice");
-        self.page[slot.index()] = page.0;
+        self.page[slot.index()] = page.0 + 1;
         self.born[slot.index()] = born;
         let (block, now) = (self.block_of(slot), self.now);
         let b = self.get_mut(block);
@@ -162,14 +165,14 @@ impl Blocks {
 
     /// The page's place is this slot from now on; returns where it was.
     pub(super) fn settle(&mut self, page: PageId, slot: SlotId) -> Option<SlotId> {
-        let old = core::mem::replace(&mut self.place[page.index()], slot.0);
-        (old != NONE).then_some(SlotId(old))
+        let old = core::mem::replace(&mut self.place[page.index()], slot.0 + 1);
+        stored(old).map(SlotId)
     }
 
     /// The page has no place any more; returns where it was.
     pub(super) fn forget(&mut self, page: PageId) -> Option<SlotId> {
         let old = core::mem::replace(&mut self.place[page.index()], NONE);
-        (old != NONE).then_some(SlotId(old))
+        stored(old).map(SlotId)
     }
 
     /// The slot holds no page any more.
@@ -193,9 +196,9 @@ impl Blocks {
             let past = self.survivors(block).filter(|s| s.0 % self.slots_per_block >= b.programmed).count();
             assert_eq!(past, 0, "block {i} holds a page in a slot that was not programmed");
         }
-        let placed = self.place.iter().enumerate().filter(|(_, slot)| **slot != NONE);
+        let placed = (0..self.pages()).filter_map(|page| Some((PageId::from(page), self.slot_of(PageId::from(page))?)));
         let placed = placed.inspect(|(page, slot)| {
-            assert_eq!(self.page[**slot as usize] as usize, *page, "page and slot disagree");
+            assert_eq!(self.page_in(*slot), Some(*page), "page and slot disagree");
         });
         assert_eq!(placed.count() as u64, self.valid_slots(), "a slot holds a page that lies elsewhere");
     }

@@ -4,7 +4,7 @@ use coldframe_core::naive::{Immediate, Outcome};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{fault::handler, Access, Caps, Config, Engine, Event, PageId, TaskId};
 
-pub const HARDWARE: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: false };
+pub const HARDWARE: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: false, places: false };
 
 pub struct Rig {
     pub engine: Engine,

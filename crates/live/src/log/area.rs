@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use super::blocks::Blocks;
 use super::children::Children;
 use super::SEGMENT;
 use crate::sys;
@@ -37,11 +38,12 @@ pub struct Buffer {
     pub state: State,
     pub address: usize,
     pub segment: usize,
-    /// The slots of the segment that it fills, in order; and whose page lies in each.
+    /// The slots of the segment that it has places for, in order; and whose page lies in each place.
     pub slots: [u8; SEGMENT],
     pub pages: [u32; SEGMENT],
     pub room: usize,
-    pub used: usize,
+    /// A bit for each place that is taken.
+    pub filled: u32,
     /// When it was last filled, to write the oldest first and to find the oldest kept one.
     pub turn: u64,
 }
@@ -62,6 +64,25 @@ pub enum Refused {
     Wait,
     /// There is no slot left, and none will come.
     Full,
+}
+
+impl Buffer {
+    /// Places that are taken.
+    pub fn used(&self) -> usize {
+        self.filled.count_ones() as usize
+    }
+
+    /// Whether a place is taken.
+    pub fn has(&self, place: usize) -> bool {
+        place < SEGMENT && self.filled >> place & 1 != 0
+    }
+
+    /// Taken places from this one on whose slots follow each other, so that one write brings them to the device.
+    pub fn run(&self, first: usize) -> usize {
+        let follows =
+            |k: &usize| self.has(*k) && usize::from(self.slots[*k]) == usize::from(self.slots[first]) + k - first;
+        (first..SEGMENT).take_while(follows).count()
+    }
 }
 
 #[derive(Debug)]
@@ -93,6 +114,8 @@ pub struct Inside {
     no_space: bool,
     /// Room is being made.
     reserving: bool,
+    /// Where the engine has a swap area: its erase blocks.
+    pub blocks: Option<Blocks>,
 }
 
 /// The buffers' memory.
@@ -118,7 +141,7 @@ impl Inside {
             slots: [0; SEGMENT],
             pages: [0; SEGMENT],
             room: 0,
-            used: 0,
+            filled: 0,
             turn: 0,
         };
         Ok(Inside {
@@ -142,6 +165,7 @@ impl Inside {
             wanted: false,
             no_space: false,
             reserving: false,
+            blocks: None,
         })
     }
 
@@ -163,7 +187,10 @@ impl Inside {
     pub fn buffered(&self, slot: usize) -> Option<usize> {
         let (segment, slot) = (slot / SEGMENT, (slot % SEGMENT) as u8);
         let mut held = self.buffers.iter().filter(|b| b.state != State::Idle && b.segment == segment);
-        held.find_map(|b| Some(b.address + b.slots[..b.used].iter().position(|s| *s == slot)? * PAGE))
+        held.find_map(|b| {
+            let place = (0..b.room).find(|place| b.slots[*place] == slot && b.has(*place))?;
+            Some(b.address + place * PAGE)
+        })
     }
 
     /// Gives a page the next slot: its number, and the place in a buffer where its bytes belong.
@@ -172,13 +199,17 @@ impl Inside {
             Some(b) => b,
             None => self.begin()?,
         };
+        Ok(self.fill(b, self.buffers[b].used(), page))
+    }
+
+    /// The page goes to a place of a buffer: the number of its slot, and where its bytes belong.
+    pub(super) fn fill(&mut self, b: usize, place: usize, page: u32) -> (usize, usize) {
         let buffer = &mut self.buffers[b];
-        let (slot, into) =
-            (buffer.segment * SEGMENT + usize::from(buffer.slots[buffer.used]), buffer.address + buffer.used * PAGE);
-        buffer.pages[buffer.used] = page;
-        buffer.used += 1;
-        if buffer.used == buffer.room {
-            self.retire();
+        let (slot, into) = (buffer.segment * SEGMENT + usize::from(buffer.slots[place]), buffer.address + place * PAGE);
+        buffer.pages[place] = page;
+        buffer.filled |= 1 << place;
+        if buffer.used() == buffer.room {
+            self.retire(b);
         }
         self.used.as_mut_slice()[slot / SEGMENT] |= 1 << (slot % SEGMENT);
         // A table that is only read costs no RAM, and without forks every slot is born in epoch 0.
@@ -186,44 +217,53 @@ impl Inside {
             self.birth.as_mut_slice()[slot] = self.epoch;
         }
         self.live += 1;
-        Ok((slot, into))
+        (slot, into)
     }
 
     /// A buffer to fill, and the slots it is for.
     fn begin(&mut self) -> Result<usize, Refused> {
-        let b = self.spare_buffer().ok_or(Refused::Wait)?;
+        let b = self.spare_buffer()?;
         let (segment, free) = self.segment()?;
+        self.open(b, segment, free);
+        self.current = Some(b);
+        Ok(b)
+    }
+
+    /// The buffer is for these slots of the segment from now on.
+    pub(super) fn open(&mut self, b: usize, segment: usize, free: u32) {
         // Of a segment only one buffer may speak.
         let same = |buffer: &&mut Buffer| buffer.state == State::Kept && buffer.segment == segment;
         self.buffers.iter_mut().filter(same).for_each(|buffer| buffer.state = State::Idle);
         self.turn += 1;
         let buffer = &mut self.buffers[b];
         (buffer.state, buffer.segment, buffer.turn) = (State::Filling, segment, self.turn);
-        (buffer.room, buffer.used) = (0, 0);
+        (buffer.room, buffer.filled) = (0, 0);
         for slot in (0..SEGMENT as u8).filter(|slot| free >> slot & 1 != 0) {
             buffer.slots[buffer.room] = slot;
             buffer.room += 1;
         }
-        self.current = Some(b);
-        Ok(b)
     }
 
-    /// An idle buffer, or the one that has been kept longest.
-    fn spare_buffer(&self) -> Option<usize> {
+    /// An idle buffer, or the one that has been kept longest. Where all are being filled, the oldest is to be written as it is.
+    pub(super) fn spare_buffer(&mut self) -> Result<usize, Refused> {
         let spare = |b: &usize| matches!(self.buffers[*b].state, State::Idle | State::Kept);
         let age = |b: &usize| (self.buffers[*b].state == State::Kept, self.buffers[*b].turn);
-        (0..BUFFERS).filter(spare).min_by_key(age)
+        let found = (0..BUFFERS).filter(spare).min_by_key(age);
+        if found.is_none() && self.buffers.iter().all(|b| b.state == State::Filling) {
+            let oldest = (0..BUFFERS).min_by_key(|b| self.buffers[*b].turn);
+            oldest.into_iter().for_each(|b| self.retire(b));
+        }
+        found.ok_or(Refused::Wait)
     }
 
     /// A segment with free slots, and which they are.
     fn segment(&mut self) -> Result<(usize, u32), Refused> {
-        if self.free_len > 0 {
-            self.free_len -= 1;
-            return Ok((self.free[self.free_len] as usize, u32::MAX));
+        if let Some(segment) = self.free_segment() {
+            return Ok((segment, u32::MAX));
         }
         let dense = self.segments * SEGMENT <= 2 * self.live + 64 * SEGMENT;
         if dense && self.segments < self.reserved {
-            return Ok(self.extend());
+            return Ok((self.extend(), u32::MAX));
         }
         if dense && self.reserved < self.segments_max && !self.no_space {
             self.wanted = true;
@@ -231,20 +271,42 @@ impl Inside {
         }
         match self.segment_with_holes() {
             Some(found) => Ok(found),
-            None if self.segments < self.reserved => Ok(self.extend()),
-            None if self.reserved < self.segments_max => {
-                self.wanted = true;
-                Err(Refused::Wait)
-            }
-            // What is being written may have holes.
-            None if self.buffers.iter().any(|b| matches!(b.state, State::Full | State::Writing)) => Err(Refused::Wait),
-            None => Err(Refused::Full),
+            None => self.another().map(|segment| (segment, u32::MAX)),
         }
     }
 
-    fn extend(&mut self) -> (usize, u32) {
+    /// A segment without slots in use.
+    pub(super) fn whole_segment(&mut self) -> Result<usize, Refused> {
+        match self.free_segment() {
+            Some(segment) => Ok(segment),
+            None => self.another(),
+        }
+    }
+
+    fn free_segment(&mut self) -> Option<usize> {
+        self.free_len = self.free_len.checked_sub(1)?;
+        Some(self.free[self.free_len] as usize)
+    }
+
+    /// A segment that has not been begun.
+    fn another(&mut self) -> Result<usize, Refused> {
+        if self.segments < self.reserved {
+            return Ok(self.extend());
+        }
+        if self.reserved < self.segments_max {
+            self.wanted = true;
+            return Err(Refused::Wait);
+        }
+        // What is being written may have holes.
+        match self.buffers.iter().any(|b| matches!(b.state, State::Full | State::Writing)) {
+            true => Err(Refused::Wait),
+            false => Err(Refused::Full),
+        }
+    }
+
+    fn extend(&mut self) -> usize {
         self.segments += 1;
-        (self.segments - 1, u32::MAX)
+        self.segments - 1
     }
 
     fn segment_with_holes(&mut self) -> Option<(usize, u32)> {
@@ -263,17 +325,27 @@ impl Inside {
         best
     }
 
-    /// Whether bytes of the segment are on their way to the device.
+    /// Whether bytes of the segment are on their way to the device, or it belongs to an erase block.
     fn busy(&self, segment: usize) -> bool {
         let on_the_way = |b: &Buffer| matches!(b.state, State::Filling | State::Full | State::Writing);
-        self.buffers.iter().any(|b| b.segment == segment && on_the_way(b))
+        self.buffers.iter().any(|b| b.segment == segment && on_the_way(b)) || self.is_owned(segment)
     }
 
-    /// What is being filled is to be written.
-    pub fn retire(&mut self) {
-        if let Some(b) = self.current.take() {
-            self.buffers[b].state = State::Full;
-        }
+    fn is_owned(&self, segment: usize) -> bool {
+        self.blocks.as_ref().is_some_and(|blocks| blocks.own(segment))
+    }
+
+    /// What a buffer that is being filled has is to be written.
+    pub(super) fn retire(&mut self, b: usize) {
+        self.buffers[b].state = State::Full;
+        self.current = self.current.filter(|current| *current != b);
+    }
+
+    /// The same for all.
+    pub fn retire_all(&mut self) {
+        let filling = |b: &usize| self.buffers[*b].state == State::Filling;
+        let all: [bool; BUFFERS] = std::array::from_fn(|b| filling(&b));
+        (0..BUFFERS).filter(|b| all[*b]).for_each(|b| self.retire(b));
     }
 
     /// The next thing to do for who writes. One write at a time, the oldest first; the file system is asked for room in good time, and
@@ -329,7 +401,7 @@ impl Inside {
     pub fn written(&mut self, b: usize, whole: bool) {
         self.buffers[b].state = if whole { State::Kept } else { State::Full };
         let segment = self.buffers[b].segment;
-        if whole && self.used[segment] == 0 {
+        if whole && self.used[segment] == 0 && !self.is_owned(segment) {
             self.push_free(segment);
         }
     }
@@ -358,6 +430,18 @@ impl Inside {
         let segment = slot / SEGMENT;
         self.used.as_mut_slice()[segment] &= !(1 << (slot % SEGMENT));
         self.live -= 1;
+        self.free_if_unused(segment);
+    }
+
+    pub(super) fn is_free(&self, segment: usize, slot: usize) -> bool {
+        self.used[segment] >> slot & 1 == 0
+    }
+
+    pub(super) fn is_used(&self, segment: usize) -> bool {
+        self.used[segment] != 0
+    }
+
+    pub(super) fn free_if_unused(&mut self, segment: usize) {
         if self.used[segment] == 0 && !self.busy(segment) {
             self.push_free(segment);
         }

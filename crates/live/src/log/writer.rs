@@ -11,7 +11,7 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
-use super::area::{Inside, Job};
+use super::area::{Buffer, Inside, Job};
 use super::{hung_up, Log, FILE_SHIFT, SEGMENT};
 use crate::fatal;
 use crate::lock::{Guard, Lock};
@@ -237,21 +237,22 @@ impl Log {
 
     /// Writes a full buffer. It waits where the device is full and ends the program where it fails: the bytes are nowhere else.
     fn write(&self, b: usize, pages: &Pages, stats: &Stats) -> bool {
-        let (slots, used, start) = {
-            let buffer = &self.state.lock().buffers[b];
-            (buffer.slots, buffer.used, (buffer.segment * SEGMENT * PAGE) as u64)
-        };
-        let bytes = self.sealed(b, used, pages);
-        let (mut i, mut whole) = (0, true);
-        while i < used && whole {
-            let run = (i + 1..used).take_while(|k| usize::from(slots[*k]) == usize::from(slots[i]) + k - i).count() + 1;
-            whole = self.write_run(bytes + i * PAGE, run * PAGE, start + u64::from(slots[i]) * PAGE as u64, stats);
-            i += run;
+        let buffer = self.state.lock().buffers[b];
+        let start = (buffer.segment * SEGMENT * PAGE) as u64;
+        let bytes = self.sealed(b, &buffer, pages);
+        let (mut place, mut whole) = (0, true);
+        while place < SEGMENT && whole {
+            let run = buffer.run(place);
+            if run > 0 {
+                let offset = start + u64::from(buffer.slots[place]) * PAGE as u64;
+                whole = self.write_run(bytes + place * PAGE, run * PAGE, offset, stats);
+            }
+            place += run.max(1);
         }
         let mut state = self.state.lock();
         state.written(b, whole);
         if whole {
-            Stats::add(&stats.pages_written, used as u64);
+            Stats::add(&stats.pages_written, buffer.used() as u64);
             if state.buffers[b].turn.is_multiple_of(BURY) {
                 state.bury(hung_up);
             }
@@ -330,12 +331,11 @@ impl Log {
     }
 
     /// The bytes of a full buffer that are to be written: its own, or sealed copies of them.
-    fn sealed(&self, b: usize, used: usize, pages: &Pages) -> usize {
-        let address = self.state.lock().buffers[b].address;
+    fn sealed(&self, b: usize, buffer: &Buffer, pages: &Pages) -> usize {
         if self.sealers.is_empty() {
-            return address;
+            return buffer.address;
         }
-        (0..used).for_each(|i| self.seal(b, i, pages));
+        (0..SEGMENT).filter(|i| buffer.has(*i)).for_each(|i| self.seal(b, i, pages));
         self.writer.sealed
     }
 

@@ -93,7 +93,7 @@ impl Log {
 
     fn write(&self, b: usize) {
         let buffer = self.books.lock().buffers[b];
-        for i in 0..buffer.used {
+        for i in (0..SEGMENT).filter(|i| buffer.has(*i)) {
             let slot = buffer.segment * SEGMENT + usize::from(buffer.slots[i]);
             // SAFETY: a page of a buffer that does not change while it is being written.
             self.device[slot].store(unsafe { *(buffer.address as *const u64).add(i) }, Ordering::SeqCst);
@@ -104,7 +104,7 @@ impl Log {
     }
 
     fn fork(self: &Arc<Log>, child: usize, known: &Known) -> thread::JoinHandle<()> {
-        self.books.lock().retire();
+        self.books.lock().retire_all();
         loop {
             let mut books = self.books.lock();
             if books.is_settled() || self.rules == Rules::ForksUnsettled {

@@ -79,8 +79,11 @@ pub(super) fn stream(text: &str) -> Result<Stream, ReportError> {
     }
 }
 
-/// `name:victims`; the slides' own abbreviations are names, too.
-pub(super) fn collector(text: &str) -> Result<(&'static Collector, u32), ReportError> {
+/// A collector and its victims at a time, `name:victims`; the slides' own abbreviations are names, too.
+///
+/// # Errors
+/// No such collector, or no such number of victims.
+pub fn collector(text: &str) -> Result<(&'static Collector, u32), ReportError> {
     const FIELD: &str = "swap.collector";
     let (name, victims) = text.split_once(':').unwrap_or((text, "1"));
     let name = match name {

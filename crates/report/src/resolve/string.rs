@@ -148,6 +148,7 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
         dirty_bit: machine.dirty_bit.unwrap_or(true),
         buffers: buffers(settings, &sheet, page, handler)?,
         direct_read: false,
+        places: false,
     };
     let evict_batch = evict_batch(settings, frames)?;
     let (engine, policy) = match oracle::find(plain) {

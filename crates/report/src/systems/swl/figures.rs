@@ -67,7 +67,7 @@ impl Bench {
             policy,
             handler: handler::find(handler).expect("our own text"),
             frames: FRAMES as usize,
-            caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false },
+            caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
             device: DeviceTimes { load: swl::LOAD_STOPOVER, program: None },
             failures: None,
         };

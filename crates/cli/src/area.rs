@@ -1,0 +1,92 @@
+//! The swap area of `coldframe run --system`.
+
+use coldframe_device::quantity;
+use coldframe_live::{Options, Snapshot, SwapArea};
+use coldframe_report::resolve::collector;
+use coldframe_report::systems;
+use coldframe_report::table::human_count;
+use serde_json::{json, Value};
+
+use crate::failure::Failure;
+
+/// Who decides where pages lie in the swap file.
+#[derive(clap::Args)]
+pub struct AreaArgs {
+    /// The system whose swap area is run: one with a log of erase blocks, of 32 pages each here, and a collector (lobi). The swap file stands
+    /// in for the flash [default: none; the pager fills the holes of its file].
+    #[arg(long, value_name = "NAME")]
+    system: Option<String>,
+    /// Who chooses the erase blocks that are collected: greedy, cost-benefit, cost-age-times or cost-benefit-age, and how many at a time
+    /// [default: greedy:1].
+    #[arg(long, value_name = "NAME[:N]", requires = "system")]
+    collector: Option<String>,
+    /// Size of the swap area [default: a quarter more than --max-memory, at most 16GiB and three quarters of what the swap file may
+    /// take]; pages for which it has no room lie beside it.
+    #[arg(long, value_name = "SIZE", requires = "system")]
+    swap_area: Option<String>,
+}
+
+impl AreaArgs {
+    /// The area, if there is to be one.
+    pub fn area(&self, predict: bool) -> Result<Option<SwapArea>, Failure> {
+        let Some(system) = &self.system else { return Ok(None) };
+        if !systems::find(system).is_some_and(systems::System::has_log) {
+            let names = systems::names(systems::System::has_log);
+            return Err(Failure::usage(format!("--system: `{system}` has no swap area that can be run; give {names}")));
+        }
+        if predict {
+            return Err(Failure::usage("--predict: the prediction knows no swap area; give no --system"));
+        }
+        let (collector, victims) = collector(self.collector.as_deref().unwrap_or("greedy"))?;
+        let collector = collector.name.to_string();
+        Ok(Some(SwapArea { bytes: self.swap_area.as_deref().map(size).transpose()?, collector, victims }))
+    }
+}
+
+fn size(text: &str) -> Result<u64, Failure> {
+    let bytes = quantity::bytes(text).map_err(|e| Failure::usage(format!("--swap-area: {e}")))?.0;
+    let least = (u64::from(SwapArea::START) + 1) * SwapArea::BLOCK;
+    match bytes < least {
+        true => Err(Failure::usage(format!("--swap-area: {text} is too little; give at least {}KiB", least >> 10))),
+        false => Ok(bytes),
+    }
+}
+
+fn amplification(stats: &Snapshot) -> f64 {
+    (stats.swap_programs + stats.swap_copies) as f64 / stats.swap_programs.max(1) as f64
+}
+
+/// What the area has gone through, as JSON; null where there was none.
+pub fn json(options: &Options, stats: &Snapshot) -> Value {
+    let Some(area) = &options.swap else { return Value::Null };
+    json!({
+        "collector": format!("{}:{}", area.collector, area.victims),
+        "programs": stats.swap_programs,
+        "copies": stats.swap_copies,
+        "erases": stats.swap_erases,
+        "collections": stats.swap_collections,
+        "without_room": stats.swap_full,
+        "write_amplification": amplification(stats),
+        "block_erases": { "min": stats.block_erases_min, "max": stats.block_erases_max },
+    })
+}
+
+/// The same to read.
+pub fn words(options: &Options, stats: &Snapshot) -> String {
+    let Some(area) = &options.swap else { return String::new() };
+    let beside = match stats.swap_full {
+        0 => String::new(),
+        pages => format!("; {} pages beside it, since it was full", human_count(pages)),
+    };
+    format!(
+        "swap area, {}: {} programs, {} copies (write amplification {:.3}), {} erases in {} collections, a block {} to {} times{beside}\n",
+        area.collector,
+        human_count(stats.swap_programs),
+        human_count(stats.swap_copies),
+        amplification(stats),
+        human_count(stats.swap_erases),
+        human_count(stats.swap_collections),
+        stats.block_erases_min,
+        stats.block_erases_max,
+    )
+}

@@ -1,0 +1,298 @@
+//! The books of a swap area whose slots the engine gives out (`coldframe_core::swap`): which segment of the file each erase block has, and
+//! where each page is to go.
+//!
+//! ```text
+//!   Write{page, to}           old slot freed; the page is on its way, to `to`            bytes are final later
+//!   CopySlot{page, from, to}  on its way: to `to` instead; otherwise its bytes are copied now
+//!   append                    the bytes go to the segment of the block of `to`, which gets one with its first page
+//!   EraseBlock{block}         the block has no segment any more; the segment is free when no page and no child sees a slot of it
+//! ```
+//! So a slot of the file is written once, as in the log, and what a forked child sees stays: the child's blocks have no segments, and
+//! its pages lie where they lay until the engine writes or copies them. A page for which the area has no room goes into the log beside it.
+//!
+//! Everything here is a plain function of the books, as in `area.rs`.
+
+use super::area::{Inside, Refused, State};
+use super::SEGMENT;
+use crate::table::Table;
+use crate::LiveError;
+
+/// Of a page's place: its bytes have not come yet.
+const COMES: u32 = 1 << 31;
+const SLOT: u32 = COMES - 1;
+
+#[derive(Debug)]
+pub struct Blocks {
+    /// Slots of the area are numbered from here on.
+    homes: u32,
+    /// By page: its slot of the area and one, and `COMES`; without a slot it has its place in the log.
+    place: Table<u32>,
+    /// By block: its segment and one; 0: none.
+    segment: Table<u32>,
+    /// By segment: 1 if it is a block's.
+    owned: Table<u8>,
+}
+
+impl Blocks {
+    /// So many erased blocks for so many pages, in a file of so many segments.
+    pub fn new(pages: usize, blocks: usize, segments: usize) -> Result<Blocks, LiveError> {
+        let (place, segment, owned) = (Table::new(pages)?, Table::new(blocks)?, Table::new(segments)?);
+        Ok(Blocks { homes: pages as u32, place, segment, owned })
+    }
+
+    /// Those of a forked child, in a file of its own: pages keep their slots, which lie elsewhere.
+    pub fn inherited(self) -> Result<Blocks, LiveError> {
+        let (blocks, segments) = (self.segment.as_slice().len(), self.owned.as_slice().len());
+        Ok(Blocks { segment: Table::new(blocks)?, owned: Table::new(segments)?, ..self })
+    }
+
+    /// The page's bytes are on their way to the slot.
+    pub fn send(&mut self, page: u32, to: u32) {
+        self.place.as_mut_slice()[page as usize] = self.stored(to) | COMES;
+    }
+
+    /// The page goes to another slot. True: its bytes are still on their way, and will go there.
+    pub fn redirect(&mut self, page: u32, to: u32) -> bool {
+        let comes = self.place[page as usize] & COMES;
+        self.place.as_mut_slice()[page as usize] = self.stored(to) | comes;
+        comes != 0
+    }
+
+    /// The page's bytes are there.
+    pub fn arrived(&mut self, page: u32) {
+        self.place.as_mut_slice()[page as usize] &= SLOT;
+    }
+
+    /// The page has no slot any more.
+    pub fn forget(&mut self, page: u32) {
+        if self.place[page as usize] != 0 {
+            self.place.as_mut_slice()[page as usize] = 0;
+        }
+    }
+
+    /// The slot of the area that the engine has given the page.
+    pub fn slot_of(&self, page: u32) -> Option<u32> {
+        (self.place[page as usize] & SLOT).checked_sub(1)
+    }
+
+    /// Whether the engine is right to look for the page there.
+    #[cfg(debug_assertions)]
+    pub fn lies_in(&self, page: u32, slot: u32) -> bool {
+        self.place[page as usize] & COMES == 0 && self.slot_of(page) == slot.checked_sub(self.homes)
+    }
+
+    /// Whether the segment is a block's.
+    pub fn own(&self, segment: usize) -> bool {
+        self.owned[segment] != 0
+    }
+
+    fn stored(&self, slot: u32) -> u32 {
+        slot.checked_sub(self.homes).map_or(0, |slot| slot + 1)
+    }
+
+    fn segment_of(&self, block: usize) -> Option<usize> {
+        self.segment[block].checked_sub(1).map(|segment| segment as usize)
+    }
+
+    fn give(&mut self, block: usize, segment: usize) {
+        self.segment.as_mut_slice()[block] = segment as u32 + 1;
+        self.owned.as_mut_slice()[segment] = 1;
+    }
+
+    fn take_back(&mut self, block: usize) -> Option<usize> {
+        let segment = self.segment_of(block)?;
+        self.segment.as_mut_slice()[block] = 0;
+        self.owned.as_mut_slice()[segment] = 0;
+        Some(segment)
+    }
+}
+
+impl Inside {
+    /// Gives a page the slot that the engine wants it in, or one of the log: its number in the file, and the place in a buffer where its
+    /// bytes belong.
+    pub fn place(&mut self, page: u32) -> Result<(usize, usize), Refused> {
+        let Some(slot) = self.blocks.as_ref().and_then(|blocks| blocks.slot_of(page)) else { return self.take(page) };
+        let (block, place) = (slot as usize / SEGMENT, slot as usize % SEGMENT);
+        let segment = self.segment_of(block)?;
+        assert!(self.is_free(segment, place), "a slot is written once");
+        let b = self.buffer_of(segment)?;
+        Ok(self.fill(b, place, page))
+    }
+
+    fn segment_of(&mut self, block: usize) -> Result<usize, Refused> {
+        if let Some(segment) = self.blocks.as_ref().and_then(|blocks| blocks.segment_of(block)) {
+            return Ok(segment);
+        }
+        let segment = self.whole_segment()?;
+        if let Some(blocks) = &mut self.blocks {
+            blocks.give(block, segment);
+        }
+        Ok(segment)
+    }
+
+    /// The buffer that takes pages of the segment.
+    fn buffer_of(&mut self, segment: usize) -> Result<usize, Refused> {
+        let speaks = |state: State| matches!(state, State::Filling | State::Full | State::Writing);
+        match self.buffers.iter().position(|b| b.segment == segment && speaks(b.state)) {
+            Some(b) if self.buffers[b].state == State::Writing => Err(Refused::Wait),
+            Some(b) => Ok(b),
+            None => {
+                let b = self.spare_buffer()?;
+                self.open(b, segment, u32::MAX);
+                Ok(b)
+            }
+        }
+    }
+
+    /// The block is erased.
+    pub fn erase(&mut self, block: usize) {
+        let Some(segment) = self.blocks.as_mut().and_then(|blocks| blocks.take_back(block)) else { return };
+        if !self.is_used(segment) {
+            // Nobody wants what has not been written yet.
+            let waits = |b: &Self, i: usize| matches!(b.buffers[i].state, State::Filling | State::Full);
+            let of = (0..self.buffers.len()).find(|i| self.buffers[*i].segment == segment && waits(self, *i));
+            of.into_iter().for_each(|i| self.buffers[i].state = State::Idle);
+        }
+        self.free_if_unused(segment);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::area::Job;
+    use super::*;
+
+    const PAGES: usize = 256;
+    const BLOCKS: usize = 8;
+
+    fn books(segments: usize) -> Inside {
+        let mut books = Inside::new(segments).unwrap();
+        books.blocks = Some(Blocks::new(PAGES, BLOCKS, segments).unwrap());
+        books
+    }
+
+    fn blocks(books: &mut Inside) -> &mut Blocks {
+        books.blocks.as_mut().unwrap()
+    }
+
+    /// Does what there is to do; how many pages were written.
+    fn work(books: &mut Inside) -> usize {
+        let mut written = 0;
+        while let Some(job) = books.job() {
+            match job {
+                Job::Reserve(_, to) => books.reserved(Some(to)),
+                Job::Write(b) => {
+                    written += books.buffers[b].used();
+                    books.written(b, true);
+                }
+            }
+        }
+        written
+    }
+
+    /// Sends a page to a slot of the area; its slot in the file.
+    fn send(books: &mut Inside, page: u32, slot: u32) -> usize {
+        blocks(books).send(page, PAGES as u32 + slot);
+        arrive(books, page)
+    }
+
+    fn arrive(books: &mut Inside, page: u32) -> usize {
+        loop {
+            match books.place(page) {
+                Ok((slot, _)) => {
+                    blocks(books).arrived(page);
+                    return slot;
+                }
+                Err(Refused::Wait) => _ = work(books),
+                Err(Refused::Full) => panic!("full"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_slots_of_a_block_lie_together_in_whatever_order_they_come_and_leave_with_one_write() {
+        let mut books = books(64);
+        let slots: Vec<usize> = (0..32).map(|i| send(&mut books, i, 64 + i * 7 % 32)).collect();
+        let first = slots[0] / SEGMENT * SEGMENT;
+        assert!(slots.iter().enumerate().all(|(i, slot)| *slot == first + i * 7 % 32));
+        let Some(Job::Write(b)) = books.job() else { panic!("a full block is written") };
+        assert_eq!((books.buffers[b].run(0), books.buffered(slots[5]).is_some()), (SEGMENT, true));
+        books.written(b, true);
+    }
+
+    #[test]
+    fn a_page_whose_slot_moves_before_its_bytes_come_goes_to_the_new_one() {
+        let mut books = books(64);
+        blocks(&mut books).send(3, PAGES as u32 + 5);
+        assert!(blocks(&mut books).redirect(3, PAGES as u32 + 40));
+        books.erase(0);
+        let slot = arrive(&mut books, 3);
+        assert_eq!((slot % SEGMENT, blocks(&mut books).slot_of(3)), (8, Some(40)));
+        assert!(!blocks(&mut books).redirect(3, PAGES as u32 + 7), "its bytes are there");
+    }
+
+    #[test]
+    fn an_erased_block_gets_another_segment_and_the_old_one_is_free_once_nobody_sees_it() {
+        let mut books = books(64);
+        let old = send(&mut books, 1, 0);
+        work(&mut books);
+        books.adopt(None);
+        books.release(old);
+        books.erase(0);
+        let new = send(&mut books, 1, 0);
+        assert_ne!(old / SEGMENT, new / SEGMENT, "a child sees it for ever");
+        books.release(new);
+        books.erase(0);
+        let again = send(&mut books, 1, 0);
+        assert_eq!(new / SEGMENT, again / SEGMENT, "nobody sees it");
+        assert_eq!(work(&mut books), 0, "what nobody wants is not written");
+    }
+
+    #[test]
+    fn more_open_blocks_than_buffers_are_written_in_parts() {
+        let mut books = books(64);
+        let mut blocks_of = Blocks::new(4096, 64, 64).unwrap();
+        blocks_of.homes = PAGES as u32;
+        books.blocks = Some(blocks_of);
+        let mut slots = Vec::new();
+        for round in 0..32u32 {
+            for block in 0..20u32 {
+                slots.push(send(&mut books, round * 20 + block, block * 32 + round));
+            }
+        }
+        slots.sort_unstable();
+        slots.dedup();
+        assert_eq!(slots.len(), 640, "each page has a slot of its own");
+        books.retire_all();
+        work(&mut books);
+        assert!(books.is_settled());
+    }
+
+    #[test]
+    fn a_page_without_a_slot_goes_into_the_log_and_not_into_a_block() {
+        let mut books = books(64);
+        let in_block = send(&mut books, 1, 0);
+        blocks(&mut books).send(2, 2);
+        let beside = arrive(&mut books, 2);
+        assert!(blocks(&mut books).slot_of(2).is_none() && beside / SEGMENT != in_block / SEGMENT);
+        work(&mut books);
+        books.release(in_block);
+        let beside = |i: u32| {
+            blocks(&mut books).send(100 + i, 100 + i);
+            arrive(&mut books, 100 + i)
+        };
+        let slots: Vec<usize> = (0..100).map(beside).collect();
+        assert!(slots.iter().all(|slot| slot / SEGMENT != in_block / SEGMENT), "the block's segment is its own");
+    }
+
+    #[test]
+    fn a_child_has_the_slots_and_no_segments() {
+        let mut books = books(64);
+        let slot = send(&mut books, 1, 3);
+        let mut child = Inside::new(64).unwrap();
+        child.blocks = Some(books.blocks.take().unwrap().inherited().unwrap());
+        assert_eq!(blocks(&mut child).slot_of(1), Some(3));
+        child.erase(0);
+        assert_eq!(send(&mut child, 2, 4) % SEGMENT, slot % SEGMENT + 1);
+    }
+}

@@ -1,0 +1,137 @@
+//! What the engine orders for its swap area, carried out: pages that are sent to slots, copied between them, and blocks that are erased.
+//! All but the arrival of bytes happens under the engine's lock, so only one thread moves pages, and a page that has no bytes on their
+//! way stays where it is meanwhile.
+
+use coldframe_core::engine::TRIES;
+use coldframe_core::{BlockId, SlotId};
+
+use super::area::{Inside, Refused};
+use super::{Found, Log, FILE_SHIFT};
+use crate::pages::Pages;
+use crate::stats::Stats;
+use crate::{sys, PAGE};
+
+impl Log {
+    fn with_blocks(&self) -> bool {
+        !self.places
+    }
+
+    /// Gives the page no place any more, since its bytes in RAM are on their way to the slot.
+    pub fn send(&self, page: usize, to: SlotId, pages: &Pages) {
+        if !self.with_blocks() {
+            return;
+        }
+        let mut state = self.state.lock();
+        let old = pages.set_slot(page, None);
+        self.free_slot(&mut state, old);
+        if let Some(blocks) = &mut state.blocks {
+            blocks.send(page as u32, to.0);
+        }
+    }
+
+    /// A page that was sent: its bytes are final. False: they are zeros, and need not be written.
+    pub(super) fn take_sent(
+        &self,
+        state: &mut Inside,
+        from: usize,
+        sum: u128,
+        page: u32,
+        pages: &Pages,
+    ) -> Result<bool, Refused> {
+        let zero = sum == self.summer.zero();
+        if !zero {
+            self.put(state, from, page, pages)?;
+            pages.set_sum(page as usize, sum);
+        }
+        if let Some(blocks) = &mut state.blocks {
+            blocks.arrived(page);
+        }
+        Ok(!zero)
+    }
+
+    /// The bytes go where the page is to be. Its old slot is free.
+    fn put(&self, state: &mut Inside, from: usize, page: u32, pages: &Pages) -> Result<(), Refused> {
+        let (slot, into) = state.place(page)?;
+        // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before the page has its slot.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, into as *mut u8, PAGE) };
+        let old = pages.set_slot(page as usize, Some(self.own_number() << FILE_SHIFT | slot as u64));
+        self.free_slot(state, old);
+        Ok(())
+    }
+
+    /// Copies the page to another slot, by way of `scratch`. A page that cannot be read stays where it is, in a segment that is then nobody's
+    /// block but not free: who wants it is told.
+    pub fn copy(&self, page: usize, to: SlotId, scratch: usize, pages: &Pages, stats: &Stats) {
+        let mut state = self.state.lock();
+        let Some(blocks) = &mut state.blocks else { return };
+        if blocks.redirect(page as u32, to.0) {
+            return;
+        }
+        drop(state);
+        if !self.fetch(page, scratch, pages, stats) {
+            return;
+        }
+        let mut state = self.state.lock();
+        loop {
+            match self.put(&mut state, scratch, page as u32, pages) {
+                Ok(()) => break,
+                Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
+                Err(Refused::Full) => self.make_free(&mut state),
+            }
+        }
+        self.unlock(state);
+    }
+
+    /// Brings the page's bytes into `into`. False: it has none, or they cannot be had.
+    fn fetch(&self, page: usize, into: usize, pages: &Pages, stats: &Stats) -> bool {
+        for _ in 0..TRIES {
+            let slot = match self.find(pages, page, into) {
+                Found::Zeros => return false,
+                Found::Memory => return true,
+                Found::Device(slot) => slot,
+            };
+            let (device, offset) = self.place(slot);
+            Stats::add(&stats.device_reads, 1);
+            // SAFETY: the caller's page, which nobody else has.
+            if unsafe { device.read(into, offset).is_ok() && self.verify(pages, page, into) } {
+                Stats::add(&stats.device_bytes_read, PAGE as u64);
+                return true;
+            }
+            Stats::add(&stats.failures, 1);
+            sys::give_way();
+        }
+        false
+    }
+
+    /// Erases a block: a change of the books, which cannot fail.
+    pub fn erase(&self, block: BlockId) {
+        let mut state = self.state.lock();
+        state.erase(block.index());
+        self.unlock(state);
+    }
+
+    /// The page's bytes are not wanted any more.
+    pub fn forget(&self, page: usize, slot: Option<u64>) {
+        let mut state = self.state.lock();
+        self.free_slot(&mut state, slot);
+        if let Some(blocks) = &mut state.blocks {
+            blocks.forget(page as u32);
+        }
+    }
+
+    /// Whether the engine has given the page a slot.
+    pub fn has_slot(&self, page: usize) -> bool {
+        self.state.lock().blocks.as_ref().is_some_and(|blocks| blocks.slot_of(page as u32).is_some())
+    }
+
+    /// Whether the engine is right to look for the page there.
+    #[cfg(debug_assertions)]
+    pub fn lies_in(&self, page: usize, slot: SlotId) -> bool {
+        self.state.lock().blocks.as_ref().is_none_or(|blocks| blocks.lies_in(page as u32, slot.0))
+    }
+
+    /// Whether the page has been moved since its bytes were looked for in this slot.
+    pub fn has_moved(&self, page: usize, slot: u64, pages: &Pages) -> bool {
+        self.with_blocks() && pages.slot(page) != Some(slot)
+    }
+}
