@@ -18,7 +18,7 @@ fn settings(policy: Option<&str>) -> Settings {
 fn who_watches_a_run_can_end_it() {
     let mut told = Vec::new();
     let stopped = run(&trace(), &[settings(None)], &mut |p| {
-        told.push((p.rows, p.rows_total));
+        told.push((p.done, p.total));
         p.stop();
     });
     let error = stopped.expect_err("it was stopped");
