@@ -73,20 +73,20 @@ fn one_string_of_references() {
 
 #[test]
 fn tasks_under_a_scheduler() {
-    let all = tasks::run(&data("memload.parquet"), &settings(&["ram=50%", "system=sap"]), &mut |_, _| Ok(())).unwrap();
-    survives(&tasks::json(&all)[0], "tasks");
+    let all = tasks::run(&data("memload.parquet"), &settings(&["ram=50%", "system=sap"]), &mut |_| {}).unwrap();
+    survives(&SimResult::from(&all[0]).json(), "tasks");
 }
 
 #[test]
 fn tasks_in_the_foreground() {
     let all = settings(&["ram=50%", "system=drswap"]);
     let stored = foreground::simulate(&data("memload.parquet"), &all, &mut |_| ()).unwrap();
-    survives(&foreground::json(&stored)[0], "foreground");
+    survives(&stored.results().next().unwrap().json(), "foreground");
 }
 
 #[test]
 fn a_swap_area_under_a_swap_trace() {
     let path = data("swap-desktop.csv.zst");
-    let all = swap::run(&path, &settings(&["swap.blocks=1024"]), &mut |_, _| {}).unwrap();
-    survives(&swap::json(&path, &all).unwrap(), "swap-trace");
+    let all = swap::run(&path, &settings(&["swap.blocks=1024"]), &mut |_| {}).unwrap();
+    survives(&swap::results(&path, &all).unwrap()[0].json(), "swap-trace");
 }
