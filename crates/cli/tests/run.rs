@@ -234,7 +234,7 @@ fn what_cannot_be_run_is_explained() {
     fails(&["--ram", "1MiB", "--handler", "none", "--", "true"], 2, "sequential, parallel");
     fails(&["--ram", "1MiB", "--journal", "/no/such/j", "--", "true"], 5, "/no/such/j");
     fails(&["--ram", "1MiB", "--collector", "greedy", "--", "true"], 2, "--system <NAME>");
-    fails(&["--ram", "1MiB", "--system", "lobi", "--collector", "greedy:9", "--", "true"], 2, "give 1 to 4 blocks");
+    fails(&["--ram", "1MiB", "--system", "lobi", "--collector", "greedy:9", "--", "true"], 2, "give 1 to 4 victims");
     fails(&["--ram", "1MiB", "--system", "lobi", "--predict", "--", "true"], 2, "knows no swap area");
     fails(&["--ram", "1MiB", "--system", "swl", "--", "true"], 2, "`swl` has no swap area that can be run; give lobi");
     let small = ["--ram", "1MiB", "--system", "lobi", "--swap-area", "64MiB", "--backing-max", "32MiB", "--", "true"];
