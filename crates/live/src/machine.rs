@@ -23,6 +23,7 @@ use crate::journal::JournalFile;
 use crate::pager::Inner;
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
+use crate::sys;
 use crate::task::{CopyIn, Load, Move, Source, Todo, Victim, MOVES};
 
 /// What the machine keeps under the engine's lock.
@@ -52,6 +53,20 @@ impl Linux<'_> {
     fn journal(&mut self, entry: Entry) {
         if let Some(journal) = &mut self.side.journal {
             journal.write(&entry);
+        }
+    }
+
+    /// Memory that takes a buffer's place. Where many tasks copy at once it waits for one of them, none of which waits for the engine's lock
+    /// before it has given its buffers back.
+    fn spare(&mut self) -> usize {
+        loop {
+            if let Some(spare) = self.side.spare.pop() {
+                return spare;
+            }
+            std::mem::swap(&mut self.side.spare, &mut *self.pager.returned.lock());
+            if self.side.spare.is_empty() {
+                sys::sleep_us(1);
+            }
         }
     }
 
@@ -194,7 +209,7 @@ impl Machine for Linux<'_> {
                 self.load(Load { ticket, page, into, source: Source::Unknown, slot: None, good: None });
             }
             Command::Move { page, from, .. } => {
-                let spare = self.side.spare.pop().expect("there is a spare buffer for each page being copied");
+                let spare = self.spare();
                 let loaded = std::mem::replace(&mut self.side.buffers[from.index()], spare);
                 self.side.moved = Some((page.index(), loaded));
             }

@@ -97,6 +97,9 @@ pub(crate) struct Inner {
     /// Erase blocks of the engine's swap area, if it has one.
     pub(crate) blocks: Option<usize>,
     pub(crate) decider: Lock<Decider>,
+    /// Buffers whose pages are in place, on their way back to the engine's machine. Giving one back takes no other lock, since who holds the
+    /// engine's may be waiting for it.
+    pub(crate) returned: Lock<Vec<usize>>,
     /// Faults that have been admitted and not been answered.
     pub(crate) active: AtomicUsize,
     /// A fork is under way: no fault is admitted.

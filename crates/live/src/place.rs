@@ -20,8 +20,7 @@ impl Inner {
         }
         // One may wait for this task's next fault; more would be missed by others.
         if todo.spare.len() > 1 {
-            debug_assert!(todo.moves.is_empty(), "a page on its way is never kept waiting for the engine's lock");
-            self.decider.lock().side.spare.append(&mut todo.spare);
+            self.returned.lock().append(&mut todo.spare);
         }
     }
 

@@ -151,6 +151,7 @@ fn build(
         tasks: Own::new(tasks),
         log: Own::new(Log::new(device, pages, options.backing_max, sealer, blocks)?),
         blocks,
+        returned: Lock::new(Vec::with_capacity(side.spare.capacity())),
         decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
         active: AtomicUsize::new(0),
         gate: AtomicBool::new(false),
@@ -282,6 +283,7 @@ fn own_file(folder: &Path) -> std::io::Result<File> {
 }
 
 fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usize>), LiveError> {
+    // One stays with each task, and so many may wait to be copied from by the task that needs another; the rest comes back by itself.
     let spare = 2 * TASKS + LOADS;
     let bytes = (buffers + spare) * PAGE;
     let memory = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory for buffers", e))?;
