@@ -77,7 +77,13 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     let (page, frames) = (table.page(), settings.frames);
     machine::check_frames(frames, page);
     let space = Space::new(page, settings.image, settings.swap.map_or(0, |(data, _)| data));
-    let caps = Caps { reference_bit: false, dirty_bit: false, direct_read: false, places: false, buffers: device::buffers(page) };
+    let caps = Caps {
+        reference_bit: false,
+        dirty_bit: false,
+        direct_read: false,
+        places: false,
+        buffers: device::buffers(page),
+    };
     let config = Config { frames: frames as usize, pages: space.pages() as usize, tasks: 1, evict_batch: 1, caps };
     let policy = settings.policy.build(config.frames, config.pages).unwrap_or_else(|e| panic!("{e}"));
     let mut engine = Engine::new(config, policy, settings.handler).unwrap_or_else(|e| panic!("{e}"));

@@ -6,13 +6,16 @@ use crate::html::run::Run;
 use crate::html::words::{note, section};
 use crate::result::Distribution;
 
+/// A time of a distribution, in picoseconds.
+type Of = fn(&Distribution) -> u64;
+
 /// What a run is worth in a chart.
 type Worth<'a> = &'a dyn Fn(&Run<'_>) -> Option<f64>;
 
 /// All charts over the runs; none where there is one run or no RAM.
 pub fn curves(runs: &[Run<'_>]) -> String {
     let mut out = chart("Miss ratio by RAM", "true faults per reference", runs, &|run| run.miss_ratio(), true);
-    let latencies: [(&str, fn(&Distribution) -> u64); 3] = [
+    let latencies: [(&str, Of); 3] = [
         ("Median latency of a true fault", |l| l.p50),
         ("99th percentile of a true fault", |l| l.p99),
         ("Longest true fault", |l| l.max),
