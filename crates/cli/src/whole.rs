@@ -28,19 +28,23 @@ pub fn run(program: &[OsString]) -> Result<ExitCode, Failure> {
     let advice = advise::answer(&advise::Asked::of(trace.clone()), false)?;
     advise::write_config(&folder.join("config.toml"), &advice)?;
     let (rows, columns) = (report::MAP_ROWS, report::MAP_COLUMNS);
+    let answer = json::json(&advice);
+    output::write(Some(&folder.join("advice.json")), &output::json(&answer))?;
     let mut page = Page::default();
-    page.add("advice", json::json(&advice).to_string().as_bytes())?;
+    page.add("advice", answer.to_string().as_bytes())?;
     page.add_heat(&advice.trace.path, &advice.trace.sha256, heat(&trace, rows, columns)?)?;
     output::write(Some(&folder.join("report.html")), &page.html()?)?;
-    let files = format!("\nIn {}: trace.parquet, config.toml, report.html\n", folder.display());
+    let files = format!("\nIn {}: trace.parquet, advice.json, config.toml, report.html\n", folder.display());
     output::write(None, &(words::words(&advice) + &files))?;
     Ok(advise::code(&advice))
 }
 
-/// As `coldframe record -o TRACE -- PROGRAM ARGUMENTS` would read it.
+/// As `coldframe record --level page --page 4KiB -o TRACE -- PROGRAM ARGUMENTS` would read it: what RAM a program needs is told by its pages, and
+/// every single reference takes many times as long.
 fn recording(trace: &Path, program: &[OsString]) -> record::Args {
-    let start = [OsString::from("coldframe"), "record".into(), "-o".into(), trace.into(), "--".into()];
-    match Cli::parse_from(start.into_iter().chain(program.iter().cloned())).verb {
+    let words = ["coldframe", "record", "--level", "page", "--page", "4KiB", "-o"].map(OsString::from);
+    let start = words.into_iter().chain([trace.into(), "--".into()]);
+    match Cli::parse_from(start.chain(program.iter().cloned())).verb {
         Verb::Record(args) => args,
         _ => unreachable!("the words say record"),
     }

@@ -302,6 +302,8 @@ fn one_command_records_advises_and_reports() {
     let at = |name: &str| std::fs::read_to_string(folder.path().join("true.coldframe").join(name)).unwrap();
     assert!(at("config.toml").contains("frames = ") && at("report.html").contains("id=\"answer\""));
     assert!(folder.path().join("true.coldframe/trace.parquet").exists());
+    let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
+    assert_eq!(advice["trace"]["fidelity"], "page-references", "a program's pages tell how little RAM it needs");
 }
 
 /// The shipped story in this build, in a folder of the test's own.
