@@ -7,7 +7,8 @@ generated=docs/book/src/generated
 tools=target/tools
 mkdir -p $generated
 
-for paper in swl ddb sap drswap lobi; do
+for golden in crates/report/src/systems/*/golden.toml; do
+    paper=$(basename "$(dirname "$golden")")
     echo "papers $paper"
     case $paper in swl | ddb) picture="-o $generated/$paper.svg" ;; *) picture= ;; esac
     # shellcheck disable=SC2086 # two words or none
@@ -15,7 +16,7 @@ for paper in swl ddb sap drswap lobi; do
 done
 
 {
-    for verb in $("$coldframe" help | sed -n '/^Commands:/,/^$/s/^  \([a-z]*\) .*/\1/p'); do
+    for verb in $("$coldframe" help | sed -n '/^Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p'); do
         [ "$verb" = help ] || printf '## coldframe %s\n\n```text\n%s\n```\n\n' "$verb" "$("$coldframe" "$verb" --help)"
     done
 } > $generated/reference.md

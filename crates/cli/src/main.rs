@@ -1,6 +1,6 @@
 //! The coldframe command. One file per verb; what a verb does is decided elsewhere.
 //!
-//! To add a verb: copy `info.rs`, and add its row to [`Verb`].
+//! To add a verb: copy `info.rs`, and add its row to [`Verb`] and its arm to `main`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;

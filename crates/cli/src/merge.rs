@@ -16,6 +16,7 @@ use crate::output;
 #[command(after_help = "\
 Examples:
   coldframe merge make.parquet cc1.parquet -o build.parquet
+  coldframe merge server.parquet client.parquet -o both.parquet --format json
 
 All traces need times. Traces of one clock keep their distance, others begin together; tasks and address spaces stay apart.")]
 pub struct Args {

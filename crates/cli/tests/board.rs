@@ -220,7 +220,7 @@ fn the_mmu_and_aborts_page_programs_where_there_is_no_onenand() {
 fn every_handler_pages_programs_from_onenand_on_tiny_pages_and_agrees_with_the_simulator() {
     let Some(built) = built_for_n810() else { return };
     for (program, frames) in [("fft", 6), ("deflate", 12)] {
-        for handler in ["sequential", "parallel", "delayed-dual-buffering", "delayed-dual-buffering-search-first"] {
+        for handler in coldframe_core::fault::handler::ALL.iter().map(|handler| handler.name) {
             for policy in ["clock", "pa-fifo-sc:valid=50%"] {
                 Run { machine: &ARM926, program, policy, handler, frames }.agrees(built);
             }

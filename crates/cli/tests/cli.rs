@@ -431,35 +431,49 @@ fn a_limit_counts_accesses_below_the_front_end() {
     assert_eq!(result["counts"]["references"], 500);
 }
 
+/// What `coldframe VERB --help` prints; the empty verb is the program itself.
+fn help(verb: &str) -> String {
+    let args: Vec<&str> = [verb, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
+    let output = coldframe(&args);
+    assert!(output.status.success(), "{args:?}");
+    format!("$ coldframe {}\n{}\n", args.join(" "), String::from_utf8_lossy(&output.stdout))
+}
+
+/// Every verb, as the program's own help lists them.
+fn verbs() -> Vec<String> {
+    let help = help("");
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let first = |line: &str| line.strip_prefix("  ")?.split(' ').next().map(String::from);
+    listed.filter_map(first).filter(|verb| !verb.is_empty() && verb != "help").collect()
+}
+
 #[test]
 fn help_of_every_verb_is_as_it_was_read_last() {
-    let mut text = String::new();
-    for verb in [
-        "",
-        "import",
-        "info",
-        "cut",
-        "record",
-        "sim",
-        "advise",
-        "check",
-        "report",
-        "replay",
-        "run",
-        "doctor",
-        "top",
-        "papers",
-        "devices",
-        "policies",
-        "completions",
-        "man",
-    ] {
-        let args: Vec<&str> = [verb, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
-        let output = coldframe(&args);
-        assert!(output.status.success());
-        text += &format!("$ coldframe {}\n{}\n", args.join(" "), String::from_utf8_lossy(&output.stdout));
+    let mut text = help("");
+    for verb in verbs() {
+        let own = help(&verb);
+        let examples = own.split("Examples:").nth(1).unwrap_or_default().matches(&format!("coldframe {verb}")).count();
+        assert!(examples >= 2, "the help of {verb} has {examples} examples");
+        text += &own;
     }
     insta::assert_snapshot!("help", text);
+}
+
+/// The first that has a name is found by it, so another would never be; policies and oracles are asked for by the same flag.
+#[test]
+fn no_name_is_of_two_things() {
+    let all = json(&["policies", "--format", "json"]);
+    let of = |kind: &str| -> Vec<String> {
+        all[kind].as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_string()).collect()
+    };
+    let devices: Vec<String> = coldframe_device::sheet::all().into_iter().map(|sheet| sheet.name).collect();
+    let backings = coldframe_report::systems::backing::all().map(|backing| backing.name.to_string()).collect();
+    for names in [[of("policies"), of("oracles")].concat(), of("handlers"), of("systems"), devices, backings] {
+        assert!(names.len() > 2, "{names:?}");
+        for (i, name) in names.iter().enumerate() {
+            assert!(!names[..i].contains(name), "`{name}` is there twice");
+        }
+    }
 }
 
 /// A test for each paper, so that they run beside each other.
@@ -472,6 +486,15 @@ macro_rules! figures_are_as_they_were_read_last {
                     super::hold_figures(stringify!($paper));
                 }
             )*
+
+            #[test]
+            fn of_every_paper() {
+                let mut held = [$(stringify!($paper)),*];
+                let mut printed = coldframe_report::papers::names();
+                held.sort_unstable();
+                printed.sort_unstable();
+                assert_eq!(held[..], printed[..], "a system with figures is a name below, and the other way round");
+            }
         }
     };
 }

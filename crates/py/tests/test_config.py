@@ -3,6 +3,7 @@
 import pickle
 import re
 from pathlib import Path
+from typing import get_type_hints, is_typeddict
 
 import coldframe
 import pytest
@@ -10,15 +11,8 @@ from coldframe import config
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-TABLES = {
-    "Settings": "",
-    "FrontEnd": "front_end.",
-    "Machine": "machine.",
-    "Time": "time.",
-    "Limit": "limit.",
-    "Swap": "swap.",
-    "Tasks": "tasks.",
-}
+TABLES = {"": config.Settings}
+TABLES |= {f"{key}.": kind for key, kind in get_type_hints(config.Settings).items() if is_typeddict(kind)}
 SETTINGS = st.fixed_dictionaries(
     {},
     optional={
@@ -42,13 +36,12 @@ def test_toml_and_pickle_give_back_what_was_set(tmp_path_factory, given_settings
     assert made.settings == {key: value for key, value in given_settings.items() if value != {}}
 
 
-@pytest.mark.parametrize("path", ["", "front_end.", "machine.", "time.", "limit.", "swap.", "tasks."])
+@pytest.mark.parametrize("path", TABLES)
 def test_the_types_name_what_the_settings_have(path: str) -> None:
-    (table,) = [getattr(config, name) for name in TABLES if TABLES[name] == path]
     with pytest.raises(coldframe.SettingError, match="nosuch") as raised:
         coldframe.grid({f"{path}nosuch": 1})
     known = set(re.findall(r"`(\w+)`", str(raised.value).split("expected one of")[-1]))
-    assert known - {"nosuch"} == set(table.__annotations__)
+    assert known - {"nosuch"} == set(TABLES[path].__annotations__)
 
 
 def test_order_of_keys_does_not_matter() -> None:
