@@ -17,7 +17,7 @@ use crate::watch::watched;
 fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
     let fit = |settings: Settings| match (drive(&settings), systems::of(&settings)) {
         (Drive::String, _) => Ok(settings),
-        (_, system) => {
+        (Drive::Tasks | Drive::Foreground | Drive::SwapTrace, system) => {
             let name = system.map_or("tasks", |system| system.name);
             let reason = format!(
                 "{name}: several tasks, whose results are of another kind; run `coldframe sim` with these settings"

@@ -12,6 +12,7 @@ use coldframe_trace::Provenance;
 use crate::advise::limits::Limits;
 use crate::advise::Candidate;
 use crate::error::ReportError;
+use crate::resolve::{drive, Drive};
 use crate::settings::{vary, Settings, Swap};
 
 /// Slowdown allowed where no limit is given, in percent of the program's own time.
@@ -104,8 +105,8 @@ impl Question {
 
     /// What is for several tasks only, and what is not simulated for them.
     fn check_kind(&self) -> Result<(), ReportError> {
-        if let Some(system) = systems::of(&self.base).filter(|system| system.takes_turns()) {
-            let name = system.name;
+        if drive(&self.base) == Drive::Foreground {
+            let name = systems::of(&self.base).unwrap_or(systems::of_foreground().0).name;
             let reason = format!("{name} is not searched: its answer is kills and energy beside time; run `coldframe sim --system {name}` over RAM and swap sizes");
             return Err(ReportError::setting("system", reason));
         }
@@ -191,7 +192,7 @@ impl Question {
 
     /// Several tasks, which a scheduler switches, and not one string of references.
     pub fn is_of_tasks(&self) -> bool {
-        systems::of(&self.base).is_some_and(System::schedules)
+        drive(&self.base) == Drive::Tasks
     }
 
     /// What the answer takes for granted.
