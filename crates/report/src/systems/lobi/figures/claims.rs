@@ -27,16 +27,20 @@ fn larger_windows_cost_more() {
     }
 }
 
-/// Wear is levelled: erases are spread more evenly than without the choice of the least erased block.
+/// Wear is levelled: where cold blocks move, erases are spread more evenly and no block is far ahead. The choice of the least erased free
+/// block alone levels the generated trace and not the recorded one (deviations 1.455 with it, 1.432 without).
 #[test]
 fn the_log_levels_wear() {
     for input in inputs(&traces()).unwrap() {
-        let deviation = |dynamic: bool| {
-            let swap = Swap { dynamic_wear_levelling: Some(dynamic), keep: Some(input.keep.into()), ..Swap::default() };
+        let wear = |spread_max: Option<u32>| {
+            let (blocks, keep) = (Some(AREA_BLOCKS[0].to_string()), Some(input.keep.into()));
+            let swap = Swap { blocks, keep, wear_spread_max: spread_max, ..Swap::default() };
             let plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
-            outcome(&plan, &input.trace).unwrap().wear.deviation
+            outcome(&plan, &input.trace).unwrap().wear
         };
-        let (with, without) = (deviation(true), deviation(false));
-        assert!(with < without, "{}: {with} with levelling, {without} without", input.name);
+        let (with, without) = (wear(Some(2)), wear(None));
+        let name = input.name;
+        assert!(with.deviation < without.deviation, "{name}: {with:?} with levelling, {without:?} without");
+        assert!(with.max - with.min < without.max - without.min, "{name}: {with:?}, {without:?}");
     }
 }
