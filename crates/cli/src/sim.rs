@@ -392,9 +392,10 @@ fn of_string(args: &Args, results: &[RunResult]) -> String {
     for (r, swap) in results.iter().filter_map(|r| Some((r, r.lane()?.swap.as_ref()?))) {
         let c = swap.counts;
         out += &format!(
-            "Swap area, {} with {}: {} pages programmed, {} copied, {} blocks erased, {} times full.\n",
+            "Swap area, {} with {}{}: {} pages programmed, {} copied, {} blocks erased, {} times full.\n",
             r.policy,
             r.ram_text(),
+            collector(r),
             human_count(c.programs),
             human_count(c.copies),
             human_count(c.erases),
@@ -405,6 +406,12 @@ fn of_string(args: &Args, results: &[RunResult]) -> String {
         plots(results).iter().for_each(|plot| out += &format!("\n{}", plot.text(64, 17)));
     }
     out
+}
+
+/// The collector of a run's swap area, behind a comma.
+fn collector(r: &RunResult) -> String {
+    let in_force = SimResult::from(r).in_force().unwrap_or_default();
+    in_force.swap.collector.map(|name| format!(", {name}")).unwrap_or_default()
 }
 
 fn series(results: &[RunResult], value: impl Fn(&RunResult) -> Option<f64>) -> Vec<Series> {

@@ -174,6 +174,9 @@ fn a_swap_traces_area_keeps_a_journal_that_replays_also_on_a_device_that_fails()
         let (failing, _) = journaled(folder.path(), SWAPS, &format!("{words} --fail 0.05%:3"));
         assert!(count(&failing, "bad_blocks") > 0, "{words}: {}", failing["counts"]);
         assert!(result["counts"]["bad_blocks"].is_null());
+        let words = format!("sim {SWAPS} {words} --fail 0.05%:3");
+        let table = coldframe(&words.split(' ').collect::<Vec<_>>()).stdout;
+        assert!(String::from_utf8_lossy(&table).contains("The device failed"), "{words}");
     }
     // Another slot in one program: the area does something else.
     let path = folder.path().join("run.journal");

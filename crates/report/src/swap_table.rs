@@ -74,6 +74,13 @@ fn legend(outcomes: &[SwapOutcome]) -> String {
     if outcomes.iter().any(|o| o.result.refused > 0) {
         out += "refused: the area was full and the page stayed in RAM, so that costs of such rows are too low.\n";
     }
+    for o in outcomes.iter().filter(|o| o.result.flash.bad_blocks > 0) {
+        let (bad, blocks) = (human_count(o.result.flash.bad_blocks), o.blocks);
+        let (layout, collector) = (o.names.layout, &o.names.collector);
+        out += &format!(
+            "The device failed: {layout}, {collector}, gave up {bad} of its {blocks} erase blocks; nothing was lost.\n"
+        );
+    }
     out
 }
 
