@@ -34,7 +34,7 @@ pub struct Owner {
 pub struct Group {
     /// Copies in it.
     pub size: usize,
-    /// Groups in which all copies that came back did so within [`TOGETHER_NS`], of those with two or more that came back.
+    /// Groups in which all copies that came back did so within `TOGETHER_NS`, of those with two or more that came back.
     pub together: u64,
     /// Groups with two or more that came back.
     pub of: u64,

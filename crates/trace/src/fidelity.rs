@@ -11,7 +11,7 @@ pub enum Fidelity {
     /// Every access, reduced to its page: all policies at that page size and larger ones; no caches.
     PageReferences,
     /// References to pages without those that no memory above a stated size can tell: misses of LRU and OPT, exact from that size on. See
-    /// [`crate::reduce`].
+    /// [`mod@crate::reduce`].
     Compacted,
     /// Each entry of a page into a window of N mapped pages (first in, first out), and none of the references to pages in it. LRU and OPT
     /// at C pages are bounded by those of the trace at C - N and C + N: see [`crate::window`].
@@ -21,7 +21,7 @@ pub enum Fidelity {
     /// Only what reached a block device, after a page cache of unknown size: policies over those requests, as over a swap
     /// device's; no energy and no time of the program, whose hits are unknown.
     BlockOnly,
-    /// All references to some pages, chosen by hash: LRU's misses and reuse distances, with an error. See [`crate::reduce`].
+    /// All references to some pages, chosen by hash: LRU's misses and reuse distances, with an error. See [`mod@crate::reduce`].
     HashSampled,
     /// A sample: working sets and heat, no miss counts.
     Sampled,

@@ -1,8 +1,8 @@
 //! DR.Swap: swap areas in DRAM, eMMC and NVM, with and without direct read (TCAD 2016), beside ours.
 //!
 //! The paper's phone and its users are not at hand. Its equations are: what follows from them and table IV is reached to the digit
-//! ([`energy_rows`]). The rest is predicted on a generated workload ([`crate::workload`]), of which two parameters are fitted to two averages of
-//! table IV and none to anything else, and shown on recorded programs too ([`recorded`]).
+//! (`energy_rows`). The rest is predicted on a generated workload ([`crate::workload`]), of which two parameters are fitted to two averages of
+//! table IV and none to anything else, and shown on recorded programs too (`recorded`).
 
 use std::collections::BTreeSet;
 use std::path::Path;
