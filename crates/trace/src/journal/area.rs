@@ -12,10 +12,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use coldframe_core::swap::{Flash, Refused, Swap};
+use coldframe_core::swap::{Flash, Refused, Swap, AREAS_MAX};
 use coldframe_core::{BlockId, Command, Event, PageId, SlotId, Transfer};
 
-use super::{area_line, read_area, Entries, Entry, Journal, JournalError, Replayed, SwapHead, AREAS_MAX};
+use super::head::{area_line, read_area};
+use super::{Entries, Entry, Journal, JournalError, Replayed, SwapHead};
 
 pub(super) const MAGIC: &str = "coldframe journal 5 of a swap area";
 
