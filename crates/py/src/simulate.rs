@@ -18,9 +18,9 @@ fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
     let fit = |settings: Settings| match (drive(&settings), systems::of(&settings)) {
         (Drive::String, _) => Ok(settings),
         (Drive::Tasks | Drive::Foreground | Drive::SwapTrace, system) => {
-            let name = system.map_or("tasks", |system| system.name);
+            let named = system.map(|system| format!(" --system {}", system.name)).unwrap_or_default();
             let reason = format!(
-                "{name}: several tasks, whose results are of another kind; run `coldframe sim` with these settings"
+                "several tasks have results of another kind than one string of references; run `coldframe sim{named}` instead"
             );
             Err(ReportError::setting("system", reason))
         }
