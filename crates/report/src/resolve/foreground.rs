@@ -13,7 +13,7 @@ use super::backed::{self, BackedArea};
 use super::{failures, front, names, refuse, size, Pages};
 use crate::error::ReportError;
 use crate::foreground::{Area, PAGE};
-use crate::settings::{Settings, Swap};
+use crate::settings::{Machine, Settings, Swap, Time};
 use crate::systems::backing::Backing;
 use crate::systems::{self, System};
 use crate::workload::MachineParameters;
@@ -81,9 +81,7 @@ impl ForegroundPlan {
 /// Unknown names, quantities that cannot be, an area larger than its device, a setting that such runs do not have.
 pub fn foreground(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<ForegroundPlan, ReportError> {
     refuse_others(settings)?;
-    let plain = Settings { page: None, stream: None, ..settings.clone() };
-    let front =
-        front::front_key(&Settings { front_end: crate::settings::FrontEnd::default(), ..plain }, None, trace, PAGE)?;
+    let front = front::front_key(&Settings::default(), None, trace, PAGE)?;
     let backed = backed::backed(settings, settings.device.as_deref(), &front, touched)?;
     let frames = size::frames(settings, &front, touched)?;
     plan(settings, backed, frames)
@@ -122,12 +120,22 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<Foregr
 fn refuse_others(s: &Settings) -> Result<(), ReportError> {
     const WHY: &str =
         "does not go with tasks in the foreground, whose pages are 4KiB and are loaded one at a time; leave it out";
+    const ONE_STRING: &str = "is not there for tasks in the foreground; leave it out";
     let page = s.page.as_deref().filter(|page| !quantity::bytes(page).is_ok_and(|bytes| bytes == PAGE));
     let front_end = s.front_end.name.as_deref().is_some_and(|name| name != "none");
     refuse(&[
         ("page", page.is_some(), WHY),
         ("main_memory", s.main_memory.is_some(), WHY),
         ("front_end.name", front_end, WHY),
+        ("machine", s.machine != Machine::default(), ONE_STRING),
+        (
+            "time",
+            s.time != Time::default(),
+            "is for stages; a fault in the foreground has one price, fault_us of swap.phone",
+        ),
+        ("limit.skip", s.limit.skip.is_some_and(|rows| rows > 0), ONE_STRING),
+        ("limit.accesses", s.limit.accesses.is_some(), ONE_STRING),
+        ("stream", s.stream.as_deref().is_some_and(|stream| stream != "ID"), ONE_STRING),
     ])
 }
 
@@ -197,6 +205,9 @@ mod tests {
             (&["ram=1MiB", "swap.layout=linux-ftl"], "swap.layout"),
             (&["ram=1MiB", "handler=delayed-dual-buffering"], "handler"),
             (&["ram=1MiB", "policy=lru2"], "policy"),
+            (&["ram=1MiB", "machine.evict_batch=4"], "machine"),
+            (&["ram=1MiB", "limit.skip=9"], "limit.skip"),
+            (&["ram=1MiB", "time.program=1us"], "fault_us"),
             (&["ram=1MiB", "swap.prefetch=0"], "swap.prefetch"),
             (&["ram=1MiB", "swap.reads_max=often"], "`often` is neither"),
             (&["ram=1MiB", "swap.start_gap=0"], "swap.start_gap"),

@@ -198,7 +198,12 @@ fn one_string_only(s: &Settings) -> Result<(), ReportError> {
         (
             "main_memory",
             s.main_memory.is_some(),
-            "needs the front end l1, which filters one string of references; leave it out",
+            "needs a front end, which filters one string of references; leave it out",
+        ),
+        (
+            "limit.skip",
+            s.limit.skip.is_some_and(|rows| rows > 0),
+            "counts rows of one string of references; leave it out",
         ),
         (
             "machine.read_ahead",
