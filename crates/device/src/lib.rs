@@ -11,6 +11,7 @@
 
 pub mod energy;
 pub mod flash;
+pub mod here;
 pub mod prices;
 pub mod quantity;
 pub mod sheet;

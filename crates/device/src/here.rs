@@ -1,0 +1,41 @@
+//! This machine as a device: what paging costs a program here, as the program waits for it. Measured by `coldframe calibrate` with the live
+//! pager itself, kept as a sheet whose numbers say when and how.
+
+use coldframe_core::Ps;
+use serde::{Deserialize, Serialize};
+
+/// A time that varies: what a long run pays on average, and between what the averages of short stretches lay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Spread {
+    /// The mean of the best tenth of stretches.
+    pub low: Ps,
+    /// The mean of all.
+    pub mean: Ps,
+    /// The mean of the worst tenth of stretches.
+    pub high: Ps,
+}
+
+/// What paging costs on this machine, for each event, in the time of the thread that meets it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Here {
+    /// The first touch of a page where nobody pages: the kernel's own zero-fill fault.
+    pub zero_fill_native: Spread,
+    /// The first touch of a page under the pager, while nothing has to leave.
+    pub zero_fill: Spread,
+    /// A page that comes back from the device, one at a time, while clean pages leave.
+    pub device_fault: Spread,
+    /// Each page of a sequential stream that is read ahead, clean pages leaving.
+    pub read_ahead: Spread,
+    /// A page that comes back before it was written to the device.
+    pub memory_fault: Spread,
+    /// A touch of a page in RAM that was unmapped.
+    pub false_fault: Spread,
+    /// The first write to a page that was mapped read-only.
+    pub first_write: Spread,
+    /// What a fault takes longer for each clean page that leaves with it, where no device hides that.
+    pub evict_clean: Spread,
+    /// What a fault takes longer for each written page that leaves with it, the time to write it to the device included.
+    pub evict_dirty: Spread,
+    /// An entry of a page into the recorder's window, another page leaving it.
+    pub entry: Spread,
+}
