@@ -2,10 +2,9 @@
 //! pager itself, kept as a sheet whose numbers say when and how.
 
 use coldframe_core::Ps;
-use serde::{Deserialize, Serialize};
 
 /// A time that varies: what a long run pays on average, and between what the averages of short stretches lay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spread {
     /// The mean of the best tenth of stretches.
     pub low: Ps,
@@ -16,7 +15,7 @@ pub struct Spread {
 }
 
 /// What paging costs on this machine, for each event, in the time of the thread that meets it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Here {
     /// The first touch of a page where nobody pages: the kernel's own zero-fill fault.
     pub zero_fill_native: Spread,
