@@ -161,7 +161,7 @@ impl Inner {
             self.log.renew().fork_child(device)?;
         }
         self.store.renew();
-        let uffd = self.source.make().map_err(|e| LiveError::os("userfaultfd", e))?;
+        let uffd = self.source.make(self.options.handlers()).map_err(|e| LiveError::os("userfaultfd", e))?;
         // SAFETY: as above.
         let parents = std::mem::replace(unsafe { self.uffd.renew() }, uffd);
         self.watch_all().and_then(|()| self.hire_in_child()).inspect_err(|_| {
@@ -265,7 +265,8 @@ impl Inner {
             return all;
         }
         let _signals = crate::memory::Signals::block();
-        all.extend([self.uffd.get().raw(), self.pidfd.get().as_raw_fd()]);
+        all.extend(self.uffd.get().descriptors());
+        all.push(self.pidfd.get().as_raw_fd());
         all.extend(self.source.descriptor());
         all.extend(self.store.descriptors());
         all.extend(self.log.get().descriptors());

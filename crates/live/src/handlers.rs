@@ -20,6 +20,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::fatal;
+use crate::follow::Follow;
 use crate::memory::Signals;
 use crate::pager::{Inner, Kind};
 use crate::sys::{self, Errno, Message, Sys};
@@ -42,6 +43,8 @@ struct Shift {
     /// Their control pages, of which there are as many as handlers.
     control: usize,
     count: AtomicUsize,
+    /// How many have begun: their numbers.
+    begun: AtomicUsize,
     /// The crew that follows them.
     next: AtomicPtr<Shift>,
 }
@@ -131,6 +134,7 @@ impl Inner {
             open: AtomicU32::new(0),
             control,
             count: AtomicUsize::new(0),
+            begun: AtomicUsize::new(0),
             next: AtomicPtr::new(std::ptr::null_mut()),
         });
         // SAFETY: says only that a child does not inherit these pages.
@@ -220,11 +224,13 @@ unsafe extern "C" fn handler(shift: *mut c_void) {
 fn run(shift: &Shift) {
     // SAFETY: the pager outlives the crew.
     let inner = unsafe { &*shift.inner };
+    let number = shift.begun.fetch_add(1, Ordering::Relaxed);
+    let mut follow = Follow::new();
     loop {
-        match inner.uffd.get().read() {
+        match inner.uffd.get().read(number) {
             Ok(message) => match message.address.wrapping_sub(shift.control) / PAGE {
                 turn if turn < shift.count() => return shift.leave(inner, turn),
-                _ => serve(inner, &message),
+                _ => serve(inner, &message, &mut follow),
             },
             Err(Errno::AGAIN) => {}
             Err(error) => fatal::stop(format_args!("faults cannot be read: {}", error.io())),
@@ -232,10 +238,11 @@ fn run(shift: &Shift) {
     }
 }
 
-fn serve(inner: &Inner, message: &Message) {
+fn serve(inner: &Inner, message: &Message, follow: &mut Follow) {
     let kind = if message.protected { Kind::Protected } else { Kind::Missing };
+    follow.met(message.thread);
     inner.serve(message.address, message.write, kind, message.thread);
-    inner.uffd.get().wake(message.address & !(PAGE - 1));
+    follow.waking(|| inner.uffd.get().wake(message.address & !(PAGE - 1)));
 }
 
 impl Shift {

@@ -21,6 +21,7 @@ mod evict;
 pub mod extents;
 mod fatal;
 mod foreign;
+mod follow;
 mod fork;
 mod handlers;
 mod high;

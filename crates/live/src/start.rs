@@ -99,7 +99,7 @@ fn build(
     let frames = frames(&options)?;
     let pages = pages(&options)?;
     options.max_memory = (pages * PAGE) as u64;
-    let uffd = source.make().map_err(missing)?;
+    let uffd = source.make(options.handlers()).map_err(missing)?;
     let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
     uffd.register(space.holding_area()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
     let device = Device::swap(&options.backing, options.inject)?;

@@ -1,0 +1,100 @@
+//! Where threads run, and where they may.
+
+use super::{again, call, Sys};
+
+/// Machines with more processors are left to the scheduler.
+const MOST: usize = 1024;
+const WORDS: usize = MOST / usize::BITS as usize;
+
+/// A set of processors.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Processors([usize; WORDS]);
+
+impl Processors {
+    /// One.
+    pub fn only(processor: usize) -> Processors {
+        let mut words = [0; WORDS];
+        words[processor / usize::BITS as usize % WORDS] = 1 << (processor % usize::BITS as usize);
+        Processors(words)
+    }
+
+    /// Where a thread may run; 0: the calling one.
+    pub fn of(thread: u32) -> Sys<Processors> {
+        let mut words = [0usize; WORDS];
+        let a = [thread as usize, size_of_val(&words), words.as_mut_ptr() as usize, 0, 0, 0];
+        // SAFETY: the kernel writes at most so many bytes.
+        unsafe { call(libc::SYS_sched_getaffinity, a) }.map(|_| Processors(words))
+    }
+
+    /// A thread may run on these from now on.
+    pub fn set(&self, thread: u32) -> Sys<()> {
+        let a = [thread as usize, size_of_val(&self.0), self.0.as_ptr() as usize, 0, 0, 0];
+        // SAFETY: the kernel reads so many bytes.
+        unsafe { call(libc::SYS_sched_setaffinity, a) }.map(drop)
+    }
+
+    /// How many.
+    pub fn count(&self) -> u32 {
+        self.0.iter().map(|word| word.count_ones()).sum()
+    }
+
+    /// Whether it is one of them.
+    pub fn has(&self, processor: usize) -> bool {
+        self.0.get(processor / usize::BITS as usize).is_some_and(|word| word >> (processor % usize::BITS as usize) & 1 != 0)
+    }
+}
+
+/// The processor that a thread of this process ran on last: field 39 of `/proc/self/task/N/stat` (proc(5)). None: it cannot be read.
+pub fn processor_of(thread: u32) -> Option<usize> {
+    use std::io::Write;
+    let mut path = [0u8; 40];
+    // The last byte stays 0.
+    write!(&mut path[..39], "/proc/self/task/{thread}/stat").ok()?;
+    let mut text = [0u8; 512];
+    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
+    // SAFETY: the path is a C string, `text` takes so many bytes, the descriptor is new and ours.
+    let len = unsafe {
+        let fd = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0]).ok()?;
+        let read = again(|| call(libc::SYS_read, [fd, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]));
+        let _ = call(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
+        read.ok()?
+    };
+    field_39(&text[..len])
+}
+
+/// The second field is the name in parentheses, which may have anything in it.
+fn field_39(stat: &[u8]) -> Option<usize> {
+    let name = stat.iter().rposition(|byte| *byte == b')')?;
+    let field = stat[name + 1..].split(|byte| *byte == b' ').filter(|word| !word.is_empty()).nth(39 - 3)?;
+    std::str::from_utf8(field).ok()?.trim_end().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_is_where_it_is_made_to_be() {
+        let all = Processors::of(0).unwrap();
+        for processor in (0..MOST).filter(|i| all.has(*i)).take(4) {
+            std::thread::spawn(move || {
+                Processors::only(processor).set(0).unwrap();
+                assert_eq!(Processors::of(0), Ok(Processors::only(processor)));
+                assert_eq!(processor_of(crate::sys::thread()), Some(processor));
+            })
+            .join()
+            .unwrap();
+        }
+        assert_eq!(Processors::of(0), Ok(all));
+        assert_eq!(processor_of(u32::MAX >> 2), None);
+    }
+
+    #[test]
+    fn a_name_with_blanks_and_parentheses_does_not_shift_the_fields() {
+        let numbers: Vec<String> = (4..53).map(|i| i.to_string()).collect();
+        let line = format!("12 (a) b (c) R {}\n", numbers.join(" "));
+        assert_eq!(field_39(line.as_bytes()), Some(39));
+        assert_eq!(field_39(b"12 (a) R 4 5"), None);
+        assert_eq!(field_39(b""), None);
+    }
+}
