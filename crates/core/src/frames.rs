@@ -1,10 +1,10 @@
 //! The frames of RAM: who lives in each, and what the engine knows of it.
 //!
-//! A frame is free, reserved for a load in flight, or resident. Free frames are handed out in order 0, 1, 2, ... first.
+//! A frame is free, reserved for a load in flight, or resident. Free frames are handed out in order 0, 1, 2, ... first, and what is known of
+//! one takes memory from then on, so that frames which are never used cost nothing.
 //! [`Residents`] is the window through which a policy sees the resident ones; it is the only way from a policy to the machine.
 
-use alloc::boxed::Box;
-use alloc::vec;
+use alloc::vec::Vec;
 
 use crate::command::{Command, Work};
 use crate::ids::{FrameId, PageId};
@@ -46,7 +46,10 @@ impl Frame {
 /// All frames.
 #[derive(Debug)]
 pub struct Frames {
-    frames: Box<[Frame]>,
+    /// Those that have been handed out so far; room for all of them.
+    frames: Vec<Frame>,
+    count: usize,
+    /// Those that have been given back.
     free: List,
     links: Links,
     pinned: usize,
@@ -55,24 +58,22 @@ pub struct Frames {
 impl Frames {
     /// `n` free frames.
     pub fn new(n: usize) -> Frames {
-        let (mut free, mut links) = (List::new(), Links::new(n));
-        (0..n).for_each(|i| free.push_tail(&mut links, i));
-        Frames { frames: vec![Frame::FREE; n].into_boxed_slice(), free, links, pinned: 0 }
+        Frames { frames: Vec::with_capacity(n), count: n, free: List::new(), links: Links::new(n), pinned: 0 }
     }
 
     /// How many there are.
     pub fn len(&self) -> usize {
-        self.frames.len()
+        self.count
     }
 
     /// Never: an engine has at least one frame.
     pub fn is_empty(&self) -> bool {
-        self.frames.is_empty()
+        self.count == 0
     }
 
     /// How many are free.
     pub fn free(&self) -> usize {
-        self.free.len()
+        self.count - self.frames.len() + self.free.len()
     }
 
     /// How many are pinned.
@@ -116,14 +117,19 @@ impl Frames {
         }
     }
 
-    /// All frames in order.
+    /// All frames in order that have ever been used.
     pub fn iter(&self) -> impl Iterator<Item = (FrameId, &Frame)> {
         self.frames.iter().enumerate().map(|(i, frame)| (FrameId::from(i), frame))
     }
 
     pub(crate) fn reserve(&mut self) -> Option<FrameId> {
+        let reserved = Frame { used: Use::Reserved, ..Frame::FREE };
+        if self.frames.len() < self.count {
+            self.frames.push(reserved);
+            return Some(FrameId::from(self.frames.len() - 1));
+        }
         let i = self.free.pop_head(&mut self.links)?;
-        self.frames[i].used = Use::Reserved;
+        self.frames[i] = reserved;
         Some(FrameId::from(i))
     }
 

@@ -24,6 +24,7 @@ use crate::fatal;
 use crate::journal::JournalFile;
 use crate::pager::Inner;
 use crate::pages::Where;
+use crate::recorder::Recording;
 use crate::space;
 use crate::stats::Stats;
 use crate::sys::{self, Errno, Sys};
@@ -161,6 +162,9 @@ impl Inner {
             self.log.renew().fork_child(device)?;
         }
         self.store.renew();
+        if let (Some(asked), Some(recording)) = (&self.options.record, unsafe { self.recording.renew() }) {
+            recording.renew(asked)?;
+        }
         let uffd = self.source.make(self.options.handlers()).map_err(|e| LiveError::os("userfaultfd", e))?;
         // SAFETY: as above.
         let parents = std::mem::replace(unsafe { self.uffd.renew() }, uffd);
@@ -267,6 +271,7 @@ impl Inner {
         let _signals = crate::memory::Signals::block();
         all.extend(self.uffd.get().descriptors());
         all.push(self.pidfd.get().as_raw_fd());
+        all.extend(self.recording.get().as_ref().map(Recording::descriptor));
         all.extend(self.source.descriptor());
         all.extend(self.store.descriptors());
         all.extend(self.log.get().descriptors());

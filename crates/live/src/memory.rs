@@ -126,6 +126,9 @@ impl Pager {
         self.flush_journal();
         // A child without paging has the log's books as its parent had locked them for the fork, and no part in what is counted.
         if !self.inner.is_unpaged() {
+            if let Some(recording) = self.inner.recording.get() {
+                recording.end(self.inner.resident.load(std::sync::atomic::Ordering::Relaxed));
+            }
             self.inner.note_tables();
             self.inner.withdraw();
         }
@@ -253,6 +256,10 @@ impl Inner {
         self.deliver(decider, todo, event);
         Stats::sub(&self.stats().pinned, self.pages.pins(page).into());
         self.pages.set_pins(page, 0);
+        if let Some(recording) = self.recording.get() {
+            self.pages.set_sum(page, 0);
+            recording.released(page);
+        }
         let slot = self.pages.set_slot(page, None);
         if self.pages.file(page).is_none() {
             self.log.get().forget(page, slot);

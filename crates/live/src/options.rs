@@ -81,6 +81,9 @@ pub struct Options {
     /// The journal is for a recorder: it names the thread of each fault, and no page is mapped writable before it is written to, so that
     /// its dirty bits are exact. Costs a fault for each first write.
     pub observe: bool,
+    /// Record the program, all of whose memory stays in RAM: `ram`, policy, read-ahead and device do not matter then.
+    #[serde(default)]
+    pub record: Option<crate::Recorder>,
     /// The most pages read ahead of a sequential stream, at most 31; 0: none.
     pub read_ahead: u32,
     /// Victims that leave together, at most 32; `None`: as many as a read of the device hides, fewer where RAM is small.
@@ -111,6 +114,7 @@ impl Options {
             encrypt: false,
             journal: None,
             observe: false,
+            record: None,
             read_ahead: 16,
             evict_batch: None,
             stats_fd: None,

@@ -19,6 +19,7 @@ use crate::lock::{Guard, Lock};
 use crate::log::Log;
 use crate::machine::{Linux, Side};
 use crate::pages::{Owner, Pages, Where};
+use crate::recorder::Recording;
 use crate::region::FileRegion;
 use crate::space::Space;
 use crate::stats::Stats;
@@ -125,6 +126,8 @@ pub(crate) struct Inner {
     pub(crate) alive: Lock<Vec<OwnedFd>>,
     /// Where children get their swap files.
     pub(crate) store: Store,
+    /// Where this process is recorded.
+    pub(crate) recording: Own<Option<Recording>>,
     /// This process does not page.
     pub(crate) unpaged: AtomicBool,
 }
@@ -254,6 +257,10 @@ impl Inner {
         self.await_resume(number);
         todo.laps.lap(Stage::PostProcess);
         self.record(started, asked, held, &todo.laps);
+        if let Some(recording) = self.recording.get() {
+            let (took, resident) = (todo.laps.now() - started, self.resident.load(Ordering::Relaxed));
+            recording.entry(page, write, !held, thread, took, resident);
+        }
         self.leave();
         self.tasks().give(number);
         true

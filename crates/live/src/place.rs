@@ -28,6 +28,8 @@ impl Inner {
         let CopyIn { page, from, write, content } = copy;
         let to = if write {
             Where::Dirty
+        } else if self.options.record.is_some() {
+            Where::Unsure
         } else if content && !self.exact() && self.write_share.load(Ordering::Relaxed) > 26 {
             Where::Unsure
         } else {
@@ -138,6 +140,7 @@ impl Inner {
             self.must(dropped, "drop a page", page);
         }
         Stats::add(&self.stats().flushes, 1);
+        self.note_left(page, holding);
         self.pages.release(page, owner, Where::Held);
     }
 

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize
 use std::sync::Arc;
 
 use coldframe_core::fault::handler;
+use coldframe_core::policy::watched::{Knobs, Watched};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
 use coldframe_core::{Caps, Config, Engine};
@@ -23,6 +24,7 @@ use crate::log::Log;
 use crate::machine::Side;
 use crate::pager::{Decider, Inner, Own, FILES};
 use crate::pages::Pages;
+use crate::recorder::{self, Recording};
 use crate::seal::Sealer;
 use crate::space::{self, Space};
 use crate::stats::{Chosen, Stats};
@@ -96,6 +98,10 @@ fn build(
     (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
     known: Option<Measured>,
 ) -> Result<Inner, LiveError> {
+    let before = recorder::in_ram();
+    if options.record.is_some() {
+        recorder::fit(&mut options);
+    }
     let frames = frames(&options)?;
     let pages = pages(&options)?;
     options.max_memory = (pages * PAGE) as u64;
@@ -107,6 +113,8 @@ fn build(
     options.backing_max = options.backing_max.into_iter().chain(device.limit()).min();
     let measured = match known {
         Some(measured) => measured,
+        // What is recorded does not wait for a device.
+        None if options.record.is_some() => Measured { read_ns: 1, step_ns: 1 },
         None => calibrate::measure(&Device::swap(&options.backing, None)?, &uffd, &space)?,
     };
     options.policy = Some(measured.policy(&options));
@@ -124,9 +132,10 @@ fn build(
     }
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
     // A recorder's window is as many frames as it was asked for.
-    let reserve = Reserve::of(if options.observe { 0 } else { frames }, batch);
+    let reserve = Reserve::of(if options.observe || options.record.is_some() { 0 } else { frames }, batch);
     let swap = options.swap.as_ref().map(|area| area.head(&device, pages, options.backing_max)).transpose()?;
-    let (engine, head) = engine(&options, (frames - reserve.frames(), pages), batch, buffers, swap)?;
+    let knobs = options.record.as_ref().map(recorder::knobs_of);
+    let (engine, head) = engine(&options, (frames - reserve.frames(), pages), batch, buffers, swap, knobs.clone())?;
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
     stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
@@ -139,7 +148,16 @@ fn build(
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
     crate::pause::set(options.inject.map_or(0, |inject| inject.pause));
     let store = Store::open(&options.backing, options.inject)?;
+    let log = Log::new(device, pages, options.backing_max, sealer, blocks)?;
+    // SAFETY: a page of zeros.
+    let zeros = unsafe { log.sum(space.zeros()) };
+    let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), space.start(), zeros);
+    let mut recording = options.record.as_ref().map(begin).transpose()?;
+    if let Some(recording) = &mut recording {
+        recording.set_own(recorder::in_ram().saturating_sub(before));
+    }
     Ok(Inner {
+        recording: Own::new(recording),
         pages: Pages::new(pages)?,
         rings: Own::new(options.wait != Wait::Read),
         wait: options.wait,
@@ -149,7 +167,7 @@ fn build(
         crew: Lock::new(None),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(tasks),
-        log: Own::new(Log::new(device, pages, options.backing_max, sealer, blocks)?),
+        log: Own::new(log),
         blocks,
         returned: Lock::new(Vec::with_capacity(side.spare.capacity())),
         decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
@@ -231,11 +249,15 @@ fn engine(
     evict_batch: usize,
     buffers: usize,
     swap: Option<SwapHead>,
+    knobs: Option<Arc<Knobs>>,
 ) -> Result<(Engine, Head), LiveError> {
     let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
     let text = options.policy.as_deref().unwrap_or_default();
     let choice = PolicyChoice::parse(text).map_err(|e| bad("policy", e.to_string()))?;
-    let policy = choice.build(frames, pages).map_err(|e| bad("policy", e.to_string()))?;
+    let policy = match knobs {
+        Some(knobs) => Box::new(Watched::new(frames, knobs)),
+        None => choice.build(frames, pages).map_err(|e| bad("policy", e.to_string()))?,
+    };
     let usable = |h: &&handler::Handler| !h.needs_xip;
     let handler = handler::find(&options.handler).filter(usable).ok_or_else(|| {
         let names: Vec<_> = handler::ALL.iter().copied().filter(usable).map(|h| h.name).collect();
@@ -271,7 +293,7 @@ fn journal(options: &Options, head: &Head) -> Result<Option<JournalFile>, LiveEr
 }
 
 /// A file of this program in a folder of journals. A process that starts one program after the other has several.
-fn own_file(folder: &Path) -> std::io::Result<File> {
+pub(crate) fn own_file(folder: &Path) -> std::io::Result<File> {
     let process = std::process::id();
     let mut number = 0;
     loop {

@@ -95,6 +95,30 @@ pub fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
+/// Nanoseconds of processor time that a thread of this process has had; 0: there is none. `linux/posix-timers.h`: the clock of a thread is its
+/// number, inverted, above the bits of a thread's clock (4) and of the scheduler's own count (2).
+pub fn thread_time(thread: u32) -> u64 {
+    let clock = (!(thread as isize) << 3) | 6;
+    let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `t` is a timespec.
+    match unsafe { call(libc::SYS_clock_gettime, [clock as usize, &raw mut t as usize, 0, 0, 0, 0]) } {
+        Ok(_) if thread != 0 => t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64,
+        _ => 0,
+    }
+}
+
+/// Reads what fits of a file; 0: it cannot be read.
+pub fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> usize {
+    let open = [libc::AT_FDCWD as usize, path.as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize, 0, 0, 0];
+    // SAFETY: the path is a C string, `into` takes so many bytes, the descriptor is new and ours.
+    unsafe {
+        let Ok(fd) = call(libc::SYS_openat, open) else { return 0 };
+        let read = again(|| call(libc::SYS_read, [fd, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]));
+        let _ = call(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
+        read.unwrap_or(0)
+    }
+}
+
 /// Sleeps.
 pub fn sleep_us(us: u64) {
     let t = libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 };
@@ -252,6 +276,16 @@ pub fn merges_or_swaps() -> bool {
         call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]).map(|_| info.totalswap)
     };
     merges == Ok(1) || swap.is_ok_and(|bytes| bytes > 0)
+}
+
+/// Bytes of the machine's RAM.
+pub fn all_ram() -> u64 {
+    // SAFETY: zero is a value of the structure, which lives through the call.
+    unsafe {
+        let mut info: libc::sysinfo = std::mem::zeroed();
+        let told = call(libc::SYS_sysinfo, [&raw mut info as usize, 0, 0, 0, 0, 0]);
+        told.map_or(1 << 30, |_| info.totalram * u64::from(info.mem_unit))
+    }
 }
 
 /// One read at a place; may be short.

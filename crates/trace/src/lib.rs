@@ -33,6 +33,8 @@ pub mod block;
 #[cfg(feature = "std")]
 mod cut;
 #[cfg(feature = "std")]
+pub mod entries;
+#[cfg(feature = "std")]
 pub mod error;
 #[cfg(feature = "std")]
 mod export;

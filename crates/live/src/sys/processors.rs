@@ -1,6 +1,6 @@
 //! Where threads run, and where they may.
 
-use super::{again, call, Sys};
+use super::{call, Sys};
 
 /// Machines with more processors are left to the scheduler.
 const MOST: usize = 1024;
@@ -40,7 +40,9 @@ impl Processors {
 
     /// Whether it is one of them.
     pub fn has(&self, processor: usize) -> bool {
-        self.0.get(processor / usize::BITS as usize).is_some_and(|word| word >> (processor % usize::BITS as usize) & 1 != 0)
+        self.0
+            .get(processor / usize::BITS as usize)
+            .is_some_and(|word| word >> (processor % usize::BITS as usize) & 1 != 0)
     }
 }
 
@@ -51,14 +53,7 @@ pub fn processor_of(thread: u32) -> Option<usize> {
     // The last byte stays 0.
     write!(&mut path[..39], "/proc/self/task/{thread}/stat").ok()?;
     let mut text = [0u8; 512];
-    let flags = (libc::O_RDONLY | libc::O_CLOEXEC) as usize;
-    // SAFETY: the path is a C string, `text` takes so many bytes, the descriptor is new and ours.
-    let len = unsafe {
-        let fd = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path.as_ptr() as usize, flags, 0, 0, 0]).ok()?;
-        let read = again(|| call(libc::SYS_read, [fd, text.as_mut_ptr() as usize, text.len(), 0, 0, 0]));
-        let _ = call(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
-        read.ok()?
-    };
+    let len = super::read_file(std::ffi::CStr::from_bytes_until_nul(&path).ok()?, &mut text);
     field_39(&text[..len])
 }
 

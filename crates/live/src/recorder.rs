@@ -1,0 +1,383 @@
+//! Recording a program while it runs at nearly its own speed: nothing leaves RAM, pages leave a window and come back by a fault, and each
+//! entry is a record in a mapped file (`coldframe_trace::entries`), which is whole however the program ends.
+//!
+//! An entry costs the program some microseconds, so entries are rationed: where they take more than [`BUSY`] of the time the window grows,
+//! up to a [`WIDEST`] of the sampled pages, and beyond that fewer pages are sampled; where they take less than [`IDLE`] the window shrinks,
+//! down to a [`NARROWEST`].
+//!
+//! Whether a page was written to shows when it leaves the window: its hash is another one than the last time. That costs no fault, and is
+//! what a swap area asks: pages whose bytes are the old ones are not written again.
+
+use std::fs::File;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
+use std::sync::Arc;
+
+use coldframe_core::policy::watched::{is_sampled, Knobs};
+use coldframe_core::PageId;
+use coldframe_trace::entries::{Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use serde::{Deserialize, Serialize};
+
+use crate::lock::Lock;
+use crate::pager::Inner;
+use crate::sys;
+use crate::{LiveError, Options, Wait, PAGE};
+
+/// How a program is recorded.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Recorder {
+    /// The folder that takes a file for each program and each forked child.
+    pub folder: PathBuf,
+    /// A window of exactly so many pages, all pages sampled; `None`: both fit themselves to the program's speed.
+    pub window: Option<usize>,
+}
+
+/// Shares of the time that entries may take: above the first fewer are made, below the second more.
+const BUSY: f64 = 0.40;
+const IDLE: f64 = 0.10;
+/// What an entry takes besides the handler's work: to the handler and back (measured: `notes` of `coldframe calibrate`).
+const WAY_NS: u64 = 6_000;
+/// The longest and the shortest window, as parts of the sampled pages in RAM.
+const WIDEST: usize = 16;
+const NARROWEST: usize = 64;
+/// Where there is nothing left to sample less of, the window may become this part.
+const LAST: usize = 2;
+/// Sampled pages that are worth it: fewer say little.
+const SAMPLED_MIN: usize = 1024;
+/// The shortest window there is.
+const WINDOW_MIN: usize = 32;
+/// How often the time that entries take is looked at, in nanoseconds and in entries.
+const PERIOD_NS: u64 = 10_000_000;
+const PERIOD: u64 = 64;
+/// How often the memory that is not managed is looked at, in nanoseconds.
+const LOOK_NS: u64 = 50_000_000;
+/// Bytes of the file that are made sure of at a time.
+const STEP: usize = 4 << 20;
+/// The whole file.
+const LEN: usize = HEAD + RECORDS * RECORD;
+
+/// The file.
+#[derive(Debug)]
+struct Mapped {
+    start: usize,
+    fd: OwnedFd,
+    /// Bytes that the file system has given.
+    given: AtomicUsize,
+    giving: Lock<()>,
+}
+
+/// Where entries go.
+#[derive(Debug)]
+pub(crate) struct Recording {
+    mapped: Mapped,
+    knobs: Arc<Knobs>,
+    fixed: bool,
+    pace: Lock<Pace>,
+    /// Bytes in RAM that the pager takes itself.
+    own: u64,
+    zeros: u128,
+}
+
+/// What has been counted in this period, and when it began.
+#[derive(Debug, Default)]
+struct Pace {
+    entries: u64,
+    handling: u64,
+    since: u64,
+    looked: u64,
+    /// How often fewer pages have been sampled since the file was filling up.
+    halved: u32,
+    /// The threads that have faulted.
+    threads: Vec<u32>,
+}
+
+/// Bytes of this process in RAM.
+pub(crate) fn in_ram() -> u64 {
+    let mut text = [0u8; 64];
+    let len = sys::read_file(c"/proc/self/statm", &mut text);
+    let pages = std::str::from_utf8(&text[..len]).ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
+    pages.unwrap_or(0) * PAGE as u64
+}
+
+/// What a recorder's pager is made from: all the RAM of the machine, no read-ahead, no device to wait for.
+pub(crate) fn fit(options: &mut Options) {
+    options.ram = sys::all_ram().min(options.max_memory);
+    (options.read_ahead, options.wait, options.evict_batch) = (0, Wait::Read, Some(1));
+    (options.policy, options.journal, options.swap) = (Some("fifo".into()), None, None);
+}
+
+/// The knobs at the start.
+pub(crate) fn knobs_of(asked: &Recorder) -> Arc<Knobs> {
+    let window = AtomicUsize::new(asked.window.unwrap_or(WINDOW_MIN));
+    Arc::new(Knobs { window, ..Knobs::default() })
+}
+
+impl Mapped {
+    fn create(folder: &Path) -> Result<Mapped, LiveError> {
+        let refuse = |reason: String| LiveError::Backing { path: folder.to_path_buf(), reason };
+        let file = crate::start::own_file(folder).map_err(|e| refuse(e.to_string()))?;
+        file.set_len(LEN as u64).map_err(|e| refuse(e.to_string()))?;
+        let fd: OwnedFd = sys::move_high(File::into(file));
+        let start = sys::map_file(fd.as_raw_fd(), LEN).map_err(|e| refuse(e.io().to_string()))?;
+        let mapped = Mapped { start, fd, given: AtomicUsize::new(0), giving: Lock::new(()) };
+        match mapped.give(HEAD) {
+            true => Ok(mapped),
+            false => Err(refuse("has no room for a recording; free some, or record into another folder".into())),
+        }
+    }
+
+    fn word(&self, word: Word) -> &AtomicU64 {
+        // SAFETY: the head is mapped and has been given, and all its words are only reached as atomic ones.
+        unsafe { &*((self.start + 8 * word as usize) as *const AtomicU64) }
+    }
+
+    /// Has the file system keep room up to `end`. A store into a file without room would be a SIGBUS.
+    fn give(&self, end: usize) -> bool {
+        if end <= self.given.load(Relaxed) {
+            return true;
+        }
+        let _giving = self.giving.lock();
+        let given = self.given.load(Relaxed);
+        if end <= given {
+            return true;
+        }
+        let step = STEP.min(LEN - given);
+        let a = [self.fd.as_raw_fd() as usize, 0, given, step, 0, 0];
+        // SAFETY: no pointers.
+        let done = sys::again(|| unsafe { sys::call(libc::SYS_fallocate, a) }).is_ok();
+        if done {
+            self.given.store(given + step, Relaxed);
+        }
+        done
+    }
+
+    fn put(&self, record: Record) {
+        let number = self.word(Word::Records).fetch_add(1, Relaxed) as usize;
+        let at = HEAD + number * RECORD;
+        if number >= RECORDS || !self.give(at + RECORD) {
+            return;
+        }
+        let [first, value] = record.encode();
+        // SAFETY: the place is this record's alone, and has been given.
+        unsafe {
+            (*((self.start + at + 8) as *const AtomicU64)).store(value, Relaxed);
+            (*((self.start + at) as *const AtomicU64)).store(first, Release);
+        }
+    }
+}
+
+impl Drop for Mapped {
+    fn drop(&mut self) {
+        // SAFETY: nobody has it any more.
+        unsafe { sys::unmap_memory(self.start, LEN) };
+    }
+}
+
+impl Recording {
+    /// Begins a file for this process.
+    pub(crate) fn create(
+        asked: &Recorder,
+        knobs: Arc<Knobs>,
+        base: usize,
+        zeros: u128,
+    ) -> Result<Recording, LiveError> {
+        let mapped = Mapped::create(&asked.folder)?;
+        let recording = Recording {
+            mapped,
+            knobs,
+            fixed: asked.window.is_some(),
+            pace: Lock::new(Pace { threads: Vec::with_capacity(1024), ..Pace::default() }),
+            own: 0,
+            zeros,
+        };
+        recording.head(0, base);
+        Ok(recording)
+    }
+
+    /// Says what the pager takes itself.
+    pub(crate) fn set_own(&mut self, bytes: u64) {
+        self.own = bytes;
+    }
+
+    fn head(&self, parent: u64, base: usize) {
+        let set = |word, value| self.mapped.word(word).store(value, Relaxed);
+        set(Word::Process, u64::from(std::process::id()));
+        set(Word::Parent, parent);
+        set(Word::Base, base as u64);
+        set(Word::Started, sys::now());
+        set(Word::Ended, sys::now());
+        // SAFETY: the head is this process's, and takes so many bytes.
+        let room =
+            unsafe { std::slice::from_raw_parts_mut((self.mapped.start + COMMAND.start) as *mut u8, COMMAND.len()) };
+        sys::read_file(c"/proc/self/cmdline", room);
+        self.mapped.word(Word::Magic).store(MAGIC, Release);
+        self.window_changed();
+    }
+
+    fn window_changed(&self) {
+        let (pages, shift) = (self.knobs.window.load(Relaxed) as u32, self.knobs.shift.load(Relaxed));
+        self.mapped.put(Record::Window { pages, shift });
+    }
+
+    fn samples(&self, page: usize) -> bool {
+        is_sampled(PageId::from(page), self.knobs.shift.load(Relaxed))
+    }
+
+    /// Its descriptor.
+    pub(crate) fn descriptor(&self) -> i32 {
+        self.mapped.fd.as_raw_fd()
+    }
+
+    /// A page has been brought in for a thread, which took its handler `took` ns. `first`: it was zeros.
+    pub(crate) fn entry(&self, page: usize, write: bool, first: bool, thread: u32, took: u64, resident: usize) {
+        let mapped = &self.mapped;
+        mapped.word(Word::Handling).fetch_add(took, Relaxed);
+        if first {
+            mapped.word(Word::ZeroFills).fetch_add(1, Relaxed);
+        }
+        let sampled = self.samples(page);
+        if sampled {
+            mapped.word(Word::Entries).fetch_add(1, Relaxed);
+            mapped.put(Record::Entry { page: page as u32, write, thread, time: sys::thread_time(thread) });
+        }
+        let now = sys::now();
+        mapped.word(Word::Ended).store(now, Relaxed);
+        mapped.word(Word::Managed).fetch_max(resident as u64, Relaxed);
+        let mut pace = self.pace.lock();
+        if !pace.threads.contains(&thread) && pace.threads.len() < pace.threads.capacity() {
+            pace.threads.push(thread);
+            mapped.word(Word::Threads).store(pace.threads.len() as u64, Relaxed);
+        }
+        if now - pace.looked > LOOK_NS {
+            pace.looked = now;
+            self.look(resident);
+        }
+        if !sampled {
+            return;
+        }
+        (pace.entries, pace.handling) = (pace.entries + 1, pace.handling + took);
+        if pace.entries >= PERIOD && now - pace.since > PERIOD_NS && !self.fixed {
+            let busy = (pace.handling + pace.entries * WAY_NS) as f64 / (now - pace.since) as f64;
+            (pace.entries, pace.handling, pace.since) = (0, 0, now);
+            // Each time half of the room that is left is taken at half the rate.
+            let full =
+                self.mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));
+            pace.halved += u32::from(full);
+            drop(pace);
+            self.turn(busy, resident, full);
+        }
+    }
+
+    /// Turns the knobs for entries that take this share of the time.
+    fn turn(&self, busy: f64, resident: usize, full: bool) {
+        let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
+        let sampled = resident >> shift;
+        let (to, down) = knobs(busy, window, sampled, full);
+        if (to, down) != (window, false) {
+            self.knobs.shift.store(shift + u32::from(down), Relaxed);
+            self.knobs.window.store(to, Relaxed);
+            self.window_changed();
+        }
+    }
+
+    /// What is in RAM besides managed memory and the pager's own.
+    fn look(&self, resident: usize) {
+        let others = in_ram().saturating_sub((resident * PAGE) as u64 + self.own);
+        self.mapped.word(Word::NotPaged).fetch_max(others, Relaxed);
+    }
+
+    /// A page has left the window: `sum` is its bytes' hash now, `before` what it was the last time. Returns what is to be kept as the latter.
+    pub(crate) fn left(&self, page: usize, before: u128, sum: u128) -> u128 {
+        let old = if before == 0 { self.zeros } else { before };
+        let word = if sum == old { Word::Unchanged } else { Word::Changed };
+        self.mapped.word(word).fetch_add(1, Relaxed);
+        if sum != old {
+            self.mapped.put(Record::Changed { page: page as u32 });
+        }
+        sum
+    }
+
+    /// Pages have been given back.
+    pub(crate) fn released(&self, page: usize) {
+        if self.samples(page) {
+            self.mapped.put(Record::Released { page: page as u32, pages: 1 });
+        }
+    }
+
+    /// The program is about to end.
+    pub(crate) fn end(&self, resident: usize) {
+        self.look(resident);
+        self.mapped.word(Word::Ended).store(sys::now(), Relaxed);
+        self.mapped.word(Word::Whole).store(1, Relaxed);
+    }
+
+    /// In a forked child: a file of its own.
+    pub(crate) fn renew(&mut self, asked: &Recorder) -> Result<(), LiveError> {
+        let parent = self.mapped.word(Word::Process).load(Relaxed);
+        let base = self.mapped.word(Word::Base).load(Relaxed);
+        self.mapped = Mapped::create(&asked.folder)?;
+        self.pace = Lock::new(Pace { threads: Vec::with_capacity(1024), ..Pace::default() });
+        self.head(parent, base as usize);
+        Ok(())
+    }
+}
+
+/// The window, and whether half as many pages are to be sampled, when entries take the share `busy` of the time with this window and
+/// so many sampled pages in RAM. `full`: the file fills up.
+fn knobs(busy: f64, window: usize, sampled: usize, full: bool) -> (usize, bool) {
+    let least = |part: usize| (sampled / part).max(WINDOW_MIN);
+    if full && sampled >= 2 * WINDOW_MIN {
+        return ((window / 2).max(WINDOW_MIN), true);
+    }
+    if busy > BUSY {
+        return match (window < least(WIDEST), sampled >= 2 * SAMPLED_MIN) {
+            (true, _) => ((2 * window).min(least(WIDEST)), false),
+            (false, true) => ((window / 2).max(WINDOW_MIN), true),
+            (false, false) => ((window + window / 2).min(least(LAST)).max(window), false),
+        };
+    }
+    if busy < IDLE {
+        return ((window - window / 4).max(least(NARROWEST)).min(window), false);
+    }
+    (window, false)
+}
+
+impl Inner {
+    /// For the recorder: the bytes of a page that has just been put into the holding area.
+    pub(crate) fn note_left(&self, page: usize, holding: usize) {
+        if let Some(recording) = self.recording.get() {
+            // SAFETY: the page is there, and its owner is calling.
+            let sum = unsafe { self.log.get().sum(holding) };
+            self.pages.set_sum(page, recording.left(page, self.pages.sum(page), sum));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_faults_too_often_gets_a_wider_window_and_then_a_smaller_sample() {
+        assert_eq!(knobs(0.5, 64, 8192, false), (128, false));
+        assert_eq!(knobs(0.5, 500, 8192, false), (512, false));
+        assert_eq!(knobs(0.5, 512, 8192, false), (256, true));
+        assert_eq!(knobs(0.5, 128, 1500, false), (192, false));
+        assert_eq!(knobs(0.5, 750, 1500, false), (750, false));
+        assert_eq!(knobs(0.2, 512, 8192, false), (512, false));
+    }
+
+    #[test]
+    fn a_program_that_seldom_faults_gets_a_narrower_window() {
+        assert_eq!(knobs(0.05, 512, 8192, false), (384, false));
+        assert_eq!(knobs(0.05, 140, 8192, false), (128, false));
+        assert_eq!(knobs(0.05, 32, 100, false), (32, false));
+    }
+
+    #[test]
+    fn a_file_that_fills_up_is_spared_by_a_smaller_sample() {
+        assert_eq!(knobs(0.0, 512, 8192, true), (256, true));
+        assert_eq!(knobs(0.0, 32, 40, true).1, false);
+    }
+}
