@@ -16,6 +16,7 @@ pub mod error;
 pub mod experiment;
 mod fitness;
 pub mod foreground;
+pub mod here;
 pub mod html;
 pub mod info;
 pub mod interleave;

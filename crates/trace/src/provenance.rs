@@ -26,6 +26,12 @@ pub struct Provenance {
     /// Pages of the window that the references went through; `None` when every reference is a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
+    /// Share of the chunks of 16 neighbouring pages that were recorded, chosen by hash; `None` when all were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<f64>,
+    /// What the recorder measured of the program besides its references.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramFacts>,
     /// How the trace was reduced, and what of; `None` when it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduction: Option<Reduction>,
@@ -77,6 +83,8 @@ impl Provenance {
             fidelity,
             page_size: None,
             window: None,
+            sample: None,
+            program: None,
             reduction: None,
             cuts: Vec::new(),
             clock: None,
@@ -92,6 +100,28 @@ impl Provenance {
             writer: String::new(),
         }
     }
+}
+
+/// What a recorder measured of the program besides its references.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProgramFacts {
+    /// The program's own run time without recorder and pager, in seconds, as estimated.
+    pub seconds: f64,
+    /// What the recorded run took, in seconds.
+    pub recorded_seconds: f64,
+    /// The most bytes of managed memory that were in RAM at a time.
+    pub managed_bytes: u64,
+    /// The most bytes in RAM of what is not paged: code, stacks, files, the C library's own.
+    pub not_paged_bytes: u64,
+    /// First touches of managed pages.
+    pub zero_fills: u64,
+    /// Exit code; `None` when a signal ended the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<i32>,
+    /// Processes that were recorded.
+    pub processes: u32,
+    /// Threads that were recorded.
+    pub threads: u32,
 }
 
 /// One address range of the recorded program.

@@ -1,0 +1,100 @@
+//! How a program runs in less RAM on this machine: its window trace through the live pager's engine, and what each event costs here.
+//!
+//! ```text
+//!   window trace ─ rows ─► processes ─ simulate ─► counts by RAM ─ price (Here) ─► run time by RAM ─► words, JSON
+//!                          (dense pages)  (machine: the engine, no time)            (curve: knee, thrash, advice)
+//! ```
+//! RAM is what `coldframe run --ram` means: RAM for what is paged, for each process. What is not paged comes on top, and is said beside.
+
+use std::path::Path;
+
+use coldframe_core::Bytes;
+use coldframe_device::here::Here;
+use coldframe_trace::span::PAGE;
+
+use crate::error::ReportError;
+
+mod curve;
+pub mod json;
+pub mod machine;
+pub mod price;
+pub mod rows;
+pub mod simulate;
+pub mod words;
+
+pub use curve::{Point, THRASHES};
+pub use json::Answer;
+
+use curve::Curve;
+use rows::Rows;
+
+/// The live pager's configuration, as far as it decides what is evicted and loaded.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pager {
+    /// Policy, as on the command line.
+    pub policy: String,
+    /// Most pages read ahead.
+    pub read_ahead: u32,
+    /// Victims that leave together.
+    pub evict_batch: usize,
+    /// Loads in flight.
+    pub buffers: usize,
+    /// The least RAM, in bytes.
+    pub ram_least: u64,
+}
+
+impl Default for Pager {
+    /// What `coldframe run` has without options: `live/src/{options,calibrate,task,start}.rs`. 24 victims leave together where a read of
+    /// a page takes about 50 us.
+    fn default() -> Pager {
+        let (policy, ram_least) = ("multi-queue".into(), 64 * PAGE);
+        Pager { policy, read_ahead: 16, evict_batch: 24, buffers: 32 + 64 / 2, ram_least }
+    }
+}
+
+impl Pager {
+    /// Frames of an engine whose pager has so many bytes: less those in reserve for pages on their way out (`live/src/budget.rs`).
+    pub fn engine_frames(&self, ram: u64) -> usize {
+        let frames = (ram / PAGE) as usize;
+        let batch = self.evict_batch.min(frames / 8);
+        let reserve = batch.max((4 * batch).min(frames / 64)).min(frames / 8);
+        frames - reserve
+    }
+
+    /// The least RAM whose engine has so many frames.
+    pub fn ram_for(&self, frames: u64) -> Bytes {
+        let mut ram = (frames * PAGE).max(self.ram_least);
+        while (self.engine_frames(ram) as u64) < frames {
+            ram += PAGE;
+        }
+        Bytes(ram)
+    }
+}
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// What paging costs here.
+    pub here: Here,
+    /// Where those costs come from, for `How sure`.
+    pub measured: String,
+    /// The pager.
+    pub pager: Pager,
+    /// Most that a run may take longer, as a part of the program's own time.
+    pub slowdown: f64,
+}
+
+impl Question {
+    /// The most that a run may take longer unless asked otherwise.
+    pub const SLOWDOWN: f64 = 0.1;
+}
+
+/// What the program recorded at `path` takes by RAM.
+///
+/// # Errors
+/// A trace that cannot be read or lacks the program's facts, a policy that this version does not know.
+pub fn answer(path: &Path, question: &Question) -> Result<Answer, ReportError> {
+    let rows = Rows::read(path)?;
+    let curve = Curve::find(&rows, question)?;
+    Ok(Answer::new(path, &rows, question, &curve))
+}

@@ -1,0 +1,257 @@
+//! The curve: run time by RAM, where it thrashes, and the size to recommend.
+
+use coldframe_core::Bytes;
+use coldframe_trace::span::PAGE;
+use serde::{Deserialize, Serialize};
+
+use super::machine::Counts;
+use super::price::{paging, Seconds};
+use super::rows::Rows;
+use super::simulate::simulate;
+use super::Question;
+use crate::error::ReportError;
+
+/// Steps of a halving of RAM: 2^(1/3) between one size and the next shows where a curve bends.
+const STEPS: i32 = 3;
+/// Halvings: down to a sixteenth, where hardly a program is livable.
+const HALVINGS: i32 = 4;
+/// Sizes between two neighbours that are tried for an exact answer.
+const FINER: u64 = 6;
+/// A run this many times as long as the program alone thrashes.
+pub const THRASHES: f64 = 2.0;
+/// Sub-samples for the error of a sample, as many as SHARDS's successors split theirs into and still keep enough pages each.
+const PARTS: u64 = 4;
+
+/// The prediction for a size of RAM.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Point {
+    /// RAM as `run --ram` takes it: for what is paged.
+    pub ram_bytes: u64,
+    /// The whole run.
+    pub seconds: f64,
+    /// With the best of costs, and as many pages more as the window and the sample leave open.
+    pub seconds_low: f64,
+    /// With the worst of costs, and as many pages fewer.
+    pub seconds_high: f64,
+    /// Faults on pages that had to be brought into RAM.
+    pub true_faults: u64,
+    /// Of those, pages without bytes: filled with zeros.
+    pub zero_fills: u64,
+    /// Pages that come from the device, those read ahead included.
+    pub device_reads: u64,
+    /// Of those, pages of sequential streams.
+    pub read_ahead: u64,
+    /// Pages that come back before they were written to the device.
+    pub memory_loads: u64,
+    /// Touches of pages in RAM that were not mapped.
+    pub false_faults: u64,
+    /// Pages that leave.
+    pub evictions: u64,
+    /// Of those, pages that had been written to.
+    pub dirty_evictions: u64,
+}
+
+/// A size that was simulated.
+#[derive(Clone, Copy, Debug)]
+struct Tried {
+    ram: u64,
+    counts: Counts,
+    /// Standard error of the paging time, as a part of it.
+    error: f64,
+}
+
+/// All sizes, largest first.
+pub struct Curve<'a> {
+    rows: &'a Rows,
+    question: &'a Question,
+    parts: Vec<Rows>,
+    tried: Vec<Tried>,
+    /// RAM in which nothing is evicted.
+    pub needed: u64,
+}
+
+impl<'a> Curve<'a> {
+    /// Simulates the sizes between what the program needs and a sixteenth of that, then finer where it matters.
+    ///
+    /// # Errors
+    /// As [`simulate`].
+    pub fn find(rows: &'a Rows, question: &'a Question) -> Result<Curve<'a>, ReportError> {
+        let needed = round_up(question.pager.ram_for(rows.peak()));
+        let sampled = rows.sample < 1.0;
+        let parts = if sampled { (0..PARTS).map(|i| rows.part(i, PARTS)).collect() } else { Vec::new() };
+        let mut curve = Curve { rows, question, parts, tried: Vec::new(), needed };
+        let sizes = (0..=STEPS * HALVINGS)
+            .map(|i| round(needed as f64 * 0.5f64.powf(f64::from(i) / f64::from(STEPS))))
+            .collect();
+        curve.add(sizes)?;
+        let limit = curve.limit();
+        let mut finer = curve.between(|point| point.seconds_high <= limit);
+        finer.extend(curve.between(|point| point.seconds <= THRASHES * rows.facts.seconds));
+        curve.add(finer)?;
+        Ok(curve)
+    }
+
+    fn add(&mut self, mut sizes: Vec<u64>) -> Result<(), ReportError> {
+        let least = self.question.pager.ram_least;
+        sizes.iter_mut().for_each(|ram| *ram = (*ram).clamp(least, self.needed.max(least)));
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes.retain(|ram| self.tried.iter().all(|tried| tried.ram != *ram));
+        let pager = &self.question.pager;
+        let counts = simulate(self.rows, pager, &sizes)?;
+        let mut parts = Vec::new();
+        for part in &self.parts {
+            parts.push(simulate(part, pager, &sizes)?);
+        }
+        for (i, ram) in sizes.into_iter().enumerate() {
+            let of_parts: Vec<Counts> = parts.iter().map(|part| part[i]).collect();
+            let (counts, error) = match ram >= self.needed {
+                true => (self.nothing_leaves(), 0.0),
+                false => (counts[i], self.error(&of_parts)),
+            };
+            self.tried.push(Tried { ram, counts, error });
+        }
+        self.tried.sort_by_key(|tried| std::cmp::Reverse(tried.ram));
+        Ok(())
+    }
+
+    /// With all the RAM that it needs a program has the faults that the recorder counted, whatever was sampled.
+    fn nothing_leaves(&self) -> Counts {
+        let fills = self.native_fills();
+        Counts { true_faults: fills, zero_fills: fills, ..Counts::default() }
+    }
+
+    fn native_fills(&self) -> f64 {
+        match self.rows.facts.zero_fills {
+            0 => self.rows.processes.iter().map(|p| p.pages.len() as f64).sum::<f64>() / self.rows.sample,
+            fills => fills as f64,
+        }
+    }
+
+    fn paging(&self, counts: &Counts) -> Seconds {
+        paging(&self.question.here, counts, self.native_fills())
+    }
+
+    /// The standard error of the mean of the sub-samples' paging times, as a part of it.
+    fn error(&self, parts: &[Counts]) -> f64 {
+        if parts.len() < 2 {
+            return 0.0;
+        }
+        let times: Vec<f64> = parts.iter().map(|counts| self.paging(counts).mean).collect();
+        let n = times.len() as f64;
+        let mean = times.iter().sum::<f64>() / n;
+        let variance = times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        if mean > 0.0 { (variance / n).sqrt() / mean } else { 0.0 }
+    }
+
+    /// What the program alone takes.
+    fn alone(&self) -> f64 {
+        self.rows.facts.seconds
+    }
+
+    /// The longest run that is recommended, and whether that is more than what was asked, since the pager's own work is.
+    pub fn limit(&self) -> f64 {
+        let asked = (1.0 + self.question.slowdown) * self.alone();
+        let full = self.points().first().map_or(0.0, |point| point.seconds_high);
+        if full <= asked { asked } else { (1.0 + self.question.slowdown) * full }
+    }
+
+    /// Whether with all the RAM that it needs it stays within what was asked.
+    pub fn meets(&self) -> bool {
+        self.points().first().is_some_and(|full| full.seconds_high <= (1.0 + self.question.slowdown) * self.alone())
+    }
+
+    /// Sizes between the smallest that is good, with all above it, and the next one.
+    fn between(&self, good: impl Fn(&Point) -> bool) -> Vec<u64> {
+        let points = self.points();
+        let last = points.iter().take_while(|point| good(point)).count();
+        let (Some(above), Some(below)) = (last.checked_sub(1).map(|i| points[i]), points.get(last)) else {
+            return Vec::new();
+        };
+        let step = (above.ram_bytes - below.ram_bytes) / (FINER + 1);
+        (1..=FINER).map(|i| round((below.ram_bytes + i * step) as f64)).collect()
+    }
+
+    /// The smallest size that is good, as are all above it.
+    pub fn smallest(&self, good: impl Fn(&Point) -> bool) -> Option<Point> {
+        self.points().into_iter().take_while(|point| good(point)).last()
+    }
+
+    /// The curve, largest size first.
+    pub fn points(&self) -> Vec<Point> {
+        let all: Vec<Point> = self.tried.iter().map(|tried| self.point(tried)).collect();
+        // More RAM may fault more with a policy like this, but not in what can be told of a window.
+        all
+    }
+
+    fn point(&self, tried: &Tried) -> Point {
+        let window = self.rows.window * PAGE;
+        let open = if tried.ram >= self.needed { 0 } else { window };
+        let (more, fewer) = (self.counts_at(tried.ram + open), self.counts_at(tried.ram.saturating_sub(open)));
+        let (low, high) = (self.paging(&more), self.paging(&fewer));
+        let mean = self.paging(&tried.counts).mean;
+        let doubt = 2.0 * tried.error * mean.abs();
+        let count = |n: f64| n.round() as u64;
+        let counts = &tried.counts;
+        Point {
+            ram_bytes: tried.ram,
+            seconds: self.alone() + mean,
+            seconds_low: self.alone() + low.low.min(mean) - doubt,
+            seconds_high: self.alone() + high.high.max(mean) + doubt,
+            true_faults: count(counts.true_faults),
+            zero_fills: count(counts.zero_fills),
+            device_reads: count(counts.device_reads()),
+            read_ahead: count(counts.device_ahead),
+            memory_loads: count(counts.memory_loads),
+            false_faults: count(counts.false_faults),
+            evictions: count(counts.evictions()),
+            dirty_evictions: count(counts.dirty),
+        }
+    }
+
+    /// Counts at a size between those that were tried, on the straight line.
+    fn counts_at(&self, ram: u64) -> Counts {
+        let above = self.tried.iter().rfind(|tried| tried.ram >= ram);
+        let below = self.tried.iter().find(|tried| tried.ram <= ram);
+        match (above, below) {
+            (Some(a), Some(b)) if a.ram > b.ram => {
+                let part = (ram - b.ram) as f64 / (a.ram - b.ram) as f64;
+                a.counts.with(&b.counts, |above, below| below + part * (above - below))
+            }
+            (Some(one), _) | (None, Some(one)) => one.counts,
+            (None, None) => Counts::default(),
+        }
+    }
+
+    /// The largest standard error of a sample, as a part of the paging time.
+    pub fn error_max(&self) -> f64 {
+        self.tried.iter().map(|tried| tried.error).fold(0.0, f64::max)
+    }
+}
+
+/// A size as people say it: to about one part in 64.
+fn step(bytes: f64) -> u64 {
+    let step = (bytes / 64.0).max(PAGE as f64) as u64;
+    1 << step.ilog2()
+}
+
+fn round(bytes: f64) -> u64 {
+    let step = step(bytes);
+    ((bytes / step as f64).round() as u64 * step).max(PAGE)
+}
+
+fn round_up(Bytes(bytes): Bytes) -> u64 {
+    bytes.next_multiple_of(step(bytes as f64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_round_and_what_is_needed_is_not_rounded_away() {
+        assert_eq!(round((73 << 20) as f64 + 5.0), 73 << 20);
+        assert_eq!(round_up(Bytes((72 << 20) + 1)), 73 << 20);
+        assert_eq!(round(300_000.0), 73 * PAGE);
+    }
+}

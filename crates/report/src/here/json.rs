@@ -1,0 +1,176 @@
+//! The answer as data: what `advice.json` holds.
+
+use std::path::Path;
+
+use coldframe_trace::span::PAGE;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::curve::{Curve, Point, THRASHES};
+use super::rows::Rows;
+use super::Question;
+use crate::result::SCHEMA_VERSION;
+
+/// The name of this machine as a device.
+pub const DEVICE: &str = "here";
+
+/// What a program takes by RAM on this machine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Answer {
+    /// Of the form of this object.
+    pub schema_version: u32,
+    /// Of coldframe.
+    pub version: String,
+    /// `advice`.
+    pub kind: String,
+    /// [`DEVICE`].
+    pub device: String,
+    /// The program's name.
+    pub program: String,
+    /// The command line that was recorded.
+    pub command: Option<String>,
+    /// The trace.
+    pub trace: String,
+    /// What the program takes by itself.
+    pub program_seconds: f64,
+    /// The most RAM of what is not paged: code, stacks, files, the C library's own.
+    pub not_paged_bytes: u64,
+    /// The most managed memory at a time.
+    pub managed_bytes: u64,
+    /// RAM, as `run --ram` takes it, with which nothing leaves.
+    pub needed_bytes: u64,
+    /// RAM that is advised, as `run --ram` takes it: for what is paged.
+    pub ram_bytes: Option<u64>,
+    /// What the run may take longer with it, in percent, at the bad end.
+    pub slowdown_percent: f64,
+    /// Whether that is of the program's own time. If not even all its RAM keeps it within that, it is of the run with all its RAM.
+    pub within_slowdown: bool,
+    /// Run time by RAM, largest first.
+    pub curve: Vec<Point>,
+    /// Below this RAM it takes more than twice the program's own time; `None`: at no size that was tried.
+    pub thrash_bytes: Option<u64>,
+    /// Page replacement policy.
+    pub policy: String,
+    /// Most pages read ahead.
+    pub read_ahead: u32,
+    /// Pages that leave together.
+    pub evict_batch: usize,
+    /// Of a trace of some of the pages.
+    pub sampled: Option<Sampled>,
+    /// Pages of the recorder's window.
+    pub window_pages: u64,
+    /// Rows of the trace.
+    pub entries: u64,
+    /// Processes with managed memory.
+    pub processes: u64,
+    /// Threads that touched it.
+    pub threads: u64,
+    /// The recorded program's exit code; `None`: a signal ended it.
+    pub exit: Option<i32>,
+    /// Where the costs come from.
+    pub measured: String,
+    /// How sure, and what is left out.
+    pub notes: Vec<String>,
+}
+
+/// A sample of the pages, and what that leaves open.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Sampled {
+    /// Of all pages.
+    pub share: f64,
+    /// Largest standard error of the paging time, in percent of it.
+    pub error_percent: f64,
+}
+
+impl Answer {
+    /// Of a curve that has been found.
+    pub(super) fn new(path: &Path, rows: &Rows, question: &Question, curve: &Curve<'_>) -> Answer {
+        let limit = curve.limit();
+        let points = curve.points();
+        let thrash = curve.smallest(|point| point.seconds <= THRASHES * rows.facts.seconds);
+        let thrashes = points.iter().any(|point| point.seconds > THRASHES * rows.facts.seconds);
+        let sampled = (rows.sample < 1.0)
+            .then(|| Sampled { share: rows.sample, error_percent: 100.0 * curve.error_max() });
+        let answer = Answer {
+            schema_version: SCHEMA_VERSION,
+            version: env!("CARGO_PKG_VERSION").into(),
+            kind: "advice".into(),
+            device: DEVICE.into(),
+            program: program(rows.command.as_deref()),
+            command: rows.command.clone(),
+            trace: path.display().to_string(),
+            program_seconds: rows.facts.seconds,
+            not_paged_bytes: rows.facts.not_paged_bytes,
+            managed_bytes: rows.peak() * PAGE,
+            needed_bytes: curve.needed,
+            ram_bytes: curve.smallest(|point| point.seconds_high <= limit).map(|point| point.ram_bytes),
+            slowdown_percent: 100.0 * question.slowdown,
+            within_slowdown: curve.meets(),
+            thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
+            curve: points,
+            policy: question.pager.policy.clone(),
+            read_ahead: question.pager.read_ahead,
+            evict_batch: question.pager.evict_batch,
+            sampled,
+            window_pages: rows.window,
+            entries: rows.count(),
+            processes: rows.processes.len() as u64,
+            threads: rows.processes.iter().map(|process| process.threads as u64).sum(),
+            exit: rows.facts.exit,
+            measured: question.measured.clone(),
+            notes: Vec::new(),
+        };
+        Answer { notes: answer.how_sure(rows), ..answer }
+    }
+
+    /// What the answer rests on, the weightiest first.
+    fn how_sure(&self, rows: &Rows) -> Vec<String> {
+        let mut notes = Vec::from_iter((!self.measured.is_empty()).then(|| format!("costs: {}", self.measured)));
+        let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
+        if threads > 1 {
+            notes.push(format!("{threads} threads: their waits can overlap, so it may be faster than this"));
+        }
+        if self.processes > 1 {
+            let processes = self.processes;
+            notes.push(format!("{processes} processes: each has so much RAM, and their waits are added up"));
+        }
+        if let Some(Sampled { share, error_percent }) = self.sampled {
+            let share = 100.0 * share;
+            notes.push(format!("{share:.0} % of the pages recorded: paging time +-{error_percent:.0} %, in the range"));
+        }
+        if self.window_pages > 0 {
+            let window = super::words::human_size(self.window_pages * PAGE);
+            notes.push(format!("recorded through a window of {window}: each size is that much uncertain, in the range"));
+        }
+        notes.extend(rows.notes.iter().cloned());
+        notes
+    }
+
+    /// The whole answer as JSON.
+    pub fn json(&self) -> Value {
+        serde_json::to_value(self).expect("plain data has a JSON form")
+    }
+
+    /// The advised settings, as `coldframe run -c` reads them.
+    pub fn config(&self) -> Option<String> {
+        let ram = self.ram_bytes?;
+        let (kib, policy, read_ahead) = (ram / 1024, &self.policy, self.read_ahead);
+        Some(format!(
+            "# Advised by coldframe {} for {}.\nram = \"{kib}KiB\"\npolicy = \"{policy}\"\nhandler = \"parallel\"\n\n[machine]\n\
+             read_ahead = {read_ahead}\n",
+            self.version,
+            self.command.as_deref().unwrap_or(&self.program).replace('\n', " "),
+        ))
+    }
+
+    /// The point of a size on the curve.
+    pub fn at(&self, ram: u64) -> Option<&Point> {
+        self.curve.iter().find(|point| point.ram_bytes == ram)
+    }
+}
+
+/// The name of a command line's program.
+fn program(command: Option<&str>) -> String {
+    let first = command.and_then(|words| words.split_whitespace().next()).unwrap_or("the program");
+    first.rsplit('/').next().unwrap_or(first).into()
+}

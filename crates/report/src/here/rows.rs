@@ -1,0 +1,257 @@
+//! A window trace as the engines take it: for each process its rows in four bytes each, pages numbered densely, and what it gave back.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
+use std::path::Path;
+
+use coldframe_sim::numbering::Numbering;
+use coldframe_trace::span::{Note, Noted, Seen, Span, PAGE};
+use coldframe_trace::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
+
+use crate::error::ReportError;
+
+/// log2 of [`PAGE`].
+const SHIFT: u32 = PAGE.trailing_zeros();
+/// Pages of a chunk that a recorder samples together, as a power of two.
+const CHUNK: u32 = 4;
+/// The mapping that says where managed memory lies, so that notes behind it can be told from pages.
+pub const MANAGED: &str = "[managed]";
+/// Of more pages than were in RAM at a time by this much it follows that some were given back.
+const GIVEN_BACK: f64 = 1.02;
+
+/// A trace in memory.
+#[derive(Debug)]
+pub struct Rows {
+    /// What the recorder measured besides.
+    pub facts: ProgramFacts,
+    /// The command line, where known.
+    pub command: Option<String>,
+    /// Pages of the window; 0: every reference is a row.
+    pub window: u64,
+    /// Share of the pages that is recorded.
+    pub sample: f64,
+    /// Processes, the one with the most pages first.
+    pub processes: Vec<Process>,
+    /// What a reader of the answer has to know.
+    pub notes: Vec<String>,
+}
+
+/// The rows of one process.
+#[derive(Debug, Default)]
+pub struct Process {
+    /// Twice the page's dense number, plus 1 if it was written to.
+    pub rows: Vec<u32>,
+    /// True page numbers by dense number.
+    pub pages: Vec<u64>,
+    /// Pages that were given back before the row of this number, in order of the rows.
+    pub released: Vec<(usize, Vec<u32>)>,
+    /// Threads that touched managed memory.
+    pub threads: usize,
+}
+
+impl Rows {
+    /// Reads a trace.
+    ///
+    /// # Errors
+    /// A trace that cannot be read, or lacks what a recorder of `coldframe record` puts into it.
+    pub fn read(path: &Path) -> Result<Rows, ReportError> {
+        let mut reader = Reader::open(path)?;
+        let provenance = reader.provenance().clone();
+        let unfit = |reason: String| ReportError::Unfit { path: path.display().to_string(), reason };
+        let facts = provenance.program.ok_or_else(|| unfit(without_facts(provenance.fidelity)))?;
+        if provenance.page_size.is_some_and(|bytes| bytes != PAGE) {
+            return Err(unfit(format!("has pages of other sizes than {PAGE} bytes; record it again on this machine")));
+        }
+        let managed = provenance.mappings.iter().find(|mapping| mapping.name == MANAGED);
+        let span = managed.map(|m| Span { start: m.start, len: m.end - m.start });
+        let spaces: BTreeMap<u32, u32> = provenance.tasks.iter().map(|task| (task.id, task.space)).collect();
+        let mut making: BTreeMap<u32, Making> = BTreeMap::new();
+        let mut block = Block::new();
+        while reader.read(&mut block, Wanted::ALL)? > 0 {
+            for row in block.iter().filter(|row| row.kind != Kind::Fetch) {
+                let space = spaces.get(&row.task).copied().unwrap_or(0);
+                making.entry(space).or_default().take(&row, span);
+            }
+        }
+        let mut processes: Vec<Process> = making.into_values().map(Making::made).collect();
+        processes.retain(|process| !process.rows.is_empty());
+        processes.sort_by_key(|process| std::cmp::Reverse(process.pages.len()));
+        if processes.is_empty() {
+            return Err(unfit("holds no page of managed memory; record a program with a heap".into()));
+        }
+        let sample = provenance.sample.filter(|share| *share > 0.0 && *share < 1.0).unwrap_or(1.0);
+        let window = provenance.window.unwrap_or(0);
+        let mut rows =
+            Rows { facts, command: provenance.command, window, sample, processes, notes: provenance.notes };
+        rows.infer_released();
+        Ok(rows)
+    }
+
+    /// Rows of all processes.
+    pub fn count(&self) -> u64 {
+        self.processes.iter().map(|process| process.rows.len() as u64).sum()
+    }
+
+    /// Pages that the largest process had in RAM at a time.
+    pub fn peak(&self) -> u64 {
+        let largest = self.processes[0].peak() as f64 / self.sample;
+        match (self.facts.managed_bytes / PAGE, self.processes.len()) {
+            (0, _) => largest.ceil() as u64,
+            (peak, 1) => peak,
+            (peak, _) => peak.min(largest.ceil() as u64),
+        }
+    }
+
+    /// The part `number` of `parts` of the pages, by the hash of their chunks.
+    pub fn part(&self, number: u64, parts: u64) -> Rows {
+        let processes = self.processes.iter().map(|process| process.part(number, parts)).collect();
+        let (command, notes) = (self.command.clone(), self.notes.clone());
+        Rows { sample: self.sample / parts as f64, processes, command, notes, ..*self }
+    }
+
+    /// A trace that does not say what the program gave back, but that more pages were touched than were in RAM at a time: pages that are
+    /// not touched again have been given back by then, those first that have rested longest.
+    fn infer_released(&mut self) {
+        let peak = (self.peak() as f64 * self.sample) as usize;
+        let process = &mut self.processes[0];
+        let known = process.released.iter().any(|(_, pages)| !pages.is_empty());
+        if known || process.pages.len() as f64 <= peak as f64 * GIVEN_BACK {
+            return;
+        }
+        process.released = process.dead(peak);
+        self.notes.push("what the program gave back is not in the trace, and is inferred from its peak".into());
+    }
+}
+
+fn without_facts(fidelity: Fidelity) -> String {
+    let pages = "lacks what this machine's pager measures of a program (its own time, what is not paged)";
+    match fidelity {
+        Fidelity::Window => format!("{pages}; record it again: coldframe record --via faults -o TRACE -- PROGRAM"),
+        _ => format!(
+            "{pages}; give a device for which it can be simulated, such as --device NAND01GW3B2B, or record it for this machine: \
+             coldframe record --via faults -o TRACE -- PROGRAM"
+        ),
+    }
+}
+
+/// The chunk's hash, by the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014); other bits than a recorder's sample takes.
+fn hash(chunk: u64) -> u64 {
+    let mut z = chunk.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) >> 40
+}
+
+/// A process while its rows come.
+struct Making {
+    process: Process,
+    numbers: Numbering,
+    notes: BTreeMap<u32, Noted>,
+    threads: Vec<u32>,
+}
+
+impl Default for Making {
+    fn default() -> Making {
+        let (process, notes, threads) = (Process::default(), BTreeMap::new(), Vec::new());
+        Making { process, numbers: Numbering::new(SHIFT), notes, threads }
+    }
+}
+
+impl Making {
+    fn take(&mut self, row: &Reference, span: Option<Span>) {
+        if !self.threads.contains(&row.task) {
+            self.threads.push(row.task);
+        }
+        match span.map(|span| span.seen(row.address)) {
+            None => self.page(row.address >> SHIFT, row.kind),
+            // As addresses, so that a trace without a span has the same pages.
+            Some(Seen::Page(_)) => self.page(row.address >> SHIFT, row.kind),
+            Some(Seen::Note(part)) => {
+                let noted = self.notes.entry(row.task).or_default().read(part);
+                if let (Some((Note::Released, pages)), Some(span)) = (noted, span) {
+                    let first = span.start >> SHIFT;
+                    self.release(first + pages.start..first + pages.end);
+                }
+            }
+            Some(Seen::Elsewhere) => {}
+        }
+    }
+
+    fn page(&mut self, page: u64, kind: Kind) {
+        let number = self.numbers.number(0, page);
+        self.process.rows.push(number << 1 | u32::from(kind == Kind::Write));
+    }
+
+    /// Pages that were never touched have nothing to give back, and there may be very many of them.
+    fn release(&mut self, pages: Range<u64>) {
+        let known: Vec<u32> = if pages.end - pages.start > self.numbers.count() as u64 {
+            let places = self.numbers.places().iter().enumerate();
+            places.filter(|(_, (_, page))| pages.contains(page)).map(|(number, _)| number as u32).collect()
+        } else {
+            pages.filter_map(|page| self.numbers.find(0, page)).collect()
+        };
+        if !known.is_empty() {
+            self.process.released.push((self.process.rows.len(), known));
+        }
+    }
+
+    fn made(self) -> Process {
+        Process { pages: self.numbers.pages(), threads: self.threads.len(), ..self.process }
+    }
+}
+
+impl Process {
+    /// The most pages that it had at a time.
+    pub fn peak(&self) -> usize {
+        let (mut there, mut now, mut peak) = (vec![false; self.pages.len()], 0usize, 0);
+        let mut released = self.released.iter().peekable();
+        for (i, row) in self.rows.iter().enumerate() {
+            while let Some((_, pages)) = released.next_if(|(at, _)| *at <= i) {
+                for page in pages {
+                    now -= usize::from(std::mem::take(&mut there[*page as usize]));
+                }
+            }
+            now += usize::from(!std::mem::replace(&mut there[(row >> 1) as usize], true));
+            peak = peak.max(now);
+        }
+        peak
+    }
+
+    /// When which pages must have been given back if no more than `peak` were there at a time.
+    fn dead(&self, peak: usize) -> Vec<(usize, Vec<u32>)> {
+        let mut last = vec![0usize; self.pages.len()];
+        self.rows.iter().enumerate().for_each(|(i, row)| last[(row >> 1) as usize] = i);
+        let (mut there, mut now) = (vec![false; self.pages.len()], 0usize);
+        let (mut resting, mut released) = (VecDeque::new(), Vec::new());
+        for (i, row) in self.rows.iter().enumerate() {
+            let page = row >> 1;
+            now += usize::from(!std::mem::replace(&mut there[page as usize], true));
+            if now > peak {
+                if let Some(dead) = resting.pop_front() {
+                    released.push((i, vec![dead]));
+                    now -= 1;
+                }
+            }
+            if last[page as usize] == i {
+                resting.push_back(page);
+            }
+        }
+        released
+    }
+
+    fn part(&self, number: u64, parts: u64) -> Process {
+        let kept: Vec<bool> = self.pages.iter().map(|page| hash(page >> CHUNK) % parts == number).collect();
+        let mut process = Process { pages: self.pages.clone(), threads: self.threads, ..Process::default() };
+        let mut released = self.released.iter().peekable();
+        for (i, row) in self.rows.iter().enumerate() {
+            while let Some((_, pages)) = released.next_if(|(at, _)| *at <= i) {
+                let pages = pages.iter().copied().filter(|page| kept[*page as usize]).collect();
+                process.released.push((process.rows.len(), pages));
+            }
+            if kept[(row >> 1) as usize] {
+                process.rows.push(*row);
+            }
+        }
+        process
+    }
+}

@@ -1,0 +1,234 @@
+//! The answer for people: at most 20 lines of 80 columns.
+
+use super::curve::Point;
+use super::json::Answer;
+use crate::table::human_count;
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+/// Sizes in the table.
+const ROWS: usize = 6;
+/// Lines for how sure it is.
+const SURE: usize = 3;
+/// Lines for the command.
+const COMMAND: usize = 2;
+
+/// A size with two or three digits: `84 MiB`, `8.4 MiB`, `640 KiB`.
+pub fn human_size(bytes: u64) -> String {
+    let (value, unit) = match bytes {
+        0..=1_048_575 => (bytes as f64 / 1024.0, "KiB"),
+        1_048_576..=1_073_741_823 => (bytes as f64 / 1_048_576.0, "MiB"),
+        _ => (bytes as f64 / 1_073_741_824.0, "GiB"),
+    };
+    let decimals = usize::from(value < 10.0 && unit != "KiB");
+    format!("{value:.decimals$} {unit}")
+}
+
+/// Seconds with two or three digits: `0.92 s`, `12.3 s`, `5.2 min`.
+pub fn human_seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.0095 => format!("{:.1} ms", s * 1e3),
+        s if s < 0.1 => format!("{:.0} ms", s * 1e3),
+        s if s < 10.0 => format!("{s:.2} s"),
+        s if s < 100.0 => format!("{s:.1} s"),
+        s if s < 600.0 => format!("{s:.0} s"),
+        s if s < 36_000.0 => format!("{:.1} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// A size as `--ram` takes it.
+pub fn exact(bytes: u64) -> String {
+    match bytes {
+        b if b % (1 << 30) == 0 => format!("{}GiB", b >> 30),
+        b if b % (1 << 20) == 0 => format!("{}MiB", b >> 20),
+        b => format!("{}KiB", b >> 10),
+    }
+}
+
+/// The whole answer; `config`: the file with the advised settings, if there is one.
+pub fn words(answer: &Answer, config: Option<&str>) -> String {
+    let mut out = filled("", &needs(answer));
+    out += &table(answer);
+    out += &filled("", &thrashes(answer));
+    out += &filled("", &recommended(answer));
+    let sure = answer.notes.join("; ");
+    if !sure.is_empty() {
+        out += &lines("How sure: ", &sure, SURE);
+    }
+    out + &command(answer, config)
+}
+
+fn needs(answer: &Answer) -> String {
+    let (heap, rest) = (answer.managed_bytes, answer.not_paged_bytes);
+    let parts = match rest {
+        0 => "of heap; what is not paged comes on top".into(),
+        rest => format!(
+            "{} of heap, {} that is not paged (code, stacks, libraries)",
+            human_size(heap),
+            human_size(rest)
+        ),
+    };
+    let joint = if rest == 0 { " " } else { ": " };
+    let ended = match answer.exit {
+        Some(0) => String::new(),
+        Some(code) => format!(" It ended with exit code {code}."),
+        None => " A signal ended it.".into(),
+    };
+    format!(
+        "{} takes {} and needs {}{joint}{parts}.{ended}",
+        answer.program,
+        human_seconds(answer.program_seconds),
+        human_size(heap + rest)
+    )
+}
+
+/// The sizes worth showing: what it needs, the advised one, the one above which it does not thrash, a half, a quarter, the least.
+fn shown(answer: &Answer) -> Vec<&Point> {
+    let near = |ram: u64| answer.curve.iter().min_by_key(|point| point.ram_bytes.abs_diff(ram));
+    let full = answer.needed_bytes;
+    let wanted = [Some(full), answer.ram_bytes, Some(full / 2), Some(full / 4), answer.thrash_bytes, Some(full / 16)];
+    let mut points: Vec<&Point> = wanted.into_iter().flatten().filter_map(near).collect();
+    points.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
+    points.dedup_by_key(|point| point.ram_bytes);
+    points.truncate(ROWS);
+    points
+}
+
+fn table(answer: &Answer) -> String {
+    let mut out = format!(
+        "\n  {:>10}  {:>8}  {:>26}  {:>7}  {:>15}\n",
+        "--ram", "in all", "run time", "times", "pages from disk"
+    );
+    for point in shown(answer) {
+        let times = point.seconds / answer.program_seconds.max(1e-9);
+        let time = human_seconds(point.seconds);
+        let span = format!("{time} ({})", range(point));
+        let mark = if Some(point.ram_bytes) == answer.ram_bytes { "*" } else { " " };
+        out += &format!(
+            "{mark} {:>10}  {:>8}  {span:>26}  {:>7}  {:>15}\n",
+            exact(point.ram_bytes),
+            human_size(point.ram_bytes + answer.not_paged_bytes),
+            format!("{times:.*}", if times < 10.0 { 2 } else { 0 }),
+            human_count(point.device_reads),
+        );
+    }
+    out + "\n"
+}
+
+/// `0.95 to 1.1 s`: both ends, the unit once where it is the same.
+fn range(point: &Point) -> String {
+    let (low, high) = (human_seconds(point.seconds_low.max(0.0)), human_seconds(point.seconds_high));
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, one)), Some((_, other))) if one == other => format!("{number} to {high}"),
+        _ => format!("{low} to {high}"),
+    }
+}
+
+fn thrashes(answer: &Answer) -> String {
+    match answer.thrash_bytes {
+        Some(bytes) => format!(
+            "Thrashes below --ram {}: from there on it takes more than twice its own time.",
+            exact(bytes)
+        ),
+        None => {
+            let least = answer.curve.last().map_or(0, |point| point.ram_bytes);
+            format!("Does not thrash with --ram {} or more.", exact(least))
+        }
+    }
+}
+
+fn recommended(answer: &Answer) -> String {
+    let percent = answer.slowdown_percent;
+    let Some(point) = answer.ram_bytes.and_then(|ram| answer.at(ram)) else {
+        return format!("Recommended: none; no size keeps it within {percent:.0} % of its own time.");
+    };
+    let (ram, time, range) = (exact(point.ram_bytes), human_seconds(point.seconds), range(point));
+    let of = match answer.within_slowdown {
+        true => format!("at most {percent:.0} % slower"),
+        false => format!(
+            "at most {percent:.0} % slower than with all its RAM; the pager itself takes more than that of so short a time"
+        ),
+    };
+    format!("Recommended: --ram {ram}: {time} ({range}), {of}.")
+}
+
+/// How to run it so. A long command goes on in the next line, as a shell reads it; a very long one is left to the reader.
+fn command(answer: &Answer, config: Option<&str>) -> String {
+    let Some(ram) = answer.ram_bytes else { return String::new() };
+    let how = config.map_or_else(|| format!("--ram {}", exact(ram)), |path| format!("-c {path}"));
+    let of = |command: &str| format!("coldframe run {how} -- {command}");
+    let whole = broken("Run it so: ", &of(answer.command.as_deref().unwrap_or(&answer.program)));
+    match whole.lines().count() > COMMAND || whole.lines().any(|line| line.chars().count() > WIDTH) {
+        true => broken("Run it so: ", &of(&format!("{} ...", answer.program))),
+        false => whole,
+    }
+}
+
+/// A command in lines that a shell takes for one.
+fn broken(title: &str, command: &str) -> String {
+    let lines = wrap(title, command, WIDTH - 2);
+    lines.join(" \\\n") + "\n"
+}
+
+fn filled(title: &str, text: &str) -> String {
+    lines(title, text, usize::MAX)
+}
+
+/// In lines, at most so many.
+fn lines(title: &str, text: &str, most: usize) -> String {
+    let mut all = wrap(title, text, WIDTH);
+    if all.len() > most {
+        all.truncate(most);
+        let last = all.pop().unwrap_or_default();
+        let kept: String = last.chars().take(WIDTH - 4).collect();
+        all.push(format!("{} ...", kept.trim_end_matches([' ', ';', ','])));
+    }
+    all.join("\n") + "\n"
+}
+
+/// Words in lines of at most `width` columns, all but the first set in as far as the title.
+fn wrap(title: &str, text: &str, width: usize) -> Vec<String> {
+    let (mut all, mut line) = (Vec::new(), title.to_string());
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            all.push(std::mem::replace(&mut line, " ".repeat(title.chars().count())));
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    all.push(line);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times_have_two_or_three_digits() {
+        let mib = 1 << 20;
+        assert_eq!(
+            [84 * mib, 8 * mib + mib / 2, 640 << 10, 3 << 30].map(human_size),
+            ["84 MiB", "8.5 MiB", "640 KiB", "3.0 GiB"]
+        );
+        assert_eq!(
+            [0.0012, 0.056, 0.924, 12.34, 123.4, 3000.0].map(human_seconds),
+            ["1.2 ms", "56 ms", "0.92 s", "12.3 s", "123 s", "50.0 min"]
+        );
+        assert_eq!([68 * mib, 2 << 30, 300 << 10].map(exact), ["68MiB", "2GiB", "300KiB"]);
+    }
+
+    #[test]
+    fn a_command_goes_on_as_a_shell_reads_it() {
+        let words = vec!["word"; 30].join(" ");
+        let text = broken("Run: ", &words);
+        assert!(text.lines().all(|line| line.len() <= WIDTH));
+        assert_eq!(text.replace(" \\\n", " ").split_whitespace().skip(1).collect::<Vec<_>>().join(" "), words);
+    }
+}
