@@ -51,9 +51,9 @@ pub struct Args {
     /// Which tool runs the program.
     #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "writes", "swap"], default_value = "auto")]
     via: String,
-    /// Pages that stay mapped with --via faults: the smaller, the closer to the program's references, and the slower.
-    #[arg(long, value_name = "PAGES", default_value_t = 256)]
-    window: usize,
+    /// Pages that stay mapped with --via faults, and no sampling [default: as many, and such a sample, as keep the program at half its speed].
+    #[arg(long, value_name = "PAGES")]
+    window: Option<usize>,
     /// Time between two looks with --via writes [100ms] or swap [10ms].
     #[arg(long)]
     interval: Option<String>,

@@ -1,36 +1,43 @@
-//! `coldframe record --via faults`: a program in a small window of mapped pages; each page that enters it is a row.
+//! `coldframe record --via faults`: the program in a window of mapped pages, with all of its memory in RAM; each page that enters the window
+//! is a row.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use coldframe_live::{span, Faults, Options, Snapshot, StatsFile, Times, FRAMES_MIN, PAGE};
+use coldframe_core::policy::watched::is_sampled;
+use coldframe_core::PageId;
+use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_report::table::human_count;
-use coldframe_trace::window::{window, Watched};
-use coldframe_trace::{merge, Order, Summary, TraceError};
+use coldframe_trace::entries::Word;
+use coldframe_trace::window::{window, Recorded as Process};
+use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
 
 use crate::failure::Failure;
-use crate::run::{allowed, default_backing, find_preload, manageable, preloads, program, start};
+use crate::run::{default_backing, find_preload, manageable, preloads, program, start};
+
+/// What a fault takes of the thread's own processor time, in seconds (`live/src/recorder.rs`).
+const KERNEL: f64 = 1.5e-6;
 
 /// What came of a recording.
 pub struct Recorded {
     summary: Summary,
-    stats: Snapshot,
+    /// What is known of the program.
+    pub facts: ProgramFacts,
+    faults: u64,
+    way: u64,
+    handling: f64,
     status: ExitStatus,
-    pages: usize,
-    /// Programs recorded: the one that was started, and those that it started.
-    programs: usize,
-    seconds: f64,
     native_seconds: Option<f64>,
 }
 
-/// Runs the program in a window of `pages` pages and writes the trace to `out`. With `overhead` it runs alone once before, without
-/// input and output.
-pub fn record(command: &[OsString], pages: usize, out: &Path, overhead: bool) -> Result<Recorded, Failure> {
-    if pages < FRAMES_MIN {
+/// Runs the program and writes the trace to `out`. `pages`: a window of so many, and no sampling; else both fit the program. With `overhead`
+/// it runs alone once before, without input and output.
+pub fn record(command: &[OsString], pages: Option<usize>, out: &Path, overhead: bool) -> Result<Recorded, Failure> {
+    if let Some(pages) = pages.filter(|pages| *pages < FRAMES_MIN) {
         return Err(Failure::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
     }
     manageable(&program(command)?)?;
@@ -39,14 +46,44 @@ pub fn record(command: &[OsString], pages: usize, out: &Path, overhead: bool) ->
     let folder = tempfile::Builder::new().prefix(".coldframe-window").tempdir_in(place);
     let folder = folder.map_err(|e| refused(place, &e))?;
     let stats = StatsFile::create()?;
-    let options = Options { stats_fd: Some(stats.fd()), ..options(pages, folder.path()) };
-    allowed(&options.backing)?;
+    let files = std::path::absolute(folder.path()).unwrap_or(folder.path().to_owned());
+    let options = Options {
+        backing: default_backing(),
+        max_memory: Options::MAX_MEMORY,
+        record: Some(Recorder { folder: files, window: pages }),
+        base: Some(span::BASE_RECORDED),
+        stats_fd: Some(stats.fd()),
+        ..Options::new(1 << 30)
+    };
     let native_seconds = if overhead { Some(alone(command)?) } else { None };
     let started = Instant::now();
     let status = start(command, &preload, &options, None)?.wait_with_signals()?;
     let seconds = started.elapsed().as_secs_f64();
-    let (summary, programs) = trace(command, folder.path(), out)?;
-    Ok(Recorded { summary, stats: stats.snapshot(), status, pages, programs, seconds, native_seconds })
+    let processes = read(folder.path())?;
+    let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
+    let way = processes.iter().max_by_key(|p| p.word(Word::Faults)).map_or(0, |p| p.word(Word::Way));
+    let (faults, handling) = (sum(Word::Faults), sum(Word::Handling) as f64 / 1e9);
+    let facts = ProgramFacts {
+        seconds: (seconds - overhead_of(&processes)).max(seconds / 20.0),
+        recorded_seconds: seconds,
+        exit: status.code(),
+        threads: sum(Word::Threads) as u32,
+        ..ProgramFacts::default()
+    };
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let sampled = |page, shift| is_sampled(PageId(page), shift);
+    let (summary, facts) = window(processes, &words.join(" "), facts, sampled, out)?;
+    Ok(Recorded { summary, facts, way, faults, handling, status, native_seconds })
+}
+
+/// What the recorder has taken of the run: processes that run beside each other are taken for one after the other.
+fn overhead_of(processes: &[Process]) -> f64 {
+    let of = |process: &Process| {
+        let word = |word| process.word(word) as f64;
+        let ways = word(Word::Faults) * (word(Word::Way) / 1e9 + KERNEL);
+        (word(Word::Handling) + word(Word::Starting)) / 1e9 + ways
+    };
+    processes.iter().map(of).sum()
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
@@ -56,100 +93,46 @@ fn refused(path: &Path, error: &std::io::Error) -> Failure {
     }
 }
 
-/// First in first out, one page at a time, nothing ahead of a fault: what the bounds of a window trace rest on.
-fn options(pages: usize, journals: &Path) -> Options {
-    Options {
-        policy: Some("fifo".into()),
-        backing: default_backing(),
-        faults: Faults::Handlers(1),
-        journal: Some(std::path::absolute(journals).unwrap_or(journals.to_owned())),
-        observe: true,
-        read_ahead: 0,
-        evict_batch: Some(1),
-        base: Some(span::BASE_RECORDED),
-        ..Options::new((pages * PAGE) as u64)
-    }
-}
-
 fn alone(command: &[OsString]) -> Result<f64, Failure> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let target = resolve(&command[0], &command[1..], &path)?;
     Ok(native(&target)?)
 }
 
-/// The journals of all programs as one trace; and of how many it is.
-fn trace(command: &[OsString], folder: &Path, out: &Path) -> Result<(Summary, usize), Failure> {
-    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+/// What each process has recorded.
+fn read(folder: &Path) -> Result<Vec<Process>, Failure> {
     let io = |e: std::io::Error| refused(folder, &e);
-    let journals: Result<Vec<PathBuf>, _> =
-        std::fs::read_dir(folder).map_err(io)?.map(|e| e.map(|e| e.path())).collect();
-    let mut journals = journals.map_err(io)?;
-    journals.sort();
-    let (mut parts, mut empty) = (Vec::new(), None);
-    for journal in journals {
-        let to = journal.with_extension(format!("{}.parquet", parts.len()));
-        let watched = Watched { journal, base: span::BASE_RECORDED, page: PAGE as u64, command: Some(words.join(" ")) };
-        match window(&watched, &to) {
-            Ok(summary) => parts.push((to, summary)),
-            // A program that touched no managed page.
-            Err(error @ TraceError::Empty { .. }) => empty = Some(error),
-            Err(error) => return Err(error.into()),
-        }
+    let files: Result<Vec<PathBuf>, _> = std::fs::read_dir(folder).map_err(io)?.map(|e| e.map(|e| e.path())).collect();
+    let processes: Result<Vec<Process>, TraceError> = files.map_err(io)?.iter().map(|file| Process::read(file)).collect();
+    let processes = processes?;
+    if processes.is_empty() {
+        let message = "the program ended before its heap was managed; see its own message".to_owned();
+        return Err(Failure::Other { message, code: 3 });
     }
-    match (parts.pop(), empty) {
-        (Some((part, summary)), _) if parts.is_empty() => {
-            // The folder lies beside the trace.
-            std::fs::rename(&part, out).map_err(|e| refused(out, &e))?;
-            Ok((summary, 1))
-        }
-        (Some(last), _) => {
-            parts.push(last);
-            let paths: Vec<PathBuf> = parts.into_iter().map(|(path, _)| path).collect();
-            Ok((merge(&paths, Order::Time, out)?, paths.len()))
-        }
-        (None, Some(error)) => Err(error.into()),
-        (None, None) => {
-            let message = "the program ended before its heap was managed; see its own message".to_owned();
-            Err(Failure::Other { message, code: 3 })
-        }
-    }
+    Ok(processes)
 }
 
 impl Recorded {
-    /// Seconds in the handler, of all faults.
-    fn handling(&self) -> f64 {
-        let sum = |times: Times| (times.mean_ns * times.count) as f64 / 1e9;
-        [self.stats.device_fault, self.stats.memory_fault, self.stats.false_fault, self.stats.write_fault]
-            .map(sum)
-            .iter()
-            .sum()
-    }
-
     /// For people.
     pub fn words(&self, out: &Path) -> String {
-        let (rows, faults) = (self.summary.rows, self.stats.true_faults + self.stats.write_faults);
+        let faults = self.faults;
         let mut text = format!(
-            "coldframe: {}: {} entries into a window of {} pages in {:.2} s; {:.2} s of it in {} faults ({:.1} us each), {} bytes\n",
+            "coldframe: {}: {} rows in {:.2} s, {} bytes\ncoldframe: {} faults took {:.2} s in handlers ({:.1} us each); the program alone takes about {:.2} s\n",
             out.display(),
-            human_count(rows),
-            human_count(self.pages as u64),
-            self.seconds,
-            self.handling(),
-            human_count(faults),
-            self.handling() * 1e6 / faults.max(1) as f64,
+            human_count(self.summary.rows),
+            self.facts.recorded_seconds,
             human_count(self.summary.bytes_written),
+            human_count(faults),
+            self.handling,
+            self.handling * 1e6 / faults.max(1) as f64,
+            self.facts.seconds,
         );
         if let Some(native) = self.native_seconds {
-            text += &format!("coldframe: {:.1} times slower than the program alone\n", self.seconds / native.max(1e-6));
+            let slower = self.facts.recorded_seconds / native.max(1e-6);
+            text += &format!("coldframe: {slower:.1} times slower than the program alone\n");
         }
-        if self.programs > 1 {
-            text += &format!("coldframe: {} programs, merged by time\n", self.programs);
-        }
-        if self.stats.forks > 0 {
-            text += &format!(
-                "coldframe: {} forks: what a child touched before it started a program of its own is not recorded\n",
-                self.stats.forks
-            );
+        if self.facts.processes > 1 {
+            text += &format!("coldframe: {} programs and forked children\n", self.facts.processes);
         }
         if !self.status.success() {
             text += &format!("coldframe: the program ended with {}\n", self.status);
@@ -159,9 +142,9 @@ impl Recorded {
 
     /// For `--stats`.
     pub fn json(&self, out: &Path) -> Value {
-        json!({ "trace": out, "via": "faults", "window": self.pages, "entries": self.summary.rows, "programs": self.programs,
-            "seconds": self.seconds, "handling_seconds": self.handling(), "native_seconds": self.native_seconds,
-            "true_faults": self.stats.true_faults, "write_faults": self.stats.write_faults, "forks": self.stats.forks,
-            "status": self.status.code() })
+        json!({ "trace": out, "via": "faults", "way_ns": self.way, "rows": self.summary.rows, "faults": self.faults, "processes": self.facts.processes,
+            "seconds": self.facts.recorded_seconds, "handling_seconds": self.handling, "program_seconds": self.facts.seconds,
+            "native_seconds": self.native_seconds, "zero_fills": self.facts.zero_fills,
+            "managed_bytes": self.facts.managed_bytes, "not_paged_bytes": self.facts.not_paged_bytes, "status": self.status.code() })
     }
 }

@@ -258,8 +258,7 @@ impl Inner {
         todo.laps.lap(Stage::PostProcess);
         self.record(started, asked, held, &todo.laps);
         if let Some(recording) = self.recording.get() {
-            let (took, resident) = (todo.laps.now() - started, self.resident.load(Ordering::Relaxed));
-            recording.entry(page, write, !held, thread, took, resident);
+            recording.entry(page, write, !held, thread, started, self.resident.load(Ordering::Relaxed));
         }
         self.leave();
         self.tasks().give(number);

@@ -36,8 +36,11 @@ pub struct Recorder {
 /// Shares of the time that entries may take: above the first fewer are made, below the second more.
 const BUSY: f64 = 0.40;
 const IDLE: f64 = 0.10;
-/// What an entry takes besides the handler's work: to the handler and back (measured: `notes` of `coldframe calibrate`).
-const WAY_NS: u64 = 6_000;
+/// What a fault takes of the thread's own processor time: into the kernel, to sleep and back (`coldframe_trace::entries`, `Word::Way`, has the
+/// rest).
+const SYS_NS: u64 = 1_500;
+/// Buckets of the histogram of ways: 4 for each power of two of nanoseconds.
+const BUCKETS: usize = 160;
 /// The longest and the shortest window, as parts of the sampled pages in RAM.
 const WIDEST: usize = 16;
 const NARROWEST: usize = 64;
@@ -90,6 +93,47 @@ struct Pace {
     halved: u32,
     /// The threads that have faulted.
     threads: Vec<u32>,
+    /// The last fault: its thread, when it was answered, and the thread's processor time then.
+    last: (u32, u64, u64),
+    ways: Ways,
+}
+
+/// How long threads neither worked nor were worked for, from the answer to one fault to the next one.
+#[derive(Debug)]
+struct Ways([u32; BUCKETS]);
+
+impl Default for Ways {
+    fn default() -> Ways {
+        Ways([0; BUCKETS])
+    }
+}
+
+impl Pace {
+    fn new() -> Pace {
+        Pace { threads: Vec::with_capacity(1024), ..Pace::default() }
+    }
+
+    /// Between two faults of a thread it works, which its clock tells, and is on its way: to the handler and back, each fault once. It may also
+    /// wait for something else, so only the median says what the way takes.
+    fn gap(&mut self, thread: u32, started: u64, now: u64, time: u64) {
+        let (before, answered, then) = std::mem::replace(&mut self.last, (thread, now, time));
+        if before == thread && time > 0 {
+            let way = started.saturating_sub(answered).saturating_sub(time - then.min(time)).max(1);
+            let (power, fine) = (way.ilog2() as usize, (way << 2 >> way.ilog2()) as usize & 3);
+            self.ways.0[(4 * power + fine).min(BUCKETS - 1)] += 1;
+        }
+    }
+
+    /// The median, in nanoseconds.
+    fn way(&self) -> u64 {
+        let all: u32 = self.ways.0.iter().sum();
+        let mut seen = 0;
+        let middle = self.ways.0.iter().position(|count| {
+            seen += count;
+            seen > all / 2
+        });
+        middle.map_or(0, |i| (4 + i as u64 % 4) << (i / 4) >> 2)
+    }
 }
 
 /// Bytes of this process in RAM.
@@ -179,7 +223,7 @@ impl Recording {
     pub(crate) fn create(
         asked: &Recorder,
         knobs: Arc<Knobs>,
-        base: usize,
+        space: (usize, usize),
         zeros: u128,
     ) -> Result<Recording, LiveError> {
         let mapped = Mapped::create(&asked.folder)?;
@@ -187,24 +231,26 @@ impl Recording {
             mapped,
             knobs,
             fixed: asked.window.is_some(),
-            pace: Lock::new(Pace { threads: Vec::with_capacity(1024), ..Pace::default() }),
+            pace: Lock::new(Pace::new()),
             own: 0,
             zeros,
         };
-        recording.head(0, base);
+        recording.head(0, space);
         Ok(recording)
     }
 
-    /// Says what the pager takes itself.
-    pub(crate) fn set_own(&mut self, bytes: u64) {
+    /// Says what the pager takes itself, and when it began to start.
+    pub(crate) fn set_own(&mut self, bytes: u64, started: u64) {
         self.own = bytes;
+        self.mapped.word(Word::Starting).store(sys::now() - started, Relaxed);
     }
 
-    fn head(&self, parent: u64, base: usize) {
+    fn head(&self, parent: u64, (base, pages): (usize, usize)) {
         let set = |word, value| self.mapped.word(word).store(value, Relaxed);
         set(Word::Process, u64::from(std::process::id()));
         set(Word::Parent, parent);
         set(Word::Base, base as u64);
+        set(Word::Pages, pages as u64);
         set(Word::Started, sys::now());
         set(Word::Ended, sys::now());
         // SAFETY: the head is this process's, and takes so many bytes.
@@ -229,40 +275,41 @@ impl Recording {
         self.mapped.fd.as_raw_fd()
     }
 
-    /// A page has been brought in for a thread, which took its handler `took` ns. `first`: it was zeros.
-    pub(crate) fn entry(&self, page: usize, write: bool, first: bool, thread: u32, took: u64, resident: usize) {
+    /// A page is being brought in for a thread, whose fault came at `started`. `first`: it was zeros.
+    pub(crate) fn entry(&self, page: usize, write: bool, first: bool, thread: u32, started: u64, resident: usize) {
         let mapped = &self.mapped;
-        mapped.word(Word::Handling).fetch_add(took, Relaxed);
-        if first {
-            mapped.word(Word::ZeroFills).fetch_add(1, Relaxed);
-        }
-        let sampled = self.samples(page);
+        mapped.word(Word::Faults).fetch_add(1, Relaxed);
+        mapped.word(Word::ZeroFills).fetch_add(u64::from(first), Relaxed);
+        mapped.word(Word::Managed).fetch_max(resident as u64, Relaxed);
+        let (sampled, time) = (self.samples(page), sys::thread_time(thread));
         if sampled {
             mapped.word(Word::Entries).fetch_add(1, Relaxed);
-            mapped.put(Record::Entry { page: page as u32, write, thread, time: sys::thread_time(thread) });
+            mapped.put(Record::Entry { page: page as u32, write, thread, time });
         }
-        let now = sys::now();
-        mapped.word(Word::Ended).store(now, Relaxed);
-        mapped.word(Word::Managed).fetch_max(resident as u64, Relaxed);
         let mut pace = self.pace.lock();
         if !pace.threads.contains(&thread) && pace.threads.len() < pace.threads.capacity() {
             pace.threads.push(thread);
             mapped.word(Word::Threads).store(pace.threads.len() as u64, Relaxed);
         }
-        if now - pace.looked > LOOK_NS {
-            pace.looked = now;
+        if started > pace.looked + LOOK_NS {
+            pace.looked = started;
             self.look(resident);
+            mapped.word(Word::Way).store(pace.way(), Relaxed);
         }
-        if !sampled {
+        let now = sys::now();
+        let took = now - started;
+        mapped.word(Word::Handling).fetch_add(took, Relaxed);
+        mapped.word(Word::Ended).store(now, Relaxed);
+        pace.gap(thread, started, now, time);
+        if !sampled || self.fixed {
             return;
         }
         (pace.entries, pace.handling) = (pace.entries + 1, pace.handling + took);
-        if pace.entries >= PERIOD && now - pace.since > PERIOD_NS && !self.fixed {
-            let busy = (pace.handling + pace.entries * WAY_NS) as f64 / (now - pace.since) as f64;
+        if pace.entries >= PERIOD && now - pace.since > PERIOD_NS {
+            let busy = (pace.handling + pace.entries * (pace.way() + SYS_NS)) as f64 / (now - pace.since) as f64;
             (pace.entries, pace.handling, pace.since) = (0, 0, now);
             // Each time half of the room that is left is taken at half the rate.
-            let full =
-                self.mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));
+            let full = mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));
             pace.halved += u32::from(full);
             drop(pace);
             self.turn(busy, resident, full);
@@ -308,6 +355,7 @@ impl Recording {
     /// The program is about to end.
     pub(crate) fn end(&self, resident: usize) {
         self.look(resident);
+        self.mapped.word(Word::Way).store(self.pace.lock().way(), Relaxed);
         self.mapped.word(Word::Ended).store(sys::now(), Relaxed);
         self.mapped.word(Word::Whole).store(1, Relaxed);
     }
@@ -315,10 +363,10 @@ impl Recording {
     /// In a forked child: a file of its own.
     pub(crate) fn renew(&mut self, asked: &Recorder) -> Result<(), LiveError> {
         let parent = self.mapped.word(Word::Process).load(Relaxed);
-        let base = self.mapped.word(Word::Base).load(Relaxed);
+        let space = [Word::Base, Word::Pages].map(|word| self.mapped.word(word).load(Relaxed) as usize);
         self.mapped = Mapped::create(&asked.folder)?;
-        self.pace = Lock::new(Pace { threads: Vec::with_capacity(1024), ..Pace::default() });
-        self.head(parent, base as usize);
+        self.pace = Lock::new(Pace::new());
+        self.head(parent, space.into());
         Ok(())
     }
 }
@@ -373,6 +421,21 @@ mod tests {
         assert_eq!(knobs(0.05, 512, 8192, false), (384, false));
         assert_eq!(knobs(0.05, 140, 8192, false), (128, false));
         assert_eq!(knobs(0.05, 32, 100, false), (32, false));
+    }
+
+    #[test]
+    fn a_way_is_what_is_left_when_work_is_taken_off() {
+        let mut pace = Pace::new();
+        let mut now = 1_000_000;
+        for i in 0..101u64 {
+            // 3 us of work, 8 us on the way; each tenth waits for something else besides.
+            let wait = if i % 10 == 9 { 5_000_000 } else { 0 };
+            let started = now + 3_000 + 8_000 + wait;
+            now = started + 4_000;
+            pace.gap(7, started, now, 500 + 3_000 * i);
+        }
+        assert!((7_000..=8_000).contains(&pace.way()), "{}", pace.way());
+        assert_eq!(Pace::new().way(), 0);
     }
 
     #[test]

@@ -98,7 +98,7 @@ fn build(
     (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
     known: Option<Measured>,
 ) -> Result<Inner, LiveError> {
-    let before = recorder::in_ram();
+    let (before, started) = (recorder::in_ram(), sys::now());
     if options.record.is_some() {
         recorder::fit(&mut options);
     }
@@ -151,10 +151,10 @@ fn build(
     let log = Log::new(device, pages, options.backing_max, sealer, blocks)?;
     // SAFETY: a page of zeros.
     let zeros = unsafe { log.sum(space.zeros()) };
-    let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), space.start(), zeros);
+    let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), (space.start(), pages), zeros);
     let mut recording = options.record.as_ref().map(begin).transpose()?;
     if let Some(recording) = &mut recording {
-        recording.set_own(recorder::in_ram().saturating_sub(before));
+        recording.set_own(recorder::in_ram().saturating_sub(before), started);
     }
     Ok(Inner {
         recording: Own::new(recording),

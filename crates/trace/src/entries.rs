@@ -31,6 +31,8 @@ pub enum Word {
     Parent,
     /// Address of page 0.
     Base,
+    /// Pages of the managed address space.
+    Pages,
     /// Nanoseconds of CLOCK_MONOTONIC at the start.
     Started,
     /// And at the last record, or at the end.
@@ -41,8 +43,14 @@ pub enum Word {
     Entries,
     /// First touches of all pages, sampled or not.
     ZeroFills,
-    /// Nanoseconds that handlers worked for both.
+    /// Faults of all kinds that were answered.
+    Faults,
+    /// Nanoseconds that handlers worked for them.
     Handling,
+    /// Median nanoseconds that a fault took besides, in which neither handler nor thread worked.
+    Way,
+    /// Nanoseconds that the pager took to start.
+    Starting,
     /// Most pages of managed memory in RAM.
     Managed,
     /// Most bytes in RAM that are not managed memory, without what the pager itself takes.

@@ -78,7 +78,7 @@ pub use import::{import, Progress};
 #[cfg(feature = "std")]
 pub use merge::{merge, merged, Order};
 #[cfg(feature = "std")]
-pub use provenance::{Mapping, ProgramFacts, Provenance, Task};
+pub use provenance::{Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
 #[cfg(feature = "std")]
 pub use reduce::{reduce, Keep, Reduced, Reduction};
 #[cfg(feature = "std")]

@@ -32,6 +32,9 @@ pub struct Provenance {
     /// What the recorder measured of the program besides its references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFacts>,
+    /// The processes of a recorded command, in the order of their starts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub group: Vec<ProcessFacts>,
     /// How the trace was reduced, and what of; `None` when it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduction: Option<Reduction>,
@@ -85,6 +88,7 @@ impl Provenance {
             window: None,
             sample: None,
             program: None,
+            group: Vec::new(),
             reduction: None,
             cuts: Vec::new(),
             clock: None,
@@ -122,6 +126,27 @@ pub struct ProgramFacts {
     pub processes: u32,
     /// Threads that were recorded.
     pub threads: u32,
+}
+
+/// What a recorder measured of one process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessFacts {
+    /// Its command line, cut after 256 bytes.
+    pub command: String,
+    /// The kernel's number of it.
+    pub process: u32,
+    /// The most bytes of managed memory that it had in RAM at a time.
+    pub managed_bytes: u64,
+    /// The most bytes in RAM of what is not paged.
+    pub not_paged_bytes: u64,
+    /// First touches of managed pages.
+    pub zero_fills: u64,
+    /// Entries that were recorded.
+    pub entries: u64,
+    /// From the start of its pager to its last entry or its end.
+    pub seconds: f64,
+    /// It is too small to matter, and its rows are not in the trace.
+    pub left_out: bool,
 }
 
 /// One address range of the recorded program.

@@ -1,4 +1,4 @@
-//! The journal of a small pager as a trace: a row for each page that entered its window of N mapped pages, first in, first out.
+//! What a live pager has recorded, as a trace: a row for each page that entered its window of N mapped pages, first in, first out.
 //!
 //! ```text
 //! program ── every reference ──► window of N pages ── each entry ──► trace
@@ -12,273 +12,253 @@
 //!   after that hit has entered since or was in the window then: so distances in rows and in references differ by less than N, and
 //!   those of hits are below 2 N. A page that stays longer (pinned) breaks this, and is noted.
 //!
-//! A row is a write if the page was written to at any time while it was in the window, so what is written back is known.
+//! A row is a write if the page left the window with other bytes than it had when it left before: that is what a swap area is asked for.
+//! One that has not left the window is a write if it entered by one.
+//!
+//! The window may change while a program runs, and pages may be sampled in chunks: then N is the longest window of all, in pages of the
+//! whole program, and the rows are of the smallest sample of all.
+//!
+//! What the program gave back stands between the rows as notes ([`crate::span`]) behind the mapping `[managed]`.
 
-use std::collections::VecDeque;
-use std::fs::File;
-use std::io::Read;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use coldframe_core::{Access, Command, Event, PageId, TaskId};
 use rustc_hash::FxHashMap;
 
 use crate::block::Block;
+use crate::entries::{Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
-use crate::journal::{self, Entries, Entry, JournalError};
-use crate::provenance::{Provenance, Task};
+use crate::provenance::{Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
 use crate::reference::{Kind, Reference};
+use crate::span::{Note, Span, PAGE};
 use crate::store::{Columns, Summary, Writer};
 
-/// Picoseconds of a nanosecond.
-const PS: u64 = 1000;
-/// Bytes read at a time.
-const PIECE: usize = 1 << 20;
-/// The head of a journal fits into its first piece.
-const HEAD_MAX: usize = 4096;
-/// Longer than any entry: a tag and at most six numbers of ten bytes each (see `journal.rs`).
-const ENTRY_MAX: usize = 64;
-/// Stays kept open, in windows: beyond that a page is pinned, and its row goes out as it is.
-const STAYS: usize = 4;
+/// The name of the mapping that is managed memory.
+pub const MANAGED: &str = "[managed]";
+/// A process with less than this part of the largest one's memory is left out: a shell that merely started it, for instance.
+const MATTERS: u64 = 16;
 
-/// Where a journal comes from.
+/// A process as its pager has recorded it.
 #[derive(Clone, Debug)]
-pub struct Watched {
-    /// The journal.
-    pub journal: PathBuf,
-    /// Address of page 0.
-    pub base: u64,
-    /// Bytes of a page.
-    pub page: u64,
-    /// The command line.
-    pub command: Option<String>,
+pub struct Recorded {
+    path: PathBuf,
+    words: Vec<u64>,
+    /// Its command line.
+    pub command: String,
+    records: Vec<Record>,
 }
 
-/// Writes the trace of a journal to `to`.
+impl Recorded {
+    /// Reads a file of [`crate::entries`].
+    ///
+    /// # Errors
+    /// It cannot be read, or is none.
+    pub fn read(path: &Path) -> Result<Recorded, TraceError> {
+        let bytes = fs::read(path).map_err(|source| {
+            let (path, remedy) = (path.to_owned(), "check the path and its permissions".into());
+            TraceError::Io { path, action: "read", source, remedy }
+        })?;
+        let damaged = |found: String| {
+            let remedy = "record the program again".into();
+            TraceError::Damaged { path: path.to_owned(), row: 0, found, remedy }
+        };
+        let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap_or_default());
+        let head = bytes.get(..HEAD).ok_or_else(|| damaged("it is shorter than a recording's head".into()))?;
+        let words: Vec<u64> = head[..COMMAND.start].chunks_exact(8).map(word).collect();
+        if words[Word::Magic as usize] != MAGIC {
+            return Err(damaged("it does not begin as a recording of this version".into()));
+        }
+        let count = (words[Word::Records as usize] as usize).min(RECORDS);
+        let stored = bytes[HEAD..].chunks_exact(RECORD).take(count);
+        let records = stored.filter_map(|b| Record::decode([word(&b[..8]), word(&b[8..])])).collect();
+        let command = head[COMMAND].split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        let command: Vec<_> = command.filter(|word| !word.is_empty()).collect();
+        Ok(Recorded { path: path.to_owned(), words, command: command.join(" "), records })
+    }
+
+    /// A word of the head.
+    pub fn word(&self, word: Word) -> u64 {
+        self.words[word as usize]
+    }
+
+    /// What is known of it.
+    pub fn facts(&self) -> ProcessFacts {
+        ProcessFacts {
+            command: self.command.clone(),
+            process: self.word(Word::Process) as u32,
+            managed_bytes: self.word(Word::Managed) * PAGE,
+            not_paged_bytes: self.word(Word::NotPaged),
+            zero_fills: self.word(Word::ZeroFills),
+            entries: self.word(Word::Entries),
+            seconds: self.word(Word::Ended).saturating_sub(self.word(Word::Started)) as f64 / 1e9,
+            left_out: false,
+        }
+    }
+
+    fn shift(&self) -> u32 {
+        let shift = |record: &Record| if let Record::Window { shift, .. } = record { *shift } else { 0 };
+        self.records.iter().map(shift).max().unwrap_or(0)
+    }
+
+    /// The longest window, in pages of the whole program.
+    fn window(&self) -> u64 {
+        let pages = |record: &Record| match record {
+            Record::Window { pages, shift } => u64::from(*pages) << shift,
+            _ => 0,
+        };
+        self.records.iter().map(pages).max().unwrap_or(0)
+    }
+
+    fn span(&self) -> Span {
+        Span { start: self.word(Word::Base), len: self.word(Word::Pages) * PAGE }
+    }
+}
+
+/// Whether pages are in the sample: `coldframe_core::policy::watched::is_sampled`.
+pub type Sampled = fn(page: u32, shift: u32) -> bool;
+
+/// Writes what processes of one command have recorded as one trace to `to`: one process after the other, those that matter. `program` is what
+/// is known of the command as a whole; what the recordings know is filled in.
 ///
 /// # Errors
-/// A journal that is none, a policy that is not first in first out, an empty journal, as [`Writer`].
-pub fn window(watched: &Watched, to: &Path) -> Result<Summary, TraceError> {
-    let mut pieces = Pieces::open(&watched.journal)?;
-    let mut stays =
-        Stays::new(pieces.frames, watched, Writer::create(to, Columns { time: true, task: true, count: false })?);
-    while let Some(entry) = pieces.next()? {
-        stays.take(entry)?;
+/// Nothing was recorded; as [`Writer`].
+pub fn window(
+    mut recorded: Vec<Recorded>,
+    command: &str,
+    program: ProgramFacts,
+    sampled: Sampled,
+    to: &Path,
+) -> Result<(Summary, ProgramFacts), TraceError> {
+    recorded.sort_by_key(|process| process.word(Word::Started));
+    let most = recorded.iter().map(|process| process.word(Word::Managed)).max().unwrap_or(0);
+    let matters = |process: &Recorded| process.word(Word::Managed) * MATTERS >= most && !process.records.is_empty();
+    let mut group: Vec<ProcessFacts> = recorded.iter().map(Recorded::facts).collect();
+    group.iter_mut().zip(&recorded).for_each(|(facts, process)| facts.left_out = !matters(process));
+    recorded.retain(matters);
+    let shift = recorded.iter().map(Recorded::shift).max().unwrap_or(0);
+    let mut rows = Rows::new(shift, sampled, Writer::create(to, Columns { time: true, task: true, count: false })?);
+    for (space, process) in recorded.iter().enumerate() {
+        rows.process(process, space as u32)?;
     }
-    stays.finish(watched, &pieces)
+    if rows.written == 0 {
+        let path = recorded.first().map_or_else(|| PathBuf::from(command), |process| process.path.clone());
+        let remedy = "no managed page was touched; record a program with a heap".into();
+        return Err(TraceError::Empty { path, lines: 0, skipped: 0, remedy });
+    }
+    let mut provenance = provenance(command, &recorded, shift);
+    provenance.tasks = std::mem::take(&mut rows.tasks);
+    let program = whole(program, &group);
+    (provenance.program, provenance.group) = (Some(program), group);
+    Ok((rows.finish(provenance)?, program))
 }
 
-/// A journal read piece by piece.
-struct Pieces {
-    path: PathBuf,
-    file: File,
-    bytes: Vec<u8>,
-    at: usize,
-    now: u64,
-    ended: bool,
-    /// Whether the last entry was cut off, as when the program was killed while it wrote it.
-    cut: bool,
-    frames: usize,
-}
-
-impl Pieces {
-    fn open(path: &Path) -> Result<Pieces, TraceError> {
-        let file = File::open(path).map_err(|e| io(path, e))?;
-        let (path, bytes) = (path.to_owned(), Vec::new());
-        let mut pieces = Pieces { path, file, bytes, at: 0, now: 0, ended: false, cut: false, frames: 0 };
-        while pieces.bytes.len() < HEAD_MAX && !pieces.ended {
-            pieces.refill()?;
-        }
-        let (head, entries) = journal::open(&pieces.bytes).map_err(|e| pieces.damaged(&e))?;
-        if head.policy != "fifo" {
-            let found = format!("{} decided what left the window", head.policy);
-            let remedy = "only `fifo` has the bounds of a window trace".into();
-            return Err(TraceError::Usage { what: pieces.path.display().to_string(), found, remedy });
-        }
-        (pieces.frames, pieces.at) = (head.config.frames, entries.at());
-        Ok(pieces)
-    }
-
-    fn refill(&mut self) -> Result<(), TraceError> {
-        self.bytes.drain(..self.at);
-        self.at = 0;
-        let read = self.file.by_ref().take(PIECE as u64).read_to_end(&mut self.bytes).map_err(|e| io(&self.path, e))?;
-        self.ended = read == 0;
-        Ok(())
-    }
-
-    /// The next entry. One that the piece cuts off is read again with the next piece.
-    fn next(&mut self) -> Result<Option<Entry>, TraceError> {
-        loop {
-            let mut entries = Entries::resume(&self.bytes[self.at..], self.now);
-            match entries.next_entry() {
-                Ok(Some(entry)) => {
-                    (self.at, self.now) = (self.at + entries.at(), entries.now());
-                    return Ok(Some(entry));
-                }
-                Ok(None) if self.ended => return Ok(None),
-                Err(_) if self.ended && self.bytes.len() - self.at < ENTRY_MAX => {
-                    self.cut = true;
-                    return Ok(None);
-                }
-                Err(error) if self.ended => return Err(self.damaged(&error)),
-                _ => self.refill()?,
-            }
-        }
-    }
-
-    fn damaged(&self, error: &JournalError) -> TraceError {
-        let (path, found) = (self.path.clone(), error.to_string());
-        TraceError::Damaged { path, row: 0, found, remedy: "record the program again".into() }
+/// The largest process is the one that matters; the others add their first touches.
+fn whole(program: ProgramFacts, group: &[ProcessFacts]) -> ProgramFacts {
+    let most = |of: fn(&ProcessFacts) -> u64| group.iter().map(of).max().unwrap_or(0);
+    let largest = group.iter().max_by_key(|process| process.managed_bytes);
+    ProgramFacts {
+        managed_bytes: most(|process| process.managed_bytes),
+        not_paged_bytes: largest.map_or(0, |process| process.not_paged_bytes),
+        zero_fills: group.iter().filter(|process| !process.left_out).map(|process| process.zero_fills).sum(),
+        processes: group.len() as u32,
+        ..program
     }
 }
 
-fn io(path: &Path, source: std::io::Error) -> TraceError {
-    let (path, remedy) = (path.to_owned(), "check the path and its permissions".into());
-    TraceError::Io { path, action: "read", source, remedy }
+fn provenance(command: &str, recorded: &[Recorded], shift: u32) -> Provenance {
+    let frames = recorded.iter().map(Recorded::window).max().unwrap_or(0);
+    let mut provenance = Provenance::new("window of mapped pages", Fidelity::Window);
+    provenance.command = Some(command.into());
+    (provenance.page_size, provenance.window) = (Some(PAGE), Some(frames));
+    provenance.sample = (shift > 0).then(|| 0.5f64.powi(shift as i32));
+    provenance.clock = Some("CLOCK_THREAD_CPUTIME_ID".into());
+    let managed = recorded.first().map(Recorded::span);
+    provenance.mappings.extend(managed.map(|span| Mapping {
+        name: MANAGED.into(),
+        start: span.start,
+        end: span.start + span.len,
+        protection: "rw-p".into(),
+    }));
+    provenance.notes = vec![
+        format!("filtered by a window of at most {frames} pages, first in first out: a row is a page's entry, a write if its bytes changed"),
+        format!("with C pages OPT's misses M lie between those of the rows: R(C) <= M(C) <= R(C - {frames}); LRU's R(C + {frames}) <= M(C) <= R(C - {frames}) from C = {} on", 2 * frames),
+        "heap and large private anonymous mappings only: no code, stacks or files".into(),
+    ];
+    let full = recorded.iter().any(|process| process.word(Word::Records) > RECORDS as u64);
+    if full {
+        provenance.notes.push("the recording was full before the program's end, which is left out".into());
+    }
+    provenance
 }
 
-/// A fault whose page is not loaded yet.
-struct Waiting {
-    task: TaskId,
-    page: PageId,
-    kind: Kind,
-    thread: u32,
-}
-
-/// A page's time in the window.
-struct Stay {
-    row: Reference,
-    page: PageId,
-    over: bool,
-}
-
-/// The window as the journal shows it. Rows go out in the order of entry, each when its stay is over.
-struct Stays {
-    frames: usize,
-    base: u64,
-    page: u64,
-    queue: VecDeque<Stay>,
-    /// Stays that have left the queue.
-    out: u64,
-    /// Number of each page's open stay.
-    open: FxHashMap<PageId, u64>,
-    waiting: Vec<Waiting>,
-    threads: Vec<u32>,
-    thread: u32,
-    now: u64,
-    started: Option<u64>,
-    pinned: u64,
+/// The rows on their way to the file.
+struct Rows {
+    shift: u32,
+    sampled: Sampled,
+    tasks: Vec<Task>,
     block: Block,
     writer: Writer,
+    written: u64,
 }
 
-impl Stays {
-    fn new(frames: usize, watched: &Watched, writer: Writer) -> Stays {
-        Stays {
-            frames,
-            base: watched.base,
-            page: watched.page,
-            queue: VecDeque::new(),
-            out: 0,
-            open: FxHashMap::default(),
-            waiting: Vec::new(),
-            threads: Vec::new(),
-            thread: 0,
-            now: 0,
-            started: None,
-            pinned: 0,
-            block: Block::new(),
-            writer,
-        }
+impl Rows {
+    fn new(shift: u32, sampled: Sampled, writer: Writer) -> Rows {
+        Rows { shift, sampled, tasks: Vec::new(), block: Block::new(), writer, written: 0 }
     }
 
-    fn take(&mut self, entry: Entry) -> Result<(), TraceError> {
-        match entry {
-            Entry::Thread { thread } => self.thread = thread,
-            Entry::Event { now, event } => self.event(now, event),
-            Entry::Command(Command::Load { page, .. }) => self.enter(page),
-            Entry::Command(Command::Evict { page, .. }) => self.leave(page),
-            Entry::Command(Command::Resume { task }) => self.waiting.retain(|fault| fault.task != task),
-            Entry::Dirty { page, value: true } => self.written(page),
-            _ => {}
-        }
-        self.drain()
-    }
-
-    fn event(&mut self, now: u64, event: Event) {
-        self.now = now / PS;
-        match event {
-            Event::Fault { task, page, access } => {
-                let kind = if access == Access::Write { Kind::Write } else { Kind::Read };
-                if kind == Kind::Write {
-                    self.written(page);
+    fn process(&mut self, process: &Recorded, space: u32) -> Result<(), TraceError> {
+        let (writes, span) = (writes(&process.records), process.span());
+        let threads = self.tasks.len();
+        let mut task = 0;
+        let mut back: Option<(u64, u64)> = None;
+        for (number, record) in process.records.iter().enumerate() {
+            match *record {
+                Record::Released { page, pages } if (self.sampled)(page, self.shift) => {
+                    let (page, end) = (u64::from(page), u64::from(page) + pages);
+                    match &mut back {
+                        Some((_, last)) if *last == page => *last = end,
+                        _ => {
+                            self.note(span, task, back.replace((page, end)))?;
+                        }
+                    }
                 }
-                self.waiting.push(Waiting { task, page, kind, thread: self.thread });
+                Record::Entry { page, thread, time, .. } if (self.sampled)(page, self.shift) => {
+                    self.note(span, task, back.take())?;
+                    task = self.task(threads, thread, space);
+                    let kind = if writes[number] { Kind::Write } else { Kind::Read };
+                    let address = span.start + u64::from(page) * PAGE;
+                    self.put(Reference { task, time, ..Reference::new(address, 1, kind) })?;
+                    self.written += 1;
+                }
+                _ => {}
             }
-            Event::Released { page } => self.leave(page),
-            Event::Pinned { .. } => self.pinned += 1,
-            _ => {}
         }
+        self.note(span, task, back)
     }
 
-    /// A load begins. One that is tried again has its row already; one that nobody faulted for was wished for, and is a read of the
-    /// thread that faulted last.
-    fn enter(&mut self, page: PageId) {
-        if self.open.contains_key(&page) {
-            return;
-        }
-        let fault = self.waiting.iter().find(|fault| fault.page == page);
-        let (kind, thread) = fault.map_or((Kind::Read, self.thread), |fault| (fault.kind, fault.thread));
-        let task = self.task(thread);
-        let time = self.now - *self.started.get_or_insert(self.now);
-        let address = self.base + u64::from(page.0) * self.page;
-        let row = Reference { task, time, ..Reference::new(address, 1, kind) };
-        self.open.insert(page, self.out + self.queue.len() as u64);
-        self.queue.push_back(Stay { row, page, over: false });
-    }
-
-    fn task(&mut self, thread: u32) -> u32 {
-        let known = self.threads.iter().position(|other| *other == thread);
-        known.unwrap_or_else(|| {
-            self.threads.push(thread);
-            self.threads.len() - 1
-        }) as u32
-    }
-
-    fn stay(&mut self, page: PageId) -> Option<&mut Stay> {
-        let number = self.open.get(&page)?;
-        self.queue.get_mut((number - self.out) as usize)
-    }
-
-    fn written(&mut self, page: PageId) {
-        if let Some(stay) = self.stay(page) {
-            stay.row.kind = Kind::Write;
-        }
-    }
-
-    fn leave(&mut self, page: PageId) {
-        if let Some(stay) = self.stay(page) {
-            stay.over = true;
-            self.open.remove(&page);
-        }
-    }
-
-    /// Lets rows out that nothing can change any more.
-    fn drain(&mut self) -> Result<(), TraceError> {
-        while self.queue.front().is_some_and(|stay| stay.over) || self.queue.len() > STAYS * self.frames {
-            self.put_front()?;
+    /// What was given back.
+    fn note(&mut self, span: Span, task: u32, back: Option<(u64, u64)>) -> Result<(), TraceError> {
+        let Some((first, end)) = back else { return Ok(()) };
+        let bytes = span.start + first * PAGE..span.start + end * PAGE;
+        for address in span.note(Note::Released, bytes) {
+            self.put(Reference { task, ..Reference::new(address, 1, Kind::Read) })?;
         }
         Ok(())
     }
 
-    fn put_front(&mut self) -> Result<(), TraceError> {
-        let Some(stay) = self.queue.pop_front() else { return Ok(()) };
-        if !stay.over {
-            self.open.remove(&stay.page);
+    fn task(&mut self, first: usize, thread: u32, space: u32) -> u32 {
+        let name = format!("thread {thread}");
+        let known = self.tasks[first..].iter().position(|task| task.name == name);
+        let number = first + known.unwrap_or(self.tasks.len() - first);
+        if known.is_none() {
+            self.tasks.push(Task { id: number as u32, name, space });
         }
-        self.out += 1;
-        self.block.push(stay.row);
+        number as u32
+    }
+
+    fn put(&mut self, row: Reference) -> Result<(), TraceError> {
+        self.block.push(row);
         if self.block.len() == self.block.capacity() {
             self.writer.write(&self.block)?;
             self.block.clear();
@@ -286,137 +266,39 @@ impl Stays {
         Ok(())
     }
 
-    fn finish(mut self, watched: &Watched, pieces: &Pieces) -> Result<Summary, TraceError> {
-        while !self.queue.is_empty() {
-            self.put_front()?;
-        }
+    fn finish(mut self, provenance: Provenance) -> Result<Summary, TraceError> {
         if !self.block.is_empty() {
             self.writer.write(&self.block)?;
-        }
-        if self.out == 0 {
-            let (path, remedy) =
-                (watched.journal.clone(), "no managed page was touched; record a program with a heap".into());
-            return Err(TraceError::Empty { path, lines: 0, skipped: 0, remedy });
-        }
-        let mut provenance = provenance(watched, pieces.frames);
-        provenance.started = self.started;
-        let task = |(id, thread): (usize, &u32)| Task { id: id as u32, name: format!("thread {thread}"), space: 0 };
-        provenance.tasks = self.threads.iter().enumerate().map(task).collect();
-        if self.pinned > 0 {
-            let pinned = self.pinned;
-            provenance
-                .notes
-                .push(format!("pages were pinned {pinned} times: the bound for LRU does not hold for them"));
-        }
-        if pieces.cut {
-            provenance.notes.push("the program was ended while it wrote its last entry, which is left out".into());
         }
         self.writer.finish(provenance)
     }
 }
 
-fn provenance(watched: &Watched, frames: usize) -> Provenance {
-    let mut provenance = Provenance::new("window of mapped pages", Fidelity::Window);
-    provenance.command = watched.command.clone();
-    (provenance.page_size, provenance.window) = (Some(watched.page), Some(frames as u64));
-    provenance.clock = Some("CLOCK_MONOTONIC".into());
-    provenance.notes = vec![
-        format!("filtered by a window of {frames} pages, first in first out: a row is a page's entry, a write if it was written to in its stay"),
-        format!("with C pages OPT's misses M lie between those of the rows: R(C) <= M(C) <= R(C - {frames}); LRU's R(C + {frames}) <= M(C) <= R(C - {frames}) from C = {} on", 2 * frames),
-        "heap and large private anonymous mappings only: no code, stacks or files".into(),
-    ];
-    provenance
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::journal::{Head, Journal};
-    use crate::store::{Reader, Wanted};
-    use coldframe_core::{BufferId, Caps, Config, FrameId, SlotId, Ticket};
-
-    fn head(policy: &str) -> Head {
-        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: 2, direct_read: false, places: false };
-        let config = Config { frames: 2, pages: 16, tasks: 4, evict_batch: 1, caps };
-        Head {
-            policy: policy.into(),
-            handler: "parallel".into(),
-            config,
-            slots: None,
-            swap: None,
-            arrival: Default::default(),
+/// For each record whether it is an entry whose page was written to in its stay.
+fn writes(records: &[Record]) -> Vec<bool> {
+    let mut writes = vec![false; records.len()];
+    let mut last: FxHashMap<u32, usize> = FxHashMap::default();
+    let mut open: FxHashMap<u32, bool> = FxHashMap::default();
+    for (number, record) in records.iter().enumerate() {
+        match *record {
+            Record::Entry { page, write, .. } => {
+                last.insert(page, number);
+                open.insert(page, write);
+            }
+            Record::Changed { page } => {
+                if let Some(entry) = last.get(&page) {
+                    writes[*entry] = true;
+                }
+                open.remove(&page);
+            }
+            _ => {}
         }
     }
-
-    fn fault(now: u64, page: u32, access: Access) -> Entry {
-        Entry::Event { now: now * PS, event: Event::Fault { task: TaskId(0), page: PageId(page), access } }
-    }
-
-    fn load(page: u32) -> Entry {
-        Entry::Command(Command::Load { ticket: Ticket(0), page: PageId(page), from: SlotId(page), into: BufferId(0) })
-    }
-
-    fn trace(head: &Head, entries: &[Entry]) -> Result<Vec<Reference>, TraceError> {
-        let dir = tempfile::tempdir().unwrap();
-        let (from, to) = (dir.path().join("journal"), dir.path().join("out.parquet"));
-        let mut journal = Journal::new(head);
-        entries.iter().for_each(|entry| journal.write(entry));
-        std::fs::write(&from, journal.drain()).unwrap();
-        let watched = Watched { journal: from, base: 0x1000, page: 16, command: None };
-        window(&watched, &to)?;
-        let mut reader = Reader::open(&to)?;
-        assert_eq!((reader.provenance().fidelity, reader.provenance().window), (Fidelity::Window, Some(2)));
-        let mut block = Block::new();
-        reader.read(&mut block, Wanted::ALL)?;
-        Ok(block.iter().collect())
-    }
-
-    #[test]
-    fn a_row_is_an_entry_and_a_write_if_its_stay_had_one() {
-        let evict = Entry::Command(Command::Evict { page: PageId(3), from: FrameId(0) });
-        let entries = [
-            Entry::Thread { thread: 70 },
-            fault(100, 3, Access::Read),
-            load(3),
-            Entry::Thread { thread: 71 },
-            fault(140, 5, Access::Read),
-            load(5),
-            load(5), // The first load failed.
-            Entry::Dirty { page: PageId(3), value: true },
-            evict,
-            Entry::Thread { thread: 70 },
-            fault(150, 3, Access::Read),
-            load(3),
-        ];
-        let row = |address, kind, task, time| Reference { task, time, ..Reference::new(address, 1, kind) };
-        let expected = [row(0x1030, Kind::Write, 0, 0), row(0x1050, Kind::Read, 1, 40), row(0x1030, Kind::Read, 0, 50)];
-        assert_eq!(trace(&head("fifo"), &entries).unwrap(), expected);
-    }
-
-    #[test]
-    fn an_entry_that_the_end_cuts_off_is_left_out_and_said() {
-        let dir = tempfile::tempdir().unwrap();
-        let (from, to) = (dir.path().join("journal"), dir.path().join("out.parquet"));
-        let mut journal = Journal::new(&head("fifo"));
-        [fault(100, 3, Access::Read), load(3), fault(1 << 40, 5, Access::Read)].iter().for_each(|e| journal.write(e));
-        let bytes = journal.drain();
-        let watched = Watched { journal: from, base: 0, page: 16, command: None };
-        for (kept, said) in [(bytes.len(), false), (bytes.len() - 1, true)] {
-            std::fs::write(&watched.journal, &bytes[..kept]).unwrap();
-            assert_eq!(window(&watched, &to).unwrap().rows, 1);
-            let notes = Reader::open(&to).unwrap().provenance().notes.join("; ");
-            assert_eq!(notes.contains("last entry, which is left out"), said, "{notes}");
+    // What never left the window with a word of it: by how it came.
+    for (page, write) in open {
+        if let Some(entry) = last.get(&page) {
+            writes[*entry] |= write;
         }
-        // Damage in the middle is no cut.
-        let mut damaged = bytes.clone();
-        damaged.extend([0xff; 100]);
-        std::fs::write(&watched.journal, &damaged).unwrap();
-        assert!(matches!(window(&watched, &to), Err(TraceError::Damaged { .. })));
     }
-
-    #[test]
-    fn a_journal_of_another_policy_or_without_loads_is_refused() {
-        assert!(matches!(trace(&head("clock"), &[load(1)]), Err(TraceError::Usage { .. })));
-        assert!(matches!(trace(&head("fifo"), &[]), Err(TraceError::Empty { .. })));
-    }
+    writes
 }
