@@ -11,16 +11,13 @@ use coldframe_core::PageId;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_report::table::human_count;
-use coldframe_trace::entries::Word;
+use coldframe_trace::entries::{Word, TAKES};
 use coldframe_trace::window::{window, Recorded as Process};
 use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
 
 use crate::failure::Failure;
 use crate::run::{default_backing, find_preload, manageable, preloads, program, start};
-
-/// What a fault takes of the thread's own processor time, in seconds (`live/src/recorder.rs`).
-const KERNEL: f64 = 1.5e-6;
 
 /// What came of a recording.
 pub struct Recorded {
@@ -80,8 +77,7 @@ pub fn record(command: &[OsString], pages: Option<usize>, out: &Path, overhead: 
 fn overhead_of(processes: &[Process]) -> f64 {
     let of = |process: &Process| {
         let word = |word| process.word(word) as f64;
-        let ways = word(Word::Faults) * (word(Word::Way) / 1e9 + KERNEL);
-        (word(Word::Handling) + word(Word::Starting)) / 1e9 + ways
+        (TAKES * (word(Word::Handling) + word(Word::Faults) * word(Word::Way)) + word(Word::Starting)) / 1e9
     };
     processes.iter().map(of).sum()
 }
@@ -103,7 +99,8 @@ fn alone(command: &[OsString]) -> Result<f64, Failure> {
 fn read(folder: &Path) -> Result<Vec<Process>, Failure> {
     let io = |e: std::io::Error| refused(folder, &e);
     let files: Result<Vec<PathBuf>, _> = std::fs::read_dir(folder).map_err(io)?.map(|e| e.map(|e| e.path())).collect();
-    let processes: Result<Vec<Process>, TraceError> = files.map_err(io)?.iter().map(|file| Process::read(file)).collect();
+    let processes: Result<Vec<Process>, TraceError> =
+        files.map_err(io)?.iter().map(|file| Process::read(file)).collect();
     let processes = processes?;
     if processes.is_empty() {
         let message = "the program ended before its heap was managed; see its own message".to_owned();

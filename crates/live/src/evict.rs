@@ -85,6 +85,10 @@ impl Inner {
     /// A page may be absent that should be there (see `refill`). Where signals tell of faults this call fails then; where messages do, this
     /// thread sleeps in it until somebody helps (see `reach`).
     fn hold(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
+        // This thread may have to be helped itself.
+        if !victims.is_empty() {
+            self.lead.step_aside();
+        }
         let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
         let own = || victims.iter().filter(|v| self.by_message() && !v.held).map(|v| v.page);
         let _reach = Reach::new(&task.reaching, own());

@@ -11,8 +11,14 @@
 //! processor of that thread, and wakes it there: for the moment of the wake-up the thread may run nowhere else. Afterwards it may run wherever
 //! it was allowed to, and the scheduler moves it as it likes; the handler looks for it again every [`LOOK_NS`].
 //!
+//! A handler asks for short slices of time, so that the thread it wakes does not run before it has said so. If the thread does, it sees one
+//! processor for that moment; what it starts meanwhile is not to inherit that (`Drawn::let_go`).
+//!
 //! Where the faults come from several threads by turns, the scheduler is left alone.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::lock::Lock;
 use crate::sys::{self, Processors};
 
 /// Messages of one thread, one after the other, before a handler follows it.
@@ -72,16 +78,66 @@ impl Follow {
         }
     }
 
+    /// Whether it follows a thread.
+    pub fn follows(&self) -> bool {
+        self.home.is_some()
+    }
+
     /// Runs `wake`, which lets the thread go on, so that it goes on here if the handler follows it.
-    pub fn waking(&self, wake: impl FnOnce()) {
+    pub fn waking(&self, drawn: &Drawn, wake: impl FnOnce()) {
         let (Some(home), thread) = (self.home, self.thread) else { return wake() };
         let allowed = Processors::of(thread).ok().filter(|all| all.has(home) && all.count() > 1);
-        let here = allowed.and_then(|all| Processors::only(home).set(thread).ok().map(|()| all));
+        let here = allowed.filter(|all| drawn.begin(thread, all) && Processors::only(home).set(thread).is_ok());
         wake();
-        if let Some(all) = here {
+        if here.is_some() {
             // The thread has a place in the queue of this processor by now.
-            let _ = all.set(thread);
+            drawn.end(thread, thread);
         }
+    }
+}
+
+/// The thread that may run on one processor only just now, until it has been woken there.
+#[derive(Debug)]
+pub struct Drawn {
+    thread: AtomicU32,
+    anywhere: Lock<Option<Processors>>,
+}
+
+impl Default for Drawn {
+    fn default() -> Drawn {
+        Drawn { thread: AtomicU32::new(0), anywhere: Lock::new(None) }
+    }
+}
+
+impl Drawn {
+    /// False: another thread is being woken.
+    fn begin(&self, thread: u32, anywhere: &Processors) -> bool {
+        if self.thread.load(Ordering::Relaxed) != 0 {
+            return false;
+        }
+        *self.anywhere.lock() = Some(*anywhere);
+        self.thread.store(thread, Ordering::Release);
+        true
+    }
+
+    /// The thread may run anywhere again, if it is the one; `by`: 0 if it says so itself.
+    fn end(&self, thread: u32, by: u32) {
+        let anywhere = *self.anywhere.lock();
+        if self.thread.compare_exchange(thread, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            let _ = anywhere.map(|anywhere| anywhere.set(by));
+        }
+    }
+
+    /// Before the calling thread makes a thread or a process, which would inherit where it may run: it may run anywhere.
+    pub fn let_go(&self) {
+        if self.thread.load(Ordering::Acquire) != 0 {
+            self.end(sys::thread(), 0);
+        }
+    }
+
+    /// In a forked child.
+    pub fn forget(&self) {
+        self.thread.store(0, Ordering::Relaxed);
     }
 }
 
@@ -123,8 +179,23 @@ mod tests {
         let (thread, home) = (sys::thread(), sys::processor_of(sys::thread()));
         let follow = Follow { thread, streak: STREAK, home, looked: 0, anywhere: Some(before) };
         let mut during = None;
-        follow.waking(|| during = Processors::of(0).ok());
+        let drawn = Drawn::default();
+        follow.waking(&drawn, || during = Processors::of(0).ok());
         assert_eq!(during.map(|here| here.count()), Some(1));
+        assert_eq!(Processors::of(0), Ok(before));
+    }
+
+    #[test]
+    fn what_a_drawn_thread_starts_may_run_anywhere() {
+        let before = Processors::of(0).unwrap();
+        let (thread, home) = (sys::thread(), sys::processor_of(sys::thread()));
+        let follow = Follow { thread, streak: STREAK, home, looked: 0, anywhere: Some(before) };
+        let (drawn, mut inherited) = (Drawn::default(), None);
+        follow.waking(&drawn, || {
+            drawn.let_go();
+            inherited = std::thread::spawn(|| Processors::of(0)).join().ok();
+        });
+        assert_eq!(inherited, Some(Ok(before)));
         assert_eq!(Processors::of(0), Ok(before));
     }
 
@@ -134,7 +205,7 @@ mod tests {
         follow.met(1);
         assert_eq!(follow.home, None);
         let mut woken = 0;
-        follow.waking(|| woken += 1);
+        follow.waking(&Drawn::default(), || woken += 1);
         assert_eq!(woken, 1);
     }
 }

@@ -111,6 +111,7 @@ impl Inner {
         let mask = self.fork_mask.load(Ordering::Relaxed) as u64;
         // SAFETY: `fork_prepare` has taken the lock.
         Inner::forget_handlers(unsafe { self.crew.held() });
+        self.lead.forget();
         if self.is_unpaged() {
             self.open_gate();
             return sys::restore_signals(mask);
@@ -165,7 +166,7 @@ impl Inner {
         if let (Some(asked), Some(recording)) = (&self.options.record, unsafe { self.recording.renew() }) {
             recording.renew(asked)?;
         }
-        let uffd = self.source.make(self.options.handlers()).map_err(|e| LiveError::os("userfaultfd", e))?;
+        let uffd = self.source.make().map_err(|e| LiveError::os("userfaultfd", e))?;
         // SAFETY: as above.
         let parents = std::mem::replace(unsafe { self.uffd.renew() }, uffd);
         self.watch_all().and_then(|()| self.hire_in_child()).inspect_err(|_| {
@@ -269,8 +270,7 @@ impl Inner {
             return all;
         }
         let _signals = crate::memory::Signals::block();
-        all.extend(self.uffd.get().descriptors());
-        all.push(self.pidfd.get().as_raw_fd());
+        all.extend([self.uffd.get().raw(), self.pidfd.get().as_raw_fd()]);
         all.extend(self.recording.get().as_ref().map(Recording::descriptor));
         all.extend(self.source.descriptor());
         all.extend(self.store.descriptors());

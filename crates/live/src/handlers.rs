@@ -4,6 +4,9 @@
 //! A handler that dies leaves threads that wait for ever. So it does not die: whatever happens ends the whole process with a message.
 //! The C library does not see these threads (see [`crate::thread`]), and they allocate nothing.
 //!
+//! One of them leads: it reads the messages and serves what takes no waiting by itself, so that one processor does the work; before it
+//! waits, another one takes the lead (see [`crate::lead`] and [`crate::follow`]).
+//!
 //! A crew is stopped through the descriptor that it reads anyway, which costs nothing while it works: who stops it touches one control
 //! page for each handler, and a handler that gets the message for such a page brings it in, and leaves. A crew that is to be followed
 //! by another opens the other's gate with its last step, so that there is always somebody to serve a fault, and never two crews that
@@ -43,8 +46,6 @@ struct Shift {
     /// Their control pages, of which there are as many as handlers.
     control: usize,
     count: AtomicUsize,
-    /// How many have begun: their numbers.
-    begun: AtomicUsize,
     /// The crew that follows them.
     next: AtomicPtr<Shift>,
 }
@@ -134,7 +135,6 @@ impl Inner {
             open: AtomicU32::new(0),
             control,
             count: AtomicUsize::new(0),
-            begun: AtomicUsize::new(0),
             next: AtomicPtr::new(std::ptr::null_mut()),
         });
         // SAFETY: says only that a child does not inherit these pages.
@@ -224,12 +224,17 @@ unsafe extern "C" fn handler(shift: *mut c_void) {
 fn run(shift: &Shift) {
     // SAFETY: the pager outlives the crew.
     let inner = unsafe { &*shift.inner };
-    let number = shift.begun.fetch_add(1, Ordering::Relaxed);
+    let me = sys::thread();
     let mut follow = Follow::new();
+    sys::ask_for_short_slices();
     loop {
-        match inner.uffd.get().read(number) {
+        inner.lead.take(me);
+        match inner.uffd.get().read() {
             Ok(message) => match message.address.wrapping_sub(shift.control) / PAGE {
-                turn if turn < shift.count() => return shift.leave(inner, turn),
+                turn if turn < shift.count() => {
+                    inner.lead.give(me);
+                    return shift.leave(inner, turn);
+                }
                 _ => serve(inner, &message, &mut follow),
             },
             Err(Errno::AGAIN) => {}
@@ -241,8 +246,9 @@ fn run(shift: &Shift) {
 fn serve(inner: &Inner, message: &Message, follow: &mut Follow) {
     let kind = if message.protected { Kind::Protected } else { Kind::Missing };
     follow.met(message.thread);
+    inner.lead.serves_one_thread(follow.follows());
     inner.serve(message.address, message.write, kind, message.thread);
-    follow.waking(|| inner.uffd.get().wake(message.address & !(PAGE - 1)));
+    follow.waking(&inner.lead.drawn, || inner.uffd.get().wake(message.address & !(PAGE - 1)));
 }
 
 impl Shift {

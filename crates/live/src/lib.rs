@@ -27,6 +27,7 @@ mod handlers;
 mod high;
 mod inject;
 mod journal;
+mod lead;
 mod load;
 mod lock;
 pub mod locked;

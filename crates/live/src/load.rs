@@ -88,6 +88,9 @@ impl Inner {
             return;
         }
         let waited_for = todo.loads.iter().any(|load| load.source == Source::Asked);
+        if todo.loads.iter().any(|load| matches!(load.source, Source::Asked | Source::Device)) {
+            self.lead.wait_for_device();
+        }
         let there = waited_for && self.reap(todo);
         for i in 0..todo.loads.len() {
             let mut load = todo.loads[i];

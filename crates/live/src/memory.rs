@@ -107,6 +107,11 @@ impl Pager {
         self.inner.without_handlers(work)
     }
 
+    /// Before the calling thread makes a thread or a process: what it starts may run wherever the thread itself may.
+    pub fn let_go(&self) {
+        self.inner.lead.drawn.let_go();
+    }
+
     /// How many threads of this process are the pager's.
     pub fn threads(&self) -> usize {
         self.inner.threads()

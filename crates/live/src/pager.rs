@@ -15,6 +15,7 @@ use crate::evict::Outcome;
 use crate::fatal;
 use crate::fork::Ready;
 use crate::handlers::Crew;
+use crate::lead::Lead;
 use crate::lock::{Guard, Lock};
 use crate::log::Log;
 use crate::machine::{Linux, Side};
@@ -92,6 +93,8 @@ pub(crate) struct Inner {
     pub(crate) uffd: Own<Uffd>,
     /// The threads that handle faults, where threads do.
     pub(crate) crew: Lock<Option<Crew>>,
+    /// Which of them reads the messages.
+    pub(crate) lead: Lead,
     pub(crate) pidfd: Own<OwnedFd>,
     pub(crate) tasks: Own<Tasks>,
     pub(crate) log: Own<Log>,
@@ -181,7 +184,10 @@ impl Inner {
                     }
                 }
                 Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
-                Where::Busy | Where::Leaving => self.pages.wait(page),
+                Where::Busy | Where::Leaving => {
+                    self.lead.step_aside();
+                    self.pages.wait(page);
+                }
                 Where::Out | Where::Held => {
                     if self.fault(page, write, started, thread) {
                         return;
@@ -418,6 +424,8 @@ impl Inner {
             looks += 1;
             if looks < LOOKS {
                 std::hint::spin_loop();
+            } else if looks == LOOKS {
+                self.lead.step_aside();
             } else if word.compare_exchange(WAITING, ASLEEP, Ordering::AcqRel, Ordering::Acquire) != Err(RESUMED) {
                 sys::futex_wait(word, ASLEEP);
             }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use coldframe_core::policy::watched::{is_sampled, Knobs};
 use coldframe_core::PageId;
-use coldframe_trace::entries::{Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use coldframe_trace::entries::{Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS, TAKES};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::Lock;
@@ -36,9 +36,6 @@ pub struct Recorder {
 /// Shares of the time that entries may take: above the first fewer are made, below the second more.
 const BUSY: f64 = 0.40;
 const IDLE: f64 = 0.10;
-/// What a fault takes of the thread's own processor time: into the kernel, to sleep and back (`coldframe_trace::entries`, `Word::Way`, has the
-/// rest).
-const SYS_NS: u64 = 1_500;
 /// Buckets of the histogram of ways: 4 for each power of two of nanoseconds.
 const BUCKETS: usize = 160;
 /// The longest and the shortest window, as parts of the sampled pages in RAM.
@@ -227,14 +224,8 @@ impl Recording {
         zeros: u128,
     ) -> Result<Recording, LiveError> {
         let mapped = Mapped::create(&asked.folder)?;
-        let recording = Recording {
-            mapped,
-            knobs,
-            fixed: asked.window.is_some(),
-            pace: Lock::new(Pace::new()),
-            own: 0,
-            zeros,
-        };
+        let recording =
+            Recording { mapped, knobs, fixed: asked.window.is_some(), pace: Lock::new(Pace::new()), own: 0, zeros };
         recording.head(0, space);
         Ok(recording)
     }
@@ -306,7 +297,7 @@ impl Recording {
         }
         (pace.entries, pace.handling) = (pace.entries + 1, pace.handling + took);
         if pace.entries >= PERIOD && now - pace.since > PERIOD_NS {
-            let busy = (pace.handling + pace.entries * (pace.way() + SYS_NS)) as f64 / (now - pace.since) as f64;
+            let busy = TAKES * (pace.handling + pace.entries * pace.way()) as f64 / (now - pace.since) as f64;
             (pace.entries, pace.handling, pace.since) = (0, 0, now);
             // Each time half of the room that is left is taken at half the rate.
             let full = mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));

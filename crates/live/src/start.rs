@@ -19,6 +19,7 @@ use crate::budget::{Reserve, Sharing};
 use crate::calibrate::{self, Measured, BATCH_MAX};
 use crate::device::Device;
 use crate::journal::JournalFile;
+use crate::lead::Lead;
 use crate::lock::Lock;
 use crate::log::Log;
 use crate::machine::Side;
@@ -105,7 +106,7 @@ fn build(
     let frames = frames(&options)?;
     let pages = pages(&options)?;
     options.max_memory = (pages * PAGE) as u64;
-    let uffd = source.make(options.handlers()).map_err(missing)?;
+    let uffd = source.make().map_err(missing)?;
     let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
     uffd.register(space.holding_area()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
     let device = Device::swap(&options.backing, options.inject)?;
@@ -165,6 +166,7 @@ fn build(
         source,
         uffd: Own::new(uffd),
         crew: Lock::new(None),
+        lead: Lead::default(),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(tasks),
         log: Own::new(log),

@@ -85,6 +85,13 @@ pub fn backing() -> &'static Backing {
     BACKING.get().expect("the constructor has run")
 }
 
+/// Before the program makes a thread or a process: what it starts may run wherever the calling thread may (`coldframe_live::Pager::let_go`).
+pub fn let_go() {
+    if let Some(Backing::Pager(pager)) = BACKING.get() {
+        pager.let_go();
+    }
+}
+
 /// All managed addresses.
 pub fn span() -> Range<usize> {
     let start = START.load(Relaxed);

@@ -15,7 +15,11 @@ pub const RECORDS: usize = 6 << 20;
 /// First word of the head.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent1");
 /// Where the command line stands in the head: 256 bytes, arguments ended by zeros.
-pub const COMMAND: std::ops::Range<usize> = 512..768;
+pub const COMMAND: core::ops::Range<usize> = 512..768;
+
+/// What a fault takes a program, as a multiple of its handler's work and its way: the thread's own time in the kernel comes on top, and what it
+/// finds cold afterwards (measured: 1.74 for a Python program, 1.69 gawk, 1.65 perl, 1.56 sort, 1.38 jq, each beside its plain run).
+pub const TAKES: f64 = 1.6;
 
 /// Words of the head, by their place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -24,6 +24,7 @@
 
 extern crate alloc;
 
+pub mod entries;
 pub mod journal;
 pub mod reference;
 pub mod span;
@@ -32,8 +33,6 @@ pub mod span;
 pub mod block;
 #[cfg(feature = "std")]
 mod cut;
-#[cfg(feature = "std")]
-pub mod entries;
 #[cfg(feature = "std")]
 pub mod error;
 #[cfg(feature = "std")]

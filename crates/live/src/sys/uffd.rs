@@ -33,9 +33,6 @@ pub struct Message {
 #[derive(Debug)]
 pub struct Uffd {
     fd: OwnedFd,
-    /// One for each thread that reads messages. A message wakes one thread: the first that waits at its door. Were they all to wait in `read`,
-    /// each message would wake them all.
-    doors: Vec<OwnedFd>,
     /// The kernel has UFFDIO_MOVE.
     pub can_move: bool,
 }
@@ -108,7 +105,7 @@ impl Source {
     fn fd(&self) -> Sys<OwnedFd> {
         const USERFAULTFD_IOC_NEW: usize = 0xAA00;
         let user_only = if self.serves_kernel() { 0 } else { k::UFFD_USER_MODE_ONLY as usize };
-        let flags = (libc::O_CLOEXEC | libc::O_NONBLOCK) as usize | user_only;
+        let flags = libc::O_CLOEXEC as usize | user_only;
         // SAFETY: no pointers; the descriptor is new and ours.
         unsafe {
             let fd = match &self.device {
@@ -121,11 +118,11 @@ impl Source {
         }
     }
 
-    /// A new one, for the memory of this process, whose messages so many threads read.
+    /// A new one, for the memory of this process.
     ///
     /// # Errors
     /// What the kernel says.
-    pub fn make(&self, readers: usize) -> Sys<Uffd> {
+    pub fn make(&self) -> Sys<Uffd> {
         let fd = move_high(self.fd()?);
         let how = match self.notify {
             Notify::Signal => k::UFFD_FEATURE_SIGBUS,
@@ -135,8 +132,7 @@ impl Source {
         let moves = self.features & u64::from(k::UFFD_FEATURE_MOVE);
         let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: wanted | moves, ioctls: 0 };
         ioctl(&fd, ioctl::UFFDIO_API, &mut api)?;
-        let doors = (0..readers).map(|_| door(&fd)).collect::<Sys<Vec<OwnedFd>>>()?;
-        Ok(Uffd { fd, doors, can_move: moves != 0 })
+        Ok(Uffd { fd, can_move: moves != 0 })
     }
 }
 
@@ -146,7 +142,7 @@ impl Uffd {
     /// # Errors
     /// What the kernel says; EPERM without rights.
     pub fn open(notify: Notify) -> Sys<Uffd> {
-        Source::find(notify)?.make(0)
+        Source::find(notify)?.make()
     }
 
     fn features(fd: &OwnedFd) -> Sys<u64> {
@@ -155,9 +151,9 @@ impl Uffd {
         Ok(api.features)
     }
 
-    /// All descriptors.
-    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        std::iter::once(&self.fd).chain(&self.doors).map(AsRawFd::as_raw_fd)
+    /// The descriptor's number.
+    pub fn raw(&self) -> RawFd {
+        self.fd.as_raw_fd()
     }
 
     /// Asks to be told of touches of absent pages and of writes to protected ones.
@@ -194,22 +190,13 @@ impl Uffd {
         let _ = ioctl(&self.fd, ioctl::UFFDIO_WAKE, &mut kernel_range(page..page + crate::PAGE));
     }
 
-    /// Waits for the next fault, as a reader by number.
-    pub fn read(&self, reader: usize) -> Sys<Message> {
-        let door = self.doors[reader].as_raw_fd() as usize;
-        // The message is 32 bytes: event, padding, flags (u64), address (u64), thread. The kernel's `epoll_event` is at most 16.
-        let (mut words, mut event) = ([0u64; 4], [0u64; 2]);
-        let wait = [door, event.as_mut_ptr() as usize, 1, usize::MAX, 0, 8];
-        let read = [self.fd.as_raw_fd() as usize, words.as_mut_ptr() as usize, 32, 0, 0, 0];
+    /// Waits for the next fault.
+    pub fn read(&self) -> Sys<Message> {
+        // The message is 32 bytes: event, padding, flags (u64), address (u64), thread.
+        let mut words = [0u64; 4];
         loop {
-            // SAFETY: `event` takes one event.
-            again(|| unsafe { call(libc::SYS_epoll_pwait, wait) })?;
             // SAFETY: `words` takes one message.
-            match again(|| unsafe { call(libc::SYS_read, read) }) {
-                // Another thread was faster.
-                Err(Errno::AGAIN) => continue,
-                result => result?,
-            };
+            again(|| unsafe { call(libc::SYS_read, [self.raw() as usize, words.as_mut_ptr() as usize, 32, 0, 0, 0]) })?;
             if words[0] as u8 == k::UFFD_EVENT_PAGEFAULT as u8 {
                 let flag = |bit: u32| words[1] & u64::from(bit) != 0;
                 return Ok(Message {
@@ -220,20 +207,6 @@ impl Uffd {
                 });
             }
         }
-    }
-}
-
-/// What a thread waits at for the messages of `fd`. Of several that wait the one whose door was made first is woken, alone (EPOLLEXCLUSIVE,
-/// epoll_ctl(2)), so that one thread and its processor do the work as long as one is enough.
-fn door(fd: &OwnedFd) -> Sys<OwnedFd> {
-    let mut event = libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLEXCLUSIVE) as u32, u64: 0 };
-    // SAFETY: the descriptor is new and ours, and `event` lives through the call.
-    unsafe {
-        let door = call(libc::SYS_epoll_create1, [libc::EPOLL_CLOEXEC as usize, 0, 0, 0, 0, 0])?;
-        let door = move_high(OwnedFd::from_raw_fd(door as RawFd));
-        let add = [door.as_raw_fd() as usize, libc::EPOLL_CTL_ADD as usize, fd.as_raw_fd() as usize];
-        call(libc::SYS_epoll_ctl, [add[0], add[1], add[2], &raw mut event as usize, 0, 0])?;
-        Ok(door)
     }
 }
 

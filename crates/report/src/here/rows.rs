@@ -81,8 +81,7 @@ impl Rows {
         }
         let sample = provenance.sample.filter(|share| *share > 0.0 && *share < 1.0).unwrap_or(1.0);
         let window = provenance.window.unwrap_or(0);
-        let mut rows =
-            Rows { facts, command: provenance.command, window, sample, processes, notes: provenance.notes };
+        let mut rows = Rows { facts, command: provenance.command, window, sample, processes, notes: provenance.notes };
         rows.infer_released();
         Ok(rows)
     }

@@ -1,0 +1,122 @@
+//! Which handler reads the messages. The others sleep: were they to wait for messages too, each message would wake them all, and processors
+//! that sleep with them.
+//!
+//! ```text
+//!   leader     read ─ serve ─ read ─ serve ─ ... serve: has to wait ──────────────► done, sleeps or leads again
+//!   follower   sleeps                               └─► takes the lead: read ─ serve ─ ...
+//! ```
+//! Before it waits for anything but the engine's lock a leader steps aside, since what it waits for may need another handler. While it serves one
+//! thread only it waits for the device itself: that thread can have no other fault.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+use crate::follow::Drawn;
+use crate::sys;
+
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
+/// Taken, and somebody sleeps until it is free.
+const AWAITED: u32 = 2;
+
+/// The lead.
+#[derive(Debug, Default)]
+pub(crate) struct Lead {
+    word: AtomicU32,
+    /// The thread that has it; 0: none.
+    leader: AtomicU32,
+    one_thread: AtomicBool,
+    /// The thread that is being woken.
+    pub(crate) drawn: Drawn,
+}
+
+impl Lead {
+    /// Takes the lead, unless this thread has it; sleeps until it is free.
+    pub(crate) fn take(&self, me: u32) {
+        if self.leader.load(Ordering::Relaxed) == me {
+            return;
+        }
+        if self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            while self.word.swap(AWAITED, Ordering::Acquire) != FREE {
+                sys::futex_wait(&self.word, AWAITED);
+            }
+        }
+        self.leader.store(me, Ordering::Relaxed);
+    }
+
+    /// Gives it to another one, if this thread has it.
+    pub(crate) fn give(&self, me: u32) {
+        if self.leader.compare_exchange(me, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+            && self.word.swap(FREE, Ordering::Release) == AWAITED
+        {
+            sys::futex_wake(&self.word, 1);
+        }
+    }
+
+    /// The leader is serving a thread whose faults alone have come lately.
+    pub(crate) fn serves_one_thread(&self, one: bool) {
+        self.one_thread.store(one, Ordering::Relaxed);
+    }
+
+    /// The calling thread is about to wait.
+    pub(crate) fn step_aside(&self) {
+        if self.leader.load(Ordering::Relaxed) != 0 {
+            self.give(sys::thread());
+        }
+    }
+
+    /// The calling thread is about to wait for a device.
+    pub(crate) fn wait_for_device(&self) {
+        if !self.one_thread.load(Ordering::Relaxed) {
+            self.step_aside();
+        }
+    }
+
+    /// In a forked child: nobody leads.
+    pub(crate) fn forget(&self) {
+        self.leader.store(0, Ordering::Relaxed);
+        self.word.store(FREE, Ordering::Relaxed);
+        self.drawn.forget();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_leads_at_a_time_and_who_steps_aside_lets_another_one_lead() {
+        let (lead, inside) = (Lead::default(), AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let me = sys::thread();
+                    for round in 0..2000 {
+                        lead.take(me);
+                        assert_eq!(inside.fetch_add(1, Ordering::AcqRel), 0);
+                        assert_eq!(inside.fetch_sub(1, Ordering::AcqRel), 1);
+                        match round % 3 {
+                            0 => lead.step_aside(),
+                            1 => lead.give(me),
+                            _ => {}
+                        }
+                    }
+                    lead.give(me);
+                    lead.give(me);
+                });
+            }
+        });
+        assert_eq!(lead.word.load(Ordering::Relaxed), FREE);
+    }
+
+    #[test]
+    fn with_one_thread_a_leader_waits_for_the_device_itself() {
+        let (lead, me) = (Lead::default(), sys::thread());
+        lead.take(me);
+        lead.serves_one_thread(true);
+        lead.wait_for_device();
+        assert_eq!(lead.leader.load(Ordering::Relaxed), me);
+        lead.serves_one_thread(false);
+        lead.wait_for_device();
+        assert_eq!(lead.leader.load(Ordering::Relaxed), 0);
+    }
+}
