@@ -23,10 +23,13 @@ Examples:
   coldframe calibrate --backing /mnt/flash
   coldframe devices here
 
-Takes some seconds. A pager of this process meets each event some thousand times, and the thread that touches the memory
-times it. The numbers are kept as the sheet of the device `here`, in ~/.cache/coldframe/here.toml, each with its source. Of a
-machine with another processor, kernel or disk they are not true: whatever needs them then measures again. Measure while
-the machine has nothing else to do.
+Takes about 8 seconds. A pager of this process meets each event some thousand times, as that of
+`coldframe run` would, and the thread that touches the memory times it: `best` and `worst` are the
+means of the best and of the worst tenth of stretches of accesses. Stretches in which other programs
+had the processor do not count; still, measure while the machine has nothing else to do.
+
+The numbers are kept as the sheet of the device `here`, in ~/.cache/coldframe/here.toml, each with
+its source. With another processor, kernel or disk they are not true, and are measured again.
 
 Exit codes: 0 done; 4 this machine cannot page (see `coldframe doctor`); 5 the swap file cannot be used.")]
 pub struct Args {
@@ -88,7 +91,8 @@ const REQUESTS: [(&str, &str); 6] = [
 
 fn table(sheet: &Sheet, kept: Option<&Path>) -> String {
     let machine = sheet.machine.as_ref();
-    let of = |get: fn(&coldframe_device::sheet::machine::Machine) -> &String| machine.map(get).cloned().unwrap_or_default();
+    let of =
+        |get: fn(&coldframe_device::sheet::machine::Machine) -> &String| machine.map(get).cloned().unwrap_or_default();
     let processors = machine.map_or(0, |m| m.processors);
     let mut text = format!("{}, {processors} CPUs, Linux {}\n", of(|m| &m.processor), of(|m| &m.kernel));
     text += &row("as the program waits for it", ["best", "mean", "worst"].map(Into::into));
@@ -96,13 +100,13 @@ fn table(sheet: &Sheet, kept: Option<&Path>) -> String {
     for (key, words) in EVENTS.iter().filter(|(key, _)| live.contains_key(*key)) {
         text += &row(words, ["low", "mean", "high"].map(|part| shown(&live[*key][part])));
     }
-    text += &row(&format!("disk {} of {}", of(|m| &m.disk), of(|m| &m.backing)), ["p50", "p99", "a page"].map(Into::into));
+    text += &row(&format!("disk {}", of(|m| &m.disk)), ["p50", "p99", "a page"].map(Into::into));
     let disk = values(&serde_json::to_value(&sheet.disk).expect("a sheet is plain data"));
     for (key, words) in REQUESTS.iter().filter(|(key, _)| disk.contains_key(*key)) {
         text += &row(words, ["p50", "p99", "per_page"].map(|part| shown(&disk[*key][part])));
     }
-    let place = kept.map_or("kept nowhere: no folder can be written".into(), |path| path.display().to_string());
-    format!("{text}measured on {}; {place}\n", of(|m| &m.measured))
+    let place = kept.map_or("kept by this process only".into(), |path| format!("kept in {}", path.display()));
+    format!("{text}measured on {}, {place}\n", of(|m| &m.measured))
 }
 
 fn row(words: &str, [a, b, c]: [String; 3]) -> String {

@@ -48,7 +48,11 @@ fn one(sheet: &Sheet) -> String {
     let mut rows = Vec::new();
     for part in ["geometry", "time", "energy", "endurance", "power", "bus", "supply", "port", "live", "disk"] {
         for (key, number) in value[part].as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
-            rows.push(vec![format!("{part}.{key}"), shown(&number["value"]), number["source"].as_str().unwrap_or_default().into()]);
+            rows.push(vec![
+                format!("{part}.{key}"),
+                shown(&number["value"]),
+                number["source"].as_str().unwrap_or_default().into(),
+            ]);
         }
     }
     format!("{}: {}\n{}\n", sheet.name, sheet.title, styled(&["field", "value", "source"], rows, 3))
@@ -58,7 +62,9 @@ fn one(sheet: &Sheet) -> String {
 fn shown(value: &serde_json::Value) -> String {
     let plain = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), Into::into);
     match value.as_object() {
-        Some(parts) => parts.iter().map(|(part, value)| format!("{part} {}", plain(value))).collect::<Vec<_>>().join(", "),
+        Some(parts) => {
+            parts.iter().map(|(part, value)| format!("{part} {}", plain(value))).collect::<Vec<_>>().join(", ")
+        }
         None => plain(value),
     }
 }

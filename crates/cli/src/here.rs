@@ -22,7 +22,7 @@ use crate::run::allowed;
 const CALIBRATION: u32 = 1;
 
 /// What a whole measurement takes on a solid-state disk, in seconds.
-const SECONDS: u32 = 6;
+const SECONDS: u32 = 8;
 
 /// The sheet that is kept of this machine, if it is true of it and of the disk that `backing` is on; else it is measured, and kept.
 ///

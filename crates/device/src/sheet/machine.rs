@@ -32,9 +32,7 @@ pub struct Machine {
 impl Machine {
     /// Whether what was measured of the other is true of this one.
     pub fn is_like(&self, other: &Machine) -> bool {
-        let key = |m: &Machine| {
-            (m.processor.clone(), m.processors, m.kernel.clone(), m.disk.clone(), m.calibration)
-        };
+        let key = |m: &Machine| (m.processor.clone(), m.processors, m.kernel.clone(), m.disk.clone(), m.calibration);
         key(self) == key(other)
     }
 }
@@ -239,7 +237,8 @@ mod tests {
         for (i, field) in fields.iter().enumerate() {
             let ps = |factor: u64| Ps(factor * (1_234_567 + i as u64));
             let value = Varying::of(Spread { low: ps(1), mean: ps(2), high: ps(3) });
-            *sheet.live.of(field.strip_prefix("live.").unwrap()).unwrap() = Some(Sourced { value, source: "by hand".into() });
+            *sheet.live.of(field.strip_prefix("live.").unwrap()).unwrap() =
+                Some(Sourced { value, source: "by hand".into() });
         }
         let [p50, mean, p99, per_page] = ["70us", "80us", "1ms", "10us"].map(String::from);
         sheet.disk.read_16 = Some(Sourced { value: Latency { p50, mean, p99, per_page }, source: "by hand".into() });

@@ -113,7 +113,7 @@ impl File {
     }
 
     fn goes_on(&self, done: usize, began: u64) -> bool {
-        done < REQUESTS_MIN || (done < REQUESTS_MAX && sys::now() - began < self.course.most_ns / 2)
+        done < REQUESTS_MIN || (done < REQUESTS_MAX && sys::now() - began < self.course.most_ns)
     }
 
     /// A random place, of so many pages from a multiple of them on.

@@ -9,6 +9,9 @@ use crate::{sys, PAGE};
 /// Fewer stretches say nothing about how a cost varies, whatever they take.
 const STRETCHES_MIN: usize = 3;
 
+/// More of a stretch's time than this without a processor, and it says what other programs do.
+const DISTURBED: f64 = 0.1;
+
 /// A time that varies from stretch to stretch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sample {
@@ -22,21 +25,53 @@ pub struct Sample {
 
 impl Sample {
     /// Of nanoseconds an event, one for each stretch; `None` without any.
-    pub fn of(mut stretches: Vec<f64>) -> Option<Sample> {
-        stretches.sort_by(f64::total_cmp);
-        let tenth = (stretches.len() / 10).max(1);
-        let mean = |part: &[f64]| Ps((part.iter().sum::<f64>() / part.len() as f64 * 1e3).round() as u64).max(LEAST);
-        (!stretches.is_empty()).then(|| {
-            let (low, high) = (mean(&stretches[..tenth]), mean(&stretches[stretches.len() - tenth..]));
-            Sample { low, mean: mean(&stretches).clamp(low, high), high }
-        })
+    pub fn of(stretches: &[f64]) -> Option<Sample> {
+        let all = sorted(stretches)?;
+        let (low, high) = tenths(&all);
+        Some(Sample { low: ps(low), mean: ps(mean(&all)).clamp(ps(low), ps(high)), high: ps(high) })
     }
 
-    /// What is left of each without the mean of another, at least a nanosecond.
-    pub fn less(self, other: Sample) -> Sample {
-        let less = |time: Ps| Ps(time.0.saturating_sub(other.mean.0)).max(LEAST);
+    /// What these stretches take more than those. Of both the middle half counts for the mean: what comes between from outside does so in few
+    /// stretches, and would be a large part of a small difference.
+    pub fn more(stretches: &[f64], than: &[f64]) -> Option<Sample> {
+        let (all, less) = (sorted(stretches)?, sorted(than)?);
+        let ((low, high), (less_low, _)) = (tenths(&all), tenths(&less));
+        let typical = ps(middle(&all) - middle(&less));
+        let (low, high) = (ps(low - less_low), ps(high - middle(&less)));
+        Some(Sample { low: low.min(typical), mean: typical, high: high.max(typical) })
+    }
+
+    /// What is left of each without so much, at least a nanosecond.
+    pub fn less(self, much: Ps) -> Sample {
+        let less = |time: Ps| Ps(time.0.saturating_sub(much.0)).max(LEAST);
         Sample { low: less(self.low), mean: less(self.mean), high: less(self.high) }
     }
+}
+
+fn sorted(stretches: &[f64]) -> Option<Vec<f64>> {
+    let mut all = stretches.to_vec();
+    all.sort_by(f64::total_cmp);
+    (!all.is_empty()).then_some(all)
+}
+
+fn ps(ns: f64) -> Ps {
+    Ps((ns * 1e3).round() as u64).max(LEAST)
+}
+
+fn mean(part: &[f64]) -> f64 {
+    part.iter().sum::<f64>() / part.len() as f64
+}
+
+/// The means of the best and of the worst tenth.
+fn tenths(sorted: &[f64]) -> (f64, f64) {
+    let tenth = (sorted.len() / 10).max(1);
+    (mean(&sorted[..tenth]), mean(&sorted[sorted.len() - tenth..]))
+}
+
+/// The mean of the middle half.
+fn middle(sorted: &[f64]) -> f64 {
+    let quarter = sorted.len() / 4;
+    mean(&sorted[quarter..sorted.len() - quarter])
 }
 
 /// What an access does.
@@ -101,7 +136,7 @@ impl Ground {
     }
 
     /// Nanoseconds for each event of stretches of `len` accesses, until the accesses end or so many nanoseconds are over. Stretches with fewer
-    /// events than half of their accesses are left out.
+    /// events than half of their accesses are left out, and those in which other programs had the processor.
     pub fn stretches(
         &mut self,
         pages: impl IntoIterator<Item = usize>,
@@ -117,23 +152,40 @@ impl Ground {
             if stretch.len() < len {
                 break;
             }
-            let (before, started) = (events(), sys::now());
+            let (waited, before, started) = (ready_ns(), events(), sys::now());
             stretch.iter().for_each(|page| self.one(*page, touch));
             let (took, met) = (sys::now() - started, events() - before);
             if 2 * met >= len as u64 {
-                found.push((took as f64 - len as f64 * self.plain[touch as usize]) / met as f64);
+                let each = (took as f64 - len as f64 * self.plain[touch as usize]) / met as f64;
+                found.push((each, (ready_ns() - waited) as f64 / took as f64));
             }
             if sys::now() - began > 4 * most_ns {
                 break;
             }
         }
-        found
+        undisturbed(found)
     }
 
     /// The same ground, knowing what its accesses take without a fault.
     pub fn knowing(self, plain: [f64; 3]) -> Ground {
         Ground { plain, ..self }
     }
+}
+
+/// Nanoseconds that threads of this process have been ready and had no processor (`proc_pid_schedstat(5)`); 0 where the kernel does not count.
+fn ready_ns() -> u64 {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let second = |text: String| text.split(' ').nth(1)?.parse::<u64>().ok();
+    threads.filter_map(|thread| second(std::fs::read_to_string(thread.path().join("schedstat")).ok()?)).sum()
+}
+
+/// Of stretches, each with the share of its time that threads were ready in and had no processor, those with about as small a share as the
+/// best tenth has: threads of the pager wait for each other, too.
+fn undisturbed(mut stretches: Vec<(f64, f64)>) -> Vec<f64> {
+    stretches.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let most = stretches.get(stretches.len() / 10).map_or(0.0, |(_, share)| share + DISTURBED);
+    stretches.retain(|(_, share)| *share <= most);
+    stretches.into_iter().map(|(each, _)| each).collect()
 }
 
 /// Memory of the kernel's, taken away when it is dropped.
@@ -185,17 +237,32 @@ mod tests {
 
     #[test]
     fn a_sample_is_the_means_of_the_best_tenth_of_all_and_of_the_worst_tenth() {
-        let stretches = (1..=20).rev().map(f64::from).collect();
-        assert_eq!(Sample::of(stretches), Some(Sample { low: Ps(1_500), mean: Ps(10_500), high: Ps(19_500) }));
-        assert_eq!(Sample::of(vec![2.0]), Some(Sample { low: Ps(2_000), mean: Ps(2_000), high: Ps(2_000) }));
-        assert_eq!(Sample::of(vec![-5.0, 0.2]), Some(Sample { low: Ps(1_000), mean: Ps(1_000), high: Ps(1_000) }));
-        assert_eq!(Sample::of(Vec::new()), None);
+        let stretches: Vec<f64> = (1..=20).rev().map(f64::from).collect();
+        assert_eq!(Sample::of(&stretches), Some(Sample { low: Ps(1_500), mean: Ps(10_500), high: Ps(19_500) }));
+        assert_eq!(Sample::of(&[2.0]), Some(Sample { low: Ps(2_000), mean: Ps(2_000), high: Ps(2_000) }));
+        assert_eq!(Sample::of(&[-5.0, 0.2]), Some(Sample { low: Ps(1_000), mean: Ps(1_000), high: Ps(1_000) }));
+        assert_eq!(Sample::of(&[]), None);
     }
 
     #[test]
-    fn a_difference_is_never_less_than_a_nanosecond() {
+    fn a_difference_is_not_upset_by_a_few_long_stretches_and_never_less_than_a_nanosecond() {
         let sample = |low, mean, high| Sample { low: Ps(low), mean: Ps(mean), high: Ps(high) };
-        assert_eq!(sample(5_000, 9_000, 20_000).less(sample(1, 6_000, 7_000)), sample(1_000, 3_000, 14_000));
+        let (with, without) = ([12.0, 11.0, 10.0, 12.0, 900.0], [8.0, 7.0, 8.0, 7.0, 500.0]);
+        // The middle: 11, 12, 12 and 7, 8, 8.
+        assert_eq!(Sample::more(&with, &without), Some(sample(3_000, 4_000, 892_333)));
+        assert_eq!(Sample::more(&without, &with), Some(sample(1_000, 1_000, 488_333)));
+        assert_eq!(Sample::more(&with, &[]), None);
+        assert_eq!(sample(5_000, 9_000, 20_000).less(Ps(6_000)), sample(1_000, 3_000, 14_000));
+    }
+
+    #[test]
+    fn stretches_in_which_others_ran_do_not_count_unless_all_are_such() {
+        let quiet = (0..9).map(|i| (f64::from(i), 0.02)).collect::<Vec<_>>();
+        let found = undisturbed([quiet.clone(), vec![(100.0, 0.3)]].concat());
+        assert_eq!(found.len(), 9, "{found:?}");
+        assert!(found.iter().all(|each| *each < 9.0), "{found:?}");
+        assert_eq!(undisturbed(vec![(5.0, 0.5), (6.0, 0.55)]).len(), 2);
+        assert!(undisturbed(Vec::new()).is_empty());
     }
 
     #[test]
