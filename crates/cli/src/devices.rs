@@ -46,11 +46,25 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 fn one(sheet: &Sheet) -> String {
     let value = serde_json::to_value(sheet).expect("a sheet is plain data");
     let mut rows = Vec::new();
-    for part in ["geometry", "time", "energy", "endurance", "power", "bus", "supply", "port"] {
+    for part in ["geometry", "time", "energy", "endurance", "power", "bus", "supply", "port", "live", "disk"] {
         for (key, number) in value[part].as_object().into_iter().flatten().filter(|(_, v)| !v.is_null()) {
-            let shown = number["value"].as_str().map_or_else(|| number["value"].to_string(), Into::into);
-            rows.push(vec![format!("{part}.{key}"), shown, number["source"].as_str().unwrap_or_default().into()]);
+            rows.push(vec![
+                format!("{part}.{key}"),
+                shown(&number["value"]),
+                number["source"].as_str().unwrap_or_default().into(),
+            ]);
         }
     }
     format!("{}: {}\n{}\n", sheet.name, sheet.title, styled(&["field", "value", "source"], rows, 3))
+}
+
+/// A number, or the several that one time of a machine is.
+fn shown(value: &serde_json::Value) -> String {
+    let plain = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), Into::into);
+    match value.as_object() {
+        Some(parts) => {
+            parts.iter().map(|(part, value)| format!("{part} {}", plain(value))).collect::<Vec<_>>().join(", ")
+        }
+        None => plain(value),
+    }
 }

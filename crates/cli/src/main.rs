@@ -9,6 +9,7 @@ use clap::{Parser, Subcommand};
 
 mod advise;
 mod area;
+mod calibrate;
 mod completions;
 mod configured;
 mod convert;
@@ -20,6 +21,7 @@ mod documents;
 mod failure;
 mod generate;
 mod heatmap;
+mod here;
 mod import;
 mod info;
 mod man;
@@ -88,6 +90,7 @@ enum Verb {
     Replay(replay::Args),
     Run(Box<run::Args>),
     Doctor(doctor::Args),
+    Calibrate(calibrate::Args),
     Top(top::Args),
     Teach(teach::Args),
     Papers(papers::Args),
@@ -122,6 +125,7 @@ fn main() -> ExitCode {
         Verb::Replay(args) => replay::run(args),
         Verb::Run(args) => run::run(*args, quiet),
         Verb::Doctor(args) => doctor::run(args),
+        Verb::Calibrate(args) => calibrate::run(args, quiet),
         Verb::Top(args) => top::run(args),
         Verb::Teach(args) => teach::run(args),
         Verb::Papers(args) => papers::run(args, quiet),

@@ -3,6 +3,8 @@
 
 use coldframe_core::Ps;
 
+use crate::{Sheet, SheetError};
+
 /// A time that varies: what a long run pays on average, and between what the averages of short stretches lay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spread {
@@ -37,4 +39,25 @@ pub struct Here {
     pub evict_dirty: Spread,
     /// An entry of a page into the recorder's window, another page leaving it.
     pub entry: Spread,
+}
+
+impl Here {
+    /// What the sheet of a machine says.
+    ///
+    /// # Errors
+    /// It lacks one of the costs, as the sheet of a device on a board lacks all.
+    pub fn of(sheet: &Sheet) -> Result<Here, SheetError> {
+        Ok(Here {
+            zero_fill_native: sheet.cost("live.zero_fill_native")?,
+            zero_fill: sheet.cost("live.zero_fill")?,
+            device_fault: sheet.cost("live.device_fault")?,
+            read_ahead: sheet.cost("live.read_ahead")?,
+            memory_fault: sheet.cost("live.memory_fault")?,
+            false_fault: sheet.cost("live.false_fault")?,
+            first_write: sheet.cost("live.first_write")?,
+            evict_clean: sheet.cost("live.evict_clean")?,
+            evict_dirty: sheet.cost("live.evict_dirty")?,
+            entry: sheet.cost("live.entry")?,
+        })
+    }
 }

@@ -10,8 +10,11 @@ use serde::{Deserialize, Serialize};
 use crate::quantity::{self, QuantityError};
 
 pub mod electric;
+pub mod kept;
+pub mod machine;
 
 use electric::{Bus, Port, Power, Supply};
+use machine::{Disk, Live, Machine};
 
 /// The sheets that come with coldframe: file name and text.
 pub const SHIPPED: &[(&str, &str)] = &[
@@ -32,7 +35,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SheetError {
     /// No shipped sheet has this name, and no file either.
-    #[error("there is no device `{name}`; shipped are {shipped}, or give the path of a sheet in TOML")]
+    #[error("there is no device `{name}`; there are {shipped}, or give the path of a sheet in TOML")]
     Unknown {
         /// What was asked for.
         name: String,
@@ -64,6 +67,17 @@ pub enum SheetError {
         field: &'static str,
         /// What is wrong and what may be written.
         reason: String,
+    },
+    /// This machine is asked for, and nobody has measured it.
+    #[error("this machine has no sheet yet; run `coldframe calibrate`, which measures it in some seconds")]
+    NoHere,
+    /// A cost of this machine is needed that the sheet does not have.
+    #[error("device `{device}` has no `{field}`, which is measured, not found in a data sheet; run `coldframe calibrate` and give the device `here`")]
+    NotMeasured {
+        /// The device.
+        device: String,
+        /// The field, `table.key`.
+        field: &'static str,
     },
     /// A number is needed that the sheet does not have.
     #[error("device `{device}` has no `{field}`; add it to a copy of its sheet, with its source")]
@@ -113,6 +127,8 @@ pub enum Kind {
     Nvm,
     /// NAND behind a controller and a block port.
     Emmc,
+    /// A computer with its disk and its kernel, as `coldframe calibrate` has measured it.
+    Machine,
 }
 
 /// Sizes.
@@ -183,6 +199,9 @@ pub struct Sheet {
     pub kind: Kind,
     /// One line about it.
     pub title: String,
+    /// Of a machine: which one it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
     /// Sizes.
     #[serde(default)]
     pub geometry: Geometry,
@@ -207,17 +226,26 @@ pub struct Sheet {
     /// Cycles of a card's port.
     #[serde(default, skip_serializing_if = "unknown")]
     pub port: Port,
+    /// What paging costs on a machine.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub live: Live,
+    /// What a machine's disk takes.
+    #[serde(default, skip_serializing_if = "unknown")]
+    pub disk: Disk,
 }
 
 fn unknown<T: Default + PartialEq>(part: &T) -> bool {
     *part == T::default()
 }
 
-/// The shipped sheet of this name (case does not matter), or the sheet in a file of this path.
+/// The shipped sheet of this name (case does not matter), what is kept of this machine for [`kept::NAME`], or the sheet in a file of this path.
 ///
 /// # Errors
 /// No such sheet, or the file is none.
 pub fn find(name: &str) -> Result<Sheet, SheetError> {
+    if name == kept::NAME {
+        return kept::read();
+    }
     let shipped = all();
     if let Some(sheet) = shipped.iter().find(|s| s.name.eq_ignore_ascii_case(name)) {
         return Ok(sheet.clone());
@@ -227,7 +255,7 @@ pub fn find(name: &str) -> Result<Sheet, SheetError> {
             std::fs::read_to_string(name).map_err(|e| SheetError::Io { path: name.into(), reason: e.to_string() })?;
         return parse(name, &text);
     }
-    let names: Vec<_> = shipped.iter().map(|s| s.name.as_str()).collect();
+    let names: Vec<_> = shipped.iter().map(|s| s.name.as_str()).chain([kept::NAME]).collect();
     Err(SheetError::Unknown { name: name.into(), shipped: names.join(", ") })
 }
 
@@ -300,10 +328,45 @@ impl Sheet {
             return Err(bad("endurance.cycles", "is 0; leave the field out if it is not known".into()));
         }
         self.check_electric(file)?;
+        self.check_machine(file)?;
         match &g.buffers {
             Some(b) if b.value == 0 => Err(bad("geometry.buffers", "is 0; a load needs at least 1".into())),
             _ => Ok(()),
         }
+    }
+
+    /// One without a number.
+    pub fn empty(name: &str, kind: Kind, title: &str) -> Sheet {
+        Sheet {
+            name: name.into(),
+            kind,
+            title: title.into(),
+            machine: None,
+            geometry: Geometry::default(),
+            time: Time::default(),
+            energy: Energy::default(),
+            endurance: Endurance::default(),
+            power: Power::default(),
+            bus: Bus::default(),
+            supply: Supply::default(),
+            port: Port::default(),
+            live: Live::default(),
+            disk: Disk::default(),
+        }
+    }
+
+    /// As a file: each number on a line of its own with its source.
+    pub fn to_toml(&self) -> String {
+        let table = toml::Table::try_from(self).expect("a sheet is plain data");
+        let (parts, plain): (Vec<_>, Vec<_>) = table.iter().partition(|(_, value)| value.is_table());
+        let mut text: String = plain.into_iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+        for (part, values) in parts.into_iter().filter_map(|(part, value)| Some((part, value.as_table()?))) {
+            let lines: String = values.iter().map(|(key, value)| format!("{key} = {value}\n")).collect();
+            if !lines.is_empty() {
+                text += &format!("\n[{part}]\n{lines}");
+            }
+        }
+        text
     }
 
     fn missing(&self, field: &'static str) -> SheetError {

@@ -215,8 +215,8 @@ pub fn is_ram(path: &Path) -> bool {
     matches!(file_system(path).0.as_str(), "tmpfs" | "ramfs")
 }
 
-/// Name of the file system, and bytes free. The magic numbers are those of statfs(2).
-fn file_system(path: &Path) -> (String, u64) {
+/// Name of a path's file system, and the bytes free on it. The magic numbers are those of statfs(2).
+pub fn file_system(path: &Path) -> (String, u64) {
     let Ok(path) = std::ffi::CString::new(path.as_os_str().as_encoded_bytes()) else {
         return ("unknown".to_string(), 0);
     };

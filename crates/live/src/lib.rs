@@ -13,6 +13,7 @@
 mod area;
 mod budget;
 mod calibrate;
+pub mod costs;
 mod device;
 pub mod doctor;
 mod errno;

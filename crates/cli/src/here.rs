@@ -1,0 +1,238 @@
+//! This machine as a device: its sheet, measured where none is kept that is still true.
+
+use std::io::IsTerminal;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use coldframe_core::Ps;
+use coldframe_device::here::Spread;
+use coldframe_device::quantity::show_time;
+use coldframe_device::sheet::machine::{Latency, Machine, Varying};
+use coldframe_device::sheet::{kept, Kind, Sourced};
+use coldframe_device::Sheet;
+use coldframe_live::costs::{self, Costs, Extent, Sample, ROOM};
+use coldframe_live::doctor::file_system;
+use coldframe_live::{PAGE, READ_AHEAD_MAX};
+
+use crate::failure::Failure;
+use crate::progress::Line;
+use crate::run::allowed;
+
+/// The way in which `coldframe_live::costs` measures. To be raised when numbers of two ways cannot stand beside each other.
+const CALIBRATION: u32 = 1;
+
+/// What a whole measurement takes on a solid-state disk, in seconds.
+const SECONDS: u32 = 8;
+
+/// The sheet that is kept of this machine, if it is true of it and of the disk that `backing` is on; else it is measured, and kept.
+///
+/// # Errors
+/// A folder that cannot be used, a machine that cannot page.
+pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failure> {
+    match kept::read() {
+        Ok(sheet) if is_of(&sheet, &machine(backing)) => Ok(sheet),
+        _ => measured(backing, extent, quiet).map(|(sheet, _)| sheet),
+    }
+}
+
+/// Measures this machine, and keeps the sheet in the file that is named, if it can be kept.
+///
+/// # Errors
+/// A folder that cannot be used, a machine that cannot page.
+pub fn measured(backing: &Path, extent: Extent, quiet: bool) -> Result<(Sheet, Option<PathBuf>), Failure> {
+    let backing = &std::path::absolute(backing).unwrap_or(backing.into());
+    allowed(backing)?;
+    has_room(backing, file_system(backing).1)?;
+    if !quiet && coldframe_live::doctor::is_ram(backing) {
+        eprintln!("warning: {} lies in RAM; give --backing a folder on a disk", backing.display());
+    }
+    if !quiet && std::io::stderr().is_terminal() {
+        eprintln!("measuring this machine once ({SECONDS} s)...");
+    }
+    let mut line = Line::new(quiet);
+    let costs = costs::measure(backing, extent, &mut |done, all| line.show(done, Some(all), "measuring"))?;
+    drop(line);
+    let sheet = written(machine(backing), &costs);
+    let path = kept::keep(&sheet);
+    Ok((sheet, path))
+}
+
+/// Whether a sheet is of this machine.
+fn is_of(sheet: &Sheet, machine: &Machine) -> bool {
+    sheet.machine.as_ref().is_some_and(|measured| measured.is_like(machine))
+}
+
+fn has_room(backing: &Path, free: u64) -> Result<(), Failure> {
+    if free >= ROOM || !backing.is_dir() {
+        return Ok(());
+    }
+    let (shown, free, room) = (backing.display(), free >> 20, ROOM >> 20);
+    let message = format!("{shown}: {free} MiB free, and measuring takes {room}; make room, or give another --backing");
+    Err(Failure::Other { message, code: 5 })
+}
+
+/// Which machine this is.
+fn machine(backing: &Path) -> Machine {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
+    Machine {
+        processor: processor(&read("/proc/cpuinfo")),
+        processors: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+        kernel: read("/proc/sys/kernel/osrelease").trim().into(),
+        disk: disk(backing),
+        calibration: CALIBRATION,
+        measured: costs::today(),
+        backing: backing.display().to_string(),
+    }
+}
+
+/// The model as the kernel knows it: x86 has its name, ARM its numbers.
+fn processor(cpuinfo: &str) -> String {
+    let value = |key: &str| {
+        let of = |line: &str| line.split_once(':').map(|(k, v)| (k.trim().to_string(), v.trim().to_string()));
+        cpuinfo.lines().filter_map(of).find(|(k, v)| k == key && !v.is_empty()).map(|(_, v)| v)
+    };
+    let numbers = || Some(format!("{} {}", value("CPU implementer")?, value("CPU part")?));
+    let named = value("model name").or_else(|| value("Processor")).or_else(|| value("cpu model"));
+    named.or_else(numbers).unwrap_or_else(|| std::env::consts::ARCH.into())
+}
+
+/// Number of the disk that a folder lies on, or of the disk that the path is, and the file system.
+fn disk(backing: &Path) -> String {
+    let number = std::fs::metadata(backing).map_or(0, |meta| match meta.file_type().is_block_device() {
+        true => meta.rdev(),
+        false => meta.dev(),
+    });
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    format!("{major}:{minor} {}", if backing.is_dir() { file_system(backing).0 } else { "no file system".into() })
+}
+
+/// The sheet.
+fn written(machine: Machine, costs: &Costs) -> Sheet {
+    let source = format!("measured on {} by `coldframe calibrate`", machine.measured);
+    let Machine { processor, processors, kernel, disk, .. } = &machine;
+    let title = format!("this machine: {processor}, {processors} CPUs, Linux {kernel}, disk {disk}");
+    let mut sheet = Sheet::empty(kept::NAME, Kind::Machine, &title);
+    fn with<T>(value: T, source: &str) -> Option<Sourced<T>> {
+        Some(Sourced { value, source: source.into() })
+    }
+    // The recorder's window moves a page out and back as the invalid list does.
+    for (event, sample) in costs.events().into_iter().chain([("entry", costs.false_fault)]) {
+        let place = sheet.live.of(event).expect("a sheet has every event");
+        *place = with(Varying::of(spread(sample)), &source);
+    }
+    for (kind, latency) in costs.disk.kinds() {
+        let of = |l: costs::Latency| [l.p50, l.mean, l.p99, l.per_page].map(show_time);
+        let latency = latency.map(of).map(|[p50, mean, p99, per_page]| Latency { p50, mean, p99, per_page });
+        let place = sheet.disk.of(kind).expect("a sheet has every kind of request");
+        *place = latency.and_then(|latency| with(latency, &source));
+    }
+    let known = "a setting of the live pager, not measured";
+    sheet.geometry.page = with(coldframe_device::quantity::show_bytes(coldframe_core::Bytes(PAGE as u64)), known);
+    sheet.geometry.buffers = with(READ_AHEAD_MAX + 1, known);
+    sheet.time.load = with(show_time(costs.disk.read_1.mean), &format!("{source}: disk.read_1, mean"));
+    sheet.time.transfer = with(show_time(costs.transfer), &format!("{source}: stage TransHostMem of the live pager"));
+    sheet.time.program = with(show_time(costs.disk.write_32.per_page), &format!("{source}: disk.write_32, a page"));
+    sheet.machine = Some(machine);
+    sheet
+}
+
+fn spread(sample: Sample) -> Spread {
+    let Sample { low, mean, high } = sample;
+    Spread { low, mean, high }
+}
+
+/// A time as people say it: two digits.
+pub fn said(time: Ps) -> String {
+    let (value, unit) = match time.0 {
+        0..=994_999 => (time.0 as f64 / 1e3, "ns"),
+        995_000..=994_999_999 => (time.0 as f64 / 1e6, "us"),
+        995_000_000..=994_999_999_999 => (time.0 as f64 / 1e9, "ms"),
+        _ => (time.0 as f64 / 1e12, "s"),
+    };
+    let digits = usize::from(value < 9.95);
+    format!("{value:.digits$} {unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn costs() -> Costs {
+        let sample = Sample { low: Ps(1_000), mean: Ps(2_000), high: Ps(3_000) };
+        let latency = costs::Latency { p50: Ps(1_000), mean: Ps(2_000), p99: Ps(3_000), per_page: Ps(500) };
+        Costs {
+            zero_fill_native: sample,
+            zero_fill_huge: sample,
+            zero_fill: sample,
+            device_fault: Sample { low: Ps(70_000_000), mean: Ps(80_500_000), high: Ps(90_000_000) },
+            read_ahead: sample,
+            memory_fault: sample,
+            false_fault: sample,
+            first_write: sample,
+            evict_clean: sample,
+            evict_dirty: sample,
+            evict_dirty_read: sample,
+            transfer: Ps(1_000),
+            disk: costs::Disk {
+                read_1: latency,
+                read_4: None,
+                read_16: Some(latency),
+                write_1: latency,
+                write_8: latency,
+                write_32: latency,
+            },
+        }
+    }
+
+    #[test]
+    fn what_is_measured_is_written_as_a_sheet_that_says_what_this_machine_costs() {
+        let sheet = written(machine(Path::new("/tmp")), &costs());
+        let read = coldframe_device::sheet::parse("here.toml", &sheet.to_toml()).unwrap();
+        assert_eq!(read, sheet);
+        let here = coldframe_device::here::Here::of(&read).unwrap();
+        assert_eq!((here.device_fault.low, here.device_fault.mean), (Ps(70_000_000), Ps(80_500_000)));
+        assert_eq!(here.entry, here.false_fault);
+        assert_eq!((read.load().unwrap(), read.program().unwrap()), (Ps(2_000), Ps(500)));
+        assert!(read.disk.read_4.is_none(), "what could not be measured is left out");
+    }
+
+    #[test]
+    fn a_sheet_of_another_machine_or_of_none_is_not_of_this_one() {
+        let this = machine(Path::new("/tmp"));
+        let sheet = written(this.clone(), &costs());
+        assert!(is_of(&sheet, &this) && is_of(&sheet, &Machine { measured: "long ago".into(), ..this.clone() }));
+        assert!(!is_of(&sheet, &Machine { kernel: "0.99".into(), ..this.clone() }));
+        assert!(!is_of(&coldframe_device::sheet::all()[0], &this));
+    }
+
+    #[test]
+    fn a_processor_is_known_by_name_or_by_number() {
+        assert_eq!(processor("processor\t: 0\nmodel name\t: A fast one\n"), "A fast one");
+        assert_eq!(processor("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"), "0x41 0xd0c");
+        assert_eq!(processor(""), std::env::consts::ARCH);
+    }
+
+    #[test]
+    fn a_full_disk_is_said_with_what_is_needed() {
+        let folder = std::env::temp_dir();
+        assert!(has_room(&folder, ROOM).is_ok());
+        let error = has_room(&folder, 3 << 20).unwrap_err().to_string();
+        assert!(error.contains("3 MiB free") && error.contains("--backing"), "{error}");
+    }
+
+    #[test]
+    fn times_are_said_with_two_digits() {
+        for (ps, expected) in [
+            (123_456, "123 ns"),
+            (1_000, "1.0 ns"),
+            (994_000, "994 ns"),
+            (996_000, "1.0 us"),
+            (4_240_000, "4.2 us"),
+            (12_345_678, "12 us"),
+            (1_500_000_000, "1.5 ms"),
+            (2_000_000_000_000, "2.0 s"),
+        ] {
+            assert_eq!(said(Ps(ps)), expected);
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! The measured part of a sheet: which machine it is of, what paging costs there, and what its disk takes alone.
+//!
+//! `coldframe calibrate` writes it. Each number is three: a machine's times vary, and by how much is part of what they are.
+
+use coldframe_core::Ps;
+use serde::{Deserialize, Serialize};
+
+use super::{Kind, Sheet, SheetError, Sourced};
+use crate::here::Spread;
+use crate::quantity::{self, QuantityError};
+
+/// Which machine a sheet is of. Where any of these but the last two differs, it is another one, and its numbers are others.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// Model of the processor.
+    pub processor: String,
+    /// How many of it.
+    pub processors: u32,
+    /// Release of the kernel.
+    pub kernel: String,
+    /// Number of the disk that swap files lie on, and its file system.
+    pub disk: String,
+    /// Version of the way in which it was measured.
+    pub calibration: u32,
+    /// The day on which it was measured.
+    pub measured: String,
+    /// The folder of the swap file then.
+    pub backing: String,
+}
+
+impl Machine {
+    /// Whether what was measured of the other is true of this one.
+    pub fn is_like(&self, other: &Machine) -> bool {
+        let key = |m: &Machine| (m.processor.clone(), m.processors, m.kernel.clone(), m.disk.clone(), m.calibration);
+        key(self) == key(other)
+    }
+}
+
+/// A time that varies, as text: [`Spread`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Varying {
+    /// The mean of the best tenth of stretches.
+    pub low: String,
+    /// The mean of all.
+    pub mean: String,
+    /// The mean of the worst tenth of stretches.
+    pub high: String,
+}
+
+/// How long requests of a disk take, as text.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Latency {
+    /// Median.
+    pub p50: String,
+    /// Mean.
+    pub mean: String,
+    /// 99th percentile.
+    pub p99: String,
+    /// Time for each page moved, with as many requests in flight.
+    pub per_page: String,
+}
+
+macro_rules! measured {
+    ($(#[$sdoc:meta])* $name:ident, $table:literal, $entry:ty { $($(#[$doc:meta])* $field:ident,)* }) => {
+        $(#[$sdoc])*
+        #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($(#[$doc])* pub $field: Option<Sourced<$entry>>,)*
+        }
+
+        impl $name {
+            /// Each field's name, `table.key`, with what it holds, in order.
+            pub fn all(&self) -> Vec<(&'static str, Option<&Sourced<$entry>>)> {
+                vec![$((concat!($table, ".", stringify!($field)), self.$field.as_ref()),)*]
+            }
+
+            /// The field of this key, to be filled in.
+            pub fn of(&mut self, key: &str) -> Option<&mut Option<Sourced<$entry>>> {
+                match key {
+                    $(stringify!($field) => Some(&mut self.$field),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+measured! {
+    /// What paging costs, for each event, in the time of the thread that meets it.
+    Live, "live", Varying {
+        /// The first touch of a page where nobody pages: the kernel's own zero-fill fault, huge pages off.
+        zero_fill_native,
+        /// The same, for each 4 KiB, as the kernel has huge pages set.
+        zero_fill_huge,
+        /// The first touch of a page under the pager, while nothing has to leave.
+        zero_fill,
+        /// A page that comes back from the device, one at a time, while clean pages leave.
+        device_fault,
+        /// Each page of a sequential stream that is read ahead, clean pages leaving.
+        read_ahead,
+        /// A page that comes back before it was written to the device; what leaves for it is not in it.
+        memory_fault,
+        /// A touch of a page in RAM that was unmapped.
+        false_fault,
+        /// The first write to a page that was mapped read-only.
+        first_write,
+        /// What a fault takes longer for each clean page that leaves with it, where no device hides that.
+        evict_clean,
+        /// What a fault takes longer for each written page that leaves with it, where no device hides that.
+        evict_dirty,
+        /// What a fault that waits for the device takes longer if a written page leaves instead of a clean one.
+        evict_dirty_read,
+        /// An entry of a page into the recorder's window, another page leaving it.
+        entry,
+    }
+}
+
+measured! {
+    /// What the disk takes, with direct requests and no pager. Reads of one page at random places, so many in flight; writes of so many pages
+    /// together, one in flight.
+    Disk, "disk", Latency {
+        /// One read in flight.
+        read_1,
+        /// Four in flight.
+        read_4,
+        /// Sixteen in flight.
+        read_16,
+        /// Writes of one page at random places.
+        write_1,
+        /// Writes of 8 pages at random places.
+        write_8,
+        /// Writes of 32 pages in order: the log's.
+        write_32,
+    }
+}
+
+impl Varying {
+    /// As text, exactly.
+    pub fn of(spread: Spread) -> Varying {
+        let [low, mean, high] = [spread.low, spread.mean, spread.high].map(quantity::show_time);
+        Varying { low, mean, high }
+    }
+
+    /// Read.
+    ///
+    /// # Errors
+    /// One of the three is no time.
+    pub fn spread(&self) -> Result<Spread, QuantityError> {
+        let time = |text: &str| quantity::time(text);
+        Ok(Spread { low: time(&self.low)?, mean: time(&self.mean)?, high: time(&self.high)? })
+    }
+}
+
+impl Latency {
+    fn times(&self) -> Result<[Ps; 4], QuantityError> {
+        let [a, b, c, d] = [&self.p50, &self.mean, &self.p99, &self.per_page].map(|text| quantity::time(text));
+        Ok([a?, b?, c?, d?])
+    }
+}
+
+/// What every measured number must be.
+fn refused<T>(
+    table: &[(&'static str, Option<&Sourced<T>>)],
+    reason: impl Fn(&T) -> Option<String>,
+) -> Option<(&'static str, String)> {
+    let given = table.iter().filter_map(|(field, entry)| Some((*field, (*entry)?)));
+    let why = |entry: &Sourced<T>| match entry.source.trim() {
+        "" => Some("has no source; say how it was measured".into()),
+        _ => reason(&entry.value),
+    };
+    given.filter_map(|(field, entry)| Some((field, why(entry)?))).next()
+}
+
+fn varies(value: &Varying) -> Option<String> {
+    match value.spread() {
+        Err(error) => Some(error.to_string()),
+        Ok(s) if s.low == Ps::ZERO => Some("is 0; leave the field out if it is not known".into()),
+        Ok(s) if s.low > s.mean || s.mean > s.high => Some("low, mean and high are not in this order of size".into()),
+        Ok(_) => None,
+    }
+}
+
+fn takes(value: &Latency) -> Option<String> {
+    match value.times() {
+        Err(error) => Some(error.to_string()),
+        Ok(times) if times.contains(&Ps::ZERO) => Some("is 0; leave the field out if it is not known".into()),
+        Ok([p50, _, p99, _]) if p50 > p99 => Some("p50 is more than p99".into()),
+        Ok(_) => None,
+    }
+}
+
+impl Sheet {
+    pub(super) fn check_machine(&self, file: &str) -> Result<(), SheetError> {
+        let bad = |(field, reason)| SheetError::Field { file: file.into(), field, reason };
+        let found = refused(&self.live.all(), varies).or_else(|| refused(&self.disk.all(), takes));
+        found.map_or(Ok(()), |found| Err(bad(found)))?;
+        match (self.kind, &self.machine) {
+            (Kind::Machine, None) => Err(bad(("machine", "is missing; a machine says which one it is".into()))),
+            _ => Ok(()),
+        }
+    }
+
+    /// What an event costs on this machine, by the name of its field, `live.key`.
+    ///
+    /// # Errors
+    /// The sheet does not have it.
+    pub fn cost(&self, field: &'static str) -> Result<Spread, SheetError> {
+        let missing = || SheetError::NotMeasured { device: self.name.clone(), field };
+        let entry = self.live.all().into_iter().find(|(name, _)| *name == field).and_then(|(_, entry)| entry);
+        Ok(entry.ok_or_else(missing)?.value.spread().expect("checked when read"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::here::Here;
+    use crate::sheet::parse;
+
+    fn sheet() -> Sheet {
+        let machine = Machine {
+            processor: "a \"fast\" one".into(),
+            processors: 2,
+            kernel: "6.18".into(),
+            disk: "253:0 ext4".into(),
+            calibration: 1,
+            measured: "2026-11-22".into(),
+            backing: "/tmp".into(),
+        };
+        let text = "name = \"here\"\nkind = \"machine\"\ntitle = \"this one\"\n";
+        let mut sheet = parse("x", &format!("{text}[machine]\n{}", toml::to_string(&machine).unwrap())).unwrap();
+        let fields: Vec<_> = sheet.live.all().into_iter().map(|(field, _)| field).collect();
+        for (i, field) in fields.iter().enumerate() {
+            let ps = |factor: u64| Ps(factor * (1_234_567 + i as u64));
+            let value = Varying::of(Spread { low: ps(1), mean: ps(2), high: ps(3) });
+            *sheet.live.of(field.strip_prefix("live.").unwrap()).unwrap() =
+                Some(Sourced { value, source: "by hand".into() });
+        }
+        let [p50, mean, p99, per_page] = ["70us", "80us", "1ms", "10us"].map(String::from);
+        sheet.disk.read_16 = Some(Sourced { value: Latency { p50, mean, p99, per_page }, source: "by hand".into() });
+        sheet
+    }
+
+    #[test]
+    fn a_machines_sheet_is_read_as_it_was_written() {
+        let sheet = sheet();
+        let text = sheet.to_toml();
+        assert_eq!(parse("here.toml", &text).unwrap(), sheet, "{text}");
+        for line in text.lines().filter(|line| line.contains("value =")) {
+            assert!(line.contains("source = \"by hand\""), "{line}");
+        }
+        let here = Here::of(&sheet).unwrap();
+        assert_eq!(here.zero_fill_native, Spread { low: Ps(1_234_567), mean: Ps(2_469_134), high: Ps(3_703_701) });
+        assert_ne!(here.zero_fill_native, here.zero_fill);
+        for (_, text) in crate::sheet::SHIPPED {
+            let sheet = parse("x", text).unwrap();
+            assert_eq!(parse("x", &sheet.to_toml()).unwrap(), sheet);
+        }
+    }
+
+    #[test]
+    fn a_cost_that_is_missing_is_named_with_what_measures_it() {
+        let fields = ["zero_fill_native", "zero_fill", "device_fault", "read_ahead", "memory_fault"];
+        for field in fields.into_iter().chain(["false_fault", "first_write", "evict_clean", "evict_dirty", "entry"]) {
+            let mut sheet = sheet();
+            *sheet.live.of(field).unwrap() = None;
+            let error = Here::of(&sheet).unwrap_err().to_string();
+            assert!(error.contains(&format!("`live.{field}`")) && error.contains("coldframe calibrate"), "{error}");
+        }
+        let error = Here::of(&parse("x", crate::sheet::SHIPPED[0].1).unwrap()).unwrap_err().to_string();
+        assert!(error.contains("KFG1G16Q2M") && error.contains("`live.zero_fill_native`"), "{error}");
+    }
+
+    #[test]
+    fn a_bad_machine_names_the_field() {
+        let good = sheet().to_toml();
+        for (from, to, said) in [
+            ("low = \"1.234567us\"", "low = \"1.2\"", "`live.zero_fill_native`: `1.2` cannot be read"),
+            ("low = \"1.234567us\"", "low = \"0ns\"", "`live.zero_fill_native`: is 0"),
+            ("low = \"1.234567us\"", "low = \"9s\"", "`live.zero_fill_native`: low, mean and high"),
+            ("p50 = \"70us\"", "p50 = \"2ms\"", "`disk.read_16`: p50 is more"),
+            ("p50 = \"70us\"", "p50 = \"0us\"", "`disk.read_16`: is 0"),
+            ("source = \"by hand\"", "source = \"\"", "has no source"),
+            ("read_16", "read_17", "unknown field `read_17`"),
+            ("[machine]", "[machines]", "unknown field `machines`"),
+        ] {
+            assert!(good.contains(from), "{from}\n{good}");
+            let error = parse("my.toml", &good.replacen(from, to, 1)).unwrap_err().to_string();
+            assert!(error.contains("my.toml") && error.contains(said), "{from} -> {to}: {error}");
+        }
+    }
+
+    #[test]
+    fn another_processor_kernel_disk_or_way_of_measuring_is_another_machine() {
+        let one = sheet().machine.unwrap();
+        let day = Machine { measured: "2027-01-01".into(), backing: "/var/tmp".into(), ..one.clone() };
+        assert!(one.is_like(&day));
+        for other in [
+            Machine { processor: "slow".into(), ..one.clone() },
+            Machine { processors: 3, ..one.clone() },
+            Machine { kernel: "6.19".into(), ..one.clone() },
+            Machine { disk: "253:1 ext4".into(), ..one.clone() },
+            Machine { calibration: 2, ..one.clone() },
+        ] {
+            assert!(!one.is_like(&other), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The device alone: direct reads and writes of a file as the pager's own, one at a time and several in flight.
+
+use std::path::Path;
+
+use coldframe_core::Ps;
+use io_uring::{opcode, types, IoUring};
+
+use super::{bytes, Course, LEAST};
+use crate::device::Device;
+use crate::{sys, LiveError, PAGE};
+
+/// The most requests in flight.
+const DEPTH_MAX: usize = 16;
+/// Pages of the longest write: a segment of the log.
+const LONG: usize = crate::log::SEGMENT;
+/// Fewer requests than this say nothing of the slowest in a hundred.
+const REQUESTS_MIN: usize = 100;
+/// More are not needed.
+const REQUESTS_MAX: usize = 4000;
+
+/// How long requests of one kind take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Latency {
+    /// Median, from submission to completion.
+    pub p50: Ps,
+    /// Mean.
+    pub mean: Ps,
+    /// 99th percentile.
+    pub p99: Ps,
+    /// Time for each page moved, with as many requests in flight.
+    pub per_page: Ps,
+}
+
+/// What the device takes. Reads are of one page at random places; so many in flight. `None`: there is no io_uring here.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Disk {
+    /// One in flight.
+    pub read_1: Latency,
+    /// Four in flight.
+    pub read_4: Option<Latency>,
+    /// Sixteen in flight.
+    pub read_16: Option<Latency>,
+    /// Writes of one page at random places.
+    pub write_1: Latency,
+    /// Writes of eight pages at random places.
+    pub write_8: Latency,
+    /// Writes of 32 pages in order: as the log writes.
+    pub write_32: Latency,
+}
+
+impl Disk {
+    /// Each with its name, in order.
+    pub fn kinds(&self) -> [(&'static str, Option<Latency>); 6] {
+        [
+            ("read_1", Some(self.read_1)),
+            ("read_4", self.read_4),
+            ("read_16", self.read_16),
+            ("write_1", Some(self.write_1)),
+            ("write_8", Some(self.write_8)),
+            ("write_32", Some(self.write_32)),
+        ]
+    }
+}
+
+/// A file of the pager's kind with content, and memory to move it from and to.
+struct File {
+    device: Device,
+    memory: usize,
+    course: Course,
+    random: fastrand::Rng,
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        // SAFETY: no request is in flight: each is waited for.
+        unsafe { sys::unmap_memory(self.memory, bytes(LONG + DEPTH_MAX)) };
+    }
+}
+
+/// Measures.
+pub fn measure(backing: &Path, course: Course) -> Result<Disk, LiveError> {
+    let device = Device::swap(backing, None)?;
+    let refused = |error: sys::Errno| LiveError::Backing {
+        path: backing.to_path_buf(),
+        reason: format!("cannot be written and read: {}; give another folder with --backing", error.io()),
+    };
+    let memory =
+        sys::map_memory(bytes(LONG + DEPTH_MAX), None).map_err(|e| LiveError::os("memory to measure with", e))?;
+    let mut file = File { device, memory, course, random: fastrand::Rng::with_seed(6) };
+    file.fill_memory();
+    let measured = (|| {
+        file.device.reserve(0, bytes(course.pages) as u64)?;
+        let write_32 = file.writes(LONG)?;
+        Ok(Disk {
+            read_1: file.reads()?,
+            read_4: file.reads_together(4)?,
+            read_16: file.reads_together(DEPTH_MAX)?,
+            write_1: file.writes(1)?,
+            write_8: file.writes(8)?,
+            write_32,
+        })
+    })();
+    measured.map_err(refused)
+}
+
+impl File {
+    fn fill_memory(&mut self) {
+        let words = bytes(LONG + DEPTH_MAX) / size_of::<u64>();
+        for i in 0..words {
+            // SAFETY: memory of this value's own.
+            unsafe { (self.memory as *mut u64).add(i).write(self.random.u64(..)) };
+        }
+    }
+
+    fn goes_on(&self, done: usize, began: u64) -> bool {
+        done < REQUESTS_MIN || (done < REQUESTS_MAX && sys::now() - began < self.course.most_ns)
+    }
+
+    /// A random place, of so many pages from a multiple of them on.
+    fn place(&mut self, pages: usize) -> u64 {
+        bytes(self.random.usize(..self.course.pages / pages) * pages) as u64
+    }
+
+    /// Writes of so many pages: the longest in order, first over the whole file, the others anywhere.
+    fn writes(&mut self, pages: usize) -> sys::Sys<Latency> {
+        let (mut times, began, whole) = (Vec::new(), sys::now(), self.course.pages / pages);
+        while (pages == LONG && times.len() < whole) || self.goes_on(times.len(), began) {
+            let place = if pages == LONG { bytes(times.len() % whole * pages) as u64 } else { self.place(pages) };
+            let before = sys::now();
+            // SAFETY: the memory has so many pages, aligned to one.
+            unsafe { self.device.write(self.memory, bytes(pages), place)? };
+            times.push(sys::now() - before);
+        }
+        Ok(latency(&mut times, sys::now() - began, pages))
+    }
+
+    fn reads(&mut self) -> sys::Sys<Latency> {
+        let (mut times, began) = (Vec::new(), sys::now());
+        while self.goes_on(times.len(), began) {
+            let place = self.place(1);
+            let before = sys::now();
+            // SAFETY: as above.
+            unsafe { self.device.read(self.memory, place)? };
+            times.push(sys::now() - before);
+        }
+        Ok(latency(&mut times, sys::now() - began, 1))
+    }
+
+    /// Reads with so many in flight: for each that has come another one is asked for.
+    fn reads_together(&mut self, depth: usize) -> sys::Sys<Option<Latency>> {
+        let Ok(mut ring) = IoUring::new(DEPTH_MAX as u32) else { return Ok(None) };
+        let (mut times, mut asked, began) = (Vec::new(), [0; DEPTH_MAX], sys::now());
+        let mut free: Vec<usize> = (0..depth).collect();
+        let mut failed = None;
+        while (failed.is_none() && self.goes_on(times.len(), began)) || free.len() < depth {
+            if failed.is_none() && self.goes_on(times.len(), began) {
+                for number in free.drain(..) {
+                    let into = (self.memory + bytes(LONG + number)) as *mut u8;
+                    let place = bytes(self.random.usize(..self.course.pages)) as u64;
+                    let read = opcode::Read::new(types::Fd(self.device.raw()), into, PAGE as u32).offset(place);
+                    asked[number] = sys::now();
+                    // SAFETY: each number has a page of its own, and is free only after its completion.
+                    let pushed = unsafe { ring.submission().push(&read.build().user_data(number as u64)) };
+                    pushed.expect("there are as many entries as reads");
+                }
+            }
+            match ring.submit_and_wait(1) {
+                Err(e) if e.raw_os_error() == Some(libc::EINTR) => {}
+                // A filter of system calls: nothing has been sent.
+                Err(_) if times.is_empty() => return Ok(None),
+                Err(e) => return Err(sys::Errno(e.raw_os_error().unwrap_or(libc::EIO))),
+                Ok(_) => {}
+            }
+            for entry in ring.completion() {
+                let number = entry.user_data() as usize;
+                times.push(sys::now() - asked[number]);
+                free.push(number);
+                if entry.result() != PAGE as i32 {
+                    failed = Some(sys::Errno((-entry.result()).max(libc::EIO)));
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)?;
+        Ok(Some(latency(&mut times, sys::now() - began, 1)))
+    }
+}
+
+fn latency(times: &mut [u64], all_ns: u64, pages: usize) -> Latency {
+    times.sort_unstable();
+    let ps = |ns: u64| Ps(ns * 1000).max(LEAST);
+    let sum: u64 = times.iter().sum();
+    let each = |ns: u64, n: usize| Ps(ns * 1000 / n as u64).max(LEAST);
+    Latency {
+        p50: ps(times[times.len() / 2]),
+        mean: each(sum, times.len()),
+        p99: ps(times[times.len() * 99 / 100]),
+        per_page: each(all_ns, times.len() * pages),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_latency_is_of_all_requests_and_a_page_of_all_time() {
+        let mut times: Vec<u64> = (1..=100).rev().collect();
+        let found = latency(&mut times, 8_000, 8);
+        assert_eq!((found.p50, found.mean, found.p99), (Ps(51_000), Ps(50_500), Ps(100_000)));
+        assert_eq!(found.per_page, Ps(10_000));
+    }
+}

@@ -1,0 +1,281 @@
+//! Stretches of accesses: how they are made and timed, and what they say together.
+
+use coldframe_core::Ps;
+
+use super::LEAST;
+use crate::memory::Signals;
+use crate::{sys, PAGE};
+
+/// Fewer stretches say nothing about how a cost varies, whatever they take.
+const STRETCHES_MIN: usize = 3;
+
+/// More of a stretch's time than this without a processor, and it says what other programs do.
+const DISTURBED: f64 = 0.1;
+
+/// A time that varies from stretch to stretch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sample {
+    /// The mean of the best tenth of stretches.
+    pub low: Ps,
+    /// The mean of all.
+    pub mean: Ps,
+    /// The mean of the worst tenth.
+    pub high: Ps,
+}
+
+impl Sample {
+    /// Of nanoseconds an event, one for each stretch; `None` without any.
+    pub fn of(stretches: &[f64]) -> Option<Sample> {
+        let all = sorted(stretches)?;
+        let (low, high) = tenths(&all);
+        Some(Sample { low: ps(low), mean: ps(mean(&all)).clamp(ps(low), ps(high)), high: ps(high) })
+    }
+
+    /// What these stretches take more than those. Of both the middle half counts for the mean: what comes between from outside does so in few
+    /// stretches, and would be a large part of a small difference.
+    pub fn more(stretches: &[f64], than: &[f64]) -> Option<Sample> {
+        let (all, less) = (sorted(stretches)?, sorted(than)?);
+        let ((low, high), (less_low, _)) = (tenths(&all), tenths(&less));
+        let typical = ps(middle(&all) - middle(&less));
+        let (low, high) = (ps(low - less_low), ps(high - middle(&less)));
+        Some(Sample { low: low.min(typical), mean: typical, high: high.max(typical) })
+    }
+
+    /// What is left of each without so much, at least a nanosecond.
+    pub fn less(self, much: Ps) -> Sample {
+        let less = |time: Ps| Ps(time.0.saturating_sub(much.0)).max(LEAST);
+        Sample { low: less(self.low), mean: less(self.mean), high: less(self.high) }
+    }
+}
+
+fn sorted(stretches: &[f64]) -> Option<Vec<f64>> {
+    let mut all = stretches.to_vec();
+    all.sort_by(f64::total_cmp);
+    (!all.is_empty()).then_some(all)
+}
+
+fn ps(ns: f64) -> Ps {
+    Ps((ns * 1e3).round() as u64).max(LEAST)
+}
+
+fn mean(part: &[f64]) -> f64 {
+    part.iter().sum::<f64>() / part.len() as f64
+}
+
+/// The means of the best and of the worst tenth.
+fn tenths(sorted: &[f64]) -> (f64, f64) {
+    let tenth = (sorted.len() / 10).max(1);
+    (mean(&sorted[..tenth]), mean(&sorted[sorted.len() - tenth..]))
+}
+
+/// The mean of the middle half.
+fn middle(sorted: &[f64]) -> f64 {
+    let quarter = sorted.len() / 4;
+    mean(&sorted[quarter..sorted.len() - quarter])
+}
+
+/// What an access does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Touch {
+    /// Reads a word.
+    Read,
+    /// Writes a word that was never there.
+    Write,
+    /// Writes the whole page with bytes that no device makes vanish, one word of them new.
+    Fill,
+}
+
+/// Memory, paged or not, that accesses go to.
+pub struct Ground {
+    start: usize,
+    pages: usize,
+    template: Vec<u64>,
+    word: u64,
+    /// Nanoseconds of each kind of access where no fault is, in the order of `Touch`.
+    plain: [f64; 3],
+}
+
+impl Ground {
+    /// # Safety
+    /// The range must be readable and writable, and nobody else's, as long as this lives.
+    pub unsafe fn new(start: usize, pages: usize, random: &mut fastrand::Rng) -> Ground {
+        let template = std::iter::repeat_with(|| random.u64(..)).take(PAGE / 8).collect();
+        Ground { start, pages, template, word: 0, plain: [0.0; 3] }
+    }
+
+    /// All its pages, shuffled, again and again in another order.
+    pub fn shuffled(&self, mut random: fastrand::Rng) -> impl Iterator<Item = usize> {
+        let mut order: Vec<usize> = (0..self.pages).collect();
+        std::iter::repeat_with(move || {
+            random.shuffle(&mut order);
+            order.clone()
+        })
+        .flatten()
+    }
+
+    /// Access after access, as they come.
+    pub fn touch(&mut self, pages: impl IntoIterator<Item = usize>, touch: Touch) {
+        pages.into_iter().for_each(|page| self.one(page, touch));
+    }
+
+    fn one(&mut self, page: usize, touch: Touch) {
+        debug_assert!(page < self.pages);
+        self.word += 1;
+        let place = (self.start + page * PAGE) as *mut u64;
+        // SAFETY: a page of the ground, which is this value's alone.
+        unsafe {
+            match touch {
+                Touch::Read => drop(place.read_volatile()),
+                Touch::Write => place.write_volatile(self.word),
+                Touch::Fill => {
+                    std::ptr::copy_nonoverlapping(self.template.as_ptr(), place, PAGE / 8);
+                    place.write_volatile(self.word);
+                }
+            }
+        }
+    }
+
+    /// Nanoseconds for each event of stretches of `len` accesses, until the accesses end or so many nanoseconds are over. Stretches with fewer
+    /// events than half of their accesses are left out, and those in which other programs had the processor.
+    pub fn stretches(
+        &mut self,
+        pages: impl IntoIterator<Item = usize>,
+        touch: Touch,
+        (len, most_ns): (usize, u64),
+        events: &dyn Fn() -> u64,
+    ) -> Vec<f64> {
+        let (mut found, mut pages, began) = (Vec::new(), pages.into_iter(), sys::now());
+        let mut stretch = Vec::with_capacity(len);
+        while found.len() < STRETCHES_MIN || sys::now() - began < most_ns {
+            stretch.clear();
+            stretch.extend(pages.by_ref().take(len));
+            if stretch.len() < len {
+                break;
+            }
+            let (waited, before, started) = (ready_ns(), events(), sys::now());
+            stretch.iter().for_each(|page| self.one(*page, touch));
+            let (took, met) = (sys::now() - started, events() - before);
+            if 2 * met >= len as u64 {
+                let each = (took as f64 - len as f64 * self.plain[touch as usize]) / met as f64;
+                found.push((each, (ready_ns() - waited) as f64 / took as f64));
+            }
+            if sys::now() - began > 4 * most_ns {
+                break;
+            }
+        }
+        undisturbed(found)
+    }
+
+    /// The same ground, knowing what its accesses take without a fault.
+    pub fn knowing(self, plain: [f64; 3]) -> Ground {
+        Ground { plain, ..self }
+    }
+}
+
+/// Nanoseconds that threads of this process have been ready and had no processor (`proc_pid_schedstat(5)`); 0 where the kernel does not count.
+fn ready_ns() -> u64 {
+    let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let second = |text: String| text.split(' ').nth(1)?.parse::<u64>().ok();
+    threads.filter_map(|thread| second(std::fs::read_to_string(thread.path().join("schedstat")).ok()?)).sum()
+}
+
+/// Of stretches, each with the share of its time that threads were ready in and had no processor, those with about as small a share as the
+/// best tenth has: threads of the pager wait for each other, too.
+fn undisturbed(mut stretches: Vec<(f64, f64)>) -> Vec<f64> {
+    stretches.sort_by(|(_, a), (_, b)| a.total_cmp(b));
+    let most = stretches.get(stretches.len() / 10).map_or(0.0, |(_, share)| share + DISTURBED);
+    stretches.retain(|(_, share)| *share <= most);
+    stretches.into_iter().map(|(each, _)| each).collect()
+}
+
+/// Memory of the kernel's, taken away when it is dropped.
+pub struct Plain(usize, usize);
+
+impl Plain {
+    /// So many bytes, with huge pages as the kernel has them set, or without.
+    pub fn new(bytes: usize, huge: bool) -> sys::Sys<Plain> {
+        let start = sys::map_memory(bytes, None)?;
+        if !huge {
+            // SAFETY: no content is there yet. A kernel without huge pages refuses, and needs no advice.
+            let _ = unsafe { sys::advise(start..start + bytes, libc::MADV_NOHUGEPAGE) };
+        }
+        Ok(Plain(start, bytes))
+    }
+
+    /// To be touched.
+    pub fn ground(&self, random: &mut fastrand::Rng) -> Ground {
+        // SAFETY: mapped readable and writable, and known to nobody else. The ground does not outlive the measurement.
+        unsafe { Ground::new(self.0, self.1 / PAGE, random) }
+    }
+}
+
+impl Drop for Plain {
+    fn drop(&mut self) {
+        let _signals = Signals::block();
+        // SAFETY: its accesses are over.
+        unsafe { sys::unmap_memory(self.0, self.1) };
+    }
+}
+
+/// Nanoseconds of each kind of access to memory of this size that is all there, in random order.
+pub fn plain(pages: usize) -> sys::Sys<[f64; 3]> {
+    let mut random = fastrand::Rng::with_seed(1);
+    let memory = Plain::new(pages * PAGE, false)?;
+    let mut ground = memory.ground(&mut random);
+    ground.touch(0..pages, Touch::Write);
+    let order: Vec<usize> = ground.shuffled(random).take(2 * pages).collect();
+    Ok([Touch::Read, Touch::Write, Touch::Fill].map(|touch| {
+        let started = sys::now();
+        ground.touch(order.iter().copied(), touch);
+        (sys::now() - started) as f64 / order.len() as f64
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sample_is_the_means_of_the_best_tenth_of_all_and_of_the_worst_tenth() {
+        let stretches: Vec<f64> = (1..=20).rev().map(f64::from).collect();
+        assert_eq!(Sample::of(&stretches), Some(Sample { low: Ps(1_500), mean: Ps(10_500), high: Ps(19_500) }));
+        assert_eq!(Sample::of(&[2.0]), Some(Sample { low: Ps(2_000), mean: Ps(2_000), high: Ps(2_000) }));
+        assert_eq!(Sample::of(&[-5.0, 0.2]), Some(Sample { low: Ps(1_000), mean: Ps(1_000), high: Ps(1_000) }));
+        assert_eq!(Sample::of(&[]), None);
+    }
+
+    #[test]
+    fn a_difference_is_not_upset_by_a_few_long_stretches_and_never_less_than_a_nanosecond() {
+        let sample = |low, mean, high| Sample { low: Ps(low), mean: Ps(mean), high: Ps(high) };
+        let (with, without) = ([12.0, 11.0, 10.0, 12.0, 900.0], [8.0, 7.0, 8.0, 7.0, 500.0]);
+        // The middle: 11, 12, 12 and 7, 8, 8.
+        assert_eq!(Sample::more(&with, &without), Some(sample(3_000, 4_000, 892_333)));
+        assert_eq!(Sample::more(&without, &with), Some(sample(1_000, 1_000, 488_333)));
+        assert_eq!(Sample::more(&with, &[]), None);
+        assert_eq!(sample(5_000, 9_000, 20_000).less(Ps(6_000)), sample(1_000, 3_000, 14_000));
+    }
+
+    #[test]
+    fn stretches_in_which_others_ran_do_not_count_unless_all_are_such() {
+        let quiet = (0..9).map(|i| (f64::from(i), 0.02)).collect::<Vec<_>>();
+        let found = undisturbed([quiet.clone(), vec![(100.0, 0.3)]].concat());
+        assert_eq!(found.len(), 9, "{found:?}");
+        assert!(found.iter().all(|each| *each < 9.0), "{found:?}");
+        assert_eq!(undisturbed(vec![(5.0, 0.5), (6.0, 0.55)]).len(), 2);
+        assert!(undisturbed(Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn a_stretch_counts_its_events_and_not_its_accesses() {
+        let memory = Plain::new(8 * PAGE, false).unwrap();
+        let mut ground = memory.ground(&mut fastrand::Rng::with_seed(1));
+        let count = std::cell::Cell::new(0);
+        let every = |n: u64| {
+            count.set(count.get() + n);
+            count.get()
+        };
+        assert_eq!(ground.stretches((0..80).map(|i| i % 8), Touch::Read, (8, u64::MAX / 8), &|| every(4)).len(), 10);
+        assert_eq!(ground.stretches((0..80).map(|i| i % 8), Touch::Read, (8, u64::MAX / 8), &|| every(3)).len(), 0);
+        assert_eq!(ground.stretches((0..7).map(|i| i % 8), Touch::Fill, (8, u64::MAX / 8), &|| every(8)).len(), 0);
+    }
+}
