@@ -141,7 +141,11 @@ impl<'a> Curve<'a> {
         let n = times.len() as f64;
         let mean = times.iter().sum::<f64>() / n;
         let variance = times.iter().map(|t| (t - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        if mean > 0.0 { (variance / n).sqrt() / mean } else { 0.0 }
+        if mean > 0.0 {
+            (variance / n).sqrt() / mean
+        } else {
+            0.0
+        }
     }
 
     /// What the program alone takes.
@@ -153,7 +157,11 @@ impl<'a> Curve<'a> {
     pub fn limit(&self) -> f64 {
         let asked = (1.0 + self.question.slowdown) * self.alone();
         let full = self.points().first().map_or(0.0, |point| point.seconds_high);
-        if full <= asked { asked } else { (1.0 + self.question.slowdown) * full }
+        if full <= asked {
+            asked
+        } else {
+            (1.0 + self.question.slowdown) * full
+        }
     }
 
     /// Whether with all the RAM that it needs it stays within what was asked.

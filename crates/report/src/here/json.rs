@@ -89,8 +89,8 @@ impl Answer {
         let points = curve.points();
         let thrash = curve.smallest(|point| point.seconds <= THRASHES * rows.facts.seconds);
         let thrashes = points.iter().any(|point| point.seconds > THRASHES * rows.facts.seconds);
-        let sampled = (rows.sample < 1.0)
-            .then(|| Sampled { share: rows.sample, error_percent: 100.0 * curve.error_max() });
+        let sampled =
+            (rows.sample < 1.0).then(|| Sampled { share: rows.sample, error_percent: 100.0 * curve.error_max() });
         let answer = Answer {
             schema_version: SCHEMA_VERSION,
             version: env!("CARGO_PKG_VERSION").into(),
@@ -140,7 +140,8 @@ impl Answer {
         }
         if self.window_pages > 0 {
             let window = super::words::human_size(self.window_pages * PAGE);
-            notes.push(format!("recorded through a window of {window}: each size is that much uncertain, in the range"));
+            notes
+                .push(format!("recorded through a window of {window}: each size is that much uncertain, in the range"));
         }
         notes.extend(rows.notes.iter().cloned());
         notes

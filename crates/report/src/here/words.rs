@@ -63,11 +63,9 @@ fn needs(answer: &Answer) -> String {
     let (heap, rest) = (answer.managed_bytes, answer.not_paged_bytes);
     let parts = match rest {
         0 => "of heap; what is not paged comes on top".into(),
-        rest => format!(
-            "{} of heap, {} that is not paged (code, stacks, libraries)",
-            human_size(heap),
-            human_size(rest)
-        ),
+        rest => {
+            format!("{} of heap, {} that is not paged (code, stacks, libraries)", human_size(heap), human_size(rest))
+        }
     };
     let joint = if rest == 0 { " " } else { ": " };
     let ended = match answer.exit {
@@ -127,10 +125,9 @@ fn range(point: &Point) -> String {
 
 fn thrashes(answer: &Answer) -> String {
     match answer.thrash_bytes {
-        Some(bytes) => format!(
-            "Thrashes below --ram {}: from there on it takes more than twice its own time.",
-            exact(bytes)
-        ),
+        Some(bytes) => {
+            format!("Thrashes below --ram {}: from there on it takes more than twice its own time.", exact(bytes))
+        }
         None => {
             let least = answer.curve.last().map_or(0, |point| point.ram_bytes);
             format!("Does not thrash with --ram {} or more.", exact(least))
