@@ -10,6 +10,7 @@ use coldframe_report::drive::is_swap_trace;
 use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
 
+use crate::answer;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
@@ -19,12 +20,14 @@ use crate::sim::policies;
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  coldframe advise bzip2.parquet
+  coldframe record --via faults -o sort.parquet -- sort file; coldframe advise sort.parquet
   coldframe advise bzip2.parquet --max-slowdown 5% --max-p99 1ms --min-life 5y --swap-area 64MiB -o config.toml
   coldframe advise chess.parquet --system swl --max-slowdown 20% --format json
   coldframe advise mix.parquet --system sap --max-slowdown 20%
 
-All policies and handlers, without and with read-ahead, are tried over sizes from 1 % to 100 % of what the trace touches, then finer. A limit must hold at the bad
+A recording of this machine's pager (record --via faults) is answered for this machine (--device here): run time by RAM, as `coldframe run`
+pages it; without a limit the recommended size is at most 10 % slower. Else for a board, --device NAME:
+all policies and handlers, without and with read-ahead, are tried over sizes from 1 % to 100 % of what the trace touches, then finer. A limit must hold at the bad
 end of its range; without one, the slowdown is at most 5 %. `coldframe sim TRACE -c config.toml` runs what was advised.
 Exit code 1: no configuration meets the limits.")]
 pub struct Args {
@@ -58,10 +61,10 @@ pub struct CheckArgs {
 #[derive(clap::Args)]
 pub struct Asked {
     /// The trace (Parquet; see `coldframe import` and `coldframe record`).
-    trace: PathBuf,
+    pub trace: PathBuf,
     /// Most that the run may take longer, of the program's own time [default without a limit: 5%].
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
-    max_slowdown: Option<String>,
+    pub max_slowdown: Option<String>,
     /// Longest 99th percentile of a fault.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     max_p99: Option<String>,
@@ -76,13 +79,14 @@ pub struct Asked {
     max_ram: Option<String>,
     /// What the program takes without paging, for the whole trace [default: 10 ns an instruction].
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
-    program_time: Option<String>,
+    pub program_time: Option<String>,
     /// A paper's system, whose front end, prices and device apply.
     #[arg(long, value_name = "NAME")]
-    system: Option<String>,
-    /// Devices: shipped sheets' names, or paths of sheets [default: the system's, else NAND01GW3B2B].
+    pub system: Option<String>,
+    /// Devices: `here` for this machine, shipped sheets' names, or paths of sheets [default: here for a recording of this machine's
+    /// pager, else the system's, else NAND01GW3B2B].
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
-    device: Vec<String>,
+    pub device: Vec<String>,
     /// Policies [default: all that need no parameter, and pa-clock:budget=13]; may repeat.
     #[arg(long, value_name = "NAME[:key=value,...]")]
     policy: Vec<String>,
@@ -122,35 +126,34 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The question about a recording, with nothing but defaults.
-    pub fn of(trace: PathBuf) -> Asked {
-        Asked {
-            trace,
-            max_slowdown: None,
-            max_p99: None,
-            min_life: None,
-            max_energy: None,
-            max_ram: None,
-            program_time: None,
-            system: None,
-            device: Vec::new(),
-            policy: Vec::new(),
-            handler: Vec::new(),
-            read_ahead: Vec::new(),
-            swap_area: None,
-            collector: Vec::new(),
-            scheduler: Vec::new(),
-            prefetch: Vec::new(),
-            set: Vec::new(),
-            config: None,
-            work: None,
-            cache: None,
-            no_cache: false,
-        }
+    /// The first option given that means something for a board only.
+    pub fn of_boards(&self) -> Option<&'static str> {
+        let given = [
+            ("--max-p99", self.max_p99.is_some()),
+            ("--min-life", self.min_life.is_some()),
+            ("--max-energy", self.max_energy.is_some()),
+            ("--max-ram", self.max_ram.is_some()),
+            ("--system", self.system.is_some()),
+            ("a second --device", self.device.len() > 1),
+            ("--policy", !self.policy.is_empty()),
+            ("--handler", !self.handler.is_empty()),
+            ("--read-ahead", !self.read_ahead.is_empty()),
+            ("--swap-area", self.swap_area.is_some()),
+            ("--collector", !self.collector.is_empty()),
+            ("--scheduler", !self.scheduler.is_empty()),
+            ("--prefetch", !self.prefetch.is_empty()),
+            ("--set", !self.set.is_empty()),
+            ("-c", self.config.is_some()),
+            ("--work", self.work.is_some()),
+        ];
+        given.into_iter().find_map(|(option, given)| given.then_some(option))
     }
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
+    if answer::is_here(&args.asked) {
+        return here(&args);
+    }
     let advice = answer(&args.asked, quiet)?;
     if let (Some(path), Some(_)) = (&args.output, &advice.best) {
         write_config(path, &advice)?;
@@ -161,6 +164,22 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     };
     output::write(None, &text)?;
     Ok(code(&advice))
+}
+
+/// About this machine.
+fn here(args: &Args) -> Result<ExitCode, Failure> {
+    let found = answer::here(&args.asked)?;
+    let config = found.config();
+    if let (Some(path), Some(config)) = (&args.output, &config) {
+        output::write(Some(path), config)?;
+    }
+    let written = args.output.as_ref().filter(|_| config.is_some()).map(|path| path.display().to_string());
+    let text = match args.format.as_str() {
+        "json" => output::json(&found.json()),
+        _ => coldframe_report::here::words::words(&found, written.as_deref()),
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::from(u8::from(config.is_none())))
 }
 
 pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {

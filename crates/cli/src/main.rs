@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod advise;
+mod answer;
 mod area;
 mod calibrate;
 mod completions;
@@ -39,9 +40,11 @@ mod report;
 mod run;
 mod sim;
 mod sim_args;
+mod stand_in;
 mod summary;
 mod teach;
 mod top;
+mod verify;
 mod whole;
 mod window;
 mod writes;
@@ -49,13 +52,15 @@ mod writes;
 const AFTER: &str = "\
 Examples:
   coldframe -- bzip2 -9 -k file
+  coldframe --verify -- python3 script.py
   coldframe record -o bzip2.parquet -- bzip2 -9 -k file
   coldframe sim bzip2.parquet --policy clock,lru,opt --ram 10%,25%,50%,100% --plot
   coldframe run --ram 64MiB -- redis-server
   coldframe advise bzip2.parquet --max-slowdown 5% -o config.toml
   coldframe papers swl
 
-`coldframe -- PROGRAM ARGUMENTS` records, advises and reports in one go, into the folder PROGRAM.coldframe.
+`coldframe -- PROGRAM ARGUMENTS` records, advises and reports in one go, into the folder PROGRAM.coldframe: how long the program takes on this
+machine by RAM. `coldframe --verify -- PROGRAM ARGUMENTS` then runs it three times more, with less RAM, and prints measured beside predicted.
 
 Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature;
 5 I/O or integrity error; 126, 127 as shells use them; `run` passes the program's own.";
@@ -102,8 +107,8 @@ enum Verb {
 
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
-    if let Some(("--", program)) = words.split_first().map(|(first, rest)| (first.to_str().unwrap_or_default(), rest)) {
-        return whole::run(program).unwrap_or_else(|failure| failure.report());
+    if let Some(asked) = whole::Asked::read(&words) {
+        return whole::run(&asked).unwrap_or_else(|failure| failure.report());
     }
     let cli = Cli::parse();
     let quiet = cli.quiet;

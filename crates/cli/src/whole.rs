@@ -1,51 +1,140 @@
-//! `coldframe -- PROGRAM ARGUMENTS`: records, advises and reports in one go.
+//! `coldframe -- PROGRAM ARGUMENTS`: records, advises and reports in one go. `coldframe --verify -- ...` runs the program with less RAM, too.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
-use coldframe_report::advise::{json, words};
+use coldframe_report::here::words::{exact, words};
+use coldframe_report::here::Answer;
 use coldframe_report::html::Page;
 use coldframe_trace::heat::heat;
 
 use crate::failure::Failure;
-use crate::{advise, output, record, report, Cli, Verb};
+use crate::{answer, output, report, verify, window};
+
+/// Pages of the recorder's window.
+const WINDOW: usize = 256;
+
+/// What was asked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Asked {
+    quiet: bool,
+    verify: bool,
+    program: Vec<OsString>,
+}
+
+impl Asked {
+    /// Options and then `--` with a program; `None`: something else.
+    pub fn read(words: &[OsString]) -> Option<Asked> {
+        let mut asked = Asked::default();
+        for (i, word) in words.iter().enumerate() {
+            match word.to_str()? {
+                "--" => {
+                    asked.program = words[i + 1..].to_vec();
+                    return Some(asked);
+                }
+                "--verify" => asked.verify = true,
+                "-q" | "--quiet" => asked.quiet = true,
+                _ => return None,
+            }
+        }
+        // Without `--` it is nothing else either.
+        asked.verify.then_some(asked)
+    }
+}
 
 /// All of it, into the folder `PROGRAM.coldframe`.
-pub fn run(program: &[OsString]) -> Result<ExitCode, Failure> {
+pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
+    let program = &asked.program;
     let Some(name) = program.first().and_then(|path| Path::new(path).file_name()) else {
         return Err(Failure::usage("`coldframe --` needs a program: coldframe -- PROGRAM ARGUMENTS"));
     };
-    let folder = PathBuf::from(name).with_extension("coldframe");
-    let failed = |e: std::io::Error| Failure::Other { message: format!("{}: {e}", folder.display()), code: 5 };
+    let mut folder = name.to_os_string();
+    folder.push(".coldframe");
+    let folder = PathBuf::from(folder);
+    let failed = |e: std::io::Error| Failure::Other {
+        message: format!("{}: cannot be made: {e}; go to a folder that you may write to", folder.display()),
+        code: 5,
+    };
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let trace = folder.join("trace.parquet");
-    let recorded = record::run(recording(&trace, program), false)?;
-    if recorded != ExitCode::SUCCESS {
-        return Ok(recorded);
+    let recorded = window::record(program, WINDOW, &trace, false)?;
+    let answer = answer::about(&trace, None, own_seconds(&trace, &recorded))?;
+    let files = write(&folder, &trace, &answer)?;
+    let config = folder.join("config.toml");
+    let config = answer.config().map(|_| config.display().to_string());
+    let mut text = words(&answer, config.as_deref());
+    if !asked.quiet {
+        text += &files;
     }
-    let advice = advise::answer(&advise::Asked::of(trace.clone()), false)?;
-    advise::write_config(&folder.join("config.toml"), &advice)?;
-    let (rows, columns) = (report::MAP_ROWS, report::MAP_COLUMNS);
-    let answer = json::json(&advice);
-    output::write(Some(&folder.join("advice.json")), &output::json(&answer))?;
-    let mut page = Page::default();
-    page.add("advice", answer.to_string().as_bytes())?;
-    page.add_heat(&advice.trace.path, &advice.trace.sha256, heat(&trace, rows, columns)?)?;
-    output::write(Some(&folder.join("report.html")), &page.html()?)?;
-    let files = format!("\nIn {}: trace.parquet, advice.json, config.toml, report.html\n", folder.display());
-    output::write(None, &(words::words(&advice) + &files))?;
-    Ok(advise::code(&advice))
+    output::write(None, &text)?;
+    if asked.verify {
+        verify::run(&answer, program)?;
+    }
+    Ok(ExitCode::from(u8::from(config.is_none())))
 }
 
-/// As `coldframe record --level page --page 4KiB -o TRACE -- PROGRAM ARGUMENTS` would read it: what RAM a program needs is told by its pages, and
-/// every single reference takes many times as long.
-fn recording(trace: &Path, program: &[OsString]) -> record::Args {
-    let words = ["coldframe", "record", "--level", "page", "--page", "4KiB", "-o"].map(OsString::from);
-    let start = words.into_iter().chain([trace.into(), "--".into()]);
-    match Cli::parse_from(start.chain(program.iter().cloned())).verb {
-        Verb::Record(args) => args,
-        _ => unreachable!("the words say record"),
+/// For a recording that does not say what the program takes by itself: what the recorded run took, less what it spent in faults.
+fn own_seconds(trace: &Path, recorded: &window::Recorded) -> Option<f64> {
+    let known = coldframe_trace::Reader::open(trace).ok().and_then(|reader| reader.provenance().program);
+    let json = recorded.json(trace);
+    let estimate = json["seconds"].as_f64()? - json["handling_seconds"].as_f64()?;
+    known.is_none().then_some(estimate.max(1e-3))
+}
+
+/// Writes what is kept; says what that is.
+fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure> {
+    let json = output::json(&answer.json());
+    output::write(Some(&folder.join("advice.json")), &json)?;
+    if let Some(config) = answer.config() {
+        output::write(Some(&folder.join("config.toml")), &config)?;
+    }
+    let mut page = Page::default();
+    page.add("advice", json.as_bytes())?;
+    page.add_map(heat(trace, report::MAP_ROWS, report::MAP_COLUMNS)?);
+    output::write(Some(&folder.join("report.html")), &page.html()?)?;
+    let advised = answer.ram_bytes.map_or(String::new(), |_| ", config.toml".into());
+    Ok(format!("In {}: trace.parquet, advice.json{advised}, report.html\n", folder.display()))
+}
+
+/// Sizes worth running: the advised one, and one on each side of where it begins to thrash.
+pub fn worth_running(answer: &Answer) -> Vec<u64> {
+    let thrash = answer.thrash_bytes.unwrap_or(answer.needed_bytes / 2);
+    let near = |ram: u64| answer.curve.iter().map(|point| point.ram_bytes).min_by_key(|size| size.abs_diff(ram));
+    let below = answer.curve.iter().map(|point| point.ram_bytes).find(|size| *size <= thrash * 3 / 4);
+    let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), below].into_iter().flatten().collect();
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    sizes.dedup();
+    // Where two of them are one, the next ones of the curve.
+    for point in &answer.curve {
+        if sizes.len() < 3 && !sizes.contains(&point.ram_bytes) {
+            sizes.push(point.ram_bytes);
+        }
+    }
+    sizes.sort_unstable_by(|a, b| b.cmp(a));
+    sizes
+}
+
+/// `--ram` of a size.
+pub fn ram(size: u64) -> String {
+    exact(size)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(words: &[&str]) -> Option<Asked> {
+        Asked::read(&words.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn options_come_before_the_program_and_not_after() {
+        let program = vec![OsString::from("ls"), OsString::from("--verify")];
+        assert_eq!(read(&["--", "ls", "--verify"]), Some(Asked { program: program.clone(), ..Asked::default() }));
+        let asked = Asked { quiet: true, verify: true, program };
+        assert_eq!(read(&["--verify", "-q", "--", "ls", "--verify"]), Some(asked));
+        assert_eq!([read(&["run", "--", "ls"]), read(&[]), read(&["-q"])], [None, None, None]);
+        assert!(read(&["--verify"]).is_some_and(|asked| asked.program.is_empty()));
     }
 }

@@ -82,6 +82,8 @@ pub struct Question {
     pub pager: Pager,
     /// Most that a run may take longer, as a part of the program's own time.
     pub slowdown: f64,
+    /// What the program takes by itself, if that is known better than the trace knows it.
+    pub program_seconds: Option<f64>,
 }
 
 impl Question {
@@ -94,7 +96,7 @@ impl Question {
 /// # Errors
 /// A trace that cannot be read or lacks the program's facts, a policy that this version does not know.
 pub fn answer(path: &Path, question: &Question) -> Result<Answer, ReportError> {
-    let rows = Rows::read(path)?;
+    let rows = Rows::read(path, question.program_seconds)?;
     let curve = Curve::find(&rows, question)?;
     Ok(Answer::new(path, &rows, question, &curve))
 }

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::advise::json::Answer;
 use crate::error::ReportError;
+use crate::here;
 use crate::plot::escape;
 use crate::result::{Sections, SimResult, Trace};
 
@@ -18,6 +19,7 @@ mod energy;
 mod given;
 mod heat;
 mod latency;
+mod machine;
 mod run;
 mod runs;
 mod stages;
@@ -44,6 +46,7 @@ const CHOSEN: &str =
 #[derive(Debug, Default)]
 pub struct Page {
     advice: Vec<Answer>,
+    here: Vec<here::Answer>,
     runs: Vec<SimResult>,
     heat: Option<Heat>,
 }
@@ -59,6 +62,7 @@ impl Page {
             match one {
                 Given::Run(run) => self.runs.push(*run),
                 Given::Advice(answer) => self.advice.push(*answer),
+                Given::Here(answer) => self.here.push(*answer),
             }
         }
         match self.runs.len() {
@@ -87,6 +91,11 @@ impl Page {
         Ok(())
     }
 
+    /// Adds the map of the trace that an answer about this machine is made from.
+    pub fn add_map(&mut self, heat: Heat) {
+        self.heat = Some(heat);
+    }
+
     /// All runs: what was given, then what was advised.
     fn all_runs(&self) -> Vec<&SimResult> {
         self.runs.iter().chain(self.advice.iter().filter_map(|advice| advice.run.as_ref())).collect()
@@ -101,7 +110,8 @@ impl Page {
         let runs = Run::all(&all);
         let mut body = String::new();
         self.advice.iter().enumerate().for_each(|(i, advice)| body += &answer::answer(i, advice));
-        if self.advice.is_empty() {
+        self.here.iter().for_each(|answer| body += &machine::answer(answer));
+        if self.advice.is_empty() && self.here.is_empty() {
             body += "<h1>coldframe report</h1>";
         }
         match self.runs.iter().any(|run| !matches!(run.sections, Sections::SwapTrace(_))) {
@@ -116,7 +126,7 @@ impl Page {
         body += &self.heat.as_ref().map(heat::map).unwrap_or_default();
         body += &runs::runs(&runs);
         body += &self.provenance();
-        let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "runs": all });
+        let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "here": self.here, "runs": all });
         let data = data.to_string().replace("</", "<\\/");
         let page = format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>coldframe report</title>\n\

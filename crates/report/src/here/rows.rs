@@ -19,6 +19,18 @@ pub const MANAGED: &str = "[managed]";
 /// Of more pages than were in RAM at a time by this much it follows that some were given back.
 const GIVEN_BACK: f64 = 1.02;
 
+/// Of a program of which only the trace is known.
+const UNKNOWN: ProgramFacts = ProgramFacts {
+    seconds: 0.0,
+    recorded_seconds: 0.0,
+    managed_bytes: 0,
+    not_paged_bytes: 0,
+    zero_fills: 0,
+    exit: Some(0),
+    processes: 1,
+    threads: 1,
+};
+
 /// A trace in memory.
 #[derive(Debug)]
 pub struct Rows {
@@ -50,15 +62,19 @@ pub struct Process {
 }
 
 impl Rows {
-    /// Reads a trace.
+    /// Reads a trace. `seconds`: what the program takes by itself, if that is known better than the trace knows it.
     ///
     /// # Errors
-    /// A trace that cannot be read, or lacks what a recorder of `coldframe record` puts into it.
-    pub fn read(path: &Path) -> Result<Rows, ReportError> {
+    /// A trace that cannot be read, or says nothing of the program's own time.
+    pub fn read(path: &Path, seconds: Option<f64>) -> Result<Rows, ReportError> {
         let mut reader = Reader::open(path)?;
         let provenance = reader.provenance().clone();
         let unfit = |reason: String| ReportError::Unfit { path: path.display().to_string(), reason };
-        let facts = provenance.program.ok_or_else(|| unfit(without_facts(provenance.fidelity)))?;
+        let facts = match (provenance.program, seconds) {
+            (Some(facts), None) => facts,
+            (facts, Some(seconds)) => ProgramFacts { seconds, ..facts.unwrap_or(UNKNOWN) },
+            (None, None) => return Err(unfit(without_facts(provenance.fidelity))),
+        };
         if provenance.page_size.is_some_and(|bytes| bytes != PAGE) {
             return Err(unfit(format!("has pages of other sizes than {PAGE} bytes; record it again on this machine")));
         }
@@ -123,13 +139,10 @@ impl Rows {
 }
 
 fn without_facts(fidelity: Fidelity) -> String {
-    let pages = "lacks what this machine's pager measures of a program (its own time, what is not paged)";
+    let again = "record it again with this version (coldframe record --via faults), or say what the program takes with --program-time TIME";
     match fidelity {
-        Fidelity::Window => format!("{pages}; record it again: coldframe record --via faults -o TRACE -- PROGRAM"),
-        _ => format!(
-            "{pages}; give a device for which it can be simulated, such as --device NAND01GW3B2B, or record it for this machine: \
-             coldframe record --via faults -o TRACE -- PROGRAM"
-        ),
+        Fidelity::Window => format!("does not say what the program takes by itself; {again}"),
+        _ => format!("does not say what the program takes by itself; {again}, or give a board with --device NAME"),
     }
 }
 

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::{json, Value};
 
 use crate::advise::json::Answer;
+use crate::here;
 use crate::result::{SimResult, SCHEMA_VERSION};
 
 /// The remedy.
@@ -16,6 +17,8 @@ pub enum Given {
     Run(Box<SimResult>),
     /// What `advise` wrote.
     Advice(Box<Answer>),
+    /// What `advise --device here` wrote.
+    Here(Box<here::Answer>),
 }
 
 /// What tells of which kind an object is, and that it is whole.
@@ -46,6 +49,9 @@ impl Given {
             name_driver(run);
         }
         let bad = |e: serde_json::Error| format!("is no result that can be read: {e}; {GIVE}");
+        if kind.as_deref() == Some("advice") && value["device"] == here::json::DEVICE {
+            return serde_json::from_value(value).map(Box::new).map(Given::Here).map_err(bad);
+        }
         match (kind.as_deref(), &envelope) {
             (Some("advice"), Envelope { search: Some(_), .. }) => {
                 let answer: Answer = serde_json::from_value(value).map_err(bad)?;

@@ -1,0 +1,65 @@
+//! `coldframe --verify -- PROGRAM`: the program at three sizes of RAM, measured beside predicted.
+
+use std::ffi::OsString;
+
+use clap::Parser;
+use coldframe_report::here::words::human_seconds;
+use coldframe_report::here::{Answer, Point};
+use coldframe_report::table::{human_count, styled};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::whole::{ram, worth_running};
+use crate::{output, Cli, Verb};
+
+/// Runs the program at some sizes of the curve, and prints what came of it.
+///
+/// # Errors
+/// A run that cannot be started.
+pub fn run(answer: &Answer, program: &[OsString]) -> Result<(), Failure> {
+    let sizes = worth_running(answer);
+    eprintln!(
+        "coldframe: --verify: {} runs {} times more now, and what it does to files and elsewhere it does again",
+        answer.program,
+        sizes.len()
+    );
+    let points: Vec<&Point> = sizes.iter().filter_map(|size| answer.at(*size)).collect();
+    let rows = points.into_iter().map(|point| Ok(row(point, &measured(point.ram_bytes, program)?)));
+    let rows = rows.collect::<Result<Vec<_>, Failure>>()?;
+    let headings = ["--ram", "predicted", "measured", "off by", "faults predicted", "measured"];
+    output::write(None, &format!("\n{}\n", styled(&headings, rows, 0)))?;
+    Ok(())
+}
+
+/// The statistics of a run as `coldframe run --ram SIZE -- PROGRAM` makes it.
+fn measured(size: u64, program: &[OsString]) -> Result<Value, Failure> {
+    let failed = |e: std::io::Error| Failure::Other { message: format!("a file for statistics: {e}"), code: 5 };
+    let file = tempfile::NamedTempFile::new().map_err(failed)?;
+    let words = ["coldframe", "run", "--ram", &ram(size), "--stats"].map(OsString::from);
+    let start = words.into_iter().chain([file.path().into(), "--".into()]);
+    if let Verb::Run(args) = Cli::parse_from(start.chain(program.iter().cloned())).verb {
+        crate::run::run(*args, true)?;
+    }
+    let text = std::fs::read_to_string(file.path()).map_err(failed)?;
+    serde_json::from_str(&text).map_err(|e| Failure::Other { message: format!("a run's statistics: {e}"), code: 5 })
+}
+
+fn row(point: &Point, measured: &Value) -> Vec<String> {
+    let seconds = measured["program"]["seconds"].as_f64();
+    let status = measured["program"]["status"].as_u64();
+    let faults = measured["counts"]["true_faults"].as_u64();
+    let time = match (seconds, status) {
+        (Some(seconds), Some(0)) => human_seconds(seconds),
+        (Some(seconds), Some(status)) => format!("{} (exit code {status})", human_seconds(seconds)),
+        _ => "-".into(),
+    };
+    let off = seconds.map_or("-".into(), |s| format!("{:+.0} %", 100.0 * (point.seconds - s) / s.max(1e-9)));
+    vec![
+        ram(point.ram_bytes),
+        human_seconds(point.seconds),
+        time,
+        off,
+        human_count(point.true_faults),
+        faults.map_or("-".into(), human_count),
+    ]
+}
