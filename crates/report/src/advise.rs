@@ -1,11 +1,12 @@
 //! How little RAM a program can live with: the smallest that meets the limits, what it costs, and how sure that is.
 //!
-//! [`mod@question`] is what a user asks, [`limits`] what must hold, [`point`] what one configuration was found to do, [`mod@cost`] prices a point beside the same
+//! [`mod@question`] is what a user asks, `first` one look at the trace, [`limits`] what must hold, [`point`] what one configuration was found to do, [`mod@cost`] prices a point beside the same
 //! configuration with all the RAM it could use, [`search`] looks for the smallest RAM, [`cache`] remembers points by content, [`regions`]
 //! says what costs most, and [`words`] and [`json`] show the answer.
 
 pub mod cache;
 pub mod cost;
+mod first;
 pub mod json;
 pub mod limits;
 pub mod point;
@@ -20,13 +21,13 @@ use coldframe_core::Bytes;
 use coldframe_trace::{Fidelity, Provenance, Reader};
 
 use crate::error::ReportError;
-use crate::experiment::{self, page_costs, Progress};
+use crate::experiment::{self, Progress};
 use crate::result::RunResult;
-use crate::settings::Settings;
 use crate::tasks;
 
 pub use cache::Cache;
 pub use cost::{Cost, Range};
+use first::First;
 pub use limits::Limits;
 pub use point::Point;
 pub use question::Question;
@@ -87,28 +88,29 @@ pub fn advise(
     check_fidelity(path, &trace)?;
     let question = question.priced(&trace)?;
     let families = question.families();
-    let footprint = footprint(path, &families[0], &trace)?;
+    let first = First::look(path, &question, &families[0], &trace, progress)?;
+    let footprint = first.footprint;
     let facts = experiment::facts(path, &trace)?;
     cache.open(&facts.sha256)?;
-    let mut tried = Tried::new(path, &question, families, footprint, cache, progress)?;
+    let mut tried = Tried::new((path, &facts), &question, families, first, cache, progress)?;
     let searched = tried.search()?;
     let page = tried.page();
     let best = tried.best();
     let below = best.as_ref().and_then(|best| tried.below(best));
     let binds = if best.is_none() { tried.binds() } else { Vec::new() };
     let (front, curves) = (tried.front(), tried.curves());
-    drop(tried);
     let (run, regions) = match &best {
         Some(best) if question.is_of_tasks() => {
             let outcomes = tasks::run(path, &[best.point.settings()?], &mut |_| {})?;
             (None, outcomes.first().map(regions::costliest_tasks).unwrap_or_default())
         }
         Some(best) => {
-            let (run, costs) = page_costs(path, &best.point.settings()?, progress)?;
+            let (run, costs) = tried.run_of(best)?;
             (Some(run), regions::costliest(costs, &trace))
         }
         None => (None, Vec::new()),
     };
+    drop(tried);
     let assumptions = question.assumptions(&trace, best.as_ref());
     let footprint = Bytes(footprint as u64 * page.0);
     let limits = question.limits.clone();
@@ -137,16 +139,4 @@ fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
     };
     let reason = format!("the trace {reason}; record every reference with `coldframe record`");
     Err(ReportError::Unfit { path: path.display().to_string(), reason })
-}
-
-/// Pages that the trace touches behind the front end of these settings.
-fn footprint(path: &Path, settings: &Settings, trace: &Provenance) -> Result<usize, ReportError> {
-    let one = Settings { ram: None, frames: Some(1), ..settings.clone() };
-    let plan = crate::resolve::string(&one, trace, &mut |_| Ok(1))?;
-    let pages = experiment::pages_touched(path, &plan.front)?;
-    if pages == 0 {
-        let reason = "no reference is left after stream and front_end.paged; give another stream";
-        return Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
-    }
-    Ok(pages)
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use coldframe_core::policy::Policy;
+use coldframe_sim::shorten::Short;
 use coldframe_sim::{Lane, PageCost};
 use coldframe_trace::{Block, Reader};
 
@@ -14,7 +15,7 @@ use crate::error::ReportError;
 use crate::fitness;
 use crate::owner::Owners;
 use crate::resolve::{string as resolve, FrontKey};
-use crate::result::RunResult;
+use crate::result::{RunResult, TraceFacts};
 use crate::settings::Settings;
 
 mod collect;
@@ -24,9 +25,9 @@ mod trace;
 
 use collect::collect;
 use journal::{drain_journal, start_journal};
-use share::{feed, placed_costs, shares};
-pub(crate) use trace::facts;
+use share::{feed, placed_costs, shares, Share};
 use trace::wanted;
+pub(crate) use trace::{facts, shortened};
 pub use trace::{pages_touched, sha256};
 
 /// What a run's progress is counted in.
@@ -92,19 +93,6 @@ pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) ->
     simulate(path, all, Ask::default(), progress)
 }
 
-/// As [`run`], over the first `rows` rows of the trace only.
-///
-/// # Errors
-/// As [`run`].
-pub fn run_prefix(
-    path: &Path,
-    all: &[Settings],
-    rows: u64,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<RunResult>, ReportError> {
-    simulate(path, all, Ask { rows_max: rows, ..Ask::default() }, progress)
-}
-
 /// What a page has cost, and where it lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlacedCost {
@@ -116,19 +104,45 @@ pub struct PlacedCost {
     pub cost: PageCost,
 }
 
-/// Runs one configuration and finds out what each page that faulted has cost, too.
-///
-/// # Errors
-/// As [`run`]; an oracle has no costs.
-pub fn page_costs(
-    path: &Path,
-    settings: &Settings,
-    progress: &mut dyn FnMut(Progress),
-) -> Result<(RunResult, Vec<PlacedCost>), ReportError> {
-    let mut costs = Vec::new();
-    let ask = Ask { page_costs: Some(&mut costs), ..Ask::default() };
-    let mut results = simulate(path, std::slice::from_ref(settings), ask, progress)?;
-    Ok((results.remove(0), costs))
+/// A trace of which something is known already, for who runs over it more than once.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    /// Where it is.
+    pub path: &'a Path,
+    /// What results say of it.
+    pub facts: &'a TraceFacts,
+    /// Instead of the trace, its string after the front end, shortened.
+    pub short: Option<&'a Short>,
+    /// Rows after which to stop; of a shortened string the blocks with so many.
+    pub rows_max: u64,
+}
+
+impl Known<'_> {
+    fn ask(&self) -> Ask<'_> {
+        Ask { rows_max: self.rows_max, facts: Some(self.facts), short: self.short, ..Ask::default() }
+    }
+
+    /// As [`run`].
+    ///
+    /// # Errors
+    /// As [`run`].
+    pub fn run(&self, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ReportError> {
+        simulate(self.path, all, self.ask(), progress)
+    }
+
+    /// As [`run`], and finds out what each page that faulted has cost under each configuration, too.
+    ///
+    /// # Errors
+    /// As [`run`]; an oracle has no costs.
+    pub fn page_costs(
+        &self,
+        all: &[Settings],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Vec<(RunResult, Vec<PlacedCost>)>, ReportError> {
+        let mut costs = vec![Vec::new(); all.len()];
+        let results = simulate(self.path, all, Ask { page_costs: Some(&mut costs), ..self.ask() }, progress)?;
+        Ok(results.into_iter().zip(costs).collect())
+    }
 }
 
 /// Runs one configuration and hands its journal to `sink`, piece by piece.
@@ -180,15 +194,19 @@ struct Ask<'a> {
     journal: Option<Sink<'a>>,
     /// Rows after which to stop.
     rows_max: u64,
-    /// The costs of pages under the first configuration.
-    page_costs: Option<&'a mut Vec<PlacedCost>>,
+    /// The costs of pages under each configuration.
+    page_costs: Option<&'a mut [Vec<PlacedCost>]>,
+    /// What results say of the trace, if it is known.
+    facts: Option<&'a TraceFacts>,
+    /// What to take instead of the trace.
+    short: Option<&'a Short>,
     /// Makes the policy of the first configuration, instead of the one that the settings name.
     policy: Option<MakePolicy<'a>>,
 }
 
 impl Default for Ask<'_> {
     fn default() -> Self {
-        Ask { journal: None, rows_max: u64::MAX, page_costs: None, policy: None }
+        Ask { journal: None, rows_max: u64::MAX, page_costs: None, facts: None, short: None, policy: None }
     }
 }
 
@@ -219,7 +237,8 @@ fn simulate(
     fitness::check(path, &trace, &plans)?;
     let asked = plans.len();
     let plans = with_neighbours(plans, &trace);
-    let mut shares = shares(&plans, &trace, ask.policy.take())?;
+    let front_end = |front: &FrontKey| ask.short.map_or_else(|| front.build(&trace), Short::front_end);
+    let mut shares = shares(&plans, &trace, &front_end, ask.policy.take())?;
     if ask.journal.is_some() {
         start_journal(&plans, &mut shares)?;
     }
@@ -227,29 +246,14 @@ fn simulate(
         shares.iter_mut().flat_map(|share| share.run.lanes_mut()).for_each(Lane::note_pages);
     }
     let owners = Owners::new(&trace);
-    let (mut block, mut next) = (Block::new(), Block::new());
-    let wanted = wanted(&reader);
-    let mut rows = reader.read(&mut block, wanted)? as u64;
-    let mut at = 0u64;
-    while rows > 0 {
-        let (fed, read) = rayon::join(|| feed(&mut shares, &block, at, rows), || reader.read(&mut next, wanted));
-        fed?;
-        shares.iter_mut().for_each(|share| share.look_at_slots(&owners));
-        if let Some(sink) = &mut ask.journal {
-            drain_journal(&mut shares, sink)?;
-        }
-        at += rows;
-        tell(progress, (at, reader.rows()), Unit::Rows)?;
-        if at >= ask.rows_max || shares.iter().all(|share| share.done) {
-            break;
-        }
-        rows = read? as u64;
-        std::mem::swap(&mut block, &mut next);
+    match ask.short {
+        Some(short) => play(short, &mut shares, ask.rows_max, progress)?,
+        None => go_through(&mut reader, &mut shares, &owners, &mut ask, progress)?,
     }
     if let Some(costs) = ask.page_costs {
-        *costs = placed_costs(&mut shares);
+        placed_costs(&mut shares, costs);
     }
-    let facts = facts(path, &trace)?;
+    let facts = ask.facts.map_or_else(|| facts(path, &trace), |facts| Ok(facts.clone()))?;
     let mut results = bracket(collect(&plans, &mut shares, &facts, &owners), asked);
     if results.iter().any(|r| r.references() == 0) {
         let reason =
@@ -259,4 +263,54 @@ fn simulate(
     let seconds = began.elapsed().as_secs_f64();
     results.iter_mut().for_each(|result| result.host_seconds = seconds);
     Ok(results)
+}
+
+/// Takes the trace through all shares, a block beside the next one's decoding.
+fn go_through(
+    reader: &mut Reader,
+    shares: &mut [Share],
+    owners: &Owners<'_>,
+    ask: &mut Ask<'_>,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), ReportError> {
+    let (mut block, mut next) = (Block::new(), Block::new());
+    let wanted = wanted(reader);
+    let mut rows = reader.read(&mut block, wanted)? as u64;
+    let mut at = 0u64;
+    while rows > 0 {
+        let (fed, read) = rayon::join(|| feed(shares, &block, at, rows), || reader.read(&mut next, wanted));
+        fed?;
+        shares.iter_mut().for_each(|share| share.look_at_slots(owners));
+        if let Some(sink) = &mut ask.journal {
+            drain_journal(shares, sink)?;
+        }
+        at += rows;
+        tell(progress, (at, reader.rows()), Unit::Rows)?;
+        if at >= ask.rows_max || shares.iter().all(|share| share.done) {
+            break;
+        }
+        rows = read? as u64;
+        std::mem::swap(&mut block, &mut next);
+    }
+    Ok(())
+}
+
+/// Takes a shortened string through all shares instead: the rows are those of the trace that it stands for.
+fn play(
+    short: &Short,
+    shares: &mut [Share],
+    rows_max: u64,
+    progress: &mut dyn FnMut(Progress),
+) -> Result<(), ReportError> {
+    let nothing = Block::new();
+    for part in 0..short.parts() {
+        // Rows that are skipped were skipped before it was shortened.
+        feed(shares, &nothing, u64::MAX - 1, 1)?;
+        let done = short.rows_until(part);
+        tell(progress, (done, short.rows_until(short.parts() - 1)), Unit::Rows)?;
+        if done >= rows_max || shares.iter().all(|share| share.done) {
+            break;
+        }
+    }
+    Ok(())
 }

@@ -30,6 +30,7 @@ mod read_ahead;
 mod read_counts;
 pub mod run;
 pub mod scheduler;
+pub mod shorten;
 pub mod swap;
 pub mod tasks;
 mod watch;

@@ -18,6 +18,7 @@ struct Memo {
 }
 
 /// Numbers pages of one size. Address spaces (`space`) do not share pages.
+#[derive(Clone)]
 pub struct Numbering {
     shift: u32,
     memo: [Memo; MEMO],

@@ -7,6 +7,7 @@ use crate::front_end::PageRef;
 pub mod arc;
 pub mod lru;
 pub mod opt;
+pub mod opt_curve;
 
 /// Faults and evictions of an oracle at one number of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -92,8 +92,9 @@ fn io(path: &std::path::Path, error: &std::io::Error) -> ReportError {
     ReportError::Io { path: path.display().to_string(), reason }
 }
 
-/// The key of a plan over the first `rows` rows of a trace (`u64::MAX`: all).
-pub(super) fn key(plan: &Plan, tasks: &Tasks, rows: u64) -> String {
-    let text = format!("{}|{:?}|{:?}|{tasks:?}|{rows}", plan.shown(), plan.area, plan.front);
+/// The key of a plan over the first `rows` rows of a trace (`u64::MAX`: all), shortened for memories of `short` pages and more or as it is.
+pub(super) fn key(plan: &Plan, tasks: &Tasks, rows: u64, short: Option<usize>) -> String {
+    let short = short.map(|pages| format!("|shortened {pages}")).unwrap_or_default();
+    let text = format!("{}|{:?}|{:?}|{tasks:?}|{rows}{short}", plan.shown(), plan.area, plan.front);
     Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }

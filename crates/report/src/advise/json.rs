@@ -122,6 +122,10 @@ pub struct Search {
     pub exhaustive: bool,
     /// Otherwise: who was left after how much of it.
     pub rungs: Vec<Rung>,
+    /// Where every family was tried on a shortened string instead: its references. The families near the answer there, and the numbers of
+    /// the answer, are of the whole trace.
+    #[serde(default)]
+    pub shortened_references: Option<u64>,
     /// RAM with which not even OPT meets the slowdown.
     pub opt_bound_bytes: Option<u64>,
     /// Why there is no such bound.
@@ -229,8 +233,9 @@ fn search(advice: &Advice) -> Search {
         families: s.families,
         configurations: s.configurations,
         cached: s.cached,
-        exhaustive: s.rungs.is_empty(),
+        exhaustive: s.rungs.is_empty() && s.short.is_none(),
         rungs: s.rungs.iter().map(|(rows, families)| Rung { rows: *rows, families: *families }).collect(),
+        shortened_references: s.short.map(|short| short.references),
         opt_bound_bytes: s.bound.as_ref().ok().map(|b| b.ram.0),
         no_bound: s.bound.as_ref().err().cloned(),
     }
@@ -247,7 +252,7 @@ fn curve(family: &[Candidate]) -> Curve {
     }
 }
 
-/// OPT at the sizes that the bound needed.
+/// OPT at the sizes of the grid.
 fn opt(advice: &Advice) -> Option<Curve> {
     let faults = &advice.search.bound.as_ref().ok()?.faults;
     let points: Vec<_> = faults.iter().map(|(ram, faults)| (ram.0, *faults, None)).collect();

@@ -1,8 +1,9 @@
 //! The search: every family (all that is varied but RAM) over a grid of sizes, then finer between the largest size that misses a limit
 //! and the smallest that meets all.
 //!
-//! Where all families over the whole trace are too much work, they are halved on prefixes of it: a prefix twice as long for half as many
-//! families, those that meet the limits with the least RAM so far. What that may have dropped is bounded by OPT: no policy whatever
+//! Where all families over the whole trace are too much work, they are tried on a shortened string first ([`short`]), and only those near
+//! the answer on the whole trace. Where that cannot be, they are halved on prefixes of it: a prefix twice as long for half as many
+//! families, those that meet the limits with the least RAM so far. What either may have dropped is bounded by OPT: no policy whatever
 //! meets the slowdown with less RAM than the bound.
 
 use std::collections::BTreeMap;
@@ -11,19 +12,23 @@ use std::path::Path;
 use coldframe_core::Bytes;
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::Sheet;
+use coldframe_sim::shorten::Short;
 use coldframe_trace::{Provenance, Reader};
 
 use crate::advise::cache::{self, Cache};
+use crate::advise::first::First;
 use crate::advise::point::Point;
 use crate::advise::question::Question;
 use crate::error::ReportError;
-use crate::experiment::{self, Progress};
+use crate::experiment::{Known, PlacedCost, Progress};
 use crate::resolve;
+use crate::result::{RunResult, TraceFacts};
 use crate::settings::{Settings, Swap};
 use crate::{systems, tasks};
 
 mod bound;
 mod found;
+mod short;
 
 pub use bound::Bound;
 
@@ -41,6 +46,15 @@ const WORK_MAX_TASKS: u64 = 1_000_000_000;
 /// Rows and families of a step of the halving.
 pub type Rung = (u64, usize);
 
+/// A search on a shortened string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortened {
+    /// References of it.
+    pub references: u64,
+    /// Families left.
+    pub families: usize,
+}
+
 /// How it was searched.
 #[derive(Clone, Debug)]
 pub struct Searched {
@@ -52,6 +66,8 @@ pub struct Searched {
     pub cached: usize,
     /// Rows and families of each rung of the halving; empty: every family ran over the whole trace.
     pub rungs: Vec<Rung>,
+    /// The shortened string that all families were tried on, if they were, and the families that were then worth the whole trace.
+    pub short: Option<Shortened>,
     /// What no policy whatever does better; the error says why it is not known.
     pub bound: Result<Bound, String>,
 }
@@ -66,8 +82,17 @@ struct Family {
 /// Everything tried so far.
 pub(super) struct Tried<'a> {
     path: &'a Path,
+    facts: &'a TraceFacts,
     trace: Provenance,
     rows: u64,
+    /// The trace's string, shortened.
+    short: Option<Short>,
+    /// OPT's true faults by size, once they are known.
+    opt: Vec<(usize, u64)>,
+    /// Points are those of the shortened string.
+    playing: bool,
+    /// The run of the best configuration so far, where its pages' costs were noted in passing.
+    noted: Vec<(Point, Noted)>,
     question: &'a Question,
     families: Vec<Family>,
     /// Pages that the trace touches: with so many frames nothing is evicted.
@@ -81,16 +106,22 @@ pub(super) struct Tried<'a> {
 
 /// A family's number and frames.
 type Job = (usize, usize);
+/// A run with what each page has cost.
+type Noted = (RunResult, Vec<PlacedCost>);
+
+/// Pages times configurations whose costs are noted in passing: each takes a page's cost, 16 bytes, and its place, so some 200 MiB in all.
+const NOTED_MAX: usize = 1 << 22;
 
 impl<'a> Tried<'a> {
     pub(super) fn new(
-        path: &'a Path,
+        (path, facts): (&'a Path, &'a TraceFacts),
         question: &'a Question,
         families: Vec<Settings>,
-        whole: usize,
+        first: First,
         cache: &'a mut Cache,
         progress: &'a mut dyn FnMut(Progress),
     ) -> Result<Tried<'a>, ReportError> {
+        let First { footprint: whole, short } = first;
         let reader = Reader::open(path)?;
         let (trace, rows) = (reader.provenance().clone(), reader.rows());
         let own = resolve::string(&with_frames(&families[0], whole), &trace, &mut |_| Ok(whole))?;
@@ -116,7 +147,24 @@ impl<'a> Tried<'a> {
             Ok(Family { sheet, settings, points: BTreeMap::new() })
         };
         let families = families.into_iter().map(family).collect::<Result<Vec<_>, _>>()?;
-        Ok(Tried { path, trace, rows, question, families, whole, only, page, cache, progress })
+        let (opt, playing, noted) = (Vec::new(), false, Vec::new());
+        Ok(Tried {
+            path,
+            facts,
+            trace,
+            rows,
+            short,
+            opt,
+            playing,
+            noted,
+            question,
+            families,
+            whole,
+            only,
+            page,
+            cache,
+            progress,
+        })
     }
 
     pub(super) fn page(&self) -> Bytes {
@@ -125,23 +173,55 @@ impl<'a> Tried<'a> {
 
     pub(super) fn search(&mut self) -> Result<Searched, ReportError> {
         let sizes = self.sizes();
-        let (families, rungs) = self.halve(&sizes)?;
-        self.try_all(families.iter().flat_map(|f| sizes.iter().map(|s| (*f, *s))).collect())?;
-        self.refuse_unknown()?;
-        loop {
-            let best = self.best().map(|best| best.point.frames);
-            let finer: Vec<Job> = families.iter().flat_map(|family| self.finer(*family, best)).collect();
-            if self.try_all(finer)? == 0 {
-                break;
+        let all: Vec<usize> = (0..self.families.len()).collect();
+        let (mut short, mut rungs) = (None, Vec::new());
+        let families = match self.is_too_much(all.len(), &sizes) {
+            false => self.everywhere(all, &sizes)?,
+            true if self.short_serves()? => {
+                let (families, found) = self.search_short(&sizes)?;
+                short = Some(found);
+                families
             }
-        }
+            true => {
+                let families;
+                (families, rungs) = self.halve(all, &sizes, &|s, left| s.is_too_much(left, &sizes))?;
+                self.everywhere(families, &sizes)?
+            }
+        };
+        self.refuse_unknown()?;
+        self.refine(&families)?;
         Ok(Searched {
             families: self.families.len(),
             configurations: self.families.iter().map(|f| f.points.len()).sum(),
             cached: self.cache.found(),
             rungs,
+            short,
             bound: self.bound(&sizes)?,
         })
+    }
+
+    /// Tries families at all sizes.
+    fn everywhere(&mut self, families: Vec<usize>, sizes: &[usize]) -> Result<Vec<usize>, ReportError> {
+        self.try_all(families.iter().flat_map(|f| sizes.iter().map(|s| (*f, *s))).collect())?;
+        Ok(families)
+    }
+
+    /// Goes on between sizes until the smallest that meets the limits is found.
+    fn refine(&mut self, families: &[usize]) -> Result<(), ReportError> {
+        loop {
+            let best = self.best().map(|best| best.point.frames);
+            let finer: Vec<Job> = families.iter().flat_map(|family| self.finer(*family, best)).collect();
+            if self.try_all(finer)? == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether so many families over the whole trace are too much work.
+    fn is_too_much(&self, families: usize, sizes: &[usize]) -> bool {
+        let own = if self.question.is_of_tasks() { WORK_MAX_TASKS } else { WORK_MAX };
+        let max = u128::from(self.question.work_max.unwrap_or(own));
+        families > 1 && families as u128 * sizes.len() as u128 * u128::from(self.rows) > max
     }
 
     /// From one percent of the footprint to all of it, each about a third more than the one before.
@@ -166,15 +246,16 @@ impl<'a> Tried<'a> {
         Some((ram.0 / self.page.0) as usize).filter(|frames| *frames > 0)
     }
 
-    /// The families worth the whole trace.
-    fn halve(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Vec<Rung>), ReportError> {
-        let mut families: Vec<usize> = (0..self.families.len()).collect();
-        let own = if self.question.is_of_tasks() { WORK_MAX_TASKS } else { WORK_MAX };
-        let max = self.question.work_max.unwrap_or(own) as u128;
-        let work = |families: usize, rows: u64| families as u128 * sizes.len() as u128 * u128::from(rows);
+    /// The families worth more than a prefix.
+    fn halve(
+        &mut self,
+        mut families: Vec<usize>,
+        sizes: &[usize],
+        too_much: &dyn Fn(&Self, usize) -> bool,
+    ) -> Result<(Vec<usize>, Vec<Rung>), ReportError> {
         let mut rungs = Vec::new();
         let mut rows = self.rows >> families.len().ilog2();
-        while families.len() > 1 && work(families.len(), self.rows) > max {
+        while too_much(self, families.len()) {
             rows = (rows * 2).clamp(1, self.rows);
             rungs.push((rows, families.len()));
             let jobs: Vec<Job> = families.iter().flat_map(|f| sizes.iter().map(|s| (*f, *s))).collect();
@@ -205,6 +286,8 @@ impl<'a> Tried<'a> {
         for ((family, frames), point) in points {
             self.families[family].points.insert(frames, point);
         }
+        let best = self.best();
+        self.noted.retain(|(point, _)| best.as_ref().is_some_and(|best| best.point == *point));
         Ok(new)
     }
 
@@ -219,7 +302,7 @@ impl<'a> Tried<'a> {
                 Err(ReportError::Policy(_)) if job.1 < self.whole => continue,
                 plan => plan?,
             };
-            let key = cache::key(&plan, &settings.tasks, rows);
+            let key = cache::key(&plan, &settings.tasks, rows, self.played().map(Short::exact_from));
             match self.cache.get(&key) {
                 Some(point) => known.push((*job, point)),
                 None => {
@@ -243,8 +326,21 @@ impl<'a> Tried<'a> {
             let outcomes = tasks::run_prefix(self.path, settings, rows, self.progress)?;
             return Ok(outcomes.iter().map(Point::of_tasks).collect());
         }
-        let results = experiment::run_prefix(self.path, settings, rows, self.progress)?;
-        Ok(results.iter().filter_map(Point::new).collect())
+        let short = self.played().cloned();
+        let known = Known { path: self.path, facts: self.facts, short: short.as_ref(), rows_max: rows };
+        if self.playing || rows < self.rows || settings.len().saturating_mul(self.whole) > NOTED_MAX {
+            let results = known.run(settings, self.progress)?;
+            return Ok(results.iter().filter_map(Point::new).collect());
+        }
+        let all = known.page_costs(settings, self.progress)?;
+        let points: Vec<Point> = all.iter().filter_map(|(result, _)| Point::new(result)).collect();
+        self.noted.extend(points.iter().cloned().zip(all));
+        Ok(points)
+    }
+
+    /// The shortened string while it is played.
+    fn played(&self) -> Option<&Short> {
+        self.short.as_ref().filter(|_| self.playing)
     }
 
     /// Sizes between the largest that misses and the smallest that meets, below the best of all families.
@@ -266,6 +362,11 @@ impl<'a> Tried<'a> {
         sizes.dedup();
         sizes.into_iter().map(|size| (family, size)).collect()
     }
+}
+
+/// The smallest size that is tried where nobody asks for another, of so many pages touched.
+pub(super) fn smallest(pages: usize) -> usize {
+    (pages as f64 * SMALLEST / 100.0).max(1.0).round() as usize
 }
 
 fn with_frames(settings: &Settings, frames: usize) -> Settings {

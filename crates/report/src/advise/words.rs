@@ -2,8 +2,10 @@
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::show_bytes;
+use coldframe_sim::shorten::WINDOW;
 
 use crate::advise::cost::{Cost, Range};
+use crate::advise::search::Shortened;
 use crate::advise::{Advice, Candidate};
 use crate::certainty::caveat;
 use crate::plot::{Plot, Series};
@@ -112,6 +114,17 @@ fn regions(advice: &Advice) -> String {
     styled(&["region", "faults", "time", "of all"], advice.regions.iter().map(row).collect(), 1).to_string()
 }
 
+/// What was looked at without going through the whole trace.
+fn shortened(short: &Shortened, families: usize, references: u64) -> String {
+    format!(
+        "; all {families} kinds were tried on {} of {} references, of each page the first and the last in a window of {WINDOW}; only the \
+         {} that need the least there went through the whole trace, and what is answered is from that\n",
+        human_count(short.references),
+        human_count(references),
+        human_count(short.families as u64),
+    )
+}
+
 fn sure(advice: &Advice) -> String {
     let s = &advice.search;
     let mut out = format!("  trace: {}, {} references\n", advice.trace.fidelity, human_count(advice.trace.references));
@@ -119,9 +132,10 @@ fn sure(advice: &Advice) -> String {
     let kinds = human_count(s.families as u64);
     out +=
         &format!("  searched: {kinds} kinds of configuration, {} runs in full", human_count(s.configurations as u64));
-    match s.rungs.is_empty() {
-        true => out += ", all kinds at all sizes\n",
-        false => {
+    match (&s.short, s.rungs.is_empty()) {
+        (Some(short), _) => out += &shortened(short, s.families, advice.trace.references),
+        (None, true) => out += ", all kinds at all sizes\n",
+        (None, false) => {
             let rungs: Vec<String> =
                 s.rungs.iter().map(|(rows, kinds)| format!("{kinds} on {} rows", human_count(*rows))).collect();
             out += &format!("; by successive halving: {}\n", rungs.join(", "));

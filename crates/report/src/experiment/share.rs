@@ -2,7 +2,7 @@
 
 use coldframe_core::SlotId;
 use coldframe_sim::oracle::OracleSpec;
-use coldframe_sim::{Lane, Run};
+use coldframe_sim::{FrontEnd, Lane, Run};
 use coldframe_trace::{Block, Provenance};
 use rayon::prelude::*;
 
@@ -29,13 +29,14 @@ pub(super) struct Share {
 pub(super) fn shares(
     plans: &[Plan],
     trace: &Provenance,
+    front_end: &dyn Fn(&FrontKey) -> Box<dyn FrontEnd>,
     policy: Option<MakePolicy<'_>>,
 ) -> Result<Vec<Share>, ReportError> {
     let (mut shares, mut policy): (Vec<Share>, _) = (Vec::new(), policy);
     for plan in plans {
         if !shares.iter().any(|share| share.front == plan.front) {
             let front = plan.front.clone();
-            let run = Run::new(front.build(trace), front.idle, front.pages_max(trace));
+            let run = Run::new(front_end(&front), front.idle, front.pages_max(trace));
             shares.push(Share { front, run, lanes: Vec::new(), oracles: Vec::new(), slots: Vec::new(), done: false });
         }
     }
@@ -106,15 +107,16 @@ pub(super) fn feed(shares: &mut [Share], block: &Block, at: u64, rows: u64) -> R
     })
 }
 
-/// What each page that faulted has cost the lanes.
-pub(super) fn placed_costs(shares: &mut [Share]) -> Vec<PlacedCost> {
-    let of_share = |share: &mut Share| {
+/// What each page that faulted has cost each configuration.
+pub(super) fn placed_costs(shares: &mut [Share], costs: &mut [Vec<PlacedCost>]) {
+    for share in shares {
         let (places, shift) = (share.run.places().to_vec(), share.front.page_shift);
-        let of_lane = |lane: &mut Lane| {
-            let costs = lane.page_costs().iter().copied().zip(&places).filter(|(cost, _)| cost.faults > 0);
-            costs.map(|(cost, (space, page))| PlacedCost { space: *space, address: page << shift, cost }).collect()
-        };
-        share.run.lanes_mut().flat_map(|lane| -> Vec<PlacedCost> { of_lane(lane) }).collect::<Vec<_>>()
-    };
-    shares.iter_mut().flat_map(of_share).collect()
+        for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
+            // Neighbours that a windowed trace adds stand behind those that are asked for.
+            let Some(costs) = costs.get_mut(*plan) else { continue };
+            let own = lane.page_costs().iter().copied().zip(&places).filter(|(cost, _)| cost.faults > 0);
+            *costs =
+                own.map(|(cost, (space, page))| PlacedCost { space: *space, address: page << shift, cost }).collect();
+        }
+    }
 }

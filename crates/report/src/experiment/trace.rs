@@ -4,9 +4,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use coldframe_sim::shorten::{Short, Shortener};
 use coldframe_trace::{Block, Provenance, Reader, Wanted};
 use sha2::{Digest, Sha256};
 
+use super::{tell, Progress, Unit};
 use crate::error::ReportError;
 use crate::resolve::FrontKey;
 use crate::result::TraceFacts;
@@ -32,6 +34,42 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError
         front_end.filter(&block, 0, &mut out);
     }
     Ok(front_end.numbering().count())
+}
+
+/// The trace's string behind this front end, exact for OPT in memories of `pages` pages and more; `None`: more than `most` references are
+/// left of it.
+///
+/// # Errors
+/// The trace cannot be read, or the one who is told of the progress ends it.
+pub(crate) fn shortened(
+    path: &Path,
+    front: &FrontKey,
+    (pages, most): (usize, usize),
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Option<Short>, ReportError> {
+    let mut reader = Reader::open(path)?;
+    let mut front_end = front.build(reader.provenance());
+    let mut shortener = Shortener::new(pages, most);
+    let (mut block, mut next, mut out) = (Block::new(), Block::new(), Vec::new());
+    let wanted = wanted(&reader);
+    let (mut at, mut more) = (0, true);
+    let mut rows = reader.read(&mut block, wanted)? as u64;
+    while rows > 0 && more {
+        let take = || {
+            let from = front.skip.saturating_sub(at);
+            if from < rows {
+                out.clear();
+                more = front_end.filter(&block, from as usize, &mut out);
+                shortener.push(&out, front_end.counts(), at + rows);
+            }
+        };
+        let ((), read) = rayon::join(take, || reader.read(&mut next, wanted));
+        at += rows;
+        tell(progress, (at, reader.rows()), Unit::Rows)?;
+        rows = read? as u64;
+        std::mem::swap(&mut block, &mut next);
+    }
+    Ok(shortener.finish(front_end.as_ref()))
 }
 
 pub(crate) fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {

@@ -1,23 +1,18 @@
 //! What no policy whatever can do better: OPT's misses, each with the shortest load.
 
 use coldframe_core::{Bytes, Ps};
+use coldframe_sim::oracle::opt_curve;
 
 use super::{with_frames, Tried};
 use crate::error::ReportError;
-use crate::experiment;
 use crate::resolve::{self, Plan};
-use crate::settings::Settings;
-
-/// Rows times sizes for which OPT is computed: it keeps the string and takes some hundred nanoseconds for each row, however often the row's
-/// page is referenced in turn.
-const OPT_MAX: u64 = 400_000_000;
 
 /// OPT beside the search.
 #[derive(Clone, Debug, Default)]
 pub struct Bound {
     /// RAM with which not even OPT meets the slowdown, on the device that loads fastest; zero: there was none among the sizes.
     pub ram: Bytes,
-    /// OPT's true faults at each size that it was computed for, RAM ascending.
+    /// OPT's true faults at each size, RAM ascending.
     pub faults: Vec<(Bytes, u64)>,
 }
 
@@ -28,36 +23,44 @@ impl<'a> Tried<'a> {
         if self.question.is_of_tasks() {
             return Ok(Err("the order of the tasks' references depends on who waits for what".into()));
         }
-        let below: Vec<usize> = match self.best() {
-            Some(best) => sizes.iter().copied().filter(|size| *size < best.point.frames).collect(),
-            None => sizes.to_vec(),
-        };
+        let best = self.best().map_or(usize::MAX, |best| best.point.frames);
         let Some(point) = self.candidates().next().map(|c| c.point) else { return Ok(Err("nothing was tried".into())) };
         if point.quiet > 0 {
             return Ok(Err("the front end hides references that OPT would see".into()));
         }
-        if self.rows.saturating_mul(below.len() as u64) > OPT_MAX {
-            return Ok(Err(format!("OPT at {} sizes is too much work for {} rows", below.len(), self.rows)));
+        if self.opt_curve(sizes)?.is_none() {
+            return Ok(Err("OPT needs the whole string, whose working sets are too many to keep it".into()));
         }
-        let (Some(own), Some(load), false) = (point.own, self.fastest_load()?, below.is_empty()) else {
-            return Ok(Ok(Bound::default()));
-        };
-        let buffers = self.buffers_held()?;
-        let opt = |frames: &usize| Settings {
-            policy: Some("opt".into()),
-            ..with_frames(&self.families[0].settings, frames + buffers)
-        };
-        let settings: Vec<Settings> = below.iter().map(opt).collect();
-        let results = experiment::run(self.path, &settings, self.progress)?;
-        let misses = |faults: u64| 100.0 * (load.0 as f64 * faults as f64) / own.0.max(1) as f64 > limit;
-        let cold = self.whole as u64;
+        let missing = self.opt_misses(limit, point.own)?;
         let ram = |frames: usize| Bytes(frames as u64 * self.page.0);
-        let faults: Vec<_> = below.iter().zip(&results).map(|(frames, r)| (ram(*frames), r.true_faults())).collect();
-        let missing = faults.iter().filter(|(_, faults)| misses(faults.saturating_sub(cold)));
-        Ok(Ok(Bound { ram: missing.map(|(ram, _)| *ram).max().unwrap_or_default(), faults }))
+        let bound = missing.into_iter().filter(|frames| *frames < best).max().map(ram).unwrap_or_default();
+        Ok(Ok(Bound { ram: bound, faults: self.opt.iter().map(|(frames, faults)| (ram(*frames), *faults)).collect() }))
     }
 
-    fn plans(&self) -> impl Iterator<Item = Result<Plan, ReportError>> + use<'_, 'a> {
+    /// OPT's true faults at these sizes, exact, and with the frames of buffers that hold pages; `None`: the string is too long.
+    pub(super) fn opt_curve(&mut self, sizes: &[usize]) -> Result<Option<&[(usize, u64)]>, ReportError> {
+        let Some(short) = &self.short else { return Ok(None) };
+        if self.opt.is_empty() {
+            let mut sizes: Vec<usize> = sizes.iter().copied().filter(|size| *size >= short.exact_from()).collect();
+            sizes.sort_unstable();
+            let buffers = self.buffers_held()?;
+            let with: Vec<usize> = sizes.iter().map(|size| size + buffers).collect();
+            let faults = opt_curve::misses(short.references(), &with);
+            self.opt = sizes.into_iter().zip(faults).collect();
+        }
+        Ok(Some(&self.opt))
+    }
+
+    /// The sizes of the curve at which OPT misses the slowdown, for a program that takes so long by itself.
+    pub(super) fn opt_misses(&self, limit: f64, own: Option<Ps>) -> Result<Vec<usize>, ReportError> {
+        let (Some(own), Some(load)) = (own, self.fastest_load()?) else { return Ok(Vec::new()) };
+        let misses = |faults: u64| 100.0 * (load.0 as f64 * faults as f64) / own.0.max(1) as f64 > limit;
+        let cold = self.whole as u64;
+        let missing = self.opt.iter().filter(|(_, faults)| misses(faults.saturating_sub(cold)));
+        Ok(missing.map(|(frames, _)| *frames).collect())
+    }
+
+    pub(super) fn plans(&self) -> impl Iterator<Item = Result<Plan, ReportError>> + use<'_, 'a> {
         self.families
             .iter()
             .map(|f| resolve::string(&with_frames(&f.settings, self.whole), &self.trace, &mut |_| Ok(self.whole)))

@@ -2,12 +2,13 @@
 
 use std::cmp::Reverse;
 
-use super::Tried;
+use super::{Noted, Tried};
 use crate::advise::cost::Cost;
 use crate::advise::limits::misses;
 use crate::advise::point::Point;
 use crate::advise::Candidate;
 use crate::error::ReportError;
+use crate::experiment::Known;
 
 impl<'a> Tried<'a> {
     pub(super) fn candidate(&self, family: usize, point: &Point, whole: &Point) -> Candidate {
@@ -52,6 +53,16 @@ impl<'a> Tried<'a> {
     pub(in crate::advise) fn best(&self) -> Option<Candidate> {
         let meets = self.candidates().filter(|candidate| candidate.misses.is_empty());
         meets.min_by_key(|candidate| (candidate.point.frames, candidate.point.paging))
+    }
+
+    /// The run of the best configuration, and what each page has cost: noted in passing, or run once more.
+    pub(in crate::advise) fn run_of(&mut self, best: &Candidate) -> Result<Noted, ReportError> {
+        if let Some(at) = self.noted.iter().position(|(point, _)| *point == best.point) {
+            return Ok(self.noted.swap_remove(at).1);
+        }
+        let known = Known { path: self.path, facts: self.facts, short: None, rows_max: u64::MAX };
+        let settings = best.point.settings()?;
+        Ok(known.page_costs(&[settings], self.progress)?.remove(0))
     }
 
     /// The next smaller size that was tried with the same family.

@@ -1,0 +1,110 @@
+//! The search on a shortened string: which families and sizes are worth the whole trace.
+//!
+//! ```text
+//!   all families   x  sizes that OPT does not rule out    on the shortened string, then finer           (what it finds is thrown away)
+//!   those near the best  x  sizes around what each needs  on the whole trace
+//!   the best alone       x  all sizes                     on the whole trace, for the curve
+//! ```
+//!
+//! A shortened string tells policies nearly the same story in a tenth of the references or less; see `sim/src/shorten.rs` for what it loses.
+//! Nothing of the answer is from it, and what it may lead past is bounded by OPT, as with any search here that is not of everything.
+
+use coldframe_sim::run::IdlePrices;
+
+use super::{Job, Shortened, Tried};
+use crate::error::ReportError;
+use crate::resolve::FrontKey;
+
+/// Families that go through the whole trace: as many as need at most one part in so many more than the best, and no more than so many.
+const NEAR: usize = 50;
+const FAMILIES_MAX: usize = 4;
+/// Sizes around what a family needs: so many steps up and down, each one part in so many of it. The finest is half of what the search
+/// leaves open at its end.
+const STEPS: usize = 4;
+const STEP: usize = 200;
+/// Faults simulated on the shortened string, in all: some half a microsecond each, so some tens of seconds on two cores.
+const FAULTS_MAX: u64 = 50_000_000;
+
+impl<'a> Tried<'a> {
+    /// Whether there is a shortened string that stands for the trace under all families: the same front end but for its prices, and
+    /// nothing that counts single references.
+    pub(super) fn short_serves(&self) -> Result<bool, ReportError> {
+        let Some(short) = &self.short else { return Ok(false) };
+        let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
+        let unpriced = |front: &FrontKey| FrontKey { idle: IdlePrices::default(), ..front.clone() };
+        let same = plans.iter().all(|plan| unpriced(&plan.front) == unpriced(&plans[0].front));
+        let reads = plans.iter().filter_map(|plan| plan.lane()).any(|lane| lane.handler.needs_xip);
+        Ok(same && !reads && short.counts().quiet == 0 && !self.question.is_of_tasks())
+    }
+
+    /// Tries on the whole trace what is near the answer on the shortened string, and the best family at all sizes; returns the families.
+    pub(super) fn search_short(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Shortened), ReportError> {
+        self.playing = true;
+        let looked = self.look(sizes);
+        self.playing = false;
+        self.families.iter_mut().for_each(|family| family.points.clear());
+        let (families, jobs) = looked?;
+        self.try_all(jobs)?;
+        let references = self.short.as_ref().map_or(0, |short| short.references().len() as u64);
+        let found = Shortened { references, families: families.len() };
+        Ok((families, found))
+    }
+
+    /// The families worth the whole trace, the best first, and what to try there.
+    fn look(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Vec<Job>), ReportError> {
+        let all: Vec<usize> = (0..self.families.len()).collect();
+        let all = self.everywhere(all, &[self.whole])?;
+        let hopeful = self.hopeful(sizes)?;
+        let faults: u64 = self.opt.iter().filter(|(size, _)| hopeful.contains(size)).map(|(_, faults)| faults).sum();
+        let too_much = |_: &Self, left: usize| left > 1 && left as u64 * faults > FAULTS_MAX;
+        let (left, _) = self.halve(all, &hopeful, &too_much)?;
+        let left = self.everywhere(left, &hopeful)?;
+        self.refuse_unknown()?;
+        self.refine(&left)?;
+        let needs = self.needs(&left);
+        let families: Vec<usize> = needs.iter().map(|(family, _)| *family).collect();
+        let mut jobs: Vec<Job> = sizes.iter().map(|size| (families[0], *size)).collect();
+        for (family, need) in needs {
+            let around =
+                need.iter().flat_map(|need| (0..=2 * STEPS).map(move |i| need - STEPS * need / STEP + i * need / STEP));
+            let around = around.filter(|size| (1..=self.whole).contains(size));
+            jobs.extend(
+                hopeful.first().copied().into_iter().chain([self.whole]).chain(around).map(|size| (family, size)),
+            );
+        }
+        jobs.sort_unstable();
+        jobs.dedup();
+        Ok((families, jobs))
+    }
+
+    /// The sizes at which OPT meets the slowdown, and the next smaller one; all, if none is asked for.
+    fn hopeful(&mut self, sizes: &[usize]) -> Result<Vec<usize>, ReportError> {
+        let own = self.candidates().next().and_then(|candidate| candidate.point.own);
+        self.opt_curve(sizes)?;
+        let hopeless = match self.question.limits.slowdown {
+            Some(limit) => self.opt_misses(limit, own)?.into_iter().max().unwrap_or(0),
+            None => 0,
+        };
+        Ok(sizes.iter().copied().filter(|size| *size >= hopeless || *size == self.whole).collect())
+    }
+
+    /// The families that need the least, with their need, the best first; where none meets the limits the one that costs least.
+    fn needs(&self, families: &[usize]) -> Vec<(usize, Option<usize>)> {
+        let need = |family: &usize| {
+            let meets = self.candidates_of(*family).into_iter().filter(|candidate| candidate.misses.is_empty());
+            let least = meets.min_by_key(|candidate| (candidate.point.frames, candidate.point.paging))?;
+            Some((least.point.frames, least.point.paging, *family))
+        };
+        let mut needs: Vec<_> = families.iter().filter_map(need).collect();
+        needs.sort_unstable();
+        let Some(best) = needs.first().map(|need| need.0) else {
+            let paging = |family: &usize| -> u128 {
+                self.candidates_of(*family).iter().map(|candidate| u128::from(candidate.point.paging.0)).sum()
+            };
+            return families.iter().copied().min_by_key(paging).map(|family| (family, None)).into_iter().collect();
+        };
+        needs.retain(|need| need.0 <= best + best / NEAR);
+        needs.truncate(FAMILIES_MAX);
+        needs.into_iter().map(|(frames, _, family)| (family, Some(frames))).collect()
+    }
+}
