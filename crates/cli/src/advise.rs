@@ -168,7 +168,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// About this machine.
 fn here(args: &Args) -> Result<ExitCode, Failure> {
-    let found = answer::here(&args.asked)?;
+    let found = answer::of(&args.asked)?;
     let config = found.config();
     if let (Some(path), Some(config)) = (&args.output, &config) {
         output::write(Some(path), config)?;

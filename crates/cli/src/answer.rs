@@ -4,15 +4,18 @@ use std::path::Path;
 
 use coldframe_device::here::Here;
 use coldframe_device::quantity;
+use coldframe_live::costs::Extent;
 use coldframe_live::{FRAMES_MIN, PAGE};
 use coldframe_report::advise::limits::percent;
 use coldframe_report::here::json::DEVICE;
 use coldframe_report::here::{answer, Answer, Pager, Question};
+use coldframe_report::ReportError;
 use coldframe_trace::{Fidelity, Reader};
 
 use crate::advise::Asked;
 use crate::failure::Failure;
-use crate::stand_in;
+use crate::here;
+use crate::run::default_backing;
 
 /// Whether the question is about this machine: it says so, or it names nothing else, the trace is one of this machine's recorder, and it is
 /// known what the program takes by itself.
@@ -32,7 +35,7 @@ pub fn is_here(asked: &Asked) -> bool {
 ///
 /// # Errors
 /// Options that mean nothing here, and as [`answer`].
-pub fn here(asked: &Asked) -> Result<Answer, Failure> {
+pub fn of(asked: &Asked) -> Result<Answer, Failure> {
     if let Some(option) = asked.of_boards() {
         return Err(Failure::usage(format!(
             "{option} is for a board; give one with --device NAME, or leave {option} out and ask about this machine"
@@ -55,7 +58,9 @@ pub fn about(trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) 
     Ok(answer(trace, &Question { here, measured, pager, slowdown, program_seconds })?)
 }
 
-/// What paging costs on this machine, and where that comes from. THE ONE PLACE to put `crate::here::sheet(...)`.
+/// What paging costs on this machine, and where that comes from.
 fn costs() -> Result<(Here, String), Failure> {
-    stand_in::costs()
+    let sheet = here::sheet(&default_backing(), Extent::Whole, false)?;
+    let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
+    Ok((Here::of(&sheet).map_err(ReportError::from)?, format!("measured on {measured} by `coldframe calibrate`")))
 }

@@ -40,7 +40,6 @@ mod report;
 mod run;
 mod sim;
 mod sim_args;
-mod stand_in;
 mod summary;
 mod teach;
 mod top;

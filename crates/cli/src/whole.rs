@@ -12,9 +12,6 @@ use coldframe_trace::heat::heat;
 use crate::failure::Failure;
 use crate::{answer, output, report, verify, window};
 
-/// Pages of the recorder's window.
-const WINDOW: usize = 256;
-
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Asked {
@@ -58,8 +55,8 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     };
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let trace = folder.join("trace.parquet");
-    let recorded = window::record(program, WINDOW, &trace, false)?;
-    let answer = answer::about(&trace, None, own_seconds(&trace, &recorded))?;
+    window::record(program, None, &trace, false)?;
+    let answer = answer::about(&trace, None, None)?;
     let files = write(&folder, &trace, &answer)?;
     let config = folder.join("config.toml");
     let config = answer.config().map(|_| config.display().to_string());
@@ -72,14 +69,6 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         verify::run(&answer, program)?;
     }
     Ok(ExitCode::from(u8::from(config.is_none())))
-}
-
-/// For a recording that does not say what the program takes by itself: what the recorded run took, less what it spent in faults.
-fn own_seconds(trace: &Path, recorded: &window::Recorded) -> Option<f64> {
-    let known = coldframe_trace::Reader::open(trace).ok().and_then(|reader| reader.provenance().program);
-    let json = recorded.json(trace);
-    let estimate = json["seconds"].as_f64()? - json["handling_seconds"].as_f64()?;
-    known.is_none().then_some(estimate.max(1e-3))
 }
 
 /// Writes what is kept; says what that is.
