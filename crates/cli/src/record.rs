@@ -153,7 +153,7 @@ fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
         ));
     }
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
-    let recorded = window::record(&args.command, args.window, &out, args.overhead)?;
+    let recorded = window::record(&args.command, args.window, 0, &out, args.overhead)?;
     if !quiet {
         eprint!("{}", recorded.words(&out));
     }

@@ -55,7 +55,7 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     };
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let trace = folder.join("trace.parquet");
-    window::record(program, None, &trace, false)?;
+    window::record(program, None, window::PATIENCE, &trace, false)?;
     let answer = answer::about(&trace, None, None)?;
     let files = write(&folder, &trace, &answer)?;
     let config = folder.join("config.toml");

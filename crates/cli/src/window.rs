@@ -31,9 +31,18 @@ pub struct Recorded {
     native_seconds: Option<f64>,
 }
 
+/// Nanoseconds that a recording may take a program besides, for an answer while one waits.
+pub const PATIENCE: u64 = 4_000_000_000;
+
 /// Runs the program and writes the trace to `out`. `pages`: a window of so many, and no sampling; else both fit the program. With `overhead`
 /// it runs alone once before, without input and output.
-pub fn record(command: &[OsString], pages: Option<usize>, out: &Path, overhead: bool) -> Result<Recorded, Failure> {
+pub fn record(
+    command: &[OsString],
+    pages: Option<usize>,
+    patience: u64,
+    out: &Path,
+    overhead: bool,
+) -> Result<Recorded, Failure> {
     if let Some(pages) = pages.filter(|pages| *pages < FRAMES_MIN) {
         return Err(Failure::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
     }
@@ -47,7 +56,7 @@ pub fn record(command: &[OsString], pages: Option<usize>, out: &Path, overhead: 
     let options = Options {
         backing: default_backing(),
         max_memory: Options::MAX_MEMORY,
-        record: Some(Recorder { folder: files, window: pages }),
+        record: Some(Recorder { folder: files, window: pages, patience }),
         base: Some(span::BASE_RECORDED),
         stats_fd: Some(stats.fd()),
         ..Options::new(1 << 30)

@@ -1,9 +1,9 @@
 //! Recording a program while it runs at nearly its own speed: nothing leaves RAM, pages leave a window and come back by a fault, and each
 //! entry is a record in a mapped file (`coldframe_trace::entries`), which is whole however the program ends.
 //!
-//! An entry costs the program some microseconds, so entries are rationed: where they take more than [`BUSY`] of the time the window grows,
-//! up to a [`WIDEST`] of the sampled pages, and beyond that fewer pages are sampled; where they take less than [`IDLE`] the window shrinks,
-//! down to a [`NARROWEST`].
+//! An entry costs the program some microseconds, so entries are rationed. All of them together may take [`SHARE`] of the program's own time so
+//! far, besides what its user has patience for, in its first second. Where they have taken more the window grows, up to a [`WIDEST`] of the
+//! sampled pages, and beyond that fewer pages are sampled; where they take little the window shrinks, down to a [`NARROWEST`].
 //!
 //! Whether a page was written to shows when it leaves the window: its hash is another one than the last time. That costs no fault, and is
 //! what a swap area asks: pages whose bytes are the old ones are not written again.
@@ -31,10 +31,20 @@ pub struct Recorder {
     pub folder: PathBuf,
     /// A window of exactly so many pages, all pages sampled; `None`: both fit themselves to the program's speed.
     pub window: Option<usize>,
+    /// Nanoseconds that entries may take in all before they are rationed strictly: a short program is recorded better than at half its speed.
+    #[serde(default)]
+    pub patience: u64,
 }
 
-/// Shares of the time that entries may take: above the first fewer are made, below the second more.
-const BUSY: f64 = 0.40;
+/// What entries may take, as a part of the program's own time so far.
+const SHARE: f64 = 0.6;
+/// The program's own time in which patience is used up, in nanoseconds: half programs end sooner than that, so to speak.
+const FIRST_NS: f64 = 1e9;
+/// Nanoseconds that entries may take beyond their share before anything is done, and the part of the patience: a program's start has more of
+/// them than the rest.
+const SLACK_NS: f64 = 100e6;
+const SLACK: f64 = 0.25;
+/// Of this part of the time entries take little.
 const IDLE: f64 = 0.10;
 /// Buckets of the histogram of ways: 4 for each power of two of nanoseconds.
 const BUCKETS: usize = 160;
@@ -42,13 +52,13 @@ const BUCKETS: usize = 160;
 const WIDEST: usize = 16;
 const NARROWEST: usize = 64;
 /// Where there is nothing left to sample less of, the window may become this part.
-const LAST: usize = 2;
+const LAST: usize = 4;
 /// Sampled pages that are worth it: fewer say little.
-const SAMPLED_MIN: usize = 1024;
+const SAMPLED_MIN: usize = 512;
 /// The shortest window there is.
 const WINDOW_MIN: usize = 32;
 /// How often the time that entries take is looked at, in nanoseconds and in entries.
-const PERIOD_NS: u64 = 10_000_000;
+const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
 /// How often the memory that is not managed is looked at, in nanoseconds.
 const LOOK_NS: u64 = 50_000_000;
@@ -73,6 +83,7 @@ pub(crate) struct Recording {
     mapped: Mapped,
     knobs: Arc<Knobs>,
     fixed: bool,
+    patience: u64,
     pace: Lock<Pace>,
     /// Bytes in RAM that the pager takes itself.
     own: u64,
@@ -224,8 +235,9 @@ impl Recording {
         zeros: u128,
     ) -> Result<Recording, LiveError> {
         let mapped = Mapped::create(&asked.folder)?;
+        let fixed = asked.window.is_some();
         let recording =
-            Recording { mapped, knobs, fixed: asked.window.is_some(), pace: Lock::new(Pace::new()), own: 0, zeros };
+            Recording { mapped, knobs, fixed, patience: asked.patience, pace: Lock::new(Pace::new()), own: 0, zeros };
         recording.head(0, space);
         Ok(recording)
     }
@@ -311,7 +323,18 @@ impl Recording {
     fn turn(&self, busy: f64, resident: usize, full: bool) {
         let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
         let sampled = resident >> shift;
-        let (to, down) = knobs(busy, window, sampled, full);
+        let word = |word| self.mapped.word(word).load(Relaxed);
+        let spent = TAKES * (word(Word::Handling) + word(Word::Faults) * word(Word::Way)) as f64;
+        let own = ((word(Word::Ended) - word(Word::Started)) as f64 - spent).max(0.0);
+        let over = spent - allowed(own, self.patience as f64);
+        let slack = SLACK_NS + SLACK * self.patience as f64;
+        let pressure = match (over > slack, busy < IDLE) {
+            // A stretch in which little is recorded does not help what was recorded before.
+            (true, false) => Pressure::High,
+            (false, true) => Pressure::Low,
+            _ => Pressure::None,
+        };
+        let (to, down) = knobs(pressure, window, sampled, full);
         if (to, down) != (window, false) {
             self.knobs.shift.store(shift + u32::from(down), Relaxed);
             self.knobs.window.store(to, Relaxed);
@@ -362,24 +385,33 @@ impl Recording {
     }
 }
 
-/// The window, and whether half as many pages are to be sampled, when entries take the share `busy` of the time with this window and
-/// so many sampled pages in RAM. `full`: the file fills up.
-fn knobs(busy: f64, window: usize, sampled: usize, full: bool) -> (usize, bool) {
+/// Nanoseconds that entries may have taken by the time that the program has had so many for itself.
+fn allowed(own: f64, patience: f64) -> f64 {
+    SHARE * own + patience * (own / FIRST_NS).min(1.0)
+}
+
+/// Whether there are to be fewer entries, or may be more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pressure {
+    High,
+    None,
+    Low,
+}
+
+/// The window, and whether half as many pages are to be sampled, with this window and so many sampled pages in RAM. `full`: the file fills
+/// up.
+fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usize, bool) {
     let least = |part: usize| (sampled / part).max(WINDOW_MIN);
     if full && sampled >= 2 * WINDOW_MIN {
         return ((window / 2).max(WINDOW_MIN), true);
     }
-    if busy > BUSY {
-        return match (window < least(WIDEST), sampled >= 2 * SAMPLED_MIN) {
-            (true, _) => ((2 * window).min(least(WIDEST)), false),
-            (false, true) => ((window / 2).max(WINDOW_MIN), true),
-            (false, false) => ((window + window / 2).min(least(LAST)).max(window), false),
-        };
+    match pressure {
+        Pressure::High if window < least(WIDEST) => ((2 * window).min(least(WIDEST)), false),
+        Pressure::High if sampled >= 2 * SAMPLED_MIN => ((window / 2).max(WINDOW_MIN), true),
+        Pressure::High => ((window + window / 2).min(least(LAST)).max(window), false),
+        Pressure::None => (window, false),
+        Pressure::Low => ((window - window / 4).max(least(NARROWEST)).min(window), false),
     }
-    if busy < IDLE {
-        return ((window - window / 4).max(least(NARROWEST)).min(window), false);
-    }
-    (window, false)
 }
 
 impl Inner {
@@ -399,19 +431,26 @@ mod tests {
 
     #[test]
     fn a_program_that_faults_too_often_gets_a_wider_window_and_then_a_smaller_sample() {
-        assert_eq!(knobs(0.5, 64, 8192, false), (128, false));
-        assert_eq!(knobs(0.5, 500, 8192, false), (512, false));
-        assert_eq!(knobs(0.5, 512, 8192, false), (256, true));
-        assert_eq!(knobs(0.5, 128, 1500, false), (192, false));
-        assert_eq!(knobs(0.5, 750, 1500, false), (750, false));
-        assert_eq!(knobs(0.2, 512, 8192, false), (512, false));
+        assert_eq!(knobs(Pressure::High, 64, 8192, false), (128, false));
+        assert_eq!(knobs(Pressure::High, 500, 8192, false), (512, false));
+        assert_eq!(knobs(Pressure::High, 512, 8192, false), (256, true));
+        assert_eq!(knobs(Pressure::High, 128, 1000, false), (192, false));
+        assert_eq!(knobs(Pressure::High, 250, 1000, false), (250, false));
+        assert_eq!(knobs(Pressure::None, 512, 8192, false), (512, false));
     }
 
     #[test]
     fn a_program_that_seldom_faults_gets_a_narrower_window() {
-        assert_eq!(knobs(0.05, 512, 8192, false), (384, false));
-        assert_eq!(knobs(0.05, 140, 8192, false), (128, false));
-        assert_eq!(knobs(0.05, 32, 100, false), (32, false));
+        assert_eq!(knobs(Pressure::Low, 512, 8192, false), (384, false));
+        assert_eq!(knobs(Pressure::Low, 140, 8192, false), (128, false));
+        assert_eq!(knobs(Pressure::Low, 32, 100, false), (32, false));
+    }
+
+    #[test]
+    fn entries_take_a_share_of_the_programs_time_and_patience_in_its_first_second() {
+        assert_eq!(allowed(2e9, 0.0), SHARE * 2e9);
+        assert_eq!(allowed(0.5e9, 4e9), SHARE * 0.5e9 + 2e9);
+        assert_eq!(allowed(60e9, 4e9), SHARE * 60e9 + 4e9);
     }
 
     #[test]
@@ -431,7 +470,7 @@ mod tests {
 
     #[test]
     fn a_file_that_fills_up_is_spared_by_a_smaller_sample() {
-        assert_eq!(knobs(0.0, 512, 8192, true), (256, true));
-        assert_eq!(knobs(0.0, 32, 40, true).1, false);
+        assert_eq!(knobs(Pressure::None, 512, 8192, true), (256, true));
+        assert_eq!(knobs(Pressure::None, 32, 40, true).1, false);
     }
 }

@@ -23,7 +23,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::block::Block;
 use crate::entries::{Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
@@ -146,7 +146,10 @@ pub fn window(
         let remedy = "no managed page was touched; record a program with a heap".into();
         return Err(TraceError::Empty { path, lines: 0, skipped: 0, remedy });
     }
-    let mut provenance = provenance(command, &recorded, shift);
+    let mut provenance = provenance(command, &recorded);
+    // Of so many first touches so many are in the sample: nearer to what was sampled than the chance with which it was.
+    let fills: u64 = recorded.iter().map(|process| process.word(Word::ZeroFills)).sum();
+    provenance.sample = (shift > 0 && fills > 0).then(|| rows.fills as f64 / fills as f64);
     provenance.tasks = std::mem::take(&mut rows.tasks);
     let program = whole(program, &group);
     (provenance.program, provenance.group) = (Some(program), group);
@@ -166,12 +169,11 @@ fn whole(program: ProgramFacts, group: &[ProcessFacts]) -> ProgramFacts {
     }
 }
 
-fn provenance(command: &str, recorded: &[Recorded], shift: u32) -> Provenance {
+fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {
     let frames = recorded.iter().map(Recorded::window).max().unwrap_or(0);
     let mut provenance = Provenance::new("window of mapped pages", Fidelity::Window);
     provenance.command = Some(command.into());
     (provenance.page_size, provenance.window) = (Some(PAGE), Some(frames));
-    provenance.sample = (shift > 0).then(|| 0.5f64.powi(shift as i32));
     provenance.clock = Some("CLOCK_THREAD_CPUTIME_ID".into());
     let managed = recorded.first().map(Recorded::span);
     provenance.mappings.extend(managed.map(|span| Mapping {
@@ -200,11 +202,13 @@ struct Rows {
     block: Block,
     writer: Writer,
     written: u64,
+    /// First touches, of memory that was given back too.
+    fills: u64,
 }
 
 impl Rows {
     fn new(shift: u32, sampled: Sampled, writer: Writer) -> Rows {
-        Rows { shift, sampled, tasks: Vec::new(), block: Block::new(), writer, written: 0 }
+        Rows { shift, sampled, tasks: Vec::new(), block: Block::new(), writer, written: 0, fills: 0 }
     }
 
     fn process(&mut self, process: &Recorded, space: u32) -> Result<(), TraceError> {
@@ -212,9 +216,11 @@ impl Rows {
         let threads = self.tasks.len();
         let mut task = 0;
         let mut back: Option<(u64, u64)> = None;
+        let mut touched: FxHashSet<u32> = FxHashSet::default();
         for (number, record) in process.records.iter().enumerate() {
             match *record {
                 Record::Released { page, pages } if (self.sampled)(page, self.shift) => {
+                    (page..page + pages as u32).for_each(|page| _ = touched.remove(&page));
                     let (page, end) = (u64::from(page), u64::from(page) + pages);
                     match &mut back {
                         Some((_, last)) if *last == page => *last = end,
@@ -230,6 +236,7 @@ impl Rows {
                     let address = span.start + u64::from(page) * PAGE;
                     self.put(Reference { task, time, ..Reference::new(address, 1, kind) })?;
                     self.written += 1;
+                    self.fills += u64::from(touched.insert(page));
                 }
                 _ => {}
             }

@@ -17,7 +17,7 @@ use super::Pager;
 use crate::error::ReportError;
 
 /// Written pages that a buffer of the log still has: of its 8 buffers of 32 pages (`live/src/log/area.rs`, `log.rs`) one is being filled.
-const BUFFERED: u32 = 7 * 32;
+const BUFFERED: f64 = 7.0 * 32.0;
 
 /// What a run pays for.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -102,6 +102,8 @@ struct World {
     /// For each page how many pages had been written when it was written last; 0: never.
     written: Vec<u32>,
     writes: u32,
+    /// Pages that a buffer of the log still has.
+    buffered: u32,
     ends: VecDeque<Event>,
     resumed: bool,
     /// The fault goes on with a stream.
@@ -117,11 +119,12 @@ struct View<'a> {
 }
 
 impl Lane {
-    /// Lane `number` of a page table over so many pages, with the engine that the pager would have with `frames` for it.
+    /// Lane `number` of a page table over so many pages, a share `sample` of all, with the engine that the pager would have with `frames` for
+    /// them.
     ///
     /// # Errors
     /// A policy that does not fit.
-    pub fn new(pager: &Pager, frames: usize, number: u32, pages: usize) -> Result<Lane, ReportError> {
+    pub fn new(pager: &Pager, frames: usize, number: u32, pages: usize, sample: f64) -> Result<Lane, ReportError> {
         let policy = PolicyChoice::parse(&pager.policy)?.build(frames, pages)?;
         let buffers = pager.buffers.min(frames / 4).max(1) as u32;
         // As `live/src/start.rs` has it: reference bits are emulated, and the pager finds a place for each page.
@@ -134,6 +137,7 @@ impl Lane {
             number,
             written: vec![0; pages],
             writes: 0,
+            buffered: (BUFFERED * sample).round() as u32,
             ends: VecDeque::new(),
             resumed: false,
             stream: false,
@@ -222,7 +226,7 @@ impl World {
         let counts = &mut self.counts;
         match written {
             0 => counts.zero_fills += 1.0,
-            at if self.writes - at < BUFFERED => counts.memory_loads += 1.0,
+            at if self.writes - at < self.buffered => counts.memory_loads += 1.0,
             _ => {
                 *(if self.stream { &mut counts.device_ahead } else { &mut counts.device_alone }) += 1.0;
                 self.device = true;

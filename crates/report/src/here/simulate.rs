@@ -28,7 +28,7 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
         .map(|(group, process)| {
             let mine: Vec<usize> = (*group..sizes.len()).step_by(groups).collect();
             let frames: Vec<usize> = mine.iter().map(|i| frames(pager, sizes[*i], rows.sample)).collect();
-            Ok(mine.into_iter().zip(pass(process, pager, &frames)?).collect())
+            Ok(mine.into_iter().zip(pass(process, pager, &frames, rows.sample)?).collect())
         })
         .collect();
     let mut all = vec![Counts::default(); sizes.len()];
@@ -57,14 +57,14 @@ impl Near for Places<'_> {
     }
 }
 
-fn pass(process: &Process, pager: &Pager, frames: &[usize]) -> Result<Vec<Counts>, ReportError> {
+fn pass(process: &Process, pager: &Pager, frames: &[usize], sample: f64) -> Result<Vec<Counts>, ReportError> {
     let pages = process.pages.len();
     let mut numbers = Numbering::new(0);
     process.pages.iter().for_each(|page| _ = numbers.number(0, *page));
     let near = Places { pages: &process.pages, numbers };
     let mut table = PageTable::new(pages, frames.len());
     let masks = table.masks();
-    let made = frames.iter().enumerate().map(|(i, frames)| Lane::new(pager, *frames, i as u32, pages));
+    let made = frames.iter().enumerate().map(|(i, frames)| Lane::new(pager, *frames, i as u32, pages, sample));
     let mut lanes = made.collect::<Result<Vec<Lane>, ReportError>>()?;
     let mut released = process.released.iter().peekable();
     for (i, row) in process.rows.iter().enumerate() {
