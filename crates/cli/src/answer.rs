@@ -1,21 +1,23 @@
 //! What a recorded program takes by RAM on this machine: the question that `advise --device here` and `coldframe -- PROGRAM` ask.
 
+use std::ffi::OsString;
 use std::path::Path;
+use std::time::Instant;
 
 use coldframe_device::here::Here;
 use coldframe_device::quantity;
 use coldframe_live::costs::Extent;
-use coldframe_live::{FRAMES_MIN, PAGE};
+use coldframe_live::{Options, FRAMES_MIN, PAGE};
 use coldframe_report::advise::limits::percent;
 use coldframe_report::here::json::DEVICE;
-use coldframe_report::here::{answer, Answer, Pager, Question};
+use coldframe_report::here::{answer, Answer, Costs, Pager, Question};
 use coldframe_report::ReportError;
 use coldframe_trace::{Fidelity, Reader};
 
 use crate::advise::Asked;
 use crate::failure::Failure;
 use crate::here;
-use crate::run::default_backing;
+use crate::run::{default_backing, find_preload, preloads, start};
 
 /// Whether the question is about this machine: it says so, or it names nothing else, the trace is one of this machine's recorder, and it is
 /// known what the program takes by itself.
@@ -52,15 +54,46 @@ pub fn of(asked: &Asked) -> Result<Answer, Failure> {
 /// # Errors
 /// As [`answer`].
 pub fn about(trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
-    let (here, measured) = costs()?;
+    let (costs, measured) = costs()?;
     let slowdown = slowdown.unwrap_or(Question::SLOWDOWN);
-    let pager = Pager { ram_least: (FRAMES_MIN * PAGE) as u64, ..Pager::default() };
-    Ok(answer(trace, &Question { here, measured, pager, slowdown, program_seconds })?)
+    let pager = Pager { ram_least: (FRAMES_MIN * PAGE) as u64, ..Pager::of(&costs.here) };
+    Ok(answer(trace, &Question { costs, measured, pager, slowdown, program_seconds })?)
 }
 
 /// What paging costs on this machine, and where that comes from.
-fn costs() -> Result<(Here, String), Failure> {
+fn costs() -> Result<(Costs, String), Failure> {
     let sheet = here::sheet(&default_backing(), Extent::Whole, false)?;
     let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
-    Ok((Here::of(&sheet).map_err(ReportError::from)?, format!("measured on {measured} by `coldframe calibrate`")))
+    let here = Here::of(&sheet).map_err(ReportError::from)?;
+    let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
+    let costs = Costs { here, evict_dirty_read, start: start_seconds().unwrap_or(0.0) };
+    Ok((costs, format!("measured on {measured} by `coldframe calibrate`")))
+}
+
+/// How often the start of a pager is timed; the median counts.
+const STARTS: usize = 3;
+
+/// What a pager takes to start and to end, in seconds: a program that does nothing else, with it and without. `None`: it cannot be
+/// told here.
+fn start_seconds() -> Option<f64> {
+    let program = vec![OsString::from("true")];
+    let preload = preloads(&find_preload().ok()?);
+    let options = Options { backing: default_backing(), max_memory: MEMORY, ..Options::new(RAM) };
+    let paged = || start(&program, &preload, &options, None).ok()?.wait_with_signals().ok();
+    let alone = || std::process::Command::new(&program[0]).status().ok();
+    Some((median(paged)? - median(alone)?).max(0.0))
+}
+
+/// RAM and address space of a program that needs little.
+const RAM: u64 = 64 << 20;
+const MEMORY: u64 = 64 << 30;
+
+fn median(run: impl Fn() -> Option<std::process::ExitStatus>) -> Option<f64> {
+    let timed = || {
+        let began = Instant::now();
+        run().filter(|status| status.success()).map(|_| began.elapsed().as_secs_f64())
+    };
+    let mut all: Vec<f64> = (0..STARTS).map(|_| timed()).collect::<Option<_>>()?;
+    all.sort_by(f64::total_cmp);
+    Some(all[STARTS / 2])
 }

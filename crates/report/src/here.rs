@@ -24,6 +24,7 @@ pub mod words;
 
 pub use curve::{Point, THRASHES};
 pub use json::Answer;
+pub use price::Costs;
 
 use curve::Curve;
 use rows::Rows;
@@ -52,7 +53,21 @@ impl Default for Pager {
     }
 }
 
+/// A step of an eviction in the time of which pages leave beside a read (`live/src/calibrate.rs`, `evict_batch`), in nanoseconds.
+const VICTIM_NS: u64 = 2_000;
+/// Nothing overlaps with a device this fast (`live/src/calibrate.rs`, `FAST_NS`).
+const FAST_NS: u64 = 8_000;
+/// Bounds of a batch (there as well).
+const BATCH: std::ops::RangeInclusive<u64> = 8..=32;
+
 impl Pager {
+    /// As it fits itself to this machine: as many victims leave together as a read of the device hides.
+    pub fn of(here: &Here) -> Pager {
+        let read = here.device_fault.mean.0 / 1000;
+        let batch = if read < FAST_NS { *BATCH.end() } else { (read / VICTIM_NS).clamp(*BATCH.start(), *BATCH.end()) };
+        Pager { evict_batch: batch as usize, ..Pager::default() }
+    }
+
     /// Frames of an engine whose pager has so many bytes: less those in reserve for pages on their way out (`live/src/budget.rs`).
     pub fn engine_frames(&self, ram: u64) -> usize {
         let frames = (ram / PAGE) as usize;
@@ -75,7 +90,7 @@ impl Pager {
 #[derive(Clone, Debug)]
 pub struct Question {
     /// What paging costs here.
-    pub here: Here,
+    pub costs: Costs,
     /// Where those costs come from, for `How sure`.
     pub measured: String,
     /// The pager.

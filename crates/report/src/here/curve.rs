@@ -5,7 +5,7 @@ use coldframe_trace::span::PAGE;
 use serde::{Deserialize, Serialize};
 
 use super::machine::Counts;
-use super::price::{paging, Seconds};
+use super::price::Seconds;
 use super::rows::Rows;
 use super::simulate::simulate;
 use super::Question;
@@ -129,7 +129,7 @@ impl<'a> Curve<'a> {
     }
 
     fn paging(&self, counts: &Counts) -> Seconds {
-        paging(&self.question.here, counts, self.native_fills())
+        self.question.costs.paging(counts, self.native_fills())
     }
 
     /// The standard error of the mean of the sub-samples' paging times, as a part of it.
@@ -187,9 +187,7 @@ impl<'a> Curve<'a> {
 
     /// The curve, largest size first.
     pub fn points(&self) -> Vec<Point> {
-        let all: Vec<Point> = self.tried.iter().map(|tried| self.point(tried)).collect();
-        // More RAM may fault more with a policy like this, but not in what can be told of a window.
-        all
+        self.tried.iter().map(|tried| self.point(tried)).collect()
     }
 
     fn point(&self, tried: &Tried) -> Point {
@@ -213,7 +211,7 @@ impl<'a> Curve<'a> {
             memory_loads: count(counts.memory_loads),
             false_faults: count(counts.false_faults),
             evictions: count(counts.evictions()),
-            dirty_evictions: count(counts.dirty),
+            dirty_evictions: count(counts.dirty()),
         }
     }
 

@@ -69,7 +69,9 @@ pub struct Answer {
     pub exit: Option<i32>,
     /// Where the costs come from.
     pub measured: String,
-    /// How sure, and what is left out.
+    /// What the answer rests on, and what it leaves open.
+    pub how_sure: Vec<String>,
+    /// What the recorder has to say.
     pub notes: Vec<String>,
 }
 
@@ -118,13 +120,14 @@ impl Answer {
             threads: rows.processes.iter().map(|process| process.threads as u64).sum(),
             exit: rows.facts.exit,
             measured: question.measured.clone(),
-            notes: Vec::new(),
+            how_sure: Vec::new(),
+            notes: rows.notes.clone(),
         };
-        Answer { notes: answer.how_sure(rows), ..answer }
+        Answer { how_sure: answer.rests_on(rows), ..answer }
     }
 
     /// What the answer rests on, the weightiest first.
-    fn how_sure(&self, rows: &Rows) -> Vec<String> {
+    fn rests_on(&self, rows: &Rows) -> Vec<String> {
         let mut notes = Vec::from_iter((!self.measured.is_empty()).then(|| format!("costs: {}", self.measured)));
         let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
         if threads > 1 {
@@ -143,7 +146,10 @@ impl Answer {
             notes
                 .push(format!("recorded through a window of {window}: each size is that much uncertain, in the range"));
         }
-        notes.extend(rows.notes.iter().cloned());
+        if let Some(inferred) = rows.inferred {
+            notes.push(inferred.into());
+        }
+        notes.push("pages written with the bytes they had before are not told apart".into());
         notes
     }
 

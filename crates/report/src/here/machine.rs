@@ -38,8 +38,10 @@ pub struct Counts {
     pub clean_exposed: f64,
     /// Pages that left clean while another page came from the device.
     pub clean_hidden: f64,
-    /// Pages that left and had been written to.
-    pub dirty: f64,
+    /// Pages that left and had been written to, with no device's time to hide that behind.
+    pub dirty_exposed: f64,
+    /// The same while another page came from the device.
+    pub dirty_hidden: f64,
 }
 
 impl Counts {
@@ -48,9 +50,14 @@ impl Counts {
         self.device_alone + self.device_ahead
     }
 
+    /// Pages that left and had been written to.
+    pub fn dirty(&self) -> f64 {
+        self.dirty_exposed + self.dirty_hidden
+    }
+
     /// Pages that left.
     pub fn evictions(&self) -> f64 {
-        self.clean_exposed + self.clean_hidden + self.dirty
+        self.clean_exposed + self.clean_hidden + self.dirty()
     }
 
     /// Each count by a function of those of both.
@@ -64,7 +71,8 @@ impl Counts {
             false_faults: of(self.false_faults, other.false_faults),
             clean_exposed: of(self.clean_exposed, other.clean_exposed),
             clean_hidden: of(self.clean_hidden, other.clean_hidden),
-            dirty: of(self.dirty, other.dirty),
+            dirty_exposed: of(self.dirty_exposed, other.dirty_exposed),
+            dirty_hidden: of(self.dirty_hidden, other.dirty_hidden),
         }
     }
 
@@ -167,8 +175,12 @@ impl Lane {
         let counts = &mut self.world.counts;
         let dirty = after.dirty_evictions - before.dirty_evictions;
         let clean = (after.evictions - before.evictions - dirty) as f64;
-        counts.dirty += dirty as f64;
-        *(if self.world.device { &mut counts.clean_hidden } else { &mut counts.clean_exposed }) += clean;
+        let (clean_out, dirty_out) = match self.world.device {
+            true => (&mut counts.clean_hidden, &mut counts.dirty_hidden),
+            false => (&mut counts.clean_exposed, &mut counts.dirty_exposed),
+        };
+        *clean_out += clean;
+        *dirty_out += dirty as f64;
     }
 
     /// The pages that the live pager would read ahead: absent ones that the device has (`live/src/pager.rs`, `behind`).

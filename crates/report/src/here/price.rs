@@ -17,23 +17,43 @@ pub struct Seconds {
     pub high: f64,
 }
 
-/// What paging adds to a program's own run time. Of that time it takes out what the kernel took to fill as many pages with zeros:
-///
-/// ```text
-///   zero fills x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead + of the log x memory_fault
-///   + false faults x false_fault + clean victims beside no device x evict_clean + dirty victims x evict_dirty
-/// ```
-/// A clean victim beside a load is in the price of the load (see [`Here::device_fault`]).
-pub fn paging(here: &Here, counts: &Counts, native_fills: f64) -> Seconds {
-    let of = |side: fn(&Spread) -> Ps| {
-        let price = |spread: &Spread| side(spread).0 as f64 / 1e12;
-        counts.zero_fills * price(&here.zero_fill) - native_fills * price(&here.zero_fill_native)
-            + counts.device_alone * price(&here.device_fault)
-            + counts.device_ahead * price(&here.read_ahead)
-            + counts.memory_loads * price(&here.memory_fault)
-            + counts.false_faults * price(&here.false_fault)
-            + counts.clean_exposed * price(&here.evict_clean)
-            + counts.dirty * price(&here.evict_dirty)
-    };
-    Seconds { low: of(|s| s.low), mean: of(|s| s.mean), high: of(|s| s.high) }
+/// What paging costs here.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Costs {
+    /// Each event.
+    pub here: Here,
+    /// What a fault that waits for the device takes longer if a written page leaves instead of a clean one; `None`: as much as where
+    /// nothing hides it.
+    pub evict_dirty_read: Option<Spread>,
+    /// What a pager takes to start and to end, in seconds.
+    pub start: f64,
+}
+
+impl Costs {
+    /// What paging adds to a program's own run time. Of that time it takes out what the kernel took to fill as many pages with zeros:
+    ///
+    /// ```text
+    ///   start + zero fills x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
+    ///   + out of the log's buffers x memory_fault + false faults x false_fault
+    ///   + clean victims beside no device x evict_clean + written ones x evict_dirty, beside a device x evict_dirty_read
+    /// ```
+    /// A clean victim beside a load is in the price of the load (see [`Here::device_fault`]). At the high end no page is found in the log's
+    /// buffers: what is written with the bytes that it had before stays where it was, which a trace does not tell.
+    pub fn paging(&self, counts: &Counts, native_fills: f64) -> Seconds {
+        let of = |side: fn(&Spread) -> Ps, worst: bool| {
+            let here = &self.here;
+            let price = |spread: &Spread| side(spread).0 as f64 / 1e12;
+            let memory = price(&here.memory_fault);
+            let memory = if worst { memory.max(price(&here.device_fault)) } else { memory };
+            self.start + counts.zero_fills * price(&here.zero_fill) - native_fills * price(&here.zero_fill_native)
+                + counts.device_alone * price(&here.device_fault)
+                + counts.device_ahead * price(&here.read_ahead)
+                + counts.memory_loads * memory
+                + counts.false_faults * price(&here.false_fault)
+                + counts.clean_exposed * price(&here.evict_clean)
+                + counts.dirty_exposed * price(&here.evict_dirty)
+                + counts.dirty_hidden * price(self.evict_dirty_read.as_ref().unwrap_or(&here.evict_dirty))
+        };
+        Seconds { low: of(|s| s.low, false), mean: of(|s| s.mean, false), high: of(|s| s.high, true) }
+    }
 }

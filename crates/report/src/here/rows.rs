@@ -44,7 +44,9 @@ pub struct Rows {
     pub sample: f64,
     /// Processes, the one with the most pages first.
     pub processes: Vec<Process>,
-    /// What a reader of the answer has to know.
+    /// What was made up for what the trace does not say.
+    pub inferred: Option<&'static str>,
+    /// What the recorder has to say.
     pub notes: Vec<String>,
 }
 
@@ -97,7 +99,15 @@ impl Rows {
         }
         let sample = provenance.sample.filter(|share| *share > 0.0 && *share < 1.0).unwrap_or(1.0);
         let window = provenance.window.unwrap_or(0);
-        let mut rows = Rows { facts, command: provenance.command, window, sample, processes, notes: provenance.notes };
+        let mut rows = Rows {
+            facts,
+            command: provenance.command,
+            window,
+            sample,
+            processes,
+            inferred: None,
+            notes: provenance.notes,
+        };
         rows.infer_released();
         Ok(rows)
     }
@@ -134,7 +144,7 @@ impl Rows {
             return;
         }
         process.released = process.dead(peak);
-        self.notes.push("what the program gave back is not in the trace, and is inferred from its peak".into());
+        self.inferred = Some("what the program gave back is inferred from its peak");
     }
 }
 

@@ -52,7 +52,7 @@ pub fn words(answer: &Answer, config: Option<&str>) -> String {
     out += &table(answer);
     out += &filled("", &thrashes(answer));
     out += &filled("", &recommended(answer));
-    let sure = answer.notes.join("; ");
+    let sure = answer.how_sure.join("; ");
     if !sure.is_empty() {
         out += &lines("How sure: ", &sure, SURE);
     }

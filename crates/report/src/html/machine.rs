@@ -20,7 +20,8 @@ pub fn answer(answer: &Answer) -> String {
     let headings =
         ["--ram", "in all", "run time", "from", "to", "pages from the device", "pages written", "first touches"];
     out += &section("Sizes", &table(&headings, &rows));
-    let notes: String = answer.notes.iter().map(|note| format!("<li>{}</li>", escape(note))).collect();
+    let notes: String =
+        answer.how_sure.iter().chain(&answer.notes).map(|note| format!("<li>{}</li>", escape(note))).collect();
     out + &section("How sure", &format!("<ul>{notes}</ul>"))
 }
 

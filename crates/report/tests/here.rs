@@ -1,0 +1,288 @@
+//! Run time by RAM on this machine, of window traces made here whose faults are known without an engine.
+
+use std::path::{Path, PathBuf};
+
+use coldframe_core::Ps;
+use coldframe_device::here::{Here, Spread};
+use coldframe_report::here::machine::Counts;
+use coldframe_report::here::rows::{Rows, MANAGED};
+use coldframe_report::here::simulate::simulate;
+use coldframe_report::here::words::words;
+use coldframe_report::here::{answer, Answer, Costs, Pager, Question};
+use coldframe_trace::span::{Note, Span, BASE_RECORDED, PAGE};
+use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
+
+const SPAN: Span = Span { start: BASE_RECORDED, len: 1 << 30 };
+
+fn facts(seconds: f64) -> ProgramFacts {
+    ProgramFacts { seconds, not_paged_bytes: 11 << 20, exit: Some(0), processes: 1, threads: 1, ..Default::default() }
+}
+
+fn provenance(facts: ProgramFacts) -> Provenance {
+    Provenance {
+        command: Some("/usr/bin/python3 m.py --with some --more arguments".into()),
+        page_size: Some(PAGE),
+        window: Some(64),
+        program: Some(facts),
+        tasks: vec![Task { id: 0, name: "thread 1".into(), space: 0 }],
+        ..Provenance::new("window of mapped pages", Fidelity::Window)
+    }
+}
+
+fn touch(page: u64, kind: Kind) -> Reference {
+    Reference::new(BASE_RECORDED + page * PAGE, 1, kind)
+}
+
+fn write(folder: &Path, provenance: Provenance, rows: impl IntoIterator<Item = Reference>) -> PathBuf {
+    let path = folder.join("trace.parquet");
+    let mut writer = Writer::create(&path, Columns { time: true, task: true, count: false }).unwrap();
+    let mut block = Block::new();
+    for row in rows {
+        block.push(row);
+        if block.len() == block.capacity() {
+            writer.write(&block).unwrap();
+            block.clear();
+        }
+    }
+    writer.write(&block).unwrap();
+    writer.finish(provenance).unwrap();
+    path
+}
+
+/// Microseconds, a fifth less and a half more.
+fn us(us: u64) -> Spread {
+    Spread { low: Ps(us * 800_000), mean: Ps(us * 1_000_000), high: Ps(us * 1_500_000) }
+}
+
+fn question() -> Question {
+    let here = Here {
+        zero_fill_native: us(1),
+        zero_fill: us(4),
+        device_fault: us(50),
+        read_ahead: us(10),
+        memory_fault: us(6),
+        false_fault: us(5),
+        first_write: us(3),
+        evict_clean: us(2),
+        evict_dirty: us(6),
+        entry: us(4),
+    };
+    let costs = Costs { here, ..Costs::default() };
+    Question { costs, measured: String::new(), pager: Pager::of(&here), slowdown: 0.1, program_seconds: None }
+}
+
+/// Numbers that look random (SplitMix64).
+fn random(seed: &mut u64) -> u64 {
+    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+fn counts(path: &Path, pager: &Pager, sizes: &[u64]) -> Vec<Counts> {
+    simulate(&Rows::read(path, None).unwrap(), pager, sizes).unwrap()
+}
+
+#[test]
+fn with_ram_for_all_pages_only_first_touches_fault() {
+    let (folder, mut seed) = (tempfile::tempdir().unwrap(), 1);
+    let pages = 3000;
+    let rows = (0..40_000).map(|i| touch(random(&mut seed) % pages, if i % 3 == 0 { Kind::Write } else { Kind::Read }));
+    let path = write(folder.path(), provenance(facts(1.0)), rows);
+    let pager = question().pager;
+    let enough = pager.ram_for(pages).0;
+    let found = counts(&path, &pager, &[enough, 2 * enough, enough - 8 * PAGE]);
+    for counts in &found[..2] {
+        let first = Counts { true_faults: pages as f64, zero_fills: pages as f64, ..Counts::default() };
+        assert_eq!(*counts, first);
+    }
+    assert!(found[2].true_faults > pages as f64 && found[2].evictions() > 0.0);
+    let answer = answer(&path, &question()).unwrap();
+    assert_eq!(answer.managed_bytes, pages * PAGE);
+    let full = answer.curve[0];
+    assert_eq!((full.true_faults, full.zero_fills, full.device_reads, full.evictions), (pages, pages, 0, 0));
+    assert!((full.seconds - (1.0 + pages as f64 * 3e-6)).abs() < 1e-9, "{full:?}");
+}
+
+#[test]
+fn a_loop_over_more_than_ram_misses_always_and_its_pages_come_ahead_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (pages, turns) = (4000, 10);
+    let all = (0..turns).flat_map(|_| 0..pages).map(|page| touch(page, Kind::Write));
+    let path = write(folder.path(), provenance(facts(1.0)), all);
+    let pager = Pager { read_ahead: 0, ..question().pager };
+    let found = counts(&path, &pager, &[pages / 2 * PAGE, pages / 8 * PAGE]);
+    for counts in found {
+        assert_eq!((counts.true_faults, counts.zero_fills), ((pages * turns) as f64, pages as f64));
+        assert_eq!((counts.device_reads(), counts.device_ahead), ((pages * (turns - 1)) as f64, 0.0));
+        assert_eq!((counts.clean_exposed, counts.clean_hidden), (0.0, 0.0), "every page was written to");
+    }
+    let ahead = counts(&path, &question().pager, &[pages / 2 * PAGE])[0];
+    assert!(ahead.true_faults < 0.2 * (pages * turns) as f64, "16 pages come with a fault: {ahead:?}");
+    assert!(ahead.device_ahead > 0.95 * ahead.device_reads(), "{ahead:?}");
+}
+
+#[test]
+fn what_was_just_written_comes_back_from_memory_and_what_is_read_leaves_clean() {
+    let folder = tempfile::tempdir().unwrap();
+    // 300 pages in turn through fewer frames: each comes back before 224 others were written.
+    let steps = (0..20).flat_map(|_| 0..300u64).map(|i| touch(i * 7 % 300, Kind::Write));
+    let path = write(folder.path(), provenance(facts(1.0)), steps);
+    let pager = Pager { read_ahead: 0, ..question().pager };
+    let found = counts(&path, &pager, &[200 * PAGE])[0];
+    assert!(found.memory_loads > 0.9 * (found.true_faults - found.zero_fills), "{found:?}");
+    let read = (0..5).flat_map(|_| 0..2000u64).map(|page| touch(page, Kind::Read));
+    let path = write(folder.path(), provenance(facts(1.0)), read);
+    let found = counts(&path, &pager, &[500 * PAGE])[0];
+    assert_eq!((found.dirty(), found.device_reads()), (0.0, 0.0), "pages never written to are zeros again");
+    assert_eq!(found.zero_fills, 10_000.0);
+}
+
+/// A Zipf string over so many pages, in blocks of 16 that are equally popular.
+fn zipf(pages: u64, rows: usize) -> Vec<Reference> {
+    let mut seed = 7;
+    let blocks = pages / 16;
+    let weights: Vec<f64> = (1..=blocks)
+        .scan(0.0, |sum, rank| {
+            *sum += 1.0 / (rank as f64).powf(0.8);
+            Some(*sum)
+        })
+        .collect();
+    let total = weights[weights.len() - 1];
+    let mut row = || {
+        let at = (random(&mut seed) >> 11) as f64 / (1u64 << 53) as f64 * total;
+        let block = weights.partition_point(|weight| *weight < at) as u64;
+        let kind = if random(&mut seed) % 4 == 0 { Kind::Write } else { Kind::Read };
+        touch(block * 2_654_435_761 % blocks * 16 + random(&mut seed) % 16, kind)
+    };
+    (0..rows).map(|_| row()).collect()
+}
+
+#[test]
+fn a_sample_says_what_the_whole_says_within_its_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let pages = 65_521 / 16 * 16;
+    let rows = zipf(pages, 1_200_000);
+    let path = write(folder.path(), provenance(facts(2.0)), rows.iter().copied());
+    let whole = answer(&path, &question()).unwrap();
+    // As a recorder would have it: a quarter of the chunks by a hash of its own, and the facts of all.
+    let kept = |row: &&Reference| ((row.address / PAGE / 16).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) == 0;
+    let mut sampled = provenance(ProgramFacts {
+        managed_bytes: whole.managed_bytes,
+        zero_fills: whole.curve[0].zero_fills,
+        ..facts(2.0)
+    });
+    sampled.sample = Some(0.25);
+    let path = write(folder.path(), sampled, rows.iter().filter(kept).copied());
+    let sample = answer(&path, &question()).unwrap();
+    assert!(sample.sampled.is_some_and(|s| s.share == 0.25 && s.error_percent > 0.0) && whole.sampled.is_none());
+    for ram in [whole.needed_bytes / 2, whole.needed_bytes / 4, whole.needed_bytes / 8] {
+        let at = |answer: &Answer| *answer.curve.iter().min_by_key(|p| p.ram_bytes.abs_diff(ram)).unwrap();
+        let (whole, sample) = (at(&whole), at(&sample));
+        assert_eq!(whole.ram_bytes, sample.ram_bytes);
+        assert!(
+            sample.seconds_low <= whole.seconds && whole.seconds <= sample.seconds_high,
+            "{ram}: {whole:?}, sampled {sample:?}"
+        );
+        let off = (sample.seconds - whole.seconds).abs() / whole.seconds;
+        assert!(off < 0.15, "{ram}: {} s, sampled {} s", whole.seconds, sample.seconds);
+    }
+}
+
+#[test]
+fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = write(folder.path(), provenance(facts(2.0)), zipf(20_000, 200_000));
+    let found = answer(&path, &question()).unwrap();
+    let json = found.json();
+    for key in ["program_seconds", "not_paged_bytes", "ram_bytes", "managed_bytes", "thrash_bytes", "policy", "sampled"]
+    {
+        assert!(json.get(key).is_some(), "{key} is missing: {json}");
+    }
+    assert_eq!((json["device"].as_str(), json["schema_version"].as_u64()), (Some("here"), Some(1)));
+    assert!(found.curve.len() >= 5);
+    for two in found.curve.windows(2) {
+        assert!(two[0].ram_bytes > two[1].ram_bytes, "largest first: {two:?}");
+    }
+    for point in &found.curve {
+        assert!(point.seconds_low <= point.seconds && point.seconds <= point.seconds_high, "{point:?}");
+        assert!(point.device_reads + point.memory_loads + point.zero_fills >= point.true_faults, "{point:?}");
+    }
+    let least = found.curve[found.curve.len() - 1];
+    assert!(least.seconds > 1.2 * found.curve[0].seconds, "{least:?}");
+    let again: Answer = serde_json::from_value(json).unwrap();
+    assert_eq!(again, found);
+    let text = words(&found, Some("python3.coldframe/config.toml"));
+    assert!(text.lines().count() <= 20, "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert!(text.starts_with("python3 takes 2.00 s and needs 89 MiB: 78 MiB of heap, 11 MiB"), "{text}");
+    assert!(
+        text.contains("Recommended: --ram ") && text.contains("coldframe run -c python3.coldframe/config.toml"),
+        "{text}"
+    );
+    let config = found.config().unwrap();
+    assert!(config.contains(&format!("ram = \"{}KiB\"", found.ram_bytes.unwrap() / 1024)), "{config}");
+}
+
+#[test]
+fn what_was_given_back_is_neither_kept_nor_loaded() {
+    let folder = tempfile::tempdir().unwrap();
+    // 2000 pages, given back, and 2000 others: never more than 2000 at a time.
+    let mut rows: Vec<Reference> = (0..2000).map(|page| touch(page, Kind::Write)).collect();
+    let notes = SPAN.note(Note::Released, SPAN.start..SPAN.start + 2000 * PAGE);
+    rows.extend(notes.map(|address| Reference::new(address, 1, Kind::Read)));
+    rows.extend((2000..4000).map(|page| touch(page, Kind::Write)));
+    let mut said = provenance(facts(1.0));
+    let end = SPAN.start + SPAN.len;
+    said.mappings = vec![Mapping { name: MANAGED.into(), start: SPAN.start, end, protection: "rw-p".into() }];
+    let path = write(folder.path(), said, rows.iter().copied());
+    let found = answer(&path, &question()).unwrap();
+    assert_eq!((found.managed_bytes, found.curve[0].zero_fills), (2000 * PAGE, 4000));
+    // The same without notes: the recorder's peak tells as much.
+    let peak = ProgramFacts { managed_bytes: 2000 * PAGE, zero_fills: 4000, ..facts(1.0) };
+    let plain = rows.iter().filter(|row| row.address < end).copied();
+    let path = write(folder.path(), provenance(peak), plain);
+    let rows = Rows::read(&path, None).unwrap();
+    assert!(rows.inferred.is_some());
+    let pager = question().pager;
+    let counts = simulate(&rows, &pager, &[pager.ram_for(2000).0]).unwrap()[0];
+    assert_eq!((counts.evictions(), counts.zero_fills), (0.0, 4000.0), "{counts:?}");
+}
+
+#[test]
+fn a_trace_without_the_programs_own_time_is_refused_with_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bare = provenance(facts(1.0));
+    bare.program = None;
+    for fidelity in [Fidelity::Window, Fidelity::PageReferences, Fidelity::ExactReferences] {
+        let path =
+            write(folder.path(), Provenance { fidelity, ..bare.clone() }, (0..500).map(|i| touch(i, Kind::Write)));
+        let error = answer(&path, &question()).unwrap_err().to_string();
+        assert!(error.contains("record --via faults") && error.contains("--program-time"), "{error}");
+        // Who says it gets an answer, whatever recorded the rows.
+        let told = Question { program_seconds: Some(0.5), ..question() };
+        assert_eq!(answer(&path, &told).unwrap().program_seconds, 0.5);
+    }
+    let path =
+        write(folder.path(), Provenance { page_size: Some(1024), ..provenance(facts(1.0)) }, [touch(1, Kind::Read)]);
+    assert!(answer(&path, &question()).unwrap_err().to_string().contains("other sizes"));
+}
+
+#[test]
+fn processes_have_ram_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut two = provenance(facts(1.0));
+    two.tasks =
+        vec![Task { id: 0, name: "thread 1".into(), space: 0 }, Task { id: 1, name: "thread 2".into(), space: 1 }];
+    // The same addresses, which are other pages.
+    let rows = (0..4)
+        .flat_map(|_| 0..1000u64)
+        .flat_map(|page| [0, 1].map(|task| Reference { task, ..touch(page, Kind::Write) }));
+    let path = write(folder.path(), two, rows);
+    let pager = question().pager;
+    let counts = counts(&path, &pager, &[pager.ram_for(1000).0])[0];
+    assert_eq!((counts.true_faults, counts.evictions()), (2000.0, 0.0));
+    let found = answer(&path, &question()).unwrap();
+    assert_eq!((found.processes, found.managed_bytes), (2, 1000 * PAGE));
+    assert!(found.how_sure.iter().any(|note| note.contains("2 processes")));
+}
