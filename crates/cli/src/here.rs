@@ -46,6 +46,10 @@ pub fn measured(backing: &Path, extent: Extent, quiet: bool) -> Result<(Sheet, O
     if !quiet && coldframe_live::doctor::is_ram(backing) {
         eprintln!("warning: {} lies in RAM; give --backing a folder on a disk", backing.display());
     }
+    let (load, processors) = (load(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default()), processors());
+    if !quiet && load > f64::from(processors) {
+        eprintln!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe calibrate` when they are not");
+    }
     if !quiet && std::io::stderr().is_terminal() {
         eprintln!("measuring this machine once ({SECONDS} s)...");
     }
@@ -76,13 +80,22 @@ fn machine(backing: &Path) -> Machine {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     Machine {
         processor: processor(&read("/proc/cpuinfo")),
-        processors: std::thread::available_parallelism().map_or(1, |n| n.get() as u32),
+        processors: processors(),
         kernel: read("/proc/sys/kernel/osrelease").trim().into(),
         disk: disk(backing),
         calibration: CALIBRATION,
         measured: costs::today(),
         backing: backing.display().to_string(),
     }
+}
+
+fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
+}
+
+/// How many threads have lately run or waited for a processor or a disk; 0 where the kernel does not say.
+fn load(loadavg: &str) -> f64 {
+    loadavg.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
 }
 
 /// The model as the kernel knows it: x86 has its name, ARM its numbers.
@@ -210,6 +223,11 @@ mod tests {
         assert_eq!(processor("processor\t: 0\nmodel name\t: A fast one\n"), "A fast one");
         assert_eq!(processor("processor\t: 0\nCPU implementer\t: 0x41\nCPU part\t: 0xd0c\n"), "0x41 0xd0c");
         assert_eq!(processor(""), std::env::consts::ARCH);
+    }
+
+    #[test]
+    fn a_load_is_the_last_minutes() {
+        assert_eq!((load("8.89 9.05 8.16 3/120 99\n"), load("")), (8.89, 0.0));
     }
 
     #[test]
