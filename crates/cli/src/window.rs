@@ -32,7 +32,7 @@ pub struct Recorded {
 }
 
 /// Nanoseconds that a recording may take a program besides, for an answer while one waits.
-pub const PATIENCE: u64 = 4_000_000_000;
+pub const PATIENCE: u64 = 500_000_000;
 
 /// Runs the program and writes the trace to `out`. `pages`: a window of so many, and no sampling; else both fit the program. With `overhead`
 /// it runs alone once before, without input and output.

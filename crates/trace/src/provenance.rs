@@ -26,7 +26,7 @@ pub struct Provenance {
     /// Pages of the window that the references went through; `None` when every reference is a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Share of the chunks of 16 neighbouring pages that were recorded, chosen by hash; `None` when all were.
+    /// Share of the chunks of 8 neighbouring pages that were recorded, chosen by their place; `None` when all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<f64>,
     /// What the recorder measured of the program besides its references.

@@ -8,8 +8,9 @@
 //!   pages that are not sampled: mapped from their first reference on, in neither list
 //! ```
 //! Two knobs turn while a program runs, since a reference that shows costs it time: the window's length, and the share of pages that are
-//! sampled at all. Pages are sampled by a hash of their place, in chunks of [`CHUNK`] neighbours so that sequential runs stay whole (SHARDS,
-//! Waldspurger et al., FAST 2015, samples single blocks).
+//! sampled at all. Pages are sampled by their place, in chunks of [`CHUNK`] neighbours so that sequential runs stay whole. SHARDS (Waldspurger
+//! et al., FAST 2015) samples single blocks by a hash of each. Here the hash chooses one of two neighbouring chunks, then one of two such pairs,
+//! and so on: each region of memory has its share of the sample, exactly, and no pattern of addresses meets another one.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -23,7 +24,7 @@ use crate::lists::{Links, List};
 use crate::units::Walk;
 
 /// Neighbouring pages that are sampled together.
-pub const CHUNK: u32 = 16;
+pub const CHUNK: u32 = 8;
 
 /// Most pages that leave the window for one that enters, when it has been made shorter.
 const LEAVES: usize = 4;
@@ -39,12 +40,16 @@ pub struct Knobs {
 
 /// Whether a page is sampled when one chunk in 2^`shift` is. What is sampled at one shift is sampled at each smaller one.
 pub fn is_sampled(page: PageId, shift: u32) -> bool {
-    place(page) & ((1 << shift) - 1) == 0
+    let chunk = page.0 / CHUNK;
+    (0..shift.min(u32::BITS - 1)).all(|level| {
+        let pair = chunk >> level >> 1;
+        chunk >> level & 1 == hash(pair ^ level.wrapping_mul(0x9e37_79b9)) & 1
+    })
 }
 
-/// The hash of a page's chunk: the finalizer of MurmurHash3 (Appleby, public domain), 32 bits that are as good as random.
-pub fn place(page: PageId) -> u32 {
-    let mut h = page.0 / CHUNK + 0x9e37_79b9;
+/// The finalizer of MurmurHash3 (Appleby, public domain): 32 bits that are as good as random.
+fn hash(number: u32) -> u32 {
+    let mut h = number.wrapping_add(0x9e37_79b9);
     h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
     h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
     h ^ h >> 16
@@ -159,11 +164,15 @@ mod tests {
         let pages = 1 << 20;
         for shift in 0..6 {
             let sampled = (0..pages).filter(|page| is_sampled(PageId(*page), shift)).count();
-            let share = sampled as f64 * f64::from(1u32 << shift) / f64::from(pages);
-            assert!((0.95..1.05).contains(&share), "{shift}: {share}");
+            assert_eq!(sampled, pages as usize >> shift);
             for page in (0..pages).filter(|page| is_sampled(PageId(*page), shift + 1)) {
                 assert!(is_sampled(PageId(page), shift));
             }
+        }
+        // Each region has its share: of any 2^shift chunks side by side that begin at a multiple of as many, one.
+        for region in (0..pages).step_by(CHUNK as usize * 8) {
+            let sampled = (region..region + CHUNK * 8).filter(|page| is_sampled(PageId(*page), 3)).count();
+            assert_eq!(sampled, CHUNK as usize);
         }
         let alike = |page: u32| is_sampled(PageId(page), 3) == is_sampled(PageId(page / CHUNK * CHUNK), 3);
         assert!((0..pages).all(alike));

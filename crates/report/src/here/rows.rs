@@ -1,6 +1,6 @@
 //! A window trace as the engines take it: for each process its rows in four bytes each, pages numbered densely, and what it gave back.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
 use std::path::Path;
 
@@ -12,8 +12,8 @@ use crate::error::ReportError;
 
 /// log2 of [`PAGE`].
 const SHIFT: u32 = PAGE.trailing_zeros();
-/// Pages of a chunk that a recorder samples together, as a power of two.
-const CHUNK: u32 = 4;
+/// Pages of a chunk that a recorder samples together, as a power of two: `coldframe_core::policy::watched::CHUNK`.
+const CHUNK: u32 = coldframe_core::policy::watched::CHUNK.trailing_zeros();
 /// The mapping that says where managed memory lies, so that notes behind it can be told from pages.
 pub const MANAGED: &str = "[managed]";
 /// Of more pages than were in RAM at a time by this much it follows that some were given back.
@@ -156,14 +156,6 @@ fn without_facts(fidelity: Fidelity) -> String {
     }
 }
 
-/// The chunk's hash, by the finalizer of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014); other bits than a recorder's sample takes.
-fn hash(chunk: u64) -> u64 {
-    let mut z = chunk.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ (z >> 31)) >> 40
-}
-
 /// A process while its rows come.
 struct Making {
     process: Process,
@@ -262,7 +254,10 @@ impl Process {
     }
 
     fn part(&self, number: u64, parts: u64) -> Process {
-        let kept: Vec<bool> = self.pages.iter().map(|page| hash(page >> CHUNK) % parts == number).collect();
+        // Chunks by turns, in the order of their places: each part has its share of each region, as the sample itself has.
+        let chunks: BTreeSet<u64> = self.pages.iter().map(|page| page >> CHUNK).collect();
+        let turns: BTreeMap<u64, u64> = chunks.into_iter().zip(0..).collect();
+        let kept: Vec<bool> = self.pages.iter().map(|page| turns[&(page >> CHUNK)] % parts == number).collect();
         let mut process = Process { pages: self.pages.clone(), threads: self.threads, ..Process::default() };
         let mut released = self.released.iter().peekable();
         for (i, row) in self.rows.iter().enumerate() {
