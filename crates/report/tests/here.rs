@@ -161,8 +161,8 @@ fn zipf(pages: u64, rows: usize) -> Vec<Reference> {
 #[test]
 fn a_sample_says_what_the_whole_says_within_its_error() {
     let folder = tempfile::tempdir().unwrap();
-    let pages = 65_521 / 16 * 16;
-    let rows = zipf(pages, 1_200_000);
+    let pages = 32_768;
+    let rows = zipf(pages, 500_000);
     let path = write(folder.path(), provenance(facts(2.0)), rows.iter().copied());
     let whole = answer(&path, &question()).unwrap();
     // As a recorder would have it: a quarter of the chunks by a hash of its own, and the facts of all.

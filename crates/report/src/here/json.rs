@@ -6,7 +6,7 @@ use coldframe_trace::span::PAGE;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::curve::{Curve, Point, THRASHES};
+use super::curve::{Curve, Point};
 use super::rows::Rows;
 use super::Question;
 use crate::result::SCHEMA_VERSION;
@@ -47,7 +47,7 @@ pub struct Answer {
     pub within_slowdown: bool,
     /// Run time by RAM, largest first.
     pub curve: Vec<Point>,
-    /// Below this RAM it takes more than twice the program's own time; `None`: at no size that was tried.
+    /// Below this RAM it takes more than twice as long as with all its RAM; `None`: at no size that was tried.
     pub thrash_bytes: Option<u64>,
     /// Page replacement policy.
     pub policy: String,
@@ -89,8 +89,9 @@ impl Answer {
     pub(super) fn new(path: &Path, rows: &Rows, question: &Question, curve: &Curve<'_>) -> Answer {
         let limit = curve.limit();
         let points = curve.points();
-        let thrash = curve.smallest(|point| point.seconds <= THRASHES * rows.facts.seconds);
-        let thrashes = points.iter().any(|point| point.seconds > THRASHES * rows.facts.seconds);
+        let livable = curve.livable();
+        let thrash = curve.smallest(|point| point.seconds <= livable);
+        let thrashes = points.iter().any(|point| point.seconds > livable);
         let sampled =
             (rows.sample < 1.0).then(|| Sampled { share: rows.sample, error_percent: 100.0 * curve.error_max() });
         let answer = Answer {
@@ -143,8 +144,7 @@ impl Answer {
         }
         if self.window_pages > 0 {
             let window = super::words::human_size(self.window_pages * PAGE);
-            notes
-                .push(format!("recorded through a window of {window}: each size is that much uncertain, in the range"));
+            notes.push(format!("window of {window}: each size is that much uncertain, in the range"));
         }
         if let Some(inferred) = rows.inferred {
             notes.push(inferred.into());
