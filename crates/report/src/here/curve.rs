@@ -87,7 +87,8 @@ impl<'a> Curve<'a> {
             .collect();
         curve.add(sizes)?;
         let limit = curve.limit();
-        let mut finer = curve.between(|point| point.seconds_high <= limit);
+        let told = curve.told();
+        let mut finer = curve.between(|point| point.seconds_high <= limit && point.ram_bytes >= told);
         let livable = curve.livable();
         finer.extend(curve.between(|point| point.seconds <= livable));
         curve.add(finer)?;
@@ -156,6 +157,17 @@ impl<'a> Curve<'a> {
         } else {
             0.0
         }
+    }
+
+    /// The least RAM of which the window tells something: two windows (`trace/src/window.rs`), or all that the program needs.
+    pub fn told(&self) -> u64 {
+        (2 * self.rows.window * PAGE).min(self.needed)
+    }
+
+    /// The size to recommend.
+    pub fn recommended(&self) -> Option<u64> {
+        let (limit, told) = (self.limit(), self.told());
+        self.smallest(|point| point.seconds_high <= limit && point.ram_bytes >= told).map(|point| point.ram_bytes)
     }
 
     /// What the program alone takes.

@@ -87,7 +87,6 @@ pub struct Sampled {
 impl Answer {
     /// Of a curve that has been found.
     pub(super) fn new(path: &Path, rows: &Rows, question: &Question, curve: &Curve<'_>) -> Answer {
-        let limit = curve.limit();
         let points = curve.points();
         let livable = curve.livable();
         let thrash = curve.smallest(|point| point.seconds <= livable);
@@ -106,7 +105,7 @@ impl Answer {
             not_paged_bytes: rows.facts.not_paged_bytes,
             managed_bytes: rows.peak() * PAGE,
             needed_bytes: curve.needed,
-            ram_bytes: curve.smallest(|point| point.seconds_high <= limit).map(|point| point.ram_bytes),
+            ram_bytes: curve.recommended(),
             slowdown_percent: 100.0 * question.slowdown,
             within_slowdown: curve.meets(),
             thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
@@ -124,11 +123,11 @@ impl Answer {
             how_sure: Vec::new(),
             notes: rows.notes.clone(),
         };
-        Answer { how_sure: answer.rests_on(rows), ..answer }
+        Answer { how_sure: answer.rests_on(rows, curve.told()), ..answer }
     }
 
     /// What the answer rests on, the weightiest first.
-    fn rests_on(&self, rows: &Rows) -> Vec<String> {
+    fn rests_on(&self, rows: &Rows, told: u64) -> Vec<String> {
         let mut notes = Vec::from_iter((!self.measured.is_empty()).then(|| format!("costs: {}", self.measured)));
         let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
         if threads > 1 {
@@ -144,7 +143,10 @@ impl Answer {
         }
         if self.window_pages > 0 {
             let window = super::words::human_size(self.window_pages * PAGE);
-            notes.push(format!("window of {window}: each size is that much uncertain, in the range"));
+            let told = super::words::exact(told);
+            notes.push(format!(
+                "window of {window}: each size is that much uncertain, in the range, and below {told} it tells little"
+            ));
         }
         if let Some(inferred) = rows.inferred {
             notes.push(inferred.into());
