@@ -56,7 +56,8 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     };
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let trace = folder.join("trace.parquet");
-    window::record(program, None, window::PATIENCE, &trace, false).map_err(|failure| nothing_paged(failure, program))?;
+    window::record(program, None, window::PATIENCE, &trace, false)
+        .map_err(|failure| nothing_paged(failure, program))?;
     let answer = answer::about(&trace, None, None)?;
     let files = write(&folder, &trace, &answer)?;
     let config = folder.join("config.toml");
