@@ -6,8 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Instant;
 
-use coldframe_core::policy::watched::is_sampled;
-use coldframe_core::PageId;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_report::table::human_count;
@@ -77,8 +75,7 @@ pub fn record(
         ..ProgramFacts::default()
     };
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let sampled = |page, shift| is_sampled(PageId(page), shift);
-    let (summary, facts) = window(processes, &words.join(" "), facts, sampled, out)?;
+    let (summary, facts) = window(processes, &words.join(" "), facts, out)?;
     Ok(Recorded { summary, facts, way, faults, handling, status, native_seconds })
 }
 

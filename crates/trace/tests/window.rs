@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use coldframe_trace::entries::{Record, Word, COMMAND, HEAD, MAGIC};
+use coldframe_trace::entries::{is_sampled, Record, Word, CHUNK, COMMAND, HEAD, MAGIC};
 use coldframe_trace::span::{Note, Noted, Seen, Span, PAGE};
 use coldframe_trace::window::{window, Recorded, MANAGED};
 use coldframe_trace::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, TraceError, Wanted};
@@ -30,14 +30,9 @@ fn entry(page: u32, write: bool, thread: u32) -> Record {
     Record::Entry { page, write, thread, time: u64::from(page) * 10 }
 }
 
-/// Every second page, when one in two is.
-fn even(page: u32, shift: u32) -> bool {
-    shift == 0 || page.is_multiple_of(1 << shift)
-}
-
 fn trace(files: &[PathBuf], to: &Path) -> Result<(Vec<Reference>, Reader), TraceError> {
     let recorded = files.iter().map(|file| Recorded::read(file)).collect::<Result<Vec<_>, _>>()?;
-    window(recorded, "a command", ProgramFacts::default(), even, to)?;
+    window(recorded, "a command", ProgramFacts::default(), to)?;
     let mut reader = Reader::open(to)?;
     let mut block = Block::new();
     reader.read(&mut block, Wanted::ALL)?;
@@ -92,19 +87,21 @@ fn what_was_given_back_stands_between_the_rows_in_one_piece() {
 #[test]
 fn rows_are_of_the_smallest_sample_and_the_share_is_what_was_touched_of_it() {
     let folder = tempfile::tempdir().unwrap();
+    // Of the first two chunks one is in the sample of one in two.
+    let (kept, other) = if is_sampled(0, 1) { (0, CHUNK) } else { (CHUNK, 0) };
     let records = [
         Record::Window { pages: 4, shift: 0 },
-        entry(1, false, 1),
-        entry(2, false, 1),
-        entry(4, false, 1),
+        entry(other, false, 1),
+        entry(kept, false, 1),
+        entry(kept + 1, false, 1),
         Record::Window { pages: 3, shift: 1 },
-        entry(6, false, 1),
-        entry(2, false, 1),
+        entry(kept + 2, false, 1),
+        entry(kept, false, 1),
     ];
     // Five pages were touched for the first time, one of them after it was not sampled any more.
     let path = file(folder.path(), "p", &[(Word::Managed, 5), (Word::ZeroFills, 5)], &records);
     let (rows, reader) = trace(&[path], &folder.path().join("t.parquet")).unwrap();
-    assert_eq!(told(&rows), ["2r", "4r", "6r", "2r"]);
+    assert_eq!(told(&rows), [kept, kept + 1, kept + 2, kept].map(|page| format!("{page}r")));
     assert_eq!((reader.provenance().window, reader.provenance().sample), (Some(6), Some(0.6)));
 }
 
