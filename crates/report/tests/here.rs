@@ -152,7 +152,7 @@ fn zipf(pages: u64, rows: usize) -> Vec<Reference> {
     let mut row = || {
         let at = (random(&mut seed) >> 11) as f64 / (1u64 << 53) as f64 * total;
         let block = weights.partition_point(|weight| *weight < at) as u64;
-        let kind = if random(&mut seed) % 4 == 0 { Kind::Write } else { Kind::Read };
+        let kind = if random(&mut seed).is_multiple_of(4) { Kind::Write } else { Kind::Read };
         touch(block * 2_654_435_761 % blocks * 16 + random(&mut seed) % 16, kind)
     };
     (0..rows).map(|_| row()).collect()
