@@ -8,6 +8,7 @@ use coldframe_report::here::words::{exact, words};
 use coldframe_report::here::Answer;
 use coldframe_report::html::Page;
 use coldframe_trace::heat::heat;
+use coldframe_trace::TraceError;
 
 use crate::failure::Failure;
 use crate::{answer, output, report, verify, window};
@@ -55,7 +56,8 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     };
     std::fs::create_dir_all(&folder).map_err(failed)?;
     let trace = folder.join("trace.parquet");
-    window::record(program, None, window::PATIENCE, &trace, false)?;
+    window::record(program, None, window::PATIENCE, &trace, false)
+        .map_err(|failure| nothing_paged(failure, program))?;
     let answer = answer::about(&trace, None, None)?;
     let files = write(&folder, &trace, &answer)?;
     let config = folder.join("config.toml");
@@ -69,6 +71,14 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         verify::run(&answer, program)?;
     }
     Ok(ExitCode::from(u8::from(config.is_none())))
+}
+
+/// A program without a heap to page needs no advice.
+fn nothing_paged(failure: Failure, program: &[OsString]) -> Failure {
+    let Failure::Trace(TraceError::Empty { .. }) = failure else { return failure };
+    let program = Path::new(&program[0]).display();
+    let message = format!("{program} ended before it touched any memory that can be paged: it needs no RAM for a heap; give a program that works on data");
+    Failure::Other { message, code: 3 }
 }
 
 /// Writes what is kept; says what that is.
