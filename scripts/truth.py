@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 # Seconds that a run may take before it is ended, and that a run may be predicted to take to be tried at all.
 PATIENCE_S = 90.0
-QUICK_S = 25.0
+QUICK_S = 30.0
 # As issue 18 asks: within a quarter, or within a twentieth of the RAM; an answer after 20 s or 5 times the program's own time.
 NEAR_PERCENT = 25.0
 NEAR_RAM_PERCENT = 5.0

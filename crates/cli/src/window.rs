@@ -89,7 +89,7 @@ fn alone_of(processes: &[Process], seconds: f64) -> f64 {
     let overhead = sum(&|p| TAKES * taken(|word| p.word(word)) + p.word(Word::Starting) as f64);
     let delayed = sum(&|p| p.word(Word::Delayed) as f64);
     let threads = |p: &Process| p.word(Word::Threads).max(1) as f64;
-    let worked = sum(&|p| worked(|word| p.word(word)).unwrap_or(0.0) / threads(p));
+    let worked = sum(&|p| worked(TAKES, |word| p.word(word)).unwrap_or(0.0) / threads(p));
     (seconds - overhead - delayed).max(worked.min(seconds - overhead)).max(seconds / LEAST)
 }
 

@@ -85,11 +85,11 @@ pub fn taken(word: impl Fn(Word) -> u64) -> f64 {
     handled as f64 + word(Word::Faults) as f64 * word(Word::Way) as f64
 }
 
-/// The processor time that a program's threads have had for the program itself, in nanoseconds: without the kernel's part of the faults.
-/// `None`: it was not counted.
-pub fn worked(word: impl Fn(Word) -> u64) -> Option<f64> {
+/// The processor time that a program's threads have had for the program itself, in nanoseconds: without the kernel's part of the faults,
+/// each of which takes so many times what [`taken`] says of it ([`TAKES`]). `None`: it was not counted.
+pub fn worked(takes: f64, word: impl Fn(Word) -> u64) -> Option<f64> {
     let all = word(Word::Worked);
-    (all > 0).then(|| (all as f64 - (TAKES - 1.0) * taken(word)).max(0.0))
+    (all > 0).then(|| (all as f64 - (takes - 1.0) * taken(word)).max(0.0))
 }
 
 /// One record.
@@ -174,9 +174,9 @@ mod tests {
         assert_eq!(taken(words(4_000_000, 0)), 7e6, "nobody has looked");
         assert_eq!(taken(words(90_000_000, 4_000_000)), 7e6);
         assert_eq!(taken(words(4_000_000, 5_000_000)), 7e6, "a handler does other things, too");
-        let own = worked(words(90_000_000, 4_000_000)).unwrap();
+        let own = worked(TAKES, words(90_000_000, 4_000_000)).unwrap();
         assert!((own - (20e6 - (TAKES - 1.0) * 7e6)).abs() < 1.0, "{own}");
-        assert_eq!(worked(|_| 0), None);
+        assert_eq!(worked(TAKES, |_| 0), None);
     }
 
     #[test]
