@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all build demo test oracle programs signals python board bench bench-live bench-zram header papers fuzz soak lint docs clean
+.PHONY: all build demo test oracle programs signals python board bench bench-live bench-truth bench-zram header papers fuzz soak lint docs clean
 
 all: build
 
@@ -51,6 +51,10 @@ bench: build
 # What a fault of the live pager costs, as ratios to floors of the same run; BENCH_DIR: the folder of its swap file.
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
+
+# Real programs, predicted beside measured: run time and true faults at three sizes each. PROGRAMS=a,b: only those; TRUTHFLAGS=--quick: two sizes.
+bench-truth: build
+	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
 # What a page takes to compress, and how small it becomes: the numbers behind the backings zram-lz4 and zram-zstd.
 bench-zram:

@@ -9,7 +9,7 @@ use std::time::Instant;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_report::table::human_count;
-use coldframe_trace::entries::{Word, TAKES};
+use coldframe_trace::entries::{taken, worked, Word, TAKES};
 use coldframe_trace::window::{window, Recorded as Process};
 use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
@@ -68,7 +68,7 @@ pub fn record(
     let way = processes.iter().max_by_key(|p| p.word(Word::Faults)).map_or(0, |p| p.word(Word::Way));
     let (faults, handling) = (sum(Word::Faults), sum(Word::Handling) as f64 / 1e9);
     let facts = ProgramFacts {
-        seconds: (seconds - overhead_of(&processes)).max(seconds / 20.0),
+        seconds: alone_of(&processes, seconds),
         recorded_seconds: seconds,
         exit: status.code(),
         threads: sum(Word::Threads) as u32,
@@ -79,14 +79,19 @@ pub fn record(
     Ok(Recorded { summary, facts, way, faults, handling, status, native_seconds })
 }
 
-/// What the recorder has taken of the run: processes that run beside each other are taken for one after the other.
-fn overhead_of(processes: &[Process]) -> f64 {
-    let of = |process: &Process| {
-        let word = |word| process.word(word) as f64;
-        (TAKES * (word(Word::Handling) + word(Word::Faults) * word(Word::Way)) + word(Word::Starting)) / 1e9
-    };
-    processes.iter().map(of).sum()
+/// What the program takes alone, if its recording took `seconds`: less what the recorder took, and less what handlers and threads waited
+/// for a processor; but no less than its threads worked. Processes that run beside each other are taken for one after the other.
+fn alone_of(processes: &[Process], seconds: f64) -> f64 {
+    let sum = |of: &dyn Fn(&Process) -> f64| processes.iter().map(of).sum::<f64>() / 1e9;
+    let overhead = sum(&|p| TAKES * taken(|word| p.word(word)) + p.word(Word::Starting) as f64);
+    let delayed = sum(&|p| p.word(Word::Delayed) as f64);
+    let threads = |p: &Process| p.word(Word::Threads).max(1) as f64;
+    let worked = sum(&|p| worked(TAKES, |word| p.word(word)).unwrap_or(0.0) / threads(p));
+    (seconds - overhead - delayed).max(worked.min(seconds - overhead)).max(seconds / LEAST)
 }
+
+/// A program takes no smaller part of its recording than one in so many: what the estimate is then made of is noise.
+const LEAST: f64 = 100.0;
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Other {

@@ -88,6 +88,31 @@ pub enum Word {
     Unchanged,
     /// Pages that left with other bytes.
     Changed,
+    /// Nanoseconds of processor time that the threads had had at their last faults.
+    Worked,
+    /// Nanoseconds of processor time that handlers had had when that was last looked at.
+    Handled,
+    /// Nanoseconds that handlers and threads that faulted had waited for a processor by then, since other programs had it, or each other.
+    Delayed,
+}
+
+/// What a recording takes of a program's time, in nanoseconds, by the words of its head.
+///
+/// Where other programs have the processors, handlers wait in the middle of their work, and the clock on the wall tells little: then what
+/// they have had of a processor counts.
+pub fn taken(word: impl Fn(Word) -> u64) -> f64 {
+    let handled = match word(Word::Handled) {
+        0 => word(Word::Handling),
+        handled => handled.min(word(Word::Handling)),
+    };
+    handled as f64 + word(Word::Faults) as f64 * word(Word::Way) as f64
+}
+
+/// The processor time that a program's threads have had for the program itself, in nanoseconds: without the kernel's part of the faults,
+/// each of which takes so many times what [`taken`] says of it ([`TAKES`]). `None`: it was not counted.
+pub fn worked(takes: f64, word: impl Fn(Word) -> u64) -> Option<f64> {
+    let all = word(Word::Worked);
+    (all > 0).then(|| (all as f64 - (takes - 1.0) * taken(word)).max(0.0))
 }
 
 /// One record.
@@ -156,6 +181,26 @@ impl Record {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_handler_that_waits_for_a_processor_takes_no_more_of_the_program() {
+        let words = |handling: u64, handled: u64| {
+            move |word: Word| match word {
+                Word::Handling => handling,
+                Word::Handled => handled,
+                Word::Faults => 1000,
+                Word::Way => 3_000,
+                Word::Worked => 20_000_000,
+                _ => 0,
+            }
+        };
+        assert_eq!(taken(words(4_000_000, 0)), 7e6, "nobody has looked");
+        assert_eq!(taken(words(90_000_000, 4_000_000)), 7e6);
+        assert_eq!(taken(words(4_000_000, 5_000_000)), 7e6, "a handler does other things, too");
+        let own = worked(TAKES, words(90_000_000, 4_000_000)).unwrap();
+        assert!((own - (20e6 - (TAKES - 1.0) * 7e6)).abs() < 1.0, "{own}");
+        assert_eq!(worked(TAKES, |_| 0), None);
+    }
 
     #[test]
     fn what_is_encoded_is_decoded_and_nothing_is_zero() {

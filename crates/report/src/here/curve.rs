@@ -31,9 +31,9 @@ pub struct Point {
     pub ram_bytes: u64,
     /// The whole run.
     pub seconds: f64,
-    /// With the best of costs, and as many pages more as the window and the sample leave open.
+    /// About nine in ten runs take at least this: with the best of costs, and what the window, the sample and the recording leave open.
     pub seconds_low: f64,
-    /// With the worst of costs, and as many pages fewer.
+    /// And at most this.
     pub seconds_high: f64,
     /// Faults on pages that had to be brought into RAM.
     pub true_faults: u64,
@@ -52,6 +52,14 @@ pub struct Point {
     /// Of those, pages that had been written to.
     pub dirty_evictions: u64,
 }
+
+/// What a window leaves open of a size, as a part of the window. The bounds of `trace/src/window.rs` are of the worst string: curves through
+/// windows of 256 and of 600 pages for the same program were shifted against each other by at most 0.14 of the longer one
+/// (`docs/book/src/truth.md`).
+const OPEN: u64 = 4;
+/// What is not known of the time that a recording took of the program: `coldframe_trace::entries::TAKES` was 1.38 to 1.74 for programs of
+/// five kinds, about a seventh of 1.6 to either side.
+const TAKEN: f64 = 1.0 / 7.0;
 
 /// A size that was simulated.
 #[derive(Clone, Copy, Debug)]
@@ -175,9 +183,14 @@ impl<'a> Curve<'a> {
         self.rows.facts.seconds
     }
 
+    /// The longest run that was asked for. The bad end of a run is held against the bad end of the program alone.
+    fn asked(&self) -> f64 {
+        (1.0 + self.question.slowdown) * (self.alone() + self.own_doubt())
+    }
+
     /// The longest run that is recommended; where the pager's own work takes more than was asked, as much more than that.
     pub fn limit(&self) -> f64 {
-        let asked = (1.0 + self.question.slowdown) * self.alone();
+        let asked = self.asked();
         let full = self.points().first().map_or(0.0, |point| point.seconds_high);
         if full <= asked {
             asked
@@ -188,7 +201,7 @@ impl<'a> Curve<'a> {
 
     /// Whether with all the RAM that it needs it stays within what was asked.
     pub fn meets(&self) -> bool {
-        self.points().first().is_some_and(|full| full.seconds_high <= (1.0 + self.question.slowdown) * self.alone())
+        self.points().first().is_some_and(|full| full.seconds_high <= self.asked())
     }
 
     /// Sizes between the smallest that is good, with all above it, and the next one.
@@ -213,19 +226,15 @@ impl<'a> Curve<'a> {
     }
 
     fn point(&self, tried: &Tried) -> Point {
-        let window = self.rows.window * PAGE;
-        let open = if tried.ram >= self.needed { 0 } else { window };
-        let (more, fewer) = (self.counts_at(tried.ram + open), self.counts_at(tried.ram.saturating_sub(open)));
-        let (low, high) = (self.paging(&more), self.paging(&fewer));
-        let mean = self.paging(&tried.counts).mean;
-        let doubt = 2.0 * tried.error * mean.abs();
+        let Seconds { mean, .. } = self.paging(&tried.counts);
+        let (faster, slower) = self.doubts(tried);
         let count = |n: f64| n.round() as u64;
         let counts = &tried.counts;
         Point {
             ram_bytes: tried.ram,
             seconds: self.alone() + mean,
-            seconds_low: (self.alone() + low.low.min(mean) - doubt).max(0.0),
-            seconds_high: self.alone() + high.high.max(mean) + doubt,
+            seconds_low: (self.alone() + mean - faster).max(0.0),
+            seconds_high: self.alone() + mean + slower,
             true_faults: count(counts.true_faults),
             zero_fills: count(counts.zero_fills),
             device_reads: count(counts.device_reads()),
@@ -235,6 +244,24 @@ impl<'a> Curve<'a> {
             evictions: count(counts.evictions()),
             dirty_evictions: count(counts.dirty()),
         }
+    }
+
+    /// How much less and how much more a run may take. What leads to that has nothing to do with each other, so the squares add up.
+    fn doubts(&self, tried: &Tried) -> (f64, f64) {
+        let open = if tried.ram >= self.needed { 0 } else { self.rows.window * PAGE / OPEN };
+        let paging = |ram| self.paging(&self.counts_at(ram)).mean;
+        let Seconds { low, mean, high } = self.paging(&tried.counts);
+        let sample = 2.0 * tried.error * mean.abs();
+        let joint = |cost: f64, window: f64| {
+            [cost, window, sample, self.own_doubt()].iter().map(|doubt| doubt.max(0.0).powi(2)).sum::<f64>().sqrt()
+        };
+        let faster = joint(mean - low, mean - paging(tried.ram + open));
+        (faster, joint(high - mean, paging(tried.ram.saturating_sub(open)) - mean))
+    }
+
+    /// What is not known of the program's own time.
+    fn own_doubt(&self) -> f64 {
+        TAKEN * (self.rows.facts.recorded_seconds - self.alone()).clamp(0.0, self.alone())
     }
 
     /// Counts at a size between those that were tried, on the straight line.
