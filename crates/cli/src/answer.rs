@@ -46,28 +46,43 @@ pub fn of(asked: &Asked) -> Result<Answer, Failure> {
     let slowdown = asked.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?;
     let program_seconds = asked.program_time.as_deref().map(quantity::time).transpose();
     let program_seconds = program_seconds.map_err(|e| Failure::usage(format!("--program-time: {e}")))?;
-    about(&asked.trace, slowdown.map(|percent| percent / 100.0), program_seconds.map(|time| time.0 as f64 / 1e12))
+    let machine = Machine::known()?;
+    machine.about(
+        &asked.trace,
+        slowdown.map(|percent| percent / 100.0),
+        program_seconds.map(|time| time.0 as f64 / 1e12),
+    )
 }
 
-/// The answer about a trace.
-///
-/// # Errors
-/// As [`answer`].
-pub fn about(trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
-    let (costs, measured) = costs()?;
-    let slowdown = slowdown.unwrap_or(Question::SLOWDOWN);
-    let pager = Pager { ram_least: (FRAMES_MIN * PAGE) as u64, ..Pager::of(&costs.here) };
-    Ok(answer(trace, &Question { costs, measured, pager, slowdown, program_seconds })?)
+/// This machine, as answers are about it.
+pub struct Machine {
+    costs: Costs,
+    measured: String,
 }
 
-/// What paging costs on this machine, and where that comes from.
-fn costs() -> Result<(Costs, String), Failure> {
-    let sheet = here::sheet(&default_backing(), Extent::Whole, false)?;
-    let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
-    let here = Here::of(&sheet).map_err(ReportError::from)?;
-    let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
-    let costs = Costs { here, evict_dirty_read, start: start_seconds().unwrap_or(0.0) };
-    Ok((costs, format!("measured on {measured} by `coldframe calibrate`")))
+impl Machine {
+    /// What paging costs here, and where that comes from. Measured where it is not known.
+    ///
+    /// # Errors
+    /// This machine cannot page.
+    pub fn known() -> Result<Machine, Failure> {
+        let sheet = here::sheet(&default_backing(), Extent::Whole, false)?;
+        let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
+        let here = Here::of(&sheet).map_err(ReportError::from)?;
+        let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
+        let costs = Costs { here, evict_dirty_read, start: start_seconds().unwrap_or(0.0) };
+        Ok(Machine { costs, measured: format!("measured on {measured} by `coldframe calibrate`") })
+    }
+
+    /// The answer about a trace.
+    ///
+    /// # Errors
+    /// As [`answer`].
+    pub fn about(self, trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
+        let slowdown = slowdown.unwrap_or(Question::SLOWDOWN);
+        let pager = Pager { ram_least: (FRAMES_MIN * PAGE) as u64, ..Pager::of(&self.costs.here) };
+        Ok(answer(trace, &Question { costs: self.costs, measured: self.measured, pager, slowdown, program_seconds })?)
+    }
 }
 
 /// How often the start of a pager is timed; the median counts.

@@ -9,8 +9,10 @@ use coldframe_report::here::Answer;
 use coldframe_report::html::Page;
 use coldframe_trace::heat::heat;
 
+use crate::answer::Machine;
+use crate::choice::{choose, pageable, Choice};
 use crate::failure::Failure;
-use crate::{answer, output, report, verify, window};
+use crate::{emulated, group, output, report, verify, window};
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -46,6 +48,7 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     let Some(name) = program.first().and_then(|path| Path::new(path).file_name()) else {
         return Err(Failure::usage("`coldframe --` needs a program: coldframe -- PROGRAM ARGUMENTS"));
     };
+    let choice = choose(program, None)?;
     let mut folder = name.to_os_string();
     folder.push(".coldframe");
     let folder = PathBuf::from(folder);
@@ -54,13 +57,33 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         code: 5,
     };
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    let trace = folder.join("trace.parquet");
-    window::record(program, None, window::PATIENCE, &trace, false)?;
-    let answer = answer::about(&trace, None, None)?;
-    let files = write(&folder, &trace, &answer)?;
+    match choice {
+        Choice::Pager => here(asked, &folder),
+        Choice::Emulator(_) if asked.verify => {
+            let _ = std::fs::remove_dir(&folder);
+            let why = pageable(program).err().map_or(String::new(), |failure| failure.to_string());
+            let message = format!("--verify runs the program with less RAM, which is not possible: {why}");
+            Err(Failure::Other { message, code: 4 })
+        }
+        Choice::Emulator(why) => emulated::run(program, &folder, &why, asked.quiet),
+    }
+}
+
+/// For this machine, by its pager.
+fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
+    let (program, trace) = (&asked.program, folder.join("trace.parquet"));
+    // What this machine lacks is said before the program runs.
+    let machine = Machine::known()?;
+    let order = window::Order { command: program, patience: window::PATIENCE, ..window::Order::default() };
+    let recorded = window::record(&order, &trace)?;
+    let answer = machine.about(&trace, None, None)?;
+    let files = write(folder, &trace, &answer)?;
     let config = folder.join("config.toml");
     let config = answer.config().map(|_| config.display().to_string());
-    let mut text = words(&answer, config.as_deref());
+    let mut text = words(&answer, config.as_deref()) + &group::of(&trace);
+    for remark in recorded.remarks() {
+        text += &format!("Note: {remark}.\n");
+    }
     if !asked.quiet {
         text += &files;
     }
