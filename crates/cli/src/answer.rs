@@ -10,6 +10,7 @@ use coldframe_live::costs::Extent;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
 use coldframe_report::advise::limits::percent;
 use coldframe_report::here::json::DEVICE;
+use coldframe_report::here::words::human_size;
 use coldframe_report::here::{answer, Answer, Costs, Pager, Question};
 use coldframe_report::ReportError;
 use coldframe_trace::{Fidelity, Reader};
@@ -80,9 +81,20 @@ impl Machine {
     /// As [`answer`].
     pub fn about(self, trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
         let slowdown = slowdown.unwrap_or(Question::SLOWDOWN);
-        let pager = Pager { ram_least: (FRAMES_MIN * PAGE) as u64, ..Pager::of(&self.costs.here) };
+        let ram_least = (FRAMES_MIN * PAGE) as u64;
+        if let Some(heap) = heap(trace).filter(|heap| *heap <= ram_least) {
+            let (heap, least) = (human_size(heap), human_size(ram_least));
+            let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
+            return Err(Failure::Other { message, code: 1 });
+        }
+        let pager = Pager { ram_least, ..Pager::of(&self.costs.here) };
         Ok(answer(trace, &Question { costs: self.costs, measured: self.measured, pager, slowdown, program_seconds })?)
     }
+}
+
+/// The most bytes that the program's largest process had in RAM of what is paged, where its recorder has said it.
+fn heap(trace: &Path) -> Option<u64> {
+    Some(Reader::open(trace).ok()?.provenance().program?.managed_bytes)
 }
 
 /// How often the start of a pager is timed; the median counts.

@@ -162,16 +162,12 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
         }));
     }
     let order = order(args)?;
-    if let (Some(why), false) = (why, quiet) {
-        let level = match order.level {
-            Level::Exact => "reference by reference".into(),
-            Level::Pages(bytes) => format!("by pages of {}", human_size(bytes)),
-        };
-        eprintln!("coldframe: an emulator records it, {level}, and not this machine's pager: {why}");
-    }
+    let mut said = why.filter(|_| !quiet).map(|why| instead(&order.level, why));
     stop_by_signal(&order.stop)?;
     let mut line = Line::new(quiet);
     let outcome = record(&order, &mut |p| {
+        // Now there is one.
+        said.take().iter().for_each(|said| eprintln!("{said}"));
         line.show(
             p.references,
             None,
@@ -183,6 +179,7 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
         Some(why) if of_emulators(args).is_empty() => neither(why, error),
         _ => error.into(),
     })?;
+    said.iter().for_each(|said| eprintln!("{said}"));
     if outcome.references == 0 {
         let out = order.out.display();
         let done = outcome.instructions;
@@ -199,6 +196,15 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
         output::write(Some(path), &output::json(&stats(&order, &outcome)))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Why it is not this machine's pager that records.
+fn instead(level: &Level, why: &str) -> String {
+    let level = match level {
+        Level::Exact => "reference by reference".into(),
+        Level::Pages(bytes) => format!("by pages of {}", human_size(*bytes)),
+    };
+    format!("coldframe: an emulator records it, {level}, and not this machine's pager: {why}")
 }
 
 fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {

@@ -10,7 +10,7 @@ use coldframe_report::html::Page;
 use coldframe_trace::heat::heat;
 
 use crate::answer::Machine;
-use crate::choice::{choose, pageable, Choice};
+use crate::choice::{choose, Choice};
 use crate::failure::Failure;
 use crate::{emulated, group, output, report, verify, window};
 
@@ -57,16 +57,19 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         code: 5,
     };
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    match choice {
+    let done = match choice {
         Choice::Pager => here(asked, &folder),
-        Choice::Emulator(_) if asked.verify => {
-            let _ = std::fs::remove_dir(&folder);
-            let why = pageable(program).err().map_or(String::new(), |failure| failure.to_string());
-            let message = format!("--verify runs the program with less RAM, which is not possible: {why}");
-            Err(Failure::Other { message, code: 4 })
-        }
+        Choice::Emulator(why) if asked.verify => Err(Failure::Other {
+            message: format!("--verify runs the program with less RAM, which is not possible: {why}"),
+            code: 4,
+        }),
         Choice::Emulator(why) => emulated::run(program, &folder, &why, asked.quiet),
+    };
+    if done.is_err() {
+        // Where there is nothing in it.
+        let _ = std::fs::remove_dir(&folder);
     }
+    done
 }
 
 /// For this machine, by its pager.
@@ -82,7 +85,7 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     let config = answer.config().map(|_| config.display().to_string());
     let mut text = words(&answer, config.as_deref()) + &group::of(&trace);
     for remark in recorded.remarks() {
-        text += &format!("Note: {remark}.\n");
+        text += &folded(&format!("Note: {remark}."));
     }
     if !asked.quiet {
         text += &files;
@@ -92,6 +95,23 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
         verify::run(&answer, program)?;
     }
     Ok(ExitCode::from(u8::from(config.is_none())))
+}
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+/// A sentence in lines.
+fn folded(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one");
+        match line.chars().count() + 1 + word.chars().count() > WIDTH && !line.is_empty() {
+            true => lines.push(word.into()),
+            false if line.is_empty() => line.push_str(word),
+            false => line.extend([" ", word]),
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Writes what is kept; says what that is.
@@ -135,6 +155,14 @@ pub fn ram(size: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_is_folded_and_no_word_is_lost() {
+        let text = format!("{} end.", "some words ".repeat(12).trim_end());
+        let shown = folded(&text);
+        assert!(shown.lines().count() == 2 && shown.lines().all(|line| line.len() <= WIDTH), "{shown}");
+        assert_eq!(shown.replace('\n', " ").trim_end(), text);
+    }
 
     fn read(words: &[&str]) -> Option<Asked> {
         Asked::read(&words.iter().map(OsString::from).collect::<Vec<_>>())

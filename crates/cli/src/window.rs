@@ -2,6 +2,7 @@
 //! is a row.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -127,13 +128,26 @@ fn folder_for(out: &Path) -> Result<tempfile::TempDir, Failure> {
     Ok(folder)
 }
 
-/// What the recorder has taken of the run: processes that run beside each other are taken for one after the other.
+/// What the recorder has taken of the run, in seconds.
 fn overhead_of(processes: &[Process]) -> f64 {
     let of = |process: &Process| {
         let word = |word| process.word(word) as f64;
-        (TAKES * (word(Word::Handling) + word(Word::Faults) * word(Word::Way)) + word(Word::Starting)) / 1e9
+        let taken = TAKES * (word(Word::Handling) + word(Word::Faults) * word(Word::Way)) + word(Word::Starting);
+        let start = word(Word::Started);
+        (start, word(Word::Ended).max(start + taken), taken)
     };
-    processes.iter().map(of).sum()
+    taken(&processes.iter().map(of).collect::<Vec<_>>()) / 1e9
+}
+
+/// Of processes from when to when, each with what was taken of it, evenly: processes beside each other wait for the one that waits longest.
+fn taken(processes: &[(f64, f64, f64)]) -> f64 {
+    let mut marks: Vec<f64> = processes.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
+    marks.sort_by(f64::total_cmp);
+    let share = |from: f64, to: f64| {
+        let beside = processes.iter().filter(|(start, end, _)| *start <= from && to <= *end && start < end);
+        beside.map(|(start, end, taken)| taken / (end - start)).fold(0.0, f64::max)
+    };
+    marks.windows(2).map(|mark| (mark[1] - mark[0]) * share(mark[0], mark[1])).sum()
 }
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
@@ -153,12 +167,20 @@ fn alone(command: &[OsString]) -> Result<f64, Failure> {
 fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, Failure> {
     let io = |e: std::io::Error| refused(folder, &e);
     let files: Result<Vec<PathBuf>, _> = std::fs::read_dir(folder).map_err(io)?.map(|e| e.map(|e| e.path())).collect();
-    let processes: Result<Vec<Process>, TraceError> =
-        files.map_err(io)?.iter().map(|file| Process::read(file)).collect();
-    let processes = processes?;
-    if processes.is_empty() {
+    let files = files.map_err(io)?;
+    let without_room = files.iter().filter(|file| std::fs::metadata(file).is_ok_and(|meta| meta.blocks() == 0)).count();
+    if without_room > 0 {
+        let place = folder.parent().unwrap_or(folder).display();
         let message = format!(
-            "nothing was recorded: the program ended ({status}) before its heap was managed; see its own message, and run it alone"
+            "{place}: the disk is full, and {without_room} processes are not recorded; make room, or go to another folder"
+        );
+        return Err(Failure::Other { message, code: 5 });
+    }
+    let processes: Result<Vec<Process>, TraceError> = files.iter().map(|file| Process::read(file)).collect();
+    let processes = processes?;
+    if processes.iter().map(|process| process.word(Word::Entries)).sum::<u64>() == 0 {
+        let message = format!(
+            "nothing was recorded: the program ended ({status}) without touching a page of its heap; record its code and stack with --level page"
         );
         return Err(Failure::Other { message, code: 3 });
     }
@@ -227,5 +249,18 @@ impl Recorded {
             "native_seconds": self.native_seconds, "zero_fills": self.facts.zero_fills,
             "managed_bytes": self.facts.managed_bytes, "not_paged_bytes": self.facts.not_paged_bytes, "status": self.status.code(),
             "limit": self.limit, "processes_left": self.left, "disk_full": self.lost })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_one_after_the_other_are_added_up_and_those_beside_each_other_are_not() {
+        let after = taken(&[(0.0, 4.0, 2.0), (4.0, 8.0, 1.0)]);
+        let beside = taken(&[(0.0, 4.0, 2.0), (0.0, 4.0, 1.0)]);
+        let waits = taken(&[(0.0, 8.0, 0.0), (2.0, 4.0, 1.0)]);
+        assert_eq!([after, beside, waits, taken(&[(3.0, 3.0, 0.0)]), taken(&[])], [3.0, 2.0, 1.0, 0.0, 0.0]);
     }
 }
