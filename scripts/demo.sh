@@ -6,7 +6,7 @@ coldframe=$1
 program=data/traces/shop.c
 trace=data/traces/shop.parquet
 out=${2:-target/demo}
-orders=600000
+orders=4000000
 customers=400000
 mkdir -p "$out"
 case $coldframe in

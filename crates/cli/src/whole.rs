@@ -129,12 +129,18 @@ fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure
     Ok(format!("In {}: trace.parquet, advice.json{advised}, report.html\n", folder.display()))
 }
 
-/// Sizes worth running: the advised one, and one on each side of where it begins to thrash.
+/// What is run again may take so many times the program's own time.
+const PATIENT: f64 = 8.0;
+
+/// Sizes worth running: the advised one, and one on each side of where it begins to thrash, if that does not take too long; else half of what it
+/// needs.
 pub fn worth_running(answer: &Answer) -> Vec<u64> {
     let thrash = answer.thrash_bytes.unwrap_or(answer.needed_bytes / 2);
     let near = |ram: u64| answer.curve.iter().map(|point| point.ram_bytes).min_by_key(|size| size.abs_diff(ram));
-    let below = answer.curve.iter().map(|point| point.ram_bytes).find(|size| *size <= thrash * 3 / 4);
-    let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), below].into_iter().flatten().collect();
+    let below = answer.curve.iter().find(|point| point.ram_bytes <= thrash * 3 / 4);
+    let below = below.filter(|point| point.seconds <= PATIENT * answer.program_seconds).map(|point| point.ram_bytes);
+    let other = below.or(near(answer.needed_bytes / 2));
+    let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), other].into_iter().flatten().collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     sizes.dedup();
     // Where two of them are one, the next ones of the curve.
