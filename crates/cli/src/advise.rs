@@ -114,7 +114,7 @@ pub struct Asked {
     /// Configuration file; what it sets is not varied.
     #[arg(short, value_name = "CONFIG.toml")]
     config: Option<PathBuf>,
-    /// Trace rows times configurations simulated in full; above that, successive halving on prefixes.
+    /// Trace rows times configurations simulated in full; above that, those near the answer on a shortened string.
     #[arg(long, value_name = "N")]
     work: Option<u64>,
     /// The folder of results from before [default: ~/.cache/coldframe].

@@ -20,8 +20,8 @@ use crate::failure::Failure;
 use crate::here;
 use crate::run::{default_backing, find_preload, preloads, start};
 
-/// Whether the question is about this machine: it says so, or it names nothing else, the trace is one of this machine's recorder, and it is
-/// known what the program takes by itself.
+/// Whether the question is about this machine: the trace is one of this machine's recorder, it is known what the program takes by itself, and
+/// no other device is named.
 pub fn is_here(asked: &Asked) -> bool {
     let recorded = |path: &Path| {
         let provenance = Reader::open(path).ok().map(|reader| reader.provenance().clone());
@@ -30,7 +30,8 @@ pub fn is_here(asked: &Asked) -> bool {
     };
     match asked.device.as_slice() {
         [] => asked.system.is_none() && recorded(&asked.trace),
-        devices => devices.iter().any(|device| device == DEVICE),
+        // Of other traces the sheet prices what a board would do.
+        devices => devices.iter().all(|device| device == DEVICE) && recorded(&asked.trace),
     }
 }
 

@@ -8,8 +8,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use coldframe_core::policy::watched::is_sampled;
-use coldframe_core::PageId;
 use coldframe_live::doctor::file_system;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
@@ -102,8 +100,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
         ..ProgramFacts::default()
     };
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let sampled = |page, shift| is_sampled(PageId(page), shift);
-    let (summary, facts) = window(processes, &words.join(" "), facts, sampled, out)?;
+    let (summary, facts) = window(processes, &words.join(" "), facts, out)?;
     Ok(Recorded { summary, facts, way, faults, handling, status, native_seconds, limit, left, lost })
 }
 
@@ -180,7 +177,8 @@ fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, Failure> {
     let processes = processes?;
     if processes.iter().map(|process| process.word(Word::Entries)).sum::<u64>() == 0 {
         let message = format!(
-            "nothing was recorded: the program ended ({status}) without touching a page of its heap; record its code and stack with --level page"
+            "nothing was recorded: the program ended ({status}) before it touched any memory that can be paged: it needs no RAM for a heap; \
+             give a program that works on data, or record its code and stack with --level page"
         );
         return Err(Failure::Other { message, code: 3 });
     }

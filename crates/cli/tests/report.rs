@@ -316,6 +316,46 @@ fn one_command_records_by_an_emulator_advises_for_a_board_and_reports() {
     assert_eq!(advice["trace"]["fidelity"], "page-references", "a program's pages tell how little RAM it needs");
 }
 
+#[test]
+fn one_command_records_advises_and_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let numbers: String = (0..3000).map(|i| format!("{}\n", i * 7919 % 3001)).collect();
+    std::fs::write(folder.path().join("numbers"), numbers).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+        let output =
+            command.args(words).current_dir(folder.path()).env("XDG_CACHE_HOME", folder.path()).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let (code, said, errors) = run(&["--", "sort", "numbers", "-o", "sorted"]);
+    if code == Some(4) {
+        return skip(&format!("this machine cannot page: {errors}"));
+    }
+    assert_eq!(code, Some(0), "{said}{errors}");
+    assert!(said.starts_with("sort takes ") && said.contains("Recommended: --ram "), "{said}");
+    assert!(said.lines().count() <= 21 && said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    let at = |name: &str| std::fs::read_to_string(folder.path().join("sort.coldframe").join(name)).unwrap();
+    assert!(at("report.html").contains("id=\"answer\""));
+    let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
+    assert_eq!((advice["device"].as_str(), advice["program"].as_str()), (Some("here"), Some("sort")));
+    assert!(advice["curve"].as_array().is_some_and(|curve| curve.len() >= 5), "{advice}");
+    // What was advised is what `run` takes.
+    let config = at("config.toml");
+    assert!(config.contains(&format!("ram = \"{}KiB\"", advice["ram_bytes"].as_u64().unwrap() / 1024)), "{config}");
+    let (code, said, errors) = run(&["-q", "run", "-c", "sort.coldframe/config.toml", "--", "sort", "numbers"]);
+    assert_eq!((code, said.lines().count()), (Some(0), 3000), "{errors}");
+    // A report reads the answer again.
+    let (code, said, errors) = run(&["report", "sort.coldframe/advice.json", "-o", "again.html"]);
+    assert_eq!(code, Some(0), "{said}{errors}");
+    let (code, said, _) = run(&["advise", "sort.coldframe/trace.parquet", "--program-time", "1s", "--min-life", "5y"]);
+    assert_eq!((code, said.as_str()), (Some(2), ""), "a life is for a board");
+    let (code, _, errors) = run(&["--", "true"]);
+    assert!(code == Some(3) && errors.contains("needs no RAM for a heap"), "{errors}");
+    let (code, _, errors) = run(&["--verify"]);
+    assert!(code == Some(2) && errors.contains("needs a program"), "{errors}");
+}
+
 /// The shipped story in this build, in a folder of the test's own.
 #[test]
 fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {

@@ -25,8 +25,6 @@ pub mod s3_fifo;
 pub mod second_chance;
 pub mod sieve;
 pub mod two_handed_clock;
-#[cfg(target_has_atomic = "ptr")]
-pub mod watched;
 
 pub use choice::{Arguments, Param, ParamKind, PolicyChoice, PolicyError, Value};
 

@@ -163,7 +163,9 @@ impl Inner {
             self.log.renew().fork_child(device)?;
         }
         self.store.renew();
-        if let (Some(asked), Some(recording)) = (&self.options.record, unsafe { self.recording.renew() }) {
+        // SAFETY: as above.
+        let recording = unsafe { self.recording.renew() };
+        if let (Some(asked), Some(recording)) = (&self.options.record, recording) {
             recording.renew(asked)?;
         }
         let uffd = self.source.make().map_err(|e| LiveError::os("userfaultfd", e))?;

@@ -66,6 +66,7 @@ mod table;
 mod task;
 mod thread;
 mod unpaged;
+mod watched;
 pub mod writes;
 
 pub use area::SwapArea;

@@ -26,14 +26,12 @@ impl Inner {
 
     fn copy_one(&self, todo: &mut Todo, copy: CopyIn) {
         let CopyIn { page, from, write, content } = copy;
-        let to = if write {
-            Where::Dirty
-        } else if self.options.record.is_some() {
-            Where::Unsure
-        } else if content && !self.exact() && self.write_share.load(Ordering::Relaxed) > 26 {
-            Where::Unsure
-        } else {
-            Where::Clean
+        // By hash where a page is often written to, and in a recording, which looks at each page that leaves.
+        let often = content && !self.exact() && self.write_share.load(Ordering::Relaxed) > 26;
+        let to = match write {
+            true => Where::Dirty,
+            false if often || self.options.record.is_some() => Where::Unsure,
+            false => Where::Clean,
         };
         let address = self.address(page);
         let to = match self.uffd.get().copy(address, from, to == Where::Clean) {

@@ -14,14 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
-use coldframe_core::policy::watched::{is_sampled, Knobs};
-use coldframe_core::PageId;
-use coldframe_trace::entries::{Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS, TAKES};
+use coldframe_trace::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS, TAKES};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::Lock;
 use crate::pager::Inner;
 use crate::sys;
+use crate::watched::Knobs;
 use crate::{LiveError, Options, Wait, PAGE};
 
 /// How a program is recorded.
@@ -270,7 +269,7 @@ impl Recording {
     }
 
     fn samples(&self, page: usize) -> bool {
-        is_sampled(PageId::from(page), self.knobs.shift.load(Relaxed))
+        is_sampled(page as u32, self.knobs.shift.load(Relaxed))
     }
 
     /// Its descriptor.
@@ -471,6 +470,6 @@ mod tests {
     #[test]
     fn a_file_that_fills_up_is_spared_by_a_smaller_sample() {
         assert_eq!(knobs(Pressure::None, 512, 8192, true), (256, true));
-        assert_eq!(knobs(Pressure::None, 32, 40, true).1, false);
+        assert!(!knobs(Pressure::None, 32, 40, true).1);
     }
 }

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize
 use std::sync::Arc;
 
 use coldframe_core::fault::handler;
-use coldframe_core::policy::watched::{Knobs, Watched};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
 use coldframe_core::{Caps, Config, Engine};
@@ -32,6 +31,7 @@ use crate::stats::{Chosen, Stats};
 use crate::store::Store;
 use crate::sys::{self, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
+use crate::watched::{Knobs, Watched};
 use crate::{Faults, LiveError, Options, Pager, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
 impl Pager {

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::block::Block;
-use crate::entries::{Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use crate::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::provenance::{Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
@@ -126,9 +126,6 @@ impl Recorded {
     }
 }
 
-/// Whether pages are in the sample: `coldframe_core::policy::watched::is_sampled`.
-pub type Sampled = fn(page: u32, shift: u32) -> bool;
-
 /// Writes what processes of one command have recorded as one trace to `to`: one process after the other, those that matter. `program` is what
 /// is known of the command as a whole; what the recordings know is filled in.
 ///
@@ -138,7 +135,6 @@ pub fn window(
     mut recorded: Vec<Recorded>,
     command: &str,
     program: ProgramFacts,
-    sampled: Sampled,
     to: &Path,
 ) -> Result<(Summary, ProgramFacts), TraceError> {
     recorded.sort_by_key(|process| process.word(Word::Started));
@@ -148,7 +144,7 @@ pub fn window(
     group.iter_mut().zip(&recorded).for_each(|(facts, process)| facts.left_out = !matters(process));
     recorded.retain(matters);
     let shift = recorded.iter().map(Recorded::shift).max().unwrap_or(0);
-    let mut rows = Rows::new(shift, sampled, Writer::create(to, Columns { time: true, task: true, count: false })?);
+    let mut rows = Rows::new(shift, Writer::create(to, Columns { time: true, task: true, count: false })?);
     for (space, process) in recorded.iter().enumerate() {
         rows.process(process, space as u32)?;
     }
@@ -208,7 +204,6 @@ fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {
 /// The rows on their way to the file.
 struct Rows {
     shift: u32,
-    sampled: Sampled,
     tasks: Vec<Task>,
     block: Block,
     writer: Writer,
@@ -218,8 +213,8 @@ struct Rows {
 }
 
 impl Rows {
-    fn new(shift: u32, sampled: Sampled, writer: Writer) -> Rows {
-        Rows { shift, sampled, tasks: Vec::new(), block: Block::new(), writer, written: 0, fills: 0 }
+    fn new(shift: u32, writer: Writer) -> Rows {
+        Rows { shift, tasks: Vec::new(), block: Block::new(), writer, written: 0, fills: 0 }
     }
 
     fn process(&mut self, process: &Recorded, space: u32) -> Result<(), TraceError> {
@@ -230,7 +225,7 @@ impl Rows {
         let mut touched: FxHashSet<u32> = FxHashSet::default();
         for (number, record) in process.records.iter().enumerate() {
             match *record {
-                Record::Released { page, pages } if (self.sampled)(page, self.shift) => {
+                Record::Released { page, pages } if is_sampled(page, self.shift) => {
                     (page..page + pages as u32).for_each(|page| _ = touched.remove(&page));
                     let (page, end) = (u64::from(page), u64::from(page) + pages);
                     match &mut back {
@@ -240,7 +235,7 @@ impl Rows {
                         }
                     }
                 }
-                Record::Entry { page, thread, time, .. } if (self.sampled)(page, self.shift) => {
+                Record::Entry { page, thread, time, .. } if is_sampled(page, self.shift) => {
                     self.note(span, task, back.take())?;
                     task = self.task(threads, thread, space);
                     let kind = if writes[number] { Kind::Write } else { Kind::Read };

@@ -7,7 +7,6 @@ use coldframe_sim::Stream;
 use coldframe_trace::Provenance;
 
 use super::question::Question;
-use super::search::smallest;
 use crate::error::ReportError;
 use crate::experiment::{self, Progress};
 use crate::resolve::{self, FrontKey};
@@ -15,6 +14,9 @@ use crate::settings::Settings;
 
 /// Most references of a shortened string: they take 4 bytes each, so 1 GiB.
 const MOST: usize = 1 << 28;
+
+/// The smallest size that is tried where nobody asks for another, in percent of the footprint.
+pub(super) const SMALLEST: f64 = 1.0;
 
 /// What was seen.
 pub(super) struct First {
@@ -72,4 +74,9 @@ fn some(path: &Path, pages: usize) -> Result<usize, ReportError> {
         return Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
     }
     Ok(pages)
+}
+
+/// The smallest size of so many pages touched.
+fn smallest(pages: usize) -> usize {
+    (pages as f64 * SMALLEST / 100.0).max(1.0).round() as usize
 }

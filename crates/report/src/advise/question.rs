@@ -51,7 +51,8 @@ pub struct Question {
     pub swap_area: Option<Bytes>,
     /// Time of the program alone, for the whole trace.
     pub program_time: Option<Ps>,
-    /// Most references times configurations that are simulated in full; above that, by successive halving.
+    /// Most references times configurations that are simulated in full; above that, a shortened string says which, or successive
+    /// halving.
     pub work_max: Option<u64>,
 }
 

@@ -12,11 +12,12 @@ use std::path::Path;
 use coldframe_core::Bytes;
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::Sheet;
+use coldframe_sim::page_table::LANES;
 use coldframe_sim::shorten::Short;
 use coldframe_trace::{Provenance, Reader};
 
 use crate::advise::cache::{self, Cache};
-use crate::advise::first::First;
+use crate::advise::first::{First, SMALLEST};
 use crate::advise::point::Point;
 use crate::advise::question::Question;
 use crate::error::ReportError;
@@ -34,8 +35,6 @@ pub use bound::Bound;
 
 /// Sizes of the grid: as many as one page table has lanes.
 const GRID: usize = 16;
-/// The smallest size of the grid, in percent of the footprint.
-const SMALLEST: f64 = 1.0;
 /// A size is found when the next smaller one that misses is closer than one part in so many.
 const FINE: usize = 100;
 /// Rows times configurations simulated in full: some tens of seconds on two cores.
@@ -89,6 +88,8 @@ pub(super) struct Tried<'a> {
     short: Option<Short>,
     /// OPT's true faults by size, once they are known.
     opt: Vec<(usize, u64)>,
+    /// A size that OPT rules out, zero without one: no smaller one is looked at to find the smallest.
+    hopeless: usize,
     /// Points are those of the shortened string.
     playing: bool,
     /// The run of the best configuration so far, where its pages' costs were noted in passing.
@@ -147,7 +148,7 @@ impl<'a> Tried<'a> {
             Ok(Family { sheet, settings, points: BTreeMap::new() })
         };
         let families = families.into_iter().map(family).collect::<Result<Vec<_>, _>>()?;
-        let (opt, playing, noted) = (Vec::new(), false, Vec::new());
+        let (opt, hopeless, playing, noted) = (Vec::new(), 0, false, Vec::new());
         Ok(Tried {
             path,
             facts,
@@ -155,6 +156,7 @@ impl<'a> Tried<'a> {
             rows,
             short,
             opt,
+            hopeless,
             playing,
             noted,
             question,
@@ -295,7 +297,7 @@ impl<'a> Tried<'a> {
     /// is left out.
     fn points(&mut self, jobs: &[Job], rows: u64) -> Result<Vec<(Job, Point)>, ReportError> {
         let mut known = Vec::new();
-        let (mut todo, mut keys) = (Vec::new(), Vec::new());
+        let mut todo = Vec::new();
         for job in jobs {
             let settings = with_frames(&self.families[job.0].settings, job.1);
             let plan = match resolve::string(&settings, &self.trace, &mut |_| Ok(self.whole)) {
@@ -305,19 +307,17 @@ impl<'a> Tried<'a> {
             let key = cache::key(&plan, &settings.tasks, rows, self.played().map(Short::exact_from));
             match self.cache.get(&key) {
                 Some(point) => known.push((*job, point)),
-                None => {
-                    todo.push((*job, settings));
-                    keys.push(key);
-                }
+                None => todo.push((*job, settings, key)),
             }
         }
-        let settings: Vec<Settings> = todo.iter().map(|(_, settings)| settings.clone()).collect();
+        let todo = dealt(todo);
+        let settings: Vec<Settings> = todo.iter().map(|(_, settings, _)| settings.clone()).collect();
         let points = match settings.is_empty() {
             true => Vec::new(),
             false => self.simulate(&settings, rows)?,
         };
-        self.cache.put(keys.into_iter().zip(points.iter().cloned()).collect())?;
-        known.extend(todo.into_iter().map(|(job, _)| job).zip(points));
+        self.cache.put(todo.iter().map(|(_, _, key)| key.clone()).zip(points.iter().cloned()).collect())?;
+        known.extend(todo.into_iter().map(|(job, ..)| job).zip(points));
         Ok(known)
     }
 
@@ -351,7 +351,7 @@ impl<'a> Tried<'a> {
         let all = self.candidates_of(family);
         let frames = |meets: bool| all.iter().filter(move |c| c.misses.is_empty() == meets).map(|c| c.point.frames);
         let Some(meets) = frames(true).min() else { return Vec::new() };
-        let misses = frames(false).filter(|frames| *frames < meets).max().unwrap_or(0);
+        let misses = frames(false).filter(|frames| *frames < meets).max().unwrap_or(0).max(self.hopeless);
         let best = best.map_or(meets, |best| best.min(meets));
         if best <= misses + 1 || best - misses <= best / FINE {
             return Vec::new();
@@ -364,9 +364,13 @@ impl<'a> Tried<'a> {
     }
 }
 
-/// The smallest size that is tried where nobody asks for another, of so many pages touched.
-pub(super) fn smallest(pages: usize) -> usize {
-    (pages as f64 * SMALLEST / 100.0).max(1.0).round() as usize
+/// Deals jobs out, so that those next to each other, which share a page table and a thread, have sizes of all kinds: small ones fault most.
+fn dealt<T>(mut todo: Vec<(Job, Settings, T)>) -> Vec<(Job, Settings, T)> {
+    let hands = todo.len().div_ceil(LANES).max(rayon::current_num_threads()).max(1);
+    todo.sort_by_key(|((family, frames), ..)| (*frames, *family));
+    let mut numbered: Vec<_> = todo.into_iter().enumerate().map(|(i, job)| (i % hands, job)).collect();
+    numbered.sort_by_key(|(hand, _)| *hand);
+    numbered.into_iter().map(|(_, job)| job).collect()
 }
 
 fn with_frames(settings: &Settings, frames: usize) -> Settings {

@@ -5,7 +5,6 @@ use coldframe_device::quantity::show_bytes;
 use coldframe_sim::shorten::WINDOW;
 
 use crate::advise::cost::{Cost, Range};
-use crate::advise::search::Shortened;
 use crate::advise::{Advice, Candidate};
 use crate::certainty::caveat;
 use crate::plot::{Plot, Series};
@@ -114,17 +113,6 @@ fn regions(advice: &Advice) -> String {
     styled(&["region", "faults", "time", "of all"], advice.regions.iter().map(row).collect(), 1).to_string()
 }
 
-/// What was looked at without going through the whole trace.
-fn shortened(short: &Shortened, families: usize, references: u64) -> String {
-    format!(
-        "; all {families} kinds were tried on {} of {} references, of each page the first and the last in a window of {WINDOW}; only the \
-         {} that need the least there went through the whole trace, and what is answered is from that\n",
-        human_count(short.references),
-        human_count(references),
-        human_count(short.families as u64),
-    )
-}
-
 fn sure(advice: &Advice) -> String {
     let s = &advice.search;
     let mut out = format!("  trace: {}, {} references\n", advice.trace.fidelity, human_count(advice.trace.references));
@@ -133,7 +121,14 @@ fn sure(advice: &Advice) -> String {
     out +=
         &format!("  searched: {kinds} kinds of configuration, {} runs in full", human_count(s.configurations as u64));
     match (&s.short, s.rungs.is_empty()) {
-        (Some(short), _) => out += &shortened(short, s.families, advice.trace.references),
+        (Some(short), _) => {
+            let left = human_count(short.families as u64);
+            let (kept, all) = (human_count(short.references), human_count(advice.trace.references));
+            out += &format!(
+                "; all kinds were tried on {kept} of {all} references, of each page the first and the last in a window of {WINDOW}; only \
+                 the {left} that need the least there went through the whole trace, and every number here is from that\n"
+            );
+        }
         (None, true) => out += ", all kinds at all sizes\n",
         (None, false) => {
             let rungs: Vec<String> =

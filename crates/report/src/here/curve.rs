@@ -17,7 +17,9 @@ const STEPS: i32 = 3;
 const HALVINGS: i32 = 4;
 /// Sizes between two neighbours that are tried for an exact answer.
 const FINER: u64 = 6;
-/// A run this many times as long as the program alone thrashes.
+/// The least sizes of a curve. A program that needs hardly more than a pager's least gets some above what it needs.
+const POINTS: usize = 5;
+/// A run this many times as long as with all its RAM thrashes.
 pub const THRASHES: f64 = 2.0;
 /// Sub-samples for the error of a sample, as many as SHARDS's successors split theirs into and still keep enough pages each.
 const PARTS: u64 = 4;
@@ -85,15 +87,24 @@ impl<'a> Curve<'a> {
             .collect();
         curve.add(sizes)?;
         let limit = curve.limit();
-        let mut finer = curve.between(|point| point.seconds_high <= limit);
-        finer.extend(curve.between(|point| point.seconds <= THRASHES * rows.facts.seconds));
+        let told = curve.told();
+        let mut finer = curve.between(|point| point.seconds_high <= limit && point.ram_bytes >= told);
+        let livable = curve.livable();
+        finer.extend(curve.between(|point| point.seconds <= livable));
         curve.add(finer)?;
+        let more = POINTS.saturating_sub(curve.tried.len());
+        curve.add((1..=more as u64).map(|i| round_up(Bytes(needed + i * needed / POINTS as u64))).collect())?;
         Ok(curve)
+    }
+
+    /// A longer run thrashes.
+    pub fn livable(&self) -> f64 {
+        THRASHES * self.points().first().map_or(self.alone(), |full| full.seconds)
     }
 
     fn add(&mut self, mut sizes: Vec<u64>) -> Result<(), ReportError> {
         let least = self.question.pager.ram_least;
-        sizes.iter_mut().for_each(|ram| *ram = (*ram).clamp(least, self.needed.max(least)));
+        sizes.iter_mut().for_each(|ram| *ram = (*ram).max(least));
         sizes.sort_unstable();
         sizes.dedup();
         sizes.retain(|ram| self.tried.iter().all(|tried| tried.ram != *ram));
@@ -148,12 +159,23 @@ impl<'a> Curve<'a> {
         }
     }
 
+    /// The least RAM of which the window tells something: two windows (`trace/src/window.rs`), or all that the program needs.
+    pub fn told(&self) -> u64 {
+        (2 * self.rows.window * PAGE).min(self.needed)
+    }
+
+    /// The size to recommend.
+    pub fn recommended(&self) -> Option<u64> {
+        let (limit, told) = (self.limit(), self.told());
+        self.smallest(|point| point.seconds_high <= limit && point.ram_bytes >= told).map(|point| point.ram_bytes)
+    }
+
     /// What the program alone takes.
     fn alone(&self) -> f64 {
         self.rows.facts.seconds
     }
 
-    /// The longest run that is recommended, and whether that is more than what was asked, since the pager's own work is.
+    /// The longest run that is recommended; where the pager's own work takes more than was asked, as much more than that.
     pub fn limit(&self) -> f64 {
         let asked = (1.0 + self.question.slowdown) * self.alone();
         let full = self.points().first().map_or(0.0, |point| point.seconds_high);
@@ -202,7 +224,7 @@ impl<'a> Curve<'a> {
         Point {
             ram_bytes: tried.ram,
             seconds: self.alone() + mean,
-            seconds_low: self.alone() + low.low.min(mean) - doubt,
+            seconds_low: (self.alone() + low.low.min(mean) - doubt).max(0.0),
             seconds_high: self.alone() + high.high.max(mean) + doubt,
             true_faults: count(counts.true_faults),
             zero_fills: count(counts.zero_fills),

@@ -6,7 +6,7 @@ use coldframe_trace::span::PAGE;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::curve::{Curve, Point, THRASHES};
+use super::curve::{Curve, Point};
 use super::rows::Rows;
 use super::Question;
 use crate::result::SCHEMA_VERSION;
@@ -47,7 +47,7 @@ pub struct Answer {
     pub within_slowdown: bool,
     /// Run time by RAM, largest first.
     pub curve: Vec<Point>,
-    /// Below this RAM it takes more than twice the program's own time; `None`: at no size that was tried.
+    /// Below this RAM it takes more than twice as long as with all its RAM; `None`: at no size that was tried.
     pub thrash_bytes: Option<u64>,
     /// Page replacement policy.
     pub policy: String,
@@ -87,10 +87,10 @@ pub struct Sampled {
 impl Answer {
     /// Of a curve that has been found.
     pub(super) fn new(path: &Path, rows: &Rows, question: &Question, curve: &Curve<'_>) -> Answer {
-        let limit = curve.limit();
         let points = curve.points();
-        let thrash = curve.smallest(|point| point.seconds <= THRASHES * rows.facts.seconds);
-        let thrashes = points.iter().any(|point| point.seconds > THRASHES * rows.facts.seconds);
+        let livable = curve.livable();
+        let thrash = curve.smallest(|point| point.seconds <= livable);
+        let thrashes = points.iter().any(|point| point.seconds > livable);
         let sampled =
             (rows.sample < 1.0).then(|| Sampled { share: rows.sample, error_percent: 100.0 * curve.error_max() });
         let answer = Answer {
@@ -105,7 +105,7 @@ impl Answer {
             not_paged_bytes: rows.facts.not_paged_bytes,
             managed_bytes: rows.peak() * PAGE,
             needed_bytes: curve.needed,
-            ram_bytes: curve.smallest(|point| point.seconds_high <= limit).map(|point| point.ram_bytes),
+            ram_bytes: curve.recommended(),
             slowdown_percent: 100.0 * question.slowdown,
             within_slowdown: curve.meets(),
             thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
@@ -123,11 +123,11 @@ impl Answer {
             how_sure: Vec::new(),
             notes: rows.notes.clone(),
         };
-        Answer { how_sure: answer.rests_on(rows), ..answer }
+        Answer { how_sure: answer.rests_on(rows, curve.told()), ..answer }
     }
 
     /// What the answer rests on, the weightiest first.
-    fn rests_on(&self, rows: &Rows) -> Vec<String> {
+    fn rests_on(&self, rows: &Rows, told: u64) -> Vec<String> {
         let mut notes = Vec::from_iter((!self.measured.is_empty()).then(|| format!("costs: {}", self.measured)));
         let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
         if threads > 1 {
@@ -143,8 +143,10 @@ impl Answer {
         }
         if self.window_pages > 0 {
             let window = super::words::human_size(self.window_pages * PAGE);
-            notes
-                .push(format!("recorded through a window of {window}: each size is that much uncertain, in the range"));
+            let told = super::words::exact(told);
+            notes.push(format!(
+                "window of {window}: each size is that much uncertain, in the range, and below {told} it tells little"
+            ));
         }
         if let Some(inferred) = rows.inferred {
             notes.push(inferred.into());

@@ -12,8 +12,8 @@ use crate::error::ReportError;
 
 /// log2 of [`PAGE`].
 const SHIFT: u32 = PAGE.trailing_zeros();
-/// Pages of a chunk that a recorder samples together, as a power of two: `coldframe_core::policy::watched::CHUNK`.
-const CHUNK: u32 = coldframe_core::policy::watched::CHUNK.trailing_zeros();
+/// Pages of a chunk that a recorder samples together, as a power of two: `coldframe_trace::entries::CHUNK`.
+const CHUNK: u32 = coldframe_trace::entries::CHUNK.trailing_zeros();
 /// The mapping that says where managed memory lies, so that notes behind it can be told from pages.
 pub const MANAGED: &str = "[managed]";
 /// Of more pages than were in RAM at a time by this much it follows that some were given back.

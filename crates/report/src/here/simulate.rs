@@ -19,8 +19,11 @@ const FRAMES_LEAST: usize = 8;
 /// # Errors
 /// A pager that cannot be.
 pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, ReportError> {
+    if sizes.is_empty() {
+        return Ok(Vec::new());
+    }
     // Groups of sizes far apart take about as long as each other: small ones fault much.
-    let groups = sizes.len().div_ceil(LANES).max(rayon::current_num_threads()).min(sizes.len().max(1));
+    let groups = sizes.len().div_ceil(LANES).max(rayon::current_num_threads()).min(sizes.len());
     let jobs: Vec<(usize, &Process)> =
         rows.processes.iter().flat_map(|process| (0..groups).map(move |group| (group, process))).collect();
     let done: Result<Vec<Vec<(usize, Counts)>>, ReportError> = jobs

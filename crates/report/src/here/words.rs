@@ -125,9 +125,10 @@ fn range(point: &Point) -> String {
 
 fn thrashes(answer: &Answer) -> String {
     match answer.thrash_bytes {
-        Some(bytes) => {
-            format!("Thrashes below --ram {}: from there on it takes more than twice its own time.", exact(bytes))
-        }
+        Some(bytes) => format!(
+            "Thrashes below --ram {}: with less it takes more than twice as long as with all its RAM.",
+            exact(bytes)
+        ),
         None => {
             let least = answer.curve.last().map_or(0, |point| point.ram_bytes);
             format!("Does not thrash with --ram {} or more.", exact(least))

@@ -8,7 +8,7 @@ use crate::error::ReportError;
 use crate::resolve::{self, Plan};
 
 /// OPT beside the search.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bound {
     /// RAM with which not even OPT meets the slowdown, on the device that loads fastest; zero: there was none among the sizes.
     pub ram: Bytes,

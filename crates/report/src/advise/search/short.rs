@@ -60,7 +60,7 @@ impl<'a> Tried<'a> {
         let (left, _) = self.halve(all, &hopeful, &too_much)?;
         let left = self.everywhere(left, &hopeful)?;
         self.refuse_unknown()?;
-        self.refine(&left)?;
+        let left = self.refine_half(left)?;
         let needs = self.needs(&left);
         let families: Vec<usize> = needs.iter().map(|(family, _)| *family).collect();
         let mut jobs: Vec<Job> = sizes.iter().map(|size| (families[0], *size)).collect();
@@ -77,15 +77,35 @@ impl<'a> Tried<'a> {
         Ok((families, jobs))
     }
 
-    /// The sizes at which OPT meets the slowdown, and the next smaller one; all, if none is asked for.
+    /// Goes on between sizes, each time with the better half of the families; returns those that are left.
+    fn refine_half(&mut self, mut left: Vec<usize>) -> Result<Vec<usize>, ReportError> {
+        loop {
+            let best = self.best().map(|best| best.point.frames);
+            let finer: Vec<Job> = left.iter().flat_map(|family| self.finer(*family, best)).collect();
+            if self.try_all(finer)? == 0 {
+                return Ok(left);
+            }
+            left.sort_by_cached_key(|family| self.rank(*family));
+            left.truncate(left.len().div_ceil(2).max(FAMILIES_MAX));
+        }
+    }
+
+    /// The least frames that meet the limits, then the time in faults with the most frames that do not.
+    fn rank(&self, family: usize) -> (usize, u64) {
+        let all = self.candidates_of(family);
+        let need = all.iter().filter(|c| c.misses.is_empty()).map(|c| c.point.frames).min().unwrap_or(usize::MAX);
+        let below = all.iter().filter(|c| c.point.frames < need).max_by_key(|c| c.point.frames);
+        (need, below.map_or(0, |c| c.point.paging.0))
+    }
+
+    /// The sizes at which OPT meets the slowdown; all, if none is asked for.
     fn hopeful(&mut self, sizes: &[usize]) -> Result<Vec<usize>, ReportError> {
         let own = self.candidates().next().and_then(|candidate| candidate.point.own);
         self.opt_curve(sizes)?;
-        let hopeless = match self.question.limits.slowdown {
-            Some(limit) => self.opt_misses(limit, own)?.into_iter().max().unwrap_or(0),
-            None => 0,
-        };
-        Ok(sizes.iter().copied().filter(|size| *size >= hopeless || *size == self.whole).collect())
+        if let Some(limit) = self.question.limits.slowdown {
+            self.hopeless = self.opt_misses(limit, own)?.into_iter().max().unwrap_or(0);
+        }
+        Ok(sizes.iter().copied().filter(|size| *size > self.hopeless || *size == self.whole).collect())
     }
 
     /// The families that need the least, with their need, the best first; where none meets the limits the one that costs least.

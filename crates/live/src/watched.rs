@@ -8,23 +8,16 @@
 //!   pages that are not sampled: mapped from their first reference on, in neither list
 //! ```
 //! Two knobs turn while a program runs, since a reference that shows costs it time: the window's length, and the share of pages that are
-//! sampled at all. Pages are sampled by their place, in chunks of [`CHUNK`] neighbours so that sequential runs stay whole. SHARDS (Waldspurger
-//! et al., FAST 2015) samples single blocks by a hash of each. Here the hash chooses one of two neighbouring chunks, then one of two such pairs,
-//! and so on: each region of memory has its share of the sample, exactly, and no pattern of addresses meets another one.
+//! sampled at all (`coldframe_trace::entries::is_sampled`).
 
-use alloc::boxed::Box;
-use alloc::sync::Arc;
-use alloc::vec;
-use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::Arc;
 
-use super::{Policy, Victim};
-use crate::frames::Residents;
-use crate::ids::{FrameId, PageId};
-use crate::lists::{Links, List};
-use crate::units::Walk;
-
-/// Neighbouring pages that are sampled together.
-pub const CHUNK: u32 = 8;
+use coldframe_core::frames::Residents;
+use coldframe_core::lists::{Links, List};
+use coldframe_core::policy::{Policy, Victim};
+use coldframe_core::{FrameId, Walk};
+use coldframe_trace::entries::is_sampled;
 
 /// Most pages that leave the window for one that enters, when it has been made shorter.
 const LEAVES: usize = 4;
@@ -36,23 +29,6 @@ pub struct Knobs {
     pub window: AtomicUsize,
     /// Of the chunks one in 2^shift is sampled.
     pub shift: AtomicU32,
-}
-
-/// Whether a page is sampled when one chunk in 2^`shift` is. What is sampled at one shift is sampled at each smaller one.
-pub fn is_sampled(page: PageId, shift: u32) -> bool {
-    let chunk = page.0 / CHUNK;
-    (0..shift.min(u32::BITS - 1)).all(|level| {
-        let pair = chunk >> level >> 1;
-        chunk >> level & 1 == hash(pair ^ level.wrapping_mul(0x9e37_79b9)) & 1
-    })
-}
-
-/// The finalizer of MurmurHash3 (Appleby, public domain): 32 bits that are as good as random.
-fn hash(number: u32) -> u32 {
-    let mut h = number.wrapping_add(0x9e37_79b9);
-    h = (h ^ h >> 16).wrapping_mul(0x85eb_ca6b);
-    h = (h ^ h >> 13).wrapping_mul(0xc2b2_ae35);
-    h ^ h >> 16
 }
 
 /// Which list a frame is on.
@@ -112,14 +88,14 @@ impl Watched {
 
     fn enter(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
         let (room, shift) = (self.knobs.window.load(Relaxed).max(1), self.knobs.shift.load(Relaxed));
-        if !is_sampled(residents.page(frame), shift) {
+        if !is_sampled(residents.page(frame).0, shift) {
             return self.put(frame.index(), Place::Rest);
         }
         self.put(frame.index(), Place::Window);
         for _ in 0..LEAVES {
             let Some(oldest) = self.window.head().filter(|_| self.window.len() > room) else { return };
             self.take(oldest);
-            match is_sampled(residents.page(oldest.into()), shift) {
+            match is_sampled(residents.page(oldest.into()).0, shift) {
                 true => {
                     self.put(oldest, Place::Outside);
                     residents.downgrade(oldest.into());
@@ -152,29 +128,5 @@ impl Policy for Watched {
 
     fn len(&self) -> usize {
         self.window.len() + self.outside.len() + self.rest.len()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_smaller_sample_is_part_of_a_larger_one_and_chunks_stay_whole() {
-        let pages = 1 << 20;
-        for shift in 0..6 {
-            let sampled = (0..pages).filter(|page| is_sampled(PageId(*page), shift)).count();
-            assert_eq!(sampled, pages as usize >> shift);
-            for page in (0..pages).filter(|page| is_sampled(PageId(*page), shift + 1)) {
-                assert!(is_sampled(PageId(page), shift));
-            }
-        }
-        // Each region has its share: of any 2^shift chunks side by side that begin at a multiple of as many, one.
-        for region in (0..pages).step_by(CHUNK as usize * 8) {
-            let sampled = (region..region + CHUNK * 8).filter(|page| is_sampled(PageId(*page), 3)).count();
-            assert_eq!(sampled, CHUNK as usize);
-        }
-        let alike = |page: u32| is_sampled(PageId(page), 3) == is_sampled(PageId(page / CHUNK * CHUNK), 3);
-        assert!((0..pages).all(alike));
     }
 }
