@@ -32,7 +32,7 @@ end of its range; without one, the slowdown is at most 5 %. `coldframe sim TRACE
 Exit code 1: no configuration meets the limits.")]
 pub struct Args {
     #[command(flatten)]
-    asked: Asked,
+    pub asked: Asked,
     /// Write the advised settings to this file, as `sim -c` takes them.
     #[arg(short, value_name = "CONFIG.toml")]
     output: Option<PathBuf>,

@@ -10,6 +10,7 @@ use coldframe_live::costs::Extent;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
 use coldframe_report::advise::limits::percent;
 use coldframe_report::here::json::DEVICE;
+use coldframe_report::here::words::human_size;
 use coldframe_report::here::{answer, Answer, Costs, Pager, Question};
 use coldframe_report::ReportError;
 use coldframe_trace::{Fidelity, Reader};
@@ -47,28 +48,54 @@ pub fn of(asked: &Asked) -> Result<Answer, Failure> {
     let slowdown = asked.max_slowdown.as_deref().map(|text| percent("max-slowdown", text)).transpose()?;
     let program_seconds = asked.program_time.as_deref().map(quantity::time).transpose();
     let program_seconds = program_seconds.map_err(|e| Failure::usage(format!("--program-time: {e}")))?;
-    about(&asked.trace, slowdown.map(|percent| percent / 100.0), program_seconds.map(|time| time.0 as f64 / 1e12))
+    let machine = Machine::known()?;
+    machine.about(
+        &asked.trace,
+        slowdown.map(|percent| percent / 100.0),
+        program_seconds.map(|time| time.0 as f64 / 1e12),
+    )
 }
 
-/// The answer about a trace.
-///
-/// # Errors
-/// As [`answer`].
-pub fn about(trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
-    let (costs, measured) = costs()?;
-    let slowdown = slowdown.unwrap_or(Question::SLOWDOWN);
-    let pager = Pager { ram_least: (FRAMES_MIN * PAGE) as u64, ..Pager::of(&costs.here) };
-    Ok(answer(trace, &Question { costs, measured, pager, slowdown, program_seconds })?)
+/// This machine, as answers are about it.
+pub struct Machine {
+    costs: Costs,
+    measured: String,
 }
 
-/// What paging costs on this machine, and where that comes from.
-fn costs() -> Result<(Costs, String), Failure> {
-    let sheet = here::sheet(&default_backing(), Extent::Whole, false)?;
-    let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
-    let here = Here::of(&sheet).map_err(ReportError::from)?;
-    let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
-    let costs = Costs { here, evict_dirty_read, start: start_seconds().unwrap_or(0.0) };
-    Ok((costs, format!("measured on {measured} by `coldframe calibrate`")))
+impl Machine {
+    /// What paging costs here, and where that comes from. Measured where it is not known.
+    ///
+    /// # Errors
+    /// This machine cannot page.
+    pub fn known() -> Result<Machine, Failure> {
+        let sheet = here::sheet(&default_backing(), Extent::Whole, false)?;
+        let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
+        let here = Here::of(&sheet).map_err(ReportError::from)?;
+        let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
+        let costs = Costs { here, evict_dirty_read, start: start_seconds().unwrap_or(0.0) };
+        Ok(Machine { costs, measured: format!("measured on {measured} by `coldframe calibrate`") })
+    }
+
+    /// The answer about a trace.
+    ///
+    /// # Errors
+    /// As [`answer`].
+    pub fn about(self, trace: &Path, slowdown: Option<f64>, program_seconds: Option<f64>) -> Result<Answer, Failure> {
+        let slowdown = slowdown.unwrap_or(Question::SLOWDOWN);
+        let ram_least = (FRAMES_MIN * PAGE) as u64;
+        if let Some(heap) = heap(trace).filter(|heap| *heap <= ram_least) {
+            let (heap, least) = (human_size(heap), human_size(ram_least));
+            let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
+            return Err(Failure::Other { message, code: 1 });
+        }
+        let pager = Pager { ram_least, ..Pager::of(&self.costs.here) };
+        Ok(answer(trace, &Question { costs: self.costs, measured: self.measured, pager, slowdown, program_seconds })?)
+    }
+}
+
+/// The most bytes that the program's largest process had in RAM of what is paged, where its recorder has said it.
+fn heap(trace: &Path) -> Option<u64> {
+    Some(Reader::open(trace).ok()?.provenance().program?.managed_bytes)
 }
 
 /// How often the start of a pager is timed; the median counts.

@@ -11,6 +11,7 @@ mod advise;
 mod answer;
 mod area;
 mod calibrate;
+mod choice;
 mod completions;
 mod configured;
 mod convert;
@@ -19,8 +20,11 @@ mod devices;
 mod doctor;
 #[cfg(test)]
 mod documents;
+mod emulated;
+mod ending;
 mod failure;
 mod generate;
+mod group;
 mod heatmap;
 mod here;
 mod import;
@@ -60,6 +64,8 @@ Examples:
 
 `coldframe -- PROGRAM ARGUMENTS` records, advises and reports in one go, into the folder PROGRAM.coldframe: how long the program takes on this
 machine by RAM. `coldframe --verify -- PROGRAM ARGUMENTS` then runs it three times more, with less RAM, and prints measured beside predicted.
+Where this machine's pager cannot take it (a static program, no userfaultfd), an emulator records it, and the answer is for a board. Ctrl-C ends the
+program, and the answer is about what it did until then. Its own exit code is printed with the answer, and is not coldframe's.
 
 Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature;
 5 I/O or integrity error; 126, 127 as shells use them; `run` passes the program's own.";

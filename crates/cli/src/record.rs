@@ -13,42 +13,54 @@ use coldframe_record::{
     Via,
 };
 use coldframe_report::drive::is_swap_trace;
+use coldframe_report::here::words::human_size;
 use coldframe_report::table::human_count;
 use serde_json::json;
 
+use crate::choice::{choose, neither, Choice};
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 use crate::window;
 use crate::writes;
 
-/// Record the memory references of an unmodified program.
+/// Page size of an emulator's recording: that of this machine's pager.
+const PAGE: &str = "4KiB";
+
+/// Record which pages an unmodified program touches, or each of its memory references.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
-  coldframe record -o bzip2.parquet -- bzip2 -9 -k file
-  coldframe record --level page --page 4KiB --max-size 100MiB -- python3 script.py
-  coldframe record --via perf -o faults.parquet -- python3 script.py
+  coldframe record -o sort.parquet -- sort file
+  coldframe record --max-time 30s -- redis-server --save ''
+  coldframe record --level exact -o bzip2.parquet -- bzip2 -9 -k file
+  coldframe record --via qemu --max-size 100MiB -- python3 script.py
   coldframe record --via perf --attach 4711 --max-time 10s -o faults.parquet
   coldframe record --via writes --interval 100ms -o writes.parquet -- python3 script.py
-  coldframe record --via writes --attach 4711 --max-time 10s -o writes.parquet
   coldframe record --via swap --ram 64MiB -o swap.csv -- python3 script.py
   coldframe record --via faults --window 256 --overhead -- python3 script.py
-  coldframe record --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
+  coldframe record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
-The program runs under QEMU user mode with coldframe's plugin (Debian package qemu-user), or under valgrind's lackey
-where only that is installed. With --via perf it runs natively and only its page faults are recorded (package linux-perf).
-With --via faults it runs natively with --window pages of its heap mapped at a time, first in first out, and each page that enters is a
-row: with C pages OPT's misses lie between those of the rows at C and at C - window, LRU's between those at C + window and
-C - window, from C = 2 windows on. With --via writes it runs natively, and each --interval the kernel says which pages were written
-to (PAGEMAP_SCAN with asynchronous write protection, Linux 6.7): a sample of writes over time. With --via swap it runs in a memory cgroup of --ram, as root on a machine that has swap, and its page
-tables, read each --interval, tell which page went to which slot and came back: a swap trace (CSV). Accesses that the kernel makes for system calls are not seen. The trace is complete and
-valid when a limit or Ctrl-C ends the recording.")]
+The program runs natively, at half its speed or more. This machine's pager lets some pages of its heap be mapped at a time (a window, first in
+first out), keeps the others in RAM, and each page that enters is a row: with a window of W pages and C pages of RAM, OPT's misses lie between
+those of the rows at C and at C - W, LRU's between those at C + W and C - W, from C = 2 W on.
+QEMU user mode with coldframe's plugin (Debian package qemu-user), or valgrind's lackey where only that is installed, records it instead, many times
+slower, where an option asks for what only an emulator gives (--level, --page, --skip-refs, --max-refs, --max-size, --keep-running, --sysroot), and where
+the pager cannot: a static program, one for another machine, no userfaultfd. One line says so, and why. It records runs of references to pages
+of 4 KiB; --level exact records every reference with its address, as --system swl and ddb need it.
+With --via perf only the page faults are recorded (package linux-perf). With --via writes each --interval the kernel says which pages were
+written to (PAGEMAP_SCAN with asynchronous write protection, Linux 6.7). With --via swap it runs in a memory cgroup of --ram, as root on a machine that
+has swap, and its page tables, read each --interval, tell which page went to which slot and came back: a swap trace (CSV).
+Accesses that the kernel makes for system calls are not seen by an emulator. The trace is complete and valid when a limit, Ctrl-C or SIGTERM ends the
+recording: the program then gets SIGTERM, and after 2 s SIGKILL.
+
+Exit codes: 0 recorded, whatever the program's own was, which is printed; 2 usage; 3 nothing was recorded; 4 neither pager nor emulator can;
+5 the trace cannot be written; 126 the program cannot be executed; 127 there is no such program.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// Which tool runs the program.
+    /// What records the program [default auto: this machine's pager (faults), or an emulator].
     #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "writes", "swap"], default_value = "auto")]
     via: String,
     /// Pages that stay mapped with --via faults, and no sampling [default: as many, and such a sample, as keep the program at half its speed].
@@ -60,12 +72,12 @@ pub struct Args {
     /// RAM of the program with --via swap.
     #[arg(long, value_name = "SIZE")]
     ram: Option<String>,
-    /// Every reference with its address and size, or runs of references to a page.
-    #[arg(long, value_parser = ["exact", "page"], default_value = "exact")]
-    level: String,
-    /// Page size of `--level page`.
-    #[arg(long, default_value = "1KiB")]
-    page: String,
+    /// Every reference with its address and size, or runs of references to a page; by an emulator [default there: page].
+    #[arg(long, value_parser = ["exact", "page"])]
+    level: Option<String>,
+    /// Page size of `--level page` [default: 4KiB].
+    #[arg(long, value_name = "SIZE")]
+    page: Option<String>,
     /// References left out at the start.
     #[arg(long, default_value_t = 0)]
     skip_refs: u64,
@@ -75,7 +87,7 @@ pub struct Args {
     /// Stop when the trace has this size.
     #[arg(long)]
     max_size: Option<String>,
-    /// Stop after this time.
+    /// Stop after this time: end the program.
     #[arg(long)]
     max_time: Option<String>,
     /// At a limit let the program go on unrecorded instead of ending it.
@@ -113,20 +125,61 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     }
     if args.attach.is_some() {
         return Err(Failure::usage(
-            "--attach needs --via perf or writes: an emulator cannot take over a running program",
+            "--attach needs --via perf or writes: neither pager nor emulator can take over a running program",
         ));
     }
-    let order = order(&args)?;
+    if args.via != "auto" {
+        return emulated(&args, None, quiet);
+    }
+    match choose(&args.command, of_emulators(&args).first().copied())? {
+        Choice::Pager => windowed(&args, quiet),
+        Choice::Emulator(why) => emulated(&args, Some(&why), quiet),
+    }
+}
+
+/// Options given that only an emulator can follow.
+fn of_emulators(args: &Args) -> Vec<&'static str> {
+    let given = [
+        ("--level", args.level.is_some()),
+        ("--page", args.page.is_some()),
+        ("--skip-refs", args.skip_refs > 0),
+        ("--max-refs", args.max_refs.is_some()),
+        ("--max-size", args.max_size.is_some()),
+        ("--keep-running", args.keep_running),
+        ("--sysroot", args.sysroot.is_some()),
+    ];
+    given.into_iter().filter_map(|(option, given)| given.then_some(option)).collect()
+}
+
+/// By an emulator; `why`: not by this machine's pager.
+pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode, Failure> {
+    if args.window.is_some() {
+        return Err(Failure::usage(match why {
+            Some(why) => {
+                format!("--window is for this machine's pager, which does not record here: {why}; leave --window out")
+            }
+            None => format!("--window does not go with --via {}; leave it out", args.via),
+        }));
+    }
+    let order = order(args)?;
+    let mut said = why.filter(|_| !quiet).map(|why| instead(&order.level, why));
     stop_by_signal(&order.stop)?;
     let mut line = Line::new(quiet);
     let outcome = record(&order, &mut |p| {
+        // Now there is one.
+        said.take().iter().for_each(|said| eprintln!("{said}"));
         line.show(
             p.references,
             None,
             &format!("{} references, {} bytes", human_count(p.references), human_count(p.bytes)),
         );
-    })?;
+    });
     drop(line);
+    let outcome = outcome.map_err(|error| match why {
+        Some(why) if of_emulators(args).is_empty() => neither(why, error),
+        _ => error.into(),
+    })?;
+    said.iter().for_each(|said| eprintln!("{said}"));
     if outcome.references == 0 {
         let out = order.out.display();
         let done = outcome.instructions;
@@ -145,6 +198,15 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Why it is not this machine's pager that records.
+fn instead(level: &Level, why: &str) -> String {
+    let level = match level {
+        Level::Exact => "reference by reference".into(),
+        Level::Pages(bytes) => format!("by pages of {}", human_size(*bytes)),
+    };
+    format!("coldframe: an emulator records it, {level}, and not this machine's pager: {why}")
+}
+
 fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     refuse_limits(args)?;
     if args.attach.is_some() {
@@ -153,7 +215,14 @@ fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
         ));
     }
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
-    let recorded = window::record(&args.command, args.window, 0, &out, args.overhead)?;
+    let order = window::Order {
+        command: &args.command,
+        pages: args.window,
+        overhead: args.overhead,
+        max_time: max_time(args)?,
+        patience: 0,
+    };
+    let recorded = window::record(&order, &out)?;
     if !quiet {
         eprint!("{}", recorded.words(&out));
     }
@@ -182,12 +251,16 @@ pub fn stop_by_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The process or program that is recorded natively.
-fn subject(args: &Args) -> Result<Subject, Failure> {
+fn max_time(args: &Args) -> Result<Option<Duration>, Failure> {
     let time = args.max_time.as_deref().map(quantity::time).transpose();
     let time = time.map_err(|e| Failure::usage(format!("--max-time: {e}")))?;
+    Ok(time.map(|time| Duration::from_nanos(time.0 / 1000)))
+}
+
+/// The process or program that is recorded natively.
+fn subject(args: &Args) -> Result<Subject, Failure> {
     match (args.attach, args.command.split_first()) {
-        (Some(pid), _) => Ok(Subject::Process(pid, time.map_or(ATTACHED, |t| Duration::from_nanos(t.0 / 1000)))),
+        (Some(pid), _) => Ok(Subject::Process(pid, max_time(args)?.unwrap_or(ATTACHED))),
         (None, Some((program, arguments))) => Ok(Subject::Program(program.clone(), arguments.to_vec())),
         (None, None) => Err(Failure::usage("give a program, or --attach PID")),
     }
@@ -314,17 +387,9 @@ fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// What only an emulator can do is refused rather than passed over.
 fn refuse_limits(args: &Args) -> Result<(), Failure> {
-    let given = [
-        ("--level", args.level != "exact"),
-        ("--skip-refs", args.skip_refs > 0),
-        ("--max-refs", args.max_refs.is_some()),
-        ("--max-size", args.max_size.is_some()),
-        ("--max-time", args.max_time.is_some() && args.attach.is_none()),
-        ("--keep-running", args.keep_running),
-        ("--sysroot", args.sysroot.is_some()),
-    ];
-    match given.iter().find(|(_, given)| *given) {
-        Some((option, _)) => Err(Failure::usage(format!("{option} does not go with --via {}; leave it out", args.via))),
+    let untimed = args.max_time.is_some() && args.attach.is_none() && args.via != "faults" && args.via != "auto";
+    match of_emulators(args).first().or(untimed.then_some(&"--max-time")) {
+        Some(option) => Err(Failure::usage(format!("{option} does not go with --via {}; leave it out", args.via))),
         None => Ok(()),
     }
 }
@@ -339,17 +404,17 @@ fn order(args: &Args) -> Result<Recording, Failure> {
         "valgrind" => Via::Valgrind,
         _ => Via::Auto,
     };
-    order.level = match args.level.as_str() {
-        "page" => Level::Pages(quantity::bytes(&args.page).map_err(|e| bad("--page", e))?.0),
-        _ => Level::Exact,
+    let page = args.page.as_deref().unwrap_or(PAGE);
+    order.level = match args.level.as_deref() {
+        Some("exact") => Level::Exact,
+        _ => Level::Pages(quantity::bytes(page).map_err(|e| bad("--page", e))?.0),
     };
     let size = args.max_size.as_deref().map(quantity::bytes).transpose().map_err(|e| bad("--max-size", e))?;
-    let time = args.max_time.as_deref().map(quantity::time).transpose().map_err(|e| bad("--max-time", e))?;
     order.limits = Limits {
         skip_refs: args.skip_refs,
         max_refs: args.max_refs,
         max_size: size.map(|b| b.0),
-        max_time: time.map(|t| Duration::from_nanos(t.0 / 1000)),
+        max_time: max_time(args)?,
         keep_running: args.keep_running,
     };
     let exe = std::env::current_exe().ok();

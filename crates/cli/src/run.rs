@@ -337,6 +337,11 @@ pub fn start(
 }
 
 impl Running {
+    /// The process itself.
+    pub fn child(self) -> Child {
+        self.0
+    }
+
     /// Waits for the program. Ctrl-C reaches it from the terminal; what is sent to us alone is passed on.
     pub fn wait_with_signals(mut self) -> Result<ExitStatus, Failure> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};

@@ -8,10 +8,11 @@ use coldframe_report::here::words::{exact, words};
 use coldframe_report::here::Answer;
 use coldframe_report::html::Page;
 use coldframe_trace::heat::heat;
-use coldframe_trace::TraceError;
 
+use crate::answer::Machine;
+use crate::choice::{choose, Choice};
 use crate::failure::Failure;
-use crate::{answer, output, report, verify, window};
+use crate::{emulated, group, output, report, verify, window};
 
 /// What was asked for.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -47,6 +48,7 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     let Some(name) = program.first().and_then(|path| Path::new(path).file_name()) else {
         return Err(Failure::usage("`coldframe --` needs a program: coldframe -- PROGRAM ARGUMENTS"));
     };
+    let choice = choose(program, None)?;
     let mut folder = name.to_os_string();
     folder.push(".coldframe");
     let folder = PathBuf::from(folder);
@@ -55,14 +57,36 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         code: 5,
     };
     std::fs::create_dir_all(&folder).map_err(failed)?;
-    let trace = folder.join("trace.parquet");
-    window::record(program, None, window::PATIENCE, &trace, false)
-        .map_err(|failure| nothing_paged(failure, program))?;
-    let answer = answer::about(&trace, None, None)?;
-    let files = write(&folder, &trace, &answer)?;
+    let done = match choice {
+        Choice::Pager => here(asked, &folder),
+        Choice::Emulator(why) if asked.verify => Err(Failure::Other {
+            message: format!("--verify runs the program with less RAM, which is not possible: {why}"),
+            code: 4,
+        }),
+        Choice::Emulator(why) => emulated::run(program, &folder, &why, asked.quiet),
+    };
+    if done.is_err() {
+        // Where there is nothing in it.
+        let _ = std::fs::remove_dir(&folder);
+    }
+    done
+}
+
+/// For this machine, by its pager.
+fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
+    let (program, trace) = (&asked.program, folder.join("trace.parquet"));
+    // What this machine lacks is said before the program runs.
+    let machine = Machine::known()?;
+    let order = window::Order { command: program, patience: window::PATIENCE, ..window::Order::default() };
+    let recorded = window::record(&order, &trace)?;
+    let answer = machine.about(&trace, None, None)?;
+    let files = write(folder, &trace, &answer)?;
     let config = folder.join("config.toml");
     let config = answer.config().map(|_| config.display().to_string());
-    let mut text = words(&answer, config.as_deref());
+    let mut text = words(&answer, config.as_deref()) + &group::of(&trace);
+    for remark in recorded.remarks() {
+        text += &folded(&format!("Note: {remark}."));
+    }
     if !asked.quiet {
         text += &files;
     }
@@ -73,12 +97,21 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(u8::from(config.is_none())))
 }
 
-/// A program without a heap to page needs no advice.
-fn nothing_paged(failure: Failure, program: &[OsString]) -> Failure {
-    let Failure::Trace(TraceError::Empty { .. }) = failure else { return failure };
-    let program = Path::new(&program[0]).display();
-    let message = format!("{program} ended before it touched any memory that can be paged: it needs no RAM for a heap; give a program that works on data");
-    Failure::Other { message, code: 3 }
+/// Columns of a line.
+const WIDTH: usize = 80;
+
+/// A sentence in lines.
+fn folded(text: &str) -> String {
+    let mut lines = vec![String::new()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is one");
+        match line.chars().count() + 1 + word.chars().count() > WIDTH && !line.is_empty() {
+            true => lines.push(word.into()),
+            false if line.is_empty() => line.push_str(word),
+            false => line.extend([" ", word]),
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 /// Writes what is kept; says what that is.
@@ -96,12 +129,18 @@ fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure
     Ok(format!("In {}: trace.parquet, advice.json{advised}, report.html\n", folder.display()))
 }
 
-/// Sizes worth running: the advised one, and one on each side of where it begins to thrash.
+/// What is run again may take so many times the program's own time.
+const PATIENT: f64 = 8.0;
+
+/// Sizes worth running: the advised one, and one on each side of where it begins to thrash, if that does not take too long; else half of what it
+/// needs.
 pub fn worth_running(answer: &Answer) -> Vec<u64> {
     let thrash = answer.thrash_bytes.unwrap_or(answer.needed_bytes / 2);
     let near = |ram: u64| answer.curve.iter().map(|point| point.ram_bytes).min_by_key(|size| size.abs_diff(ram));
-    let below = answer.curve.iter().map(|point| point.ram_bytes).find(|size| *size <= thrash * 3 / 4);
-    let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), below].into_iter().flatten().collect();
+    let below = answer.curve.iter().find(|point| point.ram_bytes <= thrash * 3 / 4);
+    let below = below.filter(|point| point.seconds <= PATIENT * answer.program_seconds).map(|point| point.ram_bytes);
+    let other = below.or(near(answer.needed_bytes / 2));
+    let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), other].into_iter().flatten().collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     sizes.dedup();
     // Where two of them are one, the next ones of the curve.
@@ -122,6 +161,14 @@ pub fn ram(size: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_is_folded_and_no_word_is_lost() {
+        let text = format!("{} end.", "some words ".repeat(12).trim_end());
+        let shown = folded(&text);
+        assert!(shown.lines().count() == 2 && shown.lines().all(|line| line.len() <= WIDTH), "{shown}");
+        assert_eq!(shown.replace('\n', " ").trim_end(), text);
+    }
 
     fn read(words: &[&str]) -> Option<Asked> {
         Asked::read(&words.iter().map(OsString::from).collect::<Vec<_>>())

@@ -2,10 +2,13 @@
 //! is a row.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use coldframe_live::doctor::file_system;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_report::table::human_count;
@@ -14,8 +17,10 @@ use coldframe_trace::window::{window, Recorded as Process};
 use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
 
+use crate::choice::pageable;
+use crate::ending::{self, Ended, Signals};
 use crate::failure::Failure;
-use crate::run::{default_backing, find_preload, manageable, preloads, program, start};
+use crate::run::{default_backing, find_preload, preloads, start};
 
 /// What came of a recording.
 pub struct Recorded {
@@ -27,30 +32,47 @@ pub struct Recorded {
     handling: f64,
     status: ExitStatus,
     native_seconds: Option<f64>,
+    limit: Option<&'static str>,
+    left: Vec<u32>,
+    lost: bool,
+}
+
+/// What is to be recorded, and how.
+#[derive(Default)]
+pub struct Order<'a> {
+    /// The program and its arguments.
+    pub command: &'a [OsString],
+    /// A window of so many pages, and no sampling; `None`: both fit the program.
+    pub pages: Option<usize>,
+    /// Nanoseconds that recording may take the program besides.
+    pub patience: u64,
+    /// The program runs alone once before, without input and output.
+    pub overhead: bool,
+    /// After this time the program is ended.
+    pub max_time: Option<Duration>,
 }
 
 /// Nanoseconds that a recording may take a program besides, for an answer while one waits.
 pub const PATIENCE: u64 = 500_000_000;
 
-/// Runs the program and writes the trace to `out`. `pages`: a window of so many, and no sampling; else both fit the program. With `overhead`
-/// it runs alone once before, without input and output.
-pub fn record(
-    command: &[OsString],
-    pages: Option<usize>,
-    patience: u64,
-    out: &Path,
-    overhead: bool,
-) -> Result<Recorded, Failure> {
+/// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace comes beside them.
+const ROOM: u64 = 8 << 20;
+
+/// Runs the program and writes the trace to `out`.
+///
+/// # Errors
+/// The program cannot be recorded so, which is said before it runs; nothing was recorded; the folder of the trace is full.
+pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
+    let (command, pages) = (order.command, order.pages);
     if let Some(pages) = pages.filter(|pages| *pages < FRAMES_MIN) {
         return Err(Failure::usage(format!("--window: {pages} pages are too few; give at least {FRAMES_MIN}")));
     }
-    manageable(&program(command)?)?;
+    pageable(command)?;
     let preload = preloads(&find_preload()?);
-    let place = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = tempfile::Builder::new().prefix(".coldframe-window").tempdir_in(place);
-    let folder = folder.map_err(|e| refused(place, &e))?;
+    let folder = folder_for(out)?;
     let stats = StatsFile::create()?;
-    let files = std::path::absolute(folder.path()).unwrap_or(folder.path().to_owned());
+    let files = folder.path().to_owned();
+    let patience = order.patience;
     let options = Options {
         backing: default_backing(),
         max_memory: Options::MAX_MEMORY,
@@ -59,11 +81,14 @@ pub fn record(
         stats_fd: Some(stats.fd()),
         ..Options::new(1 << 30)
     };
-    let native_seconds = if overhead { Some(alone(command)?) } else { None };
+    let native_seconds = if order.overhead { Some(alone(command)?) } else { None };
+    let signals = Signals::catch()?;
     let started = Instant::now();
-    let status = start(command, &preload, &options, None)?.wait_with_signals()?;
+    let child = start(command, &preload, &options, None)?.child();
+    let Ended { status, limit, left } = ending::wait(child, folder.path(), &signals, order.max_time)?;
     let seconds = started.elapsed().as_secs_f64();
-    let processes = read(folder.path())?;
+    let processes = read(folder.path(), status)?;
+    let lost = processes.iter().any(Process::is_cut_short);
     let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
     let way = processes.iter().max_by_key(|p| p.word(Word::Faults)).map_or(0, |p| p.word(Word::Way));
     let (faults, handling) = (sum(Word::Faults), sum(Word::Handling) as f64 / 1e9);
@@ -76,18 +101,57 @@ pub fn record(
     };
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let (summary, facts) = window(processes, &words.join(" "), facts, out)?;
-    Ok(Recorded { summary, facts, way, faults, handling, status, native_seconds })
+    Ok(Recorded { summary, facts, way, faults, handling, status, native_seconds, limit, left, lost })
+}
+
+/// A folder beside the trace for what is recorded; it goes when it is dropped.
+fn folder_for(out: &Path) -> Result<tempfile::TempDir, Failure> {
+    if out.is_dir() {
+        let message = format!("{}: is a folder; name a file with -o", out.display());
+        return Err(Failure::Other { message, code: 5 });
+    }
+    let place = out.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let place = std::path::absolute(place).unwrap_or(place.to_owned());
+    let folder = tempfile::Builder::new().prefix(".coldframe-window").tempdir_in(&place);
+    let folder = folder.map_err(|e| refused(&place, &e))?;
+    let (_, free) = file_system(&place);
+    if free < ROOM {
+        let (shown, free, room) = (place.display(), free >> 20, ROOM >> 20);
+        let message = format!(
+            "{shown}: {free} MiB free, and a recording takes {room} MiB and more; make room, or go to another folder"
+        );
+        return Err(Failure::Other { message, code: 5 });
+    }
+    Ok(folder)
 }
 
 /// What the program takes alone, if its recording took `seconds`: less what the recorder took, and less what handlers and threads waited
-/// for a processor; but no less than its threads worked. Processes that run beside each other are taken for one after the other.
+/// for a processor; but no less than its threads worked.
 fn alone_of(processes: &[Process], seconds: f64) -> f64 {
-    let sum = |of: &dyn Fn(&Process) -> f64| processes.iter().map(of).sum::<f64>() / 1e9;
-    let overhead = sum(&|p| TAKES * taken(|word| p.word(word)) + p.word(Word::Starting) as f64);
-    let delayed = sum(&|p| p.word(Word::Delayed) as f64);
+    let overhead = |delay: f64| {
+        let of = |process: &Process| {
+            let word = |word| process.word(word);
+            let taken = TAKES * taken(word) + word(Word::Starting) as f64 + delay * word(Word::Delayed) as f64;
+            let start = word(Word::Started) as f64;
+            (start, (word(Word::Ended) as f64).max(start + taken), taken)
+        };
+        together(&processes.iter().map(of).collect::<Vec<_>>()) / 1e9
+    };
     let threads = |p: &Process| p.word(Word::Threads).max(1) as f64;
-    let worked = sum(&|p| worked(TAKES, |word| p.word(word)).unwrap_or(0.0) / threads(p));
-    (seconds - overhead - delayed).max(worked.min(seconds - overhead)).max(seconds / LEAST)
+    let worked = |p: &Process| worked(TAKES, |word| p.word(word)).unwrap_or(0.0) / threads(p);
+    let worked = processes.iter().map(worked).sum::<f64>() / 1e9;
+    (seconds - overhead(1.0)).max(worked.min(seconds - overhead(0.0))).max(seconds / LEAST)
+}
+
+/// Of processes from when to when, each with what was taken of it, evenly: processes beside each other wait for the one that waits longest.
+fn together(processes: &[(f64, f64, f64)]) -> f64 {
+    let mut marks: Vec<f64> = processes.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
+    marks.sort_by(f64::total_cmp);
+    let share = |from: f64, to: f64| {
+        let beside = processes.iter().filter(|(start, end, _)| *start <= from && to <= *end && start < end);
+        beside.map(|(start, end, taken)| taken / (end - start)).fold(0.0, f64::max)
+    };
+    marks.windows(2).map(|mark| (mark[1] - mark[0]) * share(mark[0], mark[1])).sum()
 }
 
 /// A program takes no smaller part of its recording than one in so many: what the estimate is then made of is noise.
@@ -95,7 +159,7 @@ const LEAST: f64 = 100.0;
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
     Failure::Other {
-        message: format!("{}: cannot be written: {error}; check its permissions", path.display()),
+        message: format!("{}: cannot be written: {error}; go to a folder that you may write to", path.display()),
         code: 5,
     }
 }
@@ -107,14 +171,25 @@ fn alone(command: &[OsString]) -> Result<f64, Failure> {
 }
 
 /// What each process has recorded.
-fn read(folder: &Path) -> Result<Vec<Process>, Failure> {
+fn read(folder: &Path, status: ExitStatus) -> Result<Vec<Process>, Failure> {
     let io = |e: std::io::Error| refused(folder, &e);
     let files: Result<Vec<PathBuf>, _> = std::fs::read_dir(folder).map_err(io)?.map(|e| e.map(|e| e.path())).collect();
-    let processes: Result<Vec<Process>, TraceError> =
-        files.map_err(io)?.iter().map(|file| Process::read(file)).collect();
+    let files = files.map_err(io)?;
+    let without_room = files.iter().filter(|file| std::fs::metadata(file).is_ok_and(|meta| meta.blocks() == 0)).count();
+    if without_room > 0 {
+        let place = folder.parent().unwrap_or(folder).display();
+        let message = format!(
+            "{place}: the disk is full, and {without_room} processes are not recorded; make room, or go to another folder"
+        );
+        return Err(Failure::Other { message, code: 5 });
+    }
+    let processes: Result<Vec<Process>, TraceError> = files.iter().map(|file| Process::read(file)).collect();
     let processes = processes?;
-    if processes.is_empty() {
-        let message = "the program ended before its heap was managed; see its own message".to_owned();
+    if processes.iter().map(|process| process.word(Word::Entries)).sum::<u64>() == 0 {
+        let message = format!(
+            "nothing was recorded: the program ended ({status}) before it touched any memory that can be paged: it needs no RAM for a heap; \
+             give a program that works on data, or record its code and stack with --level page"
+        );
         return Err(Failure::Other { message, code: 3 });
     }
     Ok(processes)
@@ -142,10 +217,37 @@ impl Recorded {
         if self.facts.processes > 1 {
             text += &format!("coldframe: {} programs and forked children\n", self.facts.processes);
         }
-        if !self.status.success() {
-            text += &format!("coldframe: the program ended with {}\n", self.status);
+        if let Some(code) = self.status.code().filter(|code| *code != 0) {
+            text += &format!("coldframe: the program ended with exit code {code}\n");
+        }
+        for remark in self.remarks() {
+            text += &format!("coldframe: {remark}\n");
         }
         text
+    }
+
+    /// Why there is less in the trace than the program does, a sentence each.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut all = Vec::new();
+        match (self.limit, self.status.signal()) {
+            (Some(limit), _) => all.push(format!("ended by {limit}: this is about what it did until then")),
+            (None, Some(signal)) => {
+                let name = signal_hook::low_level::signal_name(signal).unwrap_or("a signal");
+                all.push(format!("ended by {name} (signal {signal}): this is about what it did until then"));
+            }
+            (None, None) => {}
+        }
+        if !self.left.is_empty() {
+            let list: Vec<_> = self.left.iter().map(u32::to_string).collect();
+            let list = list.join(", ");
+            all.push(format!(
+                "it has gone to the background (process {list}), recorded until now; keep it in the foreground, and kill {list}"
+            ));
+        }
+        if self.lost {
+            all.push("the disk became full, and the recording ends there; make room and record again".into());
+        }
+        all
     }
 
     /// For `--stats`.
@@ -153,6 +255,20 @@ impl Recorded {
         json!({ "trace": out, "via": "faults", "way_ns": self.way, "rows": self.summary.rows, "faults": self.faults, "processes": self.facts.processes,
             "seconds": self.facts.recorded_seconds, "handling_seconds": self.handling, "program_seconds": self.facts.seconds,
             "native_seconds": self.native_seconds, "zero_fills": self.facts.zero_fills,
-            "managed_bytes": self.facts.managed_bytes, "not_paged_bytes": self.facts.not_paged_bytes, "status": self.status.code() })
+            "managed_bytes": self.facts.managed_bytes, "not_paged_bytes": self.facts.not_paged_bytes, "status": self.status.code(),
+            "limit": self.limit, "processes_left": self.left, "disk_full": self.lost })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn processes_one_after_the_other_are_added_up_and_those_beside_each_other_are_not() {
+        let after = together(&[(0.0, 4.0, 2.0), (4.0, 8.0, 1.0)]);
+        let beside = together(&[(0.0, 4.0, 2.0), (0.0, 4.0, 1.0)]);
+        let waits = together(&[(0.0, 8.0, 0.0), (2.0, 4.0, 1.0)]);
+        assert_eq!([after, beside, waits, together(&[(3.0, 3.0, 0.0)]), together(&[])], [3.0, 2.0, 1.0, 0.0, 0.0]);
     }
 }

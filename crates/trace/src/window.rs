@@ -21,6 +21,7 @@
 //! What the program gave back stands between the rows as notes ([`crate::span`]) behind the mapping `[managed]`.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,6 +39,8 @@ use crate::store::{Columns, Summary, Writer};
 pub const MANAGED: &str = "[managed]";
 /// A process with less than this part of the largest one's memory is left out: a shell that merely started it, for instance.
 const MATTERS: u64 = 16;
+/// Bytes of what `st_blocks` counts: stat(3type).
+const BLOCK: u64 = 512;
 
 /// A process as its pager has recorded it.
 #[derive(Clone, Debug)]
@@ -47,6 +50,7 @@ pub struct Recorded {
     /// Its command line.
     pub command: String,
     records: Vec<Record>,
+    cut_short: bool,
 }
 
 impl Recorded {
@@ -71,10 +75,17 @@ impl Recorded {
         }
         let count = (words[Word::Records as usize] as usize).min(RECORDS);
         let stored = bytes[HEAD..].chunks_exact(RECORD).take(count);
-        let records = stored.filter_map(|b| Record::decode([word(&b[..8]), word(&b[8..])])).collect();
+        let records: Vec<_> = stored.filter_map(|b| Record::decode([word(&b[..8]), word(&b[8..])])).collect();
+        let given = fs::metadata(path).map_or(u64::MAX, |file| file.blocks() * BLOCK);
+        let cut_short = records.len() < count && given < (HEAD + count * RECORD) as u64;
         let command = head[COMMAND].split(|byte| *byte == 0).map(String::from_utf8_lossy);
         let command: Vec<_> = command.filter(|word| !word.is_empty()).collect();
-        Ok(Recorded { path: path.to_owned(), words, command: command.join(" "), records })
+        Ok(Recorded { path: path.to_owned(), words, command: command.join(" "), records, cut_short })
+    }
+
+    /// The file system had no room for its last records.
+    pub fn is_cut_short(&self) -> bool {
+        self.cut_short
     }
 
     /// A word of the head.

@@ -1,0 +1,110 @@
+//! The processes of a recorded command: a table of those that matter, and one line for shells that merely start them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use coldframe_report::here::words::human_size;
+use coldframe_report::table::human_count;
+use coldframe_trace::{ProcessFacts, Reader};
+
+/// Columns of a line.
+const WIDTH: usize = 80;
+/// Rows of the table; the largest ones are shown.
+const ROWS: usize = 6;
+
+/// About the processes of a trace; empty where there is nothing to say.
+pub fn of(trace: &Path) -> String {
+    Reader::open(trace).map_or_else(|_| String::new(), |reader| words(&reader.provenance().group))
+}
+
+fn words(group: &[ProcessFacts]) -> String {
+    let (left, mut matter): (Vec<_>, Vec<_>) = group.iter().partition(|process| process.left_out);
+    matter.sort_by_key(|process| std::cmp::Reverse(process.managed_bytes));
+    let mut out = String::new();
+    if matter.len() > 1 {
+        out += &format!("{} processes, each with a --ram of its own:\n\n{}\n", matter.len(), table(&matter));
+    }
+    if !left.is_empty() {
+        out += &left_out(&left);
+    }
+    out
+}
+
+fn table(matter: &[&ProcessFacts]) -> String {
+    let mut out = format!("  {:>8}  {:>9}  {:>8}  {:>7}  process\n", "heap", "not paged", "time", "pid");
+    for process in matter.iter().take(ROWS) {
+        let row = format!(
+            "  {:>8}  {:>9}  {:>8}  {:>7}  {}",
+            human_size(process.managed_bytes),
+            human_size(process.not_paged_bytes),
+            format!("{:.2} s", process.seconds),
+            process.process,
+            process.command,
+        );
+        out += &(cut(&row, WIDTH) + "\n");
+    }
+    if matter.len() > ROWS {
+        out += &format!("  and {} smaller ones\n", human_count((matter.len() - ROWS) as u64));
+    }
+    out
+}
+
+/// By their program's name: how many, and the most that one of them has.
+fn left_out(left: &[&ProcessFacts]) -> String {
+    let mut names: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for process in left {
+        let (count, most) = names.entry(name(&process.command)).or_default();
+        (*count, *most) = (*count + 1, (*most).max(process.managed_bytes));
+    }
+    let one = |(name, (count, most)): (&String, &(u64, u64))| match count {
+        1 => format!("{name} ({})", human_size(*most)),
+        count => format!("{} {name} ({} at most)", human_count(*count), human_size(*most)),
+    };
+    let all: Vec<String> = names.iter().map(one).collect();
+    cut(&format!("Left out, too small to matter: {}.", all.join(", ")), WIDTH) + "\n"
+}
+
+/// The program's name in a command line.
+fn name(command: &str) -> String {
+    let program = command.split(' ').next().unwrap_or_default();
+    let name = Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.unwrap_or_else(|| "a process without a name".into())
+}
+
+fn cut(line: &str, width: usize) -> String {
+    match line.chars().count() > width {
+        true => line.chars().take(width - 3).collect::<String>() + "...",
+        false => line.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(command: &str, mib: u64, left_out: bool) -> ProcessFacts {
+        ProcessFacts { command: command.into(), managed_bytes: mib << 20, left_out, ..ProcessFacts::default() }
+    }
+
+    #[test]
+    fn one_process_that_matters_needs_no_table_and_its_shell_is_named() {
+        assert_eq!(words(&[process("python3 m.py", 80, false)]), "");
+        let shell = process("/bin/bash /usr/bin/python3 m.py", 1, true);
+        let text = words(&[shell.clone(), process("python3 m.py", 80, false)]);
+        assert_eq!(text, "Left out, too small to matter: bash (1.0 MiB).\n");
+        let text = words(&[shell.clone(), shell, process("python3 m.py", 80, false)]);
+        assert_eq!(text, "Left out, too small to matter: 2 bash (1.0 MiB at most).\n");
+    }
+
+    #[test]
+    fn a_group_is_a_table_with_the_largest_first_in_80_columns() {
+        let long = format!("sort {}", "x".repeat(200));
+        let mut group = vec![process("sort a", 9, false), process(&long, 20, false)];
+        let text = words(&group);
+        assert!(text.starts_with("2 processes, each with a --ram of its own:\n\n"), "{text}");
+        assert!(text.find("20 MiB") < text.find("9.0 MiB"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        group.extend((0..10).map(|_| process("cc1", 5, false)));
+        assert!(words(&group).contains("and 6 smaller ones"));
+    }
+}

@@ -1,0 +1,253 @@
+//! `coldframe -- PROGRAM` and `coldframe record -- PROGRAM`, with programs that make it hard: an answer, or one sentence with the remedy.
+
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use coldframe_toolbox::{have, GCC};
+use serde_json::Value;
+
+/// Takes 4 MiB, and then does as its first word says.
+const PROGRAM: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <signal.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    char *all = malloc(4 << 20);
+    for (int i = 0; i < 4 << 20; i += 4096) all[i] = i >> 12;
+    unsigned sum = 0;
+    for (int i = 0; i < 4 << 20; i += 4096) sum += (unsigned char)all[i];
+    const char *then = count > 1 ? words[1] : "";
+    if (!strcmp(then, "dies")) raise(SIGKILL);
+    if (!strcmp(then, "fails")) return 3;
+    if (!strcmp(then, "stays")) for (;;) sleep(1);
+    if (!strcmp(then, "stubborn")) { signal(SIGTERM, SIG_IGN); for (;;) sleep(1); }
+    if (!strcmp(then, "leaves")) {
+        if (fork()) return 0;
+        setsid();
+        fclose(stdout), fclose(stderr), fclose(stdin);
+        sleep(20);
+    }
+    if (!strcmp(then, "asks")) printf("terminal %d, read %d\n", isatty(0), getchar());
+    printf("%u\n", sum);
+    return 0;
+}"#;
+
+fn coldframe() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.env("NO_COLOR", "1").env("XDG_CACHE_HOME", env!("CARGO_TARGET_TMPDIR")).stdin(Stdio::null());
+    command
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Whether programs can be paged here; if not, that is another test's.
+fn can_page() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        let can = have(&[GCC]) && coldframe().arg("doctor").output().unwrap().status.success();
+        if !can {
+            eprintln!("skipped: needs gcc and a machine that can page, see `coldframe doctor`");
+        }
+        can
+    })
+}
+
+/// The program in a folder of the test's own.
+fn program(folder: &Path, options: &[&str]) -> PathBuf {
+    let (source, program) = (folder.join("program.c"), folder.join("program"));
+    std::fs::write(&source, PROGRAM).unwrap();
+    let built = Command::new("gcc").arg("-O1").args(options).arg("-o").arg(&program).arg(&source).status();
+    assert!(built.unwrap().success());
+    program
+}
+
+/// Records the program with these words; what it said, and its statistics.
+fn recorded(folder: &Path, options: &[&str], program: &[&str]) -> (Output, Value) {
+    let stats = folder.join("stats.json");
+    let mut command = coldframe();
+    command.current_dir(folder).arg("record").args(options).args(["-o", "t.parquet", "--stats", "stats.json", "--"]);
+    let output = command.args(program).output().unwrap();
+    nothing_is_left(folder);
+    let stats = std::fs::read_to_string(stats).ok().and_then(|text| serde_json::from_str(&text).ok());
+    (output, stats.unwrap_or_default())
+}
+
+fn nothing_is_left(folder: &Path) {
+    let names = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let left: Vec<_> = names.filter(|name| name.starts_with(".coldframe") || name.ends_with(".partial")).collect();
+    assert_eq!(left, [""; 0]);
+}
+
+#[test]
+fn the_pager_records_where_nobody_says_otherwise() {
+    if !can_page() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), &[]);
+    let (output, stats) = recorded(folder.path(), &[], &["./program"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert_eq!((stdout(&output).as_str(), stats["via"].as_str()), ("130560\n", Some("faults")));
+    assert!(stats["rows"].as_u64() >= Some(1024), "{stats}");
+    assert!(!stderr(&output).contains("emulator"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_recording_ends_with_its_program_however_that_ends() {
+    if !can_page() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), &[]);
+    for (options, word, said) in [
+        (&[][..], "dies", "ended by SIGKILL (signal 9): this is about what it did until then"),
+        (&[], "fails", "the program ended with exit code 3"),
+        (&["--max-time", "300ms"], "stays", "ended by --max-time"),
+        (&["--max-time", "300ms"], "stubborn", "ended by --max-time"),
+    ] {
+        let (output, stats) = recorded(folder.path(), options, &["./program", word]);
+        assert_eq!(output.status.code(), Some(0), "{word}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{word}: {}", stderr(&output));
+        assert!(stats["rows"].as_u64() >= Some(1024), "{word}: {stats}");
+        let info = coldframe().current_dir(folder.path()).args(["info", "t.parquet"]).output().unwrap();
+        assert!(info.status.success(), "{}", stderr(&info));
+    }
+}
+
+#[test]
+fn a_program_that_goes_to_the_background_is_said_and_its_number() {
+    if !can_page() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), &[]);
+    let (output, stats) = recorded(folder.path(), &[], &["./program", "leaves"]);
+    let left = stats["processes_left"][0].as_u64().expect("it sleeps").to_string();
+    let _ = Command::new("kill").args(["-KILL", &left]).status();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("gone to the background") && stderr(&output).contains(&left),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn a_signal_to_coldframe_ends_the_recording_and_the_trace_is_whole() {
+    if !can_page() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), &[]);
+    for signal in ["-TERM", "-INT"] {
+        let mut command = coldframe();
+        command.current_dir(folder.path()).args(["record", "-o", "t.parquet", "--", "./program", "stays"]);
+        let child = command.stderr(Stdio::piped()).spawn().unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(700));
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(stderr(&output).contains("ended by a signal"), "{}", stderr(&output));
+        nothing_is_left(folder.path());
+        let info = coldframe().current_dir(folder.path()).args(["info", "t.parquet"]).output().unwrap();
+        assert!(info.status.success(), "{}", stderr(&info));
+    }
+}
+
+#[test]
+fn the_standard_input_stays_the_programs_own() {
+    if !can_page() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), &[]);
+    let mut command = coldframe();
+    command.current_dir(folder.path()).args(["record", "-o", "t.parquet", "--", "./program", "asks"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"A").unwrap();
+    assert_eq!(stdout(&child.wait_with_output().unwrap()), "terminal 0, read 65\n130560\n");
+}
+
+/// Where neither pager nor emulator can, one sentence says what each lacks.
+#[test]
+fn a_static_program_is_an_emulators_and_without_one_that_is_said() {
+    if !can_page() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), &["-static"]);
+    let mut command = coldframe();
+    command.current_dir(folder.path()).env("PATH", "/nonexistent").args(["record", "--", "./program"]);
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("linked statically") && said.contains("apt-get install qemu-user"), "{said}");
+    nothing_is_left(folder.path());
+    let mut command = coldframe();
+    let output = command.current_dir(folder.path()).args(["--verify", "--", "./program"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(stderr(&output).contains("linked statically"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_cannot_be_started_leaves_no_folder_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("plain"), "no program").unwrap();
+    std::fs::set_permissions(folder.path().join("plain"), PermissionsExt::from_mode(0o644)).unwrap();
+    for (program, code) in [("no-such-program-here", 127), ("./plain", 126)] {
+        for verb in [&["--"][..], &["record", "--"]] {
+            let output = coldframe().current_dir(folder.path()).args(verb).arg(program).output().unwrap();
+            assert_eq!(output.status.code(), Some(code), "{verb:?} {program}: {}", stderr(&output));
+            assert_eq!(stderr(&output).lines().count(), 1, "{}", stderr(&output));
+            assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_takes_no_trace_is_said_before_the_program_runs() {
+    if !can_page() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let program = program(folder.path(), &[]);
+    for out in ["/nonexistent/t.parquet", "/proc/t.parquet", "."] {
+        let output =
+            coldframe().current_dir(folder.path()).args(["record", "-o", out, "--"]).arg(&program).output().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{out}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "", "{out}: the program has run");
+    }
+    let output = coldframe().current_dir("/proc").arg("--").arg(&program).output().unwrap();
+    assert_eq!((output.status.code(), stdout(&output)), (Some(5), String::new()), "{}", stderr(&output));
+    assert!(stderr(&output).contains("go to a folder that you may write to"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_only_an_emulator_gives_does_not_go_with_the_pager() {
+    for (words, said) in [
+        (&["--via", "faults", "--level", "exact"][..], "--level does not go with --via faults"),
+        (&["--via", "perf", "--max-time", "1s"], "--max-time does not go with --via perf"),
+        (&["--level", "page", "--window", "64"], "--window is for this machine's pager"),
+        (&["--attach", "1"], "--via perf or writes"),
+    ] {
+        let mut command = coldframe();
+        command.arg("record").args(words);
+        if words[0] != "--attach" {
+            command.args(["--", "true"]);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{words:?}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{words:?}: {}", stderr(&output));
+    }
+}
