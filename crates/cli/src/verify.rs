@@ -18,11 +18,7 @@ use crate::{output, Cli, Verb};
 /// A run that cannot be started.
 pub fn run(answer: &Answer, program: &[OsString]) -> Result<(), Failure> {
     let sizes = worth_running(answer);
-    eprintln!(
-        "coldframe: --verify: {} runs {} times more now, and what it does to files and elsewhere it does again",
-        answer.program,
-        sizes.len()
-    );
+    eprintln!("coldframe: {} runs {} times more now, and all that it does happens again", answer.program, sizes.len());
     let points: Vec<&Point> = sizes.iter().filter_map(|size| answer.at(*size)).collect();
     let rows = points.into_iter().map(|point| Ok(row(point, &measured(point.ram_bytes, program)?)));
     let rows = rows.collect::<Result<Vec<_>, Failure>>()?;

@@ -222,7 +222,11 @@ impl<'a> Curve<'a> {
 
     /// The curve, largest size first.
     pub fn points(&self) -> Vec<Point> {
-        self.tried.iter().map(|tried| self.point(tried)).collect()
+        let mut all: Vec<Point> = self.tried.iter().map(|tried| self.point(tried)).collect();
+        // With less RAM a program is not sooner done than with all that it needs.
+        let least = all.first().map_or(0.0, |point| point.seconds_low);
+        all.iter_mut().for_each(|point| point.seconds_low = point.seconds_low.max(least.min(point.seconds)));
+        all
     }
 
     fn point(&self, tried: &Tried) -> Point {
