@@ -148,7 +148,12 @@ impl Inner {
         let uffd = self.uffd.get();
         // What is moved can be written to from that moment on. The engine knows of the writes before.
         let clean = self.exact() && !write;
-        if clean || !uffd.can_move || uffd.move_page(address, holding).is_err() {
+        let moved = if clean || !uffd.can_move { Err(Errno::BUSY) } else { uffd.move_page(address, holding) };
+        if moved == Err(Errno::NOENT) {
+            // To read it would be to wait for a fault that only this thread could serve.
+            fatal::stop(format_args!("internal error: the page for {address:#x} is not where it was held"));
+        }
+        if moved.is_err() {
             self.must(uffd.copy(address, holding, clean), "put a held page back", page);
             // SAFETY: its bytes are in place.
             let dropped = unsafe { sys::drop_range(holding..holding + PAGE) };

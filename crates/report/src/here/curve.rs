@@ -54,8 +54,8 @@ pub struct Point {
 }
 
 /// What a window leaves open of a size, as a part of the window. The bounds of `trace/src/window.rs` are of the worst string: curves through
-/// windows of 256 and of 600 pages for the same program were shifted against each other by at most 0.14 of the longer one
-/// (`docs/book/src/truth.md`).
+/// windows of 256 and of 600 pages for the same program were shifted against each other by at most 0.14 of the longer one, of another program by
+/// 0.28 (`docs/book/src/truth.md`).
 const OPEN: u64 = 4;
 /// What is not known of the time that a recording took of the program: `coldframe_trace::entries::TAKES` was 1.38 to 1.74 for programs of
 /// five kinds, about a seventh of 1.6 to either side.
