@@ -319,7 +319,7 @@ fn one_command_records_by_an_emulator_advises_for_a_board_and_reports() {
 #[test]
 fn one_command_records_advises_and_reports() {
     let folder = tempfile::tempdir().unwrap();
-    let numbers: String = (0..3000).map(|i| format!("{}\n", i * 7919 % 3001)).collect();
+    let numbers: String = (0..100_000).map(|i| format!("{}\n", i * 7919 % 100_003)).collect();
     std::fs::write(folder.path().join("numbers"), numbers).unwrap();
     let run = |words: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
@@ -344,7 +344,7 @@ fn one_command_records_advises_and_reports() {
     let config = at("config.toml");
     assert!(config.contains(&format!("ram = \"{}KiB\"", advice["ram_bytes"].as_u64().unwrap() / 1024)), "{config}");
     let (code, said, errors) = run(&["-q", "run", "-c", "sort.coldframe/config.toml", "--", "sort", "numbers"]);
-    assert_eq!((code, said.lines().count()), (Some(0), 3000), "{errors}");
+    assert_eq!((code, said.lines().count()), (Some(0), 100_000), "{errors}");
     // A report reads the answer again.
     let (code, said, errors) = run(&["report", "sort.coldframe/advice.json", "-o", "again.html"]);
     assert_eq!(code, Some(0), "{said}{errors}");
