@@ -41,7 +41,7 @@ Examples:
   coldframe record --via faults --window 256 --overhead -- python3 script.py
   coldframe record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
-The program runs natively, at half its speed or more. This machine's pager lets some pages of its heap be mapped at a time (a window, first in
+The program runs natively (1.5 to 6 times slower in our tries). This machine's pager lets some pages of its heap be mapped at a time (a window, first in
 first out), keeps the others in RAM, and each page that enters is a row: with a window of W pages and C pages of RAM, OPT's misses lie between
 those of the rows at C and at C - W, LRU's between those at C + W and C - W, from C = 2 W on.
 QEMU user mode with coldframe's plugin (Debian package qemu-user), or valgrind's lackey where only that is installed, records it instead, many times
@@ -63,7 +63,7 @@ pub struct Args {
     /// What records the program [default auto: this machine's pager (faults), or an emulator].
     #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "writes", "swap"], default_value = "auto")]
     via: String,
-    /// Pages that stay mapped with --via faults, and no sampling [default: as many, and such a sample, as keep the program at half its speed].
+    /// Pages that stay mapped with --via faults, and no sampling [default: as many, and such a sample, as aim at half its speed].
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
     /// Time between two looks with --via writes [100ms] or swap [10ms].
