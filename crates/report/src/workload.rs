@@ -34,6 +34,9 @@ pub struct MachineParameters {
     pub block_layer_us: f64,
     pub nand_read_us: f64,
     pub nand_program_us: f64,
+    /// A page-out to the card that whoever frees its frame waits for; 0: the card writes beside.
+    #[serde(default)]
+    pub page_out_us: f64,
     pub answer_s: u64,
 }
 
