@@ -12,7 +12,7 @@ use coldframe_live::doctor::file_system;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_report::table::human_count;
-use coldframe_trace::entries::{taken, worked, Word, TAKES};
+use coldframe_trace::entries::{own, Word};
 use coldframe_trace::window::{window, Recorded as Process};
 use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
@@ -30,6 +30,7 @@ pub struct Recorded {
     faults: u64,
     way: u64,
     handling: f64,
+    times: Value,
     status: ExitStatus,
     native_seconds: Option<f64>,
     limit: Option<&'static str>,
@@ -53,7 +54,7 @@ pub struct Order<'a> {
 }
 
 /// Nanoseconds that a recording may take a program besides, for an answer while one waits.
-pub const PATIENCE: u64 = 500_000_000;
+pub const PATIENCE: u64 = 400_000_000;
 
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace comes beside them.
 const ROOM: u64 = 8 << 20;
@@ -92,6 +93,9 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
     let way = processes.iter().max_by_key(|p| p.word(Word::Faults)).map_or(0, |p| p.word(Word::Way));
     let (faults, handling) = (sum(Word::Faults), sum(Word::Handling) as f64 / 1e9);
+    let seconds_of = |word| sum(word) as f64 / 1e9;
+    let times = json!({ "user": seconds_of(Word::User), "system": seconds_of(Word::System), "idle": seconds_of(Word::Idle),
+        "delayed": seconds_of(Word::Delayed), "handlers": seconds_of(Word::Handled), "starting": seconds_of(Word::Starting) });
     let facts = ProgramFacts {
         seconds: alone_of(&processes, seconds),
         recorded_seconds: seconds,
@@ -101,7 +105,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     };
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
     let (summary, facts) = window(processes, &words.join(" "), facts, out)?;
-    Ok(Recorded { summary, facts, way, faults, handling, status, native_seconds, limit, left, lost })
+    Ok(Recorded { summary, facts, way, faults, handling, times, status, native_seconds, limit, left, lost })
 }
 
 /// A folder beside the trace for what is recorded; it goes when it is dropped.
@@ -125,22 +129,16 @@ fn folder_for(out: &Path) -> Result<tempfile::TempDir, Failure> {
     Ok(folder)
 }
 
-/// What the program takes alone, if its recording took `seconds`: less what the recorder took, and less what handlers and threads waited
-/// for a processor; but no less than its threads worked.
+/// What the program takes alone, if its recording took `seconds`: less what the recorder took of each process, and less what its threads
+/// waited for a processor.
 fn alone_of(processes: &[Process], seconds: f64) -> f64 {
-    let overhead = |delay: f64| {
-        let of = |process: &Process| {
-            let word = |word| process.word(word);
-            let taken = TAKES * taken(word) + word(Word::Starting) as f64 + delay * word(Word::Delayed) as f64;
-            let start = word(Word::Started) as f64;
-            (start, (word(Word::Ended) as f64).max(start + taken), taken)
-        };
-        together(&processes.iter().map(of).collect::<Vec<_>>()) / 1e9
+    let of = |process: &Process| {
+        let word = |word| process.word(word) as f64;
+        let taken = word(Word::Ended) - word(Word::Started) - own(|word| process.word(word));
+        (word(Word::Started) - word(Word::Starting), word(Word::Ended), taken + word(Word::Starting))
     };
-    let threads = |p: &Process| p.word(Word::Threads).max(1) as f64;
-    let worked = |p: &Process| worked(TAKES, |word| p.word(word)).unwrap_or(0.0) / threads(p);
-    let worked = processes.iter().map(worked).sum::<f64>() / 1e9;
-    (seconds - overhead(1.0)).max(worked.min(seconds - overhead(0.0))).max(seconds / LEAST)
+    let taken = together(&processes.iter().map(of).collect::<Vec<_>>()) / 1e9;
+    (seconds - taken).max(seconds / LEAST)
 }
 
 /// Of processes from when to when, each with what was taken of it, evenly: processes beside each other wait for the one that waits longest.
@@ -254,7 +252,7 @@ impl Recorded {
     pub fn json(&self, out: &Path) -> Value {
         json!({ "trace": out, "via": "faults", "way_ns": self.way, "rows": self.summary.rows, "faults": self.faults, "processes": self.facts.processes,
             "seconds": self.facts.recorded_seconds, "handling_seconds": self.handling, "program_seconds": self.facts.seconds,
-            "native_seconds": self.native_seconds, "zero_fills": self.facts.zero_fills,
+            "processor_seconds": self.times, "native_seconds": self.native_seconds, "zero_fills": self.facts.zero_fills,
             "managed_bytes": self.facts.managed_bytes, "not_paged_bytes": self.facts.not_paged_bytes, "status": self.status.code(),
             "limit": self.limit, "processes_left": self.left, "disk_full": self.lost })
     }

@@ -248,7 +248,9 @@ fn serve(inner: &Inner, message: &Message, follow: &mut Follow) {
     follow.met(message.thread);
     inner.lead.serves_one_thread(follow.follows());
     inner.serve(message.address, message.write, kind, message.thread);
-    follow.waking(&inner.lead.drawn, || inner.uffd.get().wake(message.address & !(PAGE - 1)));
+    if follow.waking(&inner.lead.drawn, || inner.uffd.get().wake(message.address & !(PAGE - 1))) {
+        inner.lead.look_after();
+    }
 }
 
 impl Shift {

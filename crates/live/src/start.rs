@@ -166,7 +166,7 @@ fn build(
         source,
         uffd: Own::new(uffd),
         crew: Lock::new(None),
-        lead: Lead::default(),
+        lead: Lead::new(options.lets_go && options.handlers() > 1),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(tasks),
         log: Own::new(log),

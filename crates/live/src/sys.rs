@@ -107,6 +107,49 @@ pub fn thread_time(thread: u32) -> u64 {
     }
 }
 
+/// Nanoseconds of processor time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// Outside the kernel.
+    pub user: u64,
+    /// Within.
+    pub system: u64,
+}
+
+impl std::ops::Add for Times {
+    type Output = Times;
+    fn add(self, other: Times) -> Times {
+        Times { user: self.user + other.user, system: self.system + other.system }
+    }
+}
+
+impl std::ops::Sub for Times {
+    type Output = Times;
+    /// No less than nothing: the kernel's division between the two is an estimate.
+    fn sub(self, other: Times) -> Times {
+        Times { user: self.user.saturating_sub(other.user), system: self.system.saturating_sub(other.system) }
+    }
+}
+
+/// What this process has had, threads that have ended included.
+pub fn process_times() -> Times {
+    times_of(libc::RUSAGE_SELF)
+}
+
+/// What this thread has had.
+pub fn thread_times() -> Times {
+    times_of(libc::RUSAGE_THREAD)
+}
+
+fn times_of(who: libc::c_int) -> Times {
+    // SAFETY: an rusage is numbers; the call fills it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is an rusage.
+    let _ = unsafe { call(libc::SYS_getrusage, [who as usize, &raw mut usage as usize, 0, 0, 0, 0]) };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    Times { user: ns(usage.ru_utime), system: ns(usage.ru_stime) }
+}
+
 /// Reads what fits of a file; 0: it cannot be read.
 pub fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> usize {
     let open = [libc::AT_FDCWD as usize, path.as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize, 0, 0, 0];

@@ -167,9 +167,9 @@ impl<'a> Curve<'a> {
         }
     }
 
-    /// The least RAM of which the window tells something: two windows (`trace/src/window.rs`), or all that the program needs.
+    /// The least RAM of which the window tells something: a window, and what it leaves open; or all that the program needs.
     pub fn told(&self) -> u64 {
-        (2 * self.rows.window * PAGE).min(self.needed)
+        ((self.rows.window + self.rows.window / OPEN) * PAGE).min(self.needed)
     }
 
     /// The size to recommend.
