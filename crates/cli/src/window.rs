@@ -104,7 +104,8 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
         ..ProgramFacts::default()
     };
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let (summary, facts) = window(processes, &words.join(" "), facts, out)?;
+    let line = shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "));
+    let (summary, facts) = window(processes, &line, facts, out)?;
     Ok(Recorded { summary, facts, way, faults, handling, times, status, native_seconds, limit, left, lost })
 }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
-use coldframe_trace::entries::{delayed, is_sampled, own, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use coldframe_trace::entries::{delayed, is_sampled, own, worked, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::Lock;
@@ -295,8 +295,16 @@ impl Recording {
     ) -> Result<Recording, LiveError> {
         let mapped = Mapped::create(&asked.folder)?;
         let fixed = asked.window.is_some();
-        let recording =
-            Recording { mapped, knobs, fixed, patience: asked.patience, pace: Lock::new(Pace::new()), own: 0, before: sys::process_times(), zeros };
+        let recording = Recording {
+            mapped,
+            knobs,
+            fixed,
+            patience: asked.patience,
+            pace: Lock::new(Pace::new()),
+            own: 0,
+            before: sys::process_times(),
+            zeros,
+        };
         recording.head(0, space);
         Ok(recording)
     }
@@ -385,10 +393,10 @@ impl Recording {
         let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
         let sampled = resident >> shift;
         let word = |word| self.mapped.word(word).load(Relaxed);
-        // What it waits for others, who have the processors, is no time of its own, and is not taken by entries.
-        let own = own(word);
-        let spent = (word(Word::Ended) - word(Word::Started)) as f64 - own - delayed(word);
-        let over = spent - allowed(own, self.patience as f64);
+        // What it waits for others, who have the processors, is not taken by entries. What it waits for by itself pays for none: it may wait for
+        // a program that is recorded, too.
+        let spent = (word(Word::Ended) - word(Word::Started)) as f64 - own(word) - delayed(word);
+        let over = spent - allowed(worked(word), self.patience as f64);
         let slack = SLACK_NS + SLACK * self.patience as f64;
         let pressure = match (over > slack, busy < IDLE) {
             // A stretch in which little is recorded does not help what was recorded before.

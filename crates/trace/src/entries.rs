@@ -115,8 +115,12 @@ pub fn worked(word: impl Fn(Word) -> u64) -> f64 {
     (user - faults * COLD_NS).max(0.5 * user) + (system - faults * FAULT_NS).max((fills * FILL_NS).min(system))
 }
 
-/// Nanoseconds that handlers and threads have waited for a processor since other programs had it.
+/// Nanoseconds that handlers and threads have waited for a processor since other programs had it. Several threads also wait for each other, so
+/// that nothing is known of them.
 pub fn delayed(word: impl Fn(Word) -> u64) -> f64 {
+    if word(Word::Threads) > 1 {
+        return 0.0;
+    }
     (word(Word::Delayed) as f64 - word(Word::Faults) as f64 * TURN_NS).max(0.0)
 }
 
@@ -207,7 +211,12 @@ mod tests {
 
     /// The words of a recording of 10 s.
     fn words(given: &[(Word, u64)]) -> impl Fn(Word) -> u64 + '_ {
-        move |word| given.iter().find(|(known, _)| *known == word).map_or(if word == Word::Ended { 10_000_000_000 } else { 0 }, |(_, n)| *n)
+        move |word| {
+            given
+                .iter()
+                .find(|(known, _)| *known == word)
+                .map_or(if word == Word::Ended { 10_000_000_000 } else { 0 }, |(_, n)| *n)
+        }
     }
 
     const S: u64 = 1_000_000_000;
@@ -215,7 +224,14 @@ mod tests {
     #[test]
     fn a_thread_alone_has_had_what_it_worked_and_what_it_waited_for_others() {
         // 4 s of its own, 3 s in the kernel for a million entries and nothing else, 1 s asleep; others had the processor for half of that.
-        let given = [(Word::User, 4 * S), (Word::System, 3 * S), (Word::Faults, 1_000_000), (Word::Idle, S), (Word::Delayed, S / 2), (Word::Threads, 1)];
+        let given = [
+            (Word::User, 4 * S),
+            (Word::System, 3 * S),
+            (Word::Faults, 1_000_000),
+            (Word::Idle, S),
+            (Word::Delayed, S / 2),
+            (Word::Threads, 1),
+        ];
         assert_eq!(own(words(&given)), 4.5e9);
         // What entries do not explain is the program's.
         let given = [(Word::User, 4 * S), (Word::System, 5 * S), (Word::Faults, 1_000_000), (Word::Threads, 1)];
