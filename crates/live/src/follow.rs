@@ -1,4 +1,4 @@
-//! Which processor a handler runs on: the one of the thread whose faults it serves, while these are one thread's.
+//! Which processor a handler and the thread whose faults it serves run on: the same one, while these are one thread's.
 //!
 //! ```text
 //!   processor A   thread ─fault┐       ┌─ goes on        handler and thread take turns: about 5 us for both ways
@@ -7,8 +7,8 @@
 //! ```
 //! Left alone the scheduler wakes a handler on an idle processor, and then the thread on the other one, which has become idle: each fault
 //! wakes a sleeping processor twice, and both are asleep most of the time (measured in a virtual machine: 97 us a fault more than on one
-//! processor, which made a program that thrashes take 68 s and not 28 s). So a handler that has served one thread for a while stays on the
-//! processor of that thread, and wakes it there: the thread may run nowhere else when it is woken.
+//! processor, which made a program that thrashes take 68 s and not 28 s). So a handler that has served one thread for a while stays on
+//! its processor, and wakes the thread there: the thread may run nowhere else when it is woken.
 //!
 //! To say so and to take it back are calls into the kernel, 4 us for each fault. So while faults come fast the thread stays drawn to the
 //! handler's processor ([`Drawn`]). It may run anywhere again as soon as [`REST_NS`] pass without a fault, which another handler sees to, for the
@@ -27,7 +27,7 @@ use crate::sys::{self, Processors};
 /// Messages of one thread, one after the other, before a handler follows it.
 const STREAK: u32 = 16;
 
-/// How often the thread's processor is looked up, in nanoseconds: that takes about 15 us.
+/// How often handler and thread may go where the scheduler likes, for the time between two faults, in nanoseconds.
 const LOOK_NS: u64 = 4_000_000;
 
 /// A drawn thread that has not faulted for so long, in nanoseconds, may run anywhere.
@@ -73,11 +73,11 @@ impl Follow {
             return;
         }
         let now = sys::now();
-        if self.home.is_none() || now - self.looked > LOOK_NS {
+        if self.home.is_none() {
             self.looked = now;
-            self.lets_go = true;
-            self.stay(sys::processor_of(thread));
+            return self.stay(sys::here());
         }
+        self.lets_go |= now - self.looked > LOOK_NS;
     }
 
     fn stay(&mut self, home: Option<usize>) {
@@ -105,12 +105,15 @@ impl Follow {
         let was = drawn.is(thread, home);
         let here = was || drawn.begin(thread, home);
         wake();
-        if here && (std::mem::take(&mut self.lets_go) || !drawn.keeps) {
+        if here && (self.lets_go || !drawn.keeps) {
             // The thread has a place in the queue of this processor by now.
             drawn.end(thread, thread);
+        }
+        if std::mem::take(&mut self.lets_go) {
+            self.stay(None);
             return false;
         }
-        here && !was
+        here && !was && drawn.keeps
     }
 }
 
@@ -275,7 +278,7 @@ mod tests {
     #[test]
     fn a_thread_may_run_wherever_it_might_after_it_has_been_woken() {
         let before = Processors::of(0).unwrap();
-        let (thread, home) = (sys::thread(), sys::processor_of(sys::thread()));
+        let (thread, home) = (sys::thread(), sys::here());
         let mut follow = Follow { thread, streak: STREAK, home, looked: 0, lets_go: false, anywhere: Some(before) };
         let mut during = None;
         let drawn = Drawn::new(false);
@@ -287,7 +290,7 @@ mod tests {
     #[test]
     fn what_a_drawn_thread_starts_may_run_anywhere() {
         let before = Processors::of(0).unwrap();
-        let (thread, home) = (sys::thread(), sys::processor_of(sys::thread()));
+        let (thread, home) = (sys::thread(), sys::here());
         let mut follow = Follow { thread, streak: STREAK, home, looked: 0, lets_go: false, anywhere: Some(before) };
         let (drawn, mut inherited) = (Drawn::new(false), None);
         follow.waking(&drawn, || {
@@ -301,7 +304,7 @@ mod tests {
     #[test]
     fn a_thread_that_faults_often_stays_drawn_until_it_rests_or_asks() {
         let before = Processors::of(0).unwrap();
-        let (thread, home) = (sys::thread(), sys::processor_of(sys::thread()));
+        let (thread, home) = (sys::thread(), sys::here());
         if before.count() < 2 {
             return;
         }

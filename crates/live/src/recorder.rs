@@ -10,7 +10,6 @@
 //! what a swap area asks: pages whose bytes are the old ones are not written again.
 
 use std::fs::File;
-use std::io::Write as _;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
@@ -109,44 +108,51 @@ struct Pace {
     halved: u32,
     /// The threads that have faulted.
     threads: Vec<u32>,
-    /// Handlers and threads, as the kernel's scheduler knows them.
-    handlers: Vec<Scheduled>,
-    scheduled: Vec<Scheduled>,
+    handlers: Vec<Watch>,
+    /// The thread that there was first.
+    main: Option<Watch>,
+    /// `/proc/self/statm`.
+    memory: Option<OwnedFd>,
     /// The last fault: its thread, when it was answered, and the thread's processor time then.
     last: (u32, u64, u64),
     ways: Ways,
 }
 
-/// What the scheduler knows of a thread: nanoseconds on a processor, and waiting for one.
-#[derive(Clone, Copy, Debug, Default)]
-struct Scheduled {
+/// What the kernel knows of a thread. Files of `/proc` are opened once, before the program begins or goes on: a descriptor that came and went beside
+/// it would now and then have a number that the program counts on.
+#[derive(Debug)]
+struct Watch {
     thread: u32,
+    /// `/proc/thread-self/schedstat`; `None`: the kernel has none.
+    file: Option<OwnedFd>,
+    /// Nanoseconds that it has waited for a processor.
     waited: u64,
     /// Only of a thread that has looked itself.
     times: sys::Times,
 }
 
-impl Scheduled {
-    /// Of a thread of this process; nothing where the kernel does not say.
-    fn of(thread: u32) -> Option<Scheduled> {
-        let (mut path, mut text) = ([0u8; 48], [0u8; 64]);
-        write!(&mut path[..], "/proc/self/task/{thread}/schedstat\0").ok()?;
-        let len = sys::read_file(std::ffi::CStr::from_bytes_until_nul(&path).ok()?, &mut text);
-        let mut numbers = std::str::from_utf8(&text[..len]).ok()?.split_ascii_whitespace().map(str::parse);
-        let waited = numbers.nth(1)?.ok()?;
-        Some(Scheduled { thread, waited, times: sys::Times::default() })
-    }
-
-    /// Looks at a thread, which has had these times; as many are kept as there is room for.
-    fn look(all: &mut Vec<Scheduled>, thread: u32, times: sys::Times) {
-        let now = Scheduled { thread, times, ..Scheduled::of(thread).unwrap_or_default() };
-        let room = all.len() < all.capacity();
-        match all.iter_mut().find(|known| known.thread == thread) {
-            Some(known) => *known = now,
-            None if room => all.push(now),
-            None => {}
+impl Watch {
+    /// Of the calling thread.
+    fn begin() -> Watch {
+        Watch {
+            thread: sys::thread(),
+            file: open(c"/proc/thread-self/schedstat"),
+            waited: 0,
+            times: sys::Times::default(),
         }
     }
+
+    fn look(&mut self) {
+        let mut text = [0u8; 64];
+        let len = self.file.as_ref().map_or(0, |file| sys::read_start(file.as_raw_fd(), &mut text));
+        let words = std::str::from_utf8(&text[..len]).ok();
+        let waited = words.and_then(|words| words.split_ascii_whitespace().nth(1)?.parse().ok());
+        self.waited = waited.unwrap_or(self.waited);
+    }
+}
+
+fn open(path: &std::ffi::CStr) -> Option<OwnedFd> {
+    sys::open_file(path).ok().map(sys::move_high)
 }
 
 /// How long threads neither worked nor were worked for, from the answer to one fault to the next one.
@@ -160,9 +166,10 @@ impl Default for Ways {
 }
 
 impl Pace {
+    /// For the calling thread's process.
     fn new() -> Pace {
-        let room = || Vec::with_capacity(64);
-        Pace { threads: Vec::with_capacity(1024), handlers: room(), scheduled: room(), ..Pace::default() }
+        let (threads, handlers) = (Vec::with_capacity(1024), Vec::with_capacity(64));
+        Pace { threads, handlers, main: Some(Watch::begin()), memory: open(c"/proc/self/statm"), ..Pace::default() }
     }
 
     /// Whether the thread is a new one, of those for which there is room.
@@ -203,10 +210,10 @@ impl Pace {
     }
 }
 
-/// Bytes of this process in RAM.
-pub(crate) fn in_ram() -> u64 {
+/// Bytes of this process in RAM, by its `/proc/self/statm`.
+pub(crate) fn in_ram(file: Option<&OwnedFd>) -> u64 {
     let mut text = [0u8; 64];
-    let len = sys::read_file(c"/proc/self/statm", &mut text);
+    let len = file.map_or(0, |file| sys::read_start(file.as_raw_fd(), &mut text));
     let pages = std::str::from_utf8(&text[..len]).ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
     pages.unwrap_or(0) * PAGE as u64
 }
@@ -309,9 +316,9 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Says what the pager takes itself, and when it began to start.
-    pub(crate) fn set_own(&mut self, bytes: u64, started: u64) {
-        self.own = bytes;
+    /// Says what was in RAM before the pager, and when it began to start.
+    pub(crate) fn set_own(&mut self, before: u64, started: u64) {
+        self.own = in_ram(self.pace.lock().memory.as_ref()).saturating_sub(before);
         self.before = sys::process_times();
         let now = sys::now();
         self.mapped.word(Word::Starting).store(now - started, Relaxed);
@@ -343,9 +350,20 @@ impl Recording {
         is_sampled(page as u32, self.knobs.shift.load(Relaxed))
     }
 
-    /// Its descriptor.
-    pub(crate) fn descriptor(&self) -> i32 {
-        self.mapped.fd.as_raw_fd()
+    /// Its descriptors.
+    pub(crate) fn descriptors(&self) -> Vec<i32> {
+        let pace = self.pace.lock();
+        let watched = pace.handlers.iter().chain(&pace.main).filter_map(|watch| watch.file.as_ref());
+        watched.chain(&pace.memory).chain([&self.mapped.fd]).map(AsRawFd::as_raw_fd).collect()
+    }
+
+    /// The calling thread is a handler of this process.
+    pub(crate) fn joins(&self) {
+        let watch = Watch::begin();
+        let mut pace = self.pace.lock();
+        if pace.handlers.len() < pace.handlers.capacity() {
+            pace.handlers.push(watch);
+        }
     }
 
     /// A page is being brought in for a thread, whose fault came at `started`. `first`: it was zeros.
@@ -363,9 +381,11 @@ impl Recording {
         mapped.word(Word::Threads).fetch_add(u64::from(pace.is_new(thread)), Relaxed);
         if started > pace.looked + LOOK_NS {
             pace.looked = started;
-            Scheduled::look(&mut pace.handlers, sys::thread(), sys::thread_times());
-            Scheduled::look(&mut pace.scheduled, thread, sys::Times::default());
-            self.look(&pace, resident);
+            let me = sys::thread();
+            if let Some(handler) = pace.handlers.iter_mut().find(|handler| handler.thread == me) {
+                handler.times = sys::thread_times();
+            }
+            self.look(&mut pace, resident);
         }
         let now = sys::now();
         let took = now - started;
@@ -413,12 +433,13 @@ impl Recording {
     }
 
     /// What is in RAM besides managed memory and the pager's own, and what threads have had of the processors.
-    fn look(&self, pace: &Pace, resident: usize) {
-        let others = in_ram().saturating_sub((resident * PAGE) as u64 + self.own);
+    fn look(&self, pace: &mut Pace, resident: usize) {
+        pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
+        let others = in_ram(pace.memory.as_ref()).saturating_sub((resident * PAGE) as u64 + self.own);
         self.mapped.word(Word::NotPaged).fetch_max(others, Relaxed);
         let handlers = pace.handlers.iter().fold(sys::Times::default(), |sum, handler| sum + handler.times);
         let program = sys::process_times() - handlers - self.before;
-        let delayed = pace.handlers.iter().chain(&pace.scheduled).map(|one| one.waited).sum();
+        let delayed = pace.handlers.iter().chain(&pace.main).map(|one| one.waited).sum();
         let set = |word, value| self.mapped.word(word).store(value, Relaxed);
         set(Word::User, program.user);
         set(Word::System, program.system);
@@ -452,7 +473,7 @@ impl Recording {
         let last = pace.last.0;
         let idle = pace.gap(last, now, now, sys::thread_time(last));
         self.mapped.word(Word::Idle).fetch_add(idle, Relaxed);
-        self.look(&pace, resident);
+        self.look(&mut pace, resident);
         self.mapped.word(Word::Ended).store(now, Relaxed);
         self.mapped.word(Word::Whole).store(1, Relaxed);
     }
@@ -561,15 +582,20 @@ mod tests {
     }
 
     #[test]
-    fn the_scheduler_knows_this_thread() {
-        let mut all = Vec::with_capacity(1);
-        Scheduled::look(&mut all, sys::thread(), sys::thread_times());
-        let first = all[0].times;
-        Scheduled::look(&mut all, sys::thread(), sys::thread_times());
-        assert!(all.len() == 1 && all[0].thread == sys::thread());
-        let (times, process) = (all[0].times, sys::process_times());
-        assert!(times.user + times.system >= first.user + first.system && process.user + process.system > 0);
-        assert!(Scheduled::of(u32::MAX).is_none());
+    fn the_kernel_knows_this_thread_and_its_process() {
+        let (mut watch, before) = (Watch::begin(), sys::process_times());
+        watch.look();
+        // A kernel may not say how long a thread has waited.
+        assert!(watch.thread == sys::thread() && (watch.file.is_some() || watch.waited == 0));
+        let (thread, process) = (sys::thread_times(), sys::process_times());
+        assert!(process.user + process.system >= before.user + before.system);
+        assert!(thread.user + thread.system <= process.user + process.system);
+        let statm = open(c"/proc/self/statm");
+        assert!(
+            in_ram(statm.as_ref()) > 0
+                && in_ram(statm.as_ref()) == in_ram(statm.as_ref()).next_multiple_of(PAGE as u64)
+        );
+        assert_eq!(in_ram(None), 0);
     }
 
     #[test]
