@@ -12,7 +12,7 @@ use coldframe_live::doctor::file_system;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_report::table::human_count;
-use coldframe_trace::entries::{own, Word};
+use coldframe_trace::entries::{delayed, own, Word};
 use coldframe_trace::window::{window, Recorded as Process};
 use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
@@ -136,19 +136,42 @@ fn alone_of(processes: &[Process], seconds: f64) -> f64 {
     let of = |process: &Process| {
         let word = |word| process.word(word) as f64;
         let taken = word(Word::Ended) - word(Word::Started) - own(|word| process.word(word));
-        (word(Word::Started) - word(Word::Starting), word(Word::Ended), taken + word(Word::Starting))
+        Took {
+            start: word(Word::Started) - word(Word::Starting),
+            end: word(Word::Ended),
+            taken: taken + word(Word::Starting),
+            idle: (word(Word::Idle) - delayed(|word| process.word(word))).max(0.0),
+        }
     };
     let taken = together(&processes.iter().map(of).collect::<Vec<_>>()) / 1e9;
     (seconds - taken).max(seconds / LEAST)
 }
 
-/// Of processes from when to when, each with what was taken of it, evenly: processes beside each other wait for the one that waits longest.
-fn together(processes: &[(f64, f64, f64)]) -> f64 {
-    let mut marks: Vec<f64> = processes.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
+/// A process from when to when, what was taken of its time, evenly, and what it waited, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Took {
+    start: f64,
+    end: f64,
+    taken: f64,
+    idle: f64,
+}
+
+/// Processes beside each other wait for the one of which most was taken; of what was taken of the others, that one has waited for as much as
+/// it waited at all.
+fn together(processes: &[Took]) -> f64 {
+    let mut marks: Vec<f64> = processes.iter().flat_map(|process| [process.start, process.end]).collect();
     marks.sort_by(f64::total_cmp);
     let share = |from: f64, to: f64| {
-        let beside = processes.iter().filter(|(start, end, _)| *start <= from && to <= *end && start < end);
-        beside.map(|(start, end, taken)| taken / (end - start)).fold(0.0, f64::max)
+        let beside = processes.iter().filter(|one| one.start <= from && to <= one.end && one.start < one.end);
+        let rates = beside.map(|one| (one.taken / (one.end - one.start), one.idle / (one.end - one.start)));
+        let (mut most, mut idle, mut all) = (0.0, 0.0, 0.0);
+        for (taken, waited) in rates {
+            all += taken;
+            if taken > most {
+                (most, idle) = (taken, waited);
+            }
+        }
+        most + idle.min(all - most)
     };
     marks.windows(2).map(|mark| (mark[1] - mark[0]) * share(mark[0], mark[1])).sum()
 }
@@ -265,9 +288,19 @@ mod tests {
 
     #[test]
     fn processes_one_after_the_other_are_added_up_and_those_beside_each_other_are_not() {
-        let after = together(&[(0.0, 4.0, 2.0), (4.0, 8.0, 1.0)]);
-        let beside = together(&[(0.0, 4.0, 2.0), (0.0, 4.0, 1.0)]);
-        let waits = together(&[(0.0, 8.0, 0.0), (2.0, 4.0, 1.0)]);
-        assert_eq!([after, beside, waits, together(&[(3.0, 3.0, 0.0)]), together(&[])], [3.0, 2.0, 1.0, 0.0, 0.0]);
+        let took = |start, end, taken| Took { start, end, taken, idle: 0.0 };
+        let after = together(&[took(0.0, 4.0, 2.0), took(4.0, 8.0, 1.0)]);
+        let beside = together(&[took(0.0, 4.0, 2.0), took(0.0, 4.0, 1.0)]);
+        let waits = together(&[took(0.0, 8.0, 0.0), took(2.0, 4.0, 1.0)]);
+        assert_eq!([after, beside, waits, together(&[took(3.0, 3.0, 0.0)]), together(&[])], [3.0, 2.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn processes_that_wait_for_each_other_are_added_up_as_far_as_they_wait() {
+        // A server of which 2 s were taken and that waited for 3 s, and its client, of which 1.5 s were taken meanwhile.
+        let server = Took { start: 0.0, end: 8.0, taken: 2.0, idle: 3.0 };
+        let client = Took { taken: 1.5, idle: 2.5, ..server };
+        assert_eq!(together(&[server, client]), 3.5);
+        assert_eq!(together(&[Took { idle: 0.5, ..server }, client]), 2.5);
     }
 }
