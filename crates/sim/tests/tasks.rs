@@ -89,10 +89,10 @@ fn with_ram_for_all_each_page_is_a_minor_fault_once_and_time_is_that_of_the_refe
 }
 
 /// Four pages in two frames, three rounds. A task that keeps its memory loads each page again in the second and third round; one that gives it
-/// back after a round touches pages of zeros, which no device has to load.
+/// back after a round touches pages of zeros, which no device has to load. A page takes a millisecond, so that no fault meets a page-out.
 #[test]
 fn a_task_that_gives_its_memory_back_begins_each_round_in_new_pages() {
-    let program = sweep(4, 10, true);
+    let program = sweep(4, 10_000, true);
     let with = |fresh| run(&config(2, "cfs", NONE), &[TaskSpec { fresh, ..tasks(1, &program, 3).remove(0) }]);
     let (kept, fresh) = (with(false), with(true));
     assert_eq!((kept.major(), kept.faults()), (8, 12));
