@@ -136,7 +136,11 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let preload = find_preload()?;
     allowed(&options.backing)?;
     if !quiet && is_ram(&options.backing) {
-        eprintln!("warning: {} lies in RAM; give --backing a folder on a disk", options.backing.display());
+        output::tell(&format!(
+            "warning: {} lies in RAM; give --backing a folder on a disk
+",
+            options.backing.display()
+        ));
     }
     let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ReportError::from)?;
     let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead)).transpose()?;
@@ -190,12 +194,12 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
         eprint!("{}", output::json(&report));
         return Ok(());
     }
-    eprint!("{}", summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
+    output::tell(&summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
     if let Some(priced) = &ended.priced {
-        eprint!("{}", priced.words());
+        output::tell(&priced.words());
     }
     if let Some(predicted) = &ended.predicted {
-        eprint!("\n{}", predicted.table(&stats, ended.status));
+        output::tell(&format!("\n{}", predicted.table(&stats, ended.status)));
     }
     Ok(())
 }

@@ -154,7 +154,10 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         ("svg", Outcomes::String(results)) => stack(&plots(results)),
         _ => words(&args, &outcomes),
     };
-    output::write(args.output.as_deref(), &text)?;
+    match format {
+        "csv" | "svg" => output::exact(args.output.as_deref(), &text)?,
+        _ => output::write(args.output.as_deref(), &text)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 
