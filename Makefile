@@ -66,7 +66,7 @@ header:
 
 # The papers' printed figures beside ours.
 papers: build
-	$(BIN) papers all
+	$(BIN) papers all --all
 
 # The book, in target/book; installs mdbook in the tree if there is none.
 docs: build

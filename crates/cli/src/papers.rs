@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_report::papers::{bars, plots, rows, Reached, Row};
-use coldframe_report::plot::stack;
+use coldframe_report::plot::bars::stack;
 use coldframe_report::table::styled;
 
 use crate::failure::Failure;
@@ -17,9 +17,8 @@ use crate::progress::Line;
 Examples:
   coldframe papers swl
   coldframe papers ddb -o ddb.svg
-  coldframe papers lobi
-  coldframe papers drswap
-  coldframe papers sap
+  coldframe papers all
+  coldframe papers sap --all
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
   coldframe papers all --format markdown > beside.md
 
@@ -28,7 +27,10 @@ what the paper claims; no claim, the paper claims nothing of it.")]
 pub struct Args {
     /// A system whose paper prints figures (`coldframe policies` lists them), or all.
     paper: String,
-    /// How to print it.
+    /// Every row, curves and bars; otherwise a paper's headlines.
+    #[arg(long)]
+    all: bool,
+    /// How to print it; Markdown and JSON have every row.
     #[arg(long, value_parser = ["table", "markdown", "json"], default_value = "table")]
     format: String,
     /// Write the paper's curves, drawn from our figures, to this SVG file, beside the table.
@@ -55,22 +57,26 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     };
     let mut line = Line::new(quiet);
     let rows = rows(&args.paper, &traces, &mut |file| line.show(0, None, file))?;
-    let drawn = args.output.is_some() || args.format == "table";
+    let drawn = args.output.is_some() || args.all && args.format == "table";
     let curves = if drawn { plots(&args.paper, &traces)? } else { Vec::new() };
+    let charts = if drawn { bars(&args.paper, &traces)? } else { Vec::new() };
     drop(line);
-    if args.output.is_some() && curves.is_empty() {
-        return Err(Failure::usage(format!("-o: no curves are drawn for `{}`; leave -o away", args.paper)));
+    if args.output.is_some() && curves.is_empty() && charts.is_empty() {
+        return Err(Failure::usage(format!("-o: nothing is drawn for `{}`; leave -o away", args.paper)));
     }
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),
         "markdown" => markdown(&rows),
+        _ if !args.all => headlines(&rows),
         _ => {
             let plotted = curves.iter().fold(table(&rows), |text, plot| text + "\n" + &plot.text(64, 17));
-            format!("{plotted}\n{}", bars(&args.paper, &traces)?).trim_end().to_string() + "\n"
+            charts.iter().fold(plotted, |text, bars| text + "\n" + &bars.text(50))
         }
     };
     if let Some(path) = &args.output {
-        output::write(Some(path), &stack(&curves))?;
+        let pictures: Vec<String> =
+            curves.iter().map(|plot| plot.svg()).chain(charts.iter().map(|bars| bars.svg())).collect();
+        output::write(Some(path), &stack(&pictures))?;
     }
     match args.format.as_str() {
         "markdown" => output::exact(None, &text)?,
@@ -112,19 +118,63 @@ fn cells(row: &Row) -> Vec<String> {
         number(row.our_value),
         row.unit.to_string(),
         row.deviation_percent.map_or_else(dash, |d| format!("{d:+.1} %")),
-        match row.reached {
-            Reached::Yes => "yes".into(),
-            Reached::No => "NO".into(),
-            Reached::Shape => "shape".into(),
-            Reached::NoClaim => "no claim".into(),
-        },
+        verdict(row.reached).into(),
     ]
+}
+
+fn verdict(reached: Reached) -> &'static str {
+    match reached {
+        Reached::Yes => "yes",
+        Reached::No => "NO",
+        Reached::Shape => "shape",
+        Reached::NoClaim => "no claim",
+    }
 }
 
 fn table(rows: &[Row]) -> String {
     let table = styled(&HEADINGS, rows.iter().map(cells).collect(), 2).least(&["unit"]);
     let missed: String = reasons(rows).iter().map(|reason| format!("Not reached: {reason}.\n")).collect();
     format!("{table}\n{}.\n{missed}", tally(rows))
+}
+
+/// A page for each paper: what it claims above all, and why what is not reached is not.
+fn headlines(rows: &[Row]) -> String {
+    let pages = rows.chunk_by(|a, b| a.paper == b.paper).map(headline_page);
+    pages.collect::<Vec<_>>().join("\n")
+}
+
+fn headline_page(rows: &[Row]) -> String {
+    let dash = || "-".to_string();
+    let mut out = format!("{:<46} {:>10} {:>10}  reached\n", rows[0].paper, "paper", "ours");
+    for row in rows {
+        let Some(claim) = row.claim else { continue };
+        let paper = row.paper_value.map_or_else(dash, number);
+        out += &format!("{claim:<46} {paper:>10} {:>10}  {}\n", number(row.our_value), verdict(row.reached));
+    }
+    for row in rows.iter().filter(|row| row.claim.is_some() && row.reached == Reached::No) {
+        // The first clause is the reason; what follows are counts.
+        let why = row.note.split("; ").next().unwrap_or_default();
+        out += &(wrapped(&format!("{}: {why}.", row.claim.unwrap_or_default())) + "\n");
+    }
+    out + &wrapped(&format!("{}; --all shows each of the {} rows and why.", tally(rows), rows.len())) + "\n"
+}
+
+/// Lines of 78 characters at most, those after the first indented.
+fn wrapped(text: &str) -> String {
+    let (mut out, mut column) = (String::new(), 0);
+    for word in text.split_whitespace() {
+        let length = word.chars().count();
+        if column > 0 && column + 1 + length > 78 {
+            out += "\n  ";
+            column = 2;
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out += word;
+        column += length;
+    }
+    out
 }
 
 /// The table and the reasons for a page of Markdown.

@@ -9,7 +9,8 @@ use coldframe_core::Ps;
 use coldframe_device::StagePrices;
 use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::drive::{self, Drive, Outcomes};
-use coldframe_report::plot::{stack, Plot, Series};
+use coldframe_report::plot::bars::stack;
+use coldframe_report::plot::{Plot, Series};
 use coldframe_report::result::{EngineCounts, OneString, SimResult};
 use coldframe_report::settings::SIZES_DEFAULT;
 use coldframe_report::table::{human_count, results as table};
@@ -151,7 +152,7 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let text = match (format, &outcomes) {
         ("json", _) => json(&args, &outcomes)?,
         ("csv", Outcomes::String(results)) => csv(results),
-        ("svg", Outcomes::String(results)) => stack(&plots(results)),
+        ("svg", Outcomes::String(results)) => stack(&plots(results).iter().map(Plot::svg).collect::<Vec<_>>()),
         _ => words(&args, &outcomes),
     };
     match format {

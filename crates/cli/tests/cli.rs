@@ -510,6 +510,10 @@ fn hold_figures(paper: &str) {
 /// One line for each figure of a paper.
 fn papers(paper: &str) -> String {
     let rows = json(&["papers", paper, "--format", "json"]);
+    let marked = rows.as_array().unwrap().iter().filter(|r| r.get("claim").is_some()).count();
+    assert_eq!(marked, coldframe_report::papers::claims(paper).unwrap(), "a headline of {paper} names no row");
+    let silent = |r: &&serde_json::Value| r["reached"] == false && r["note"].as_str().is_none_or(str::is_empty);
+    assert_eq!(rows.as_array().unwrap().iter().find(silent), None, "a row is not reached and does not say why");
     let text: Vec<String> = rows
         .as_array()
         .unwrap()

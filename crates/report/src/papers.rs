@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::error::ReportError;
+use crate::plot::bars::Bars;
 use crate::plot::Plot;
 use crate::systems::{self, Figures};
 
@@ -32,6 +33,17 @@ impl Serialize for Reached {
     }
 }
 
+/// A headline of a paper, as a row that answers it.
+#[derive(Clone, Copy, Debug)]
+pub struct Claim {
+    /// In 46 characters at most, with its unit, so that a page fits a terminal.
+    pub text: &'static str,
+    /// The row's item.
+    pub item: &'static str,
+    /// The row.
+    pub row: &'static str,
+}
+
 /// One printed figure and ours.
 #[derive(Clone, Debug, Serialize)]
 pub struct Row {
@@ -55,6 +67,9 @@ pub struct Row {
     pub reached: Reached,
     /// How it was found, and why it differs.
     pub note: String,
+    /// The headline that it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claim: Option<&'static str>,
 }
 
 /// Curves that are better looked at than read, for the papers that `rows` answers.
@@ -73,8 +88,12 @@ pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ReportError> {
 ///
 /// # Errors
 /// A trace cannot be read.
-pub fn bars(paper: &str, traces: &Path) -> Result<String, ReportError> {
-    of(paper)?.iter().map(|figures| (figures.bars)(traces)).collect()
+pub fn bars(paper: &str, traces: &Path) -> Result<Vec<Bars>, ReportError> {
+    let mut bars = Vec::new();
+    for figures in of(paper)? {
+        bars.extend((figures.bars)(traces)?);
+    }
+    Ok(bars)
 }
 
 /// All rows of a paper. `traces` is the folder with the shipped traces.
@@ -84,9 +103,26 @@ pub fn bars(paper: &str, traces: &Path) -> Result<String, ReportError> {
 pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
     let mut rows = Vec::new();
     for figures in of(paper)? {
-        rows.extend((figures.rows)(traces, progress)?);
+        rows.extend(claimed(figures, (figures.rows)(traces, progress)?));
     }
     Ok(rows)
+}
+
+/// The rows, those that answer a headline marked.
+fn claimed(figures: &Figures, mut rows: Vec<Row>) -> Vec<Row> {
+    for row in &mut rows {
+        let claim = figures.claims.iter().find(|claim| claim.item == row.item && claim.row == row.row);
+        row.claim = claim.map(|claim| claim.text);
+    }
+    rows
+}
+
+/// How many headlines a paper has.
+///
+/// # Errors
+/// No such paper.
+pub fn claims(paper: &str) -> Result<usize, ReportError> {
+    Ok(of(paper)?.iter().map(|figures| figures.claims.len()).sum())
 }
 
 /// Names of the systems whose papers print figures.
@@ -103,4 +139,19 @@ fn of(paper: &str) -> Result<Vec<&'static Figures>, ReportError> {
         return Err(ReportError::setting("paper", reason));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn headlines_fit_a_terminal_and_stand_once() {
+        for figures in of("all").unwrap() {
+            let texts: Vec<&str> = figures.claims.iter().map(|claim| claim.text).collect();
+            assert!(!texts.is_empty() && texts.len() <= 8, "{texts:?}");
+            assert!(texts.iter().all(|text| text.len() <= 46), "{texts:?}");
+            assert!((1..texts.len()).all(|i| !texts[..i].contains(&texts[i])), "{texts:?}");
+        }
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+pub mod bars;
+
 /// A curve: its name and its points (x, y), x ascending.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -187,17 +189,6 @@ impl Plot {
         );
         out
     }
-}
-
-/// Several plots below each other as one picture.
-pub fn stack(plots: &[Plot]) -> String {
-    let (w, h) = (800, 400);
-    let mut out = format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {w} {}\">\n", h * plots.len());
-    for (i, plot) in plots.iter().enumerate() {
-        let placed = plot.svg().replacen("<svg ", &format!("<svg y=\"{}\" width=\"{w}\" height=\"{h}\" ", h * i), 1);
-        out += &placed;
-    }
-    out + "</svg>\n"
 }
 
 /// Text as XML and HTML take it, in attributes too.

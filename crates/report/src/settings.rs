@@ -202,7 +202,7 @@ pub struct Swap {
     /// Most pages in the swap cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<u32>,
-    /// `trace` or `until-touched`: when a copy dies.
+    /// When a copy dies: as in the `trace`, `until-touched`, or `until-read` (by read-ahead as well, as the slides of LOBI have it).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<String>,
     /// SWAPFILE_CLUSTER of Linux's layouts.
@@ -294,9 +294,15 @@ pub struct Tasks {
     /// How often each task goes through its part of the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// What a task sleeps after each round.
+    /// What a task sleeps after each turn; a round is one turn where nothing else is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<String>,
+    /// Turns of a round, of as many references to other pages each.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    /// A task gives its memory back after each round, as `stress` without `--vm-keep` does: the next round begins in pages of zeros.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fresh: Option<bool>,
 }
 
 impl Settings {

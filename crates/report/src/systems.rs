@@ -12,7 +12,8 @@ use coldframe_device::flash::Operations;
 use coldframe_device::StagePrices;
 
 use crate::error::ReportError;
-use crate::papers::Row;
+use crate::papers::{Claim, Row};
+use crate::plot::bars::Bars;
 use crate::plot::Plot;
 use crate::teach::Lesson;
 
@@ -127,14 +128,16 @@ pub struct Figures {
     pub rows: Rows,
     /// Curves that are better looked at than read.
     pub plots: fn(&Path) -> Result<Vec<Plot>, ReportError>,
-    /// Bars of text; empty: none.
-    pub bars: fn(&Path) -> Result<String, ReportError>,
+    /// What the paper claims above all, as rows of it.
+    pub claims: &'static [Claim],
+    /// Bars, for papers that draw some.
+    pub bars: fn(&Path) -> Result<Vec<Bars>, ReportError>,
 }
 
 impl Figures {
     /// Rows and nothing to look at.
-    pub const fn rows(rows: Rows) -> Figures {
-        Figures { rows, plots: |_| Ok(Vec::new()), bars: |_| Ok(String::new()) }
+    pub const fn rows(rows: Rows, claims: &'static [Claim]) -> Figures {
+        Figures { rows, claims, plots: |_| Ok(Vec::new()), bars: |_| Ok(Vec::new()) }
     }
 }
 

@@ -180,6 +180,8 @@ fn simulate(
         first_page: 0,
         rounds: Some(plan.rounds),
         pause: plan.pause,
+        turns: plan.turns,
+        fresh: plan.fresh,
         begins: Ps::ZERO,
         nice: 0,
         job: None,

@@ -34,6 +34,9 @@ pub struct MachineParameters {
     pub block_layer_us: f64,
     pub nand_read_us: f64,
     pub nand_program_us: f64,
+    /// A page-out to the card that whoever frees its frame waits for; 0: the card writes beside.
+    #[serde(default)]
+    pub page_out_us: f64,
     pub answer_s: u64,
 }
 
@@ -121,6 +124,7 @@ pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
     let at_least = [
         ("app.heap_per_mb", p.app.heap_per_mb),
         ("machine.block_layer_us", m.block_layer_us),
+        ("machine.page_out_us", m.page_out_us),
         ("services.count", p.services.count as f64),
     ];
     if let Some((field, value)) = named.find(|(_, v)| !(*v > 0.0 && *v < 1e5)) {
@@ -403,7 +407,7 @@ mod tests {
     fn bad_parameters_name_file_and_field() {
         let good = SHIPPED.1;
         for (from, to, said) in [
-            ("working = 0.05", "working = 1.10", "line 26: `app.working` is 1.1"),
+            ("working = 0.05", "working = 1.10", "line 27: `app.working` is 1.1"),
             ("heap_mb = 52", "heap_mb = -52", "`app.heap_mb` is -52"),
             ("heap_mb = 52", "porosity = 52", "unknown field `porosity`"),
             ("rounds = 3", "rounds = 0", "line 11: `rounds` is 0"),

@@ -39,6 +39,8 @@ fn specs(program: &Program, tasks: u32) -> Vec<TaskSpec> {
         first_page: i * program.pages,
         rounds: Some(LAPS * TASKS / tasks),
         pause: Ps::ZERO,
+        turns: 1,
+        fresh: false,
         begins: Ps::ZERO,
         nice: 0,
         job: None,

@@ -5,8 +5,9 @@
 //!
 //! - Touches are its `fault` rows; if it has none, its `in` rows that are not marked as read ahead.
 //! - A page leaves RAM with its `evict` row; in a trace without any, with its `out` row.
-//! - A copy dies with its `free` row ([`Keep::Trace`]), or when it is touched ([`Keep::UntilTouched`]: the slides' "swap-in makes the slot
-//!   invalid"). A page that then leaves RAM clean has no copy any more and is written once more than in the trace.
+//! - A copy dies with its `free` row ([`Keep::Trace`]), when it is touched ([`Keep::UntilTouched`]: the slides' "swap-in makes the slot
+//!   invalid"), or when it is read, by read-ahead as well ([`Keep::UntilRead`]). A page that then leaves RAM clean has no copy any more and is
+//!   written once more than in the trace.
 //! - An area that is full leaves the page in RAM.
 
 use coldframe_core::swap::{AreaConfig, Counts, SwapError};
@@ -42,6 +43,9 @@ pub enum Keep {
     Trace,
     /// When its page is touched.
     UntilTouched,
+    /// When its page is read, wanted or ahead: the slides list read-ahead under "swap slot release". A page read ahead is then in RAM without
+    /// a copy, and nothing bounds how many are; [`CacheCounts::held_max`] says how many were at most.
+    UntilRead,
 }
 
 /// A configuration.
@@ -125,7 +129,8 @@ impl SwapRun {
         let pages = trace.slots().max(1);
         Ok(SwapRun {
             store: Store::new(config, pages)?,
-            cache: SwapCache::new(pages, config.cache),
+            // A page without a copy cannot be dropped.
+            cache: SwapCache::new(pages, if config.keep == Keep::UntilRead { pages } else { config.cache }),
             at: vec![Where::Unknown; pages],
             neighbours: Neighbours::new(config.read_ahead, pages),
             keep: config.keep,
@@ -193,8 +198,10 @@ impl SwapRun {
     fn evict(&mut self, page: PageId, event: &SwapEvent) {
         match self.at[page.index()] {
             Where::Unknown => self.result.unknown += 1,
-            Where::Flash | Where::SwapCache => {}
-            Where::Ram => {
+            Where::Flash => {}
+            Where::SwapCache if self.store.holds(page) => {}
+            Where::Ram | Where::SwapCache => {
+                self.leave_cache(page);
                 // It leaves clean in the trace, but its copy here died when it was touched, or never came to be.
                 if event.flag == b'c' && !self.store.holds(page) {
                     self.write(page);
@@ -222,7 +229,7 @@ impl SwapRun {
     fn leave_cache(&mut self, page: PageId) {
         if self.at[page.index()] == Where::SwapCache {
             self.cache.drop_unused(page);
-            self.at[page.index()] = Where::Flash;
+            self.at[page.index()] = if self.store.holds(page) { Where::Flash } else { Where::Ram };
         }
     }
 
@@ -242,7 +249,7 @@ impl SwapRun {
             Where::Ram | Where::Unknown => self.result.in_ram += 1,
         }
         self.at[page.index()] = Where::Ram;
-        if self.keep == Keep::UntilTouched {
+        if self.keep != Keep::Trace {
             self.release(page);
         }
     }
@@ -261,6 +268,9 @@ impl SwapRun {
                 self.at[other.index()] = Where::SwapCache;
                 let dropped = self.cache.insert(other);
                 dropped.into_iter().for_each(|page| self.at[page.index()] = Where::Flash);
+                if self.keep == Keep::UntilRead {
+                    self.release(other);
+                }
             }
         }
     }
@@ -294,9 +304,11 @@ impl SwapRun {
         self.store.swap().check();
         let held = self.at.iter().filter(|at| **at == Where::SwapCache).count();
         assert_eq!(held, self.cache.len(), "a page is in the swap cache and elsewhere");
-        let lost = (0..self.at.len())
-            .map(PageId::from)
-            .filter(|p| matches!(self.at[p.index()], Where::Flash | Where::SwapCache) && !self.store.holds(*p));
+        let lost = (0..self.at.len()).map(PageId::from).filter(|p| match self.at[p.index()] {
+            Where::Flash => !self.store.holds(*p),
+            Where::SwapCache => self.store.holds(*p) == (self.keep == Keep::UntilRead),
+            Where::Unknown | Where::Ram => false,
+        });
         assert_eq!(lost.count(), 0, "a page is nowhere");
     }
 }
@@ -309,4 +321,65 @@ pub fn run(config: &SwapConfig, trace: &SwapTrace) -> Result<SwapResult, SwapErr
     let mut run = SwapRun::new(config, trace)?;
     trace.events.iter().for_each(|event| run.event(event));
     Ok(run.result())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_ahead::Window;
+    use super::*;
+    use coldframe_core::swap::collect::greedy;
+    use coldframe_core::swap::{Layout, WearLevelling};
+
+    fn config(keep: Keep) -> SwapConfig {
+        let area = AreaConfig {
+            blocks: 8,
+            priority: 0,
+            layout: Layout::Log,
+            collector: &greedy::COLLECTOR,
+            victims: 1,
+            start: 2,
+            stop: 2,
+            wear: WearLevelling { dynamic: true, spread_max: None },
+        };
+        SwapConfig {
+            areas: vec![area],
+            slots_per_block: 32,
+            translation: None,
+            read_ahead: ReadAhead::Slots(Window::Block(8)),
+            cache: 1024,
+            keep,
+            failures: None,
+        }
+    }
+
+    fn events(ops: &[(SwapOp, u32)]) -> SwapTrace {
+        let event = |(op, slot): &(SwapOp, u32)| SwapEvent {
+            time_ns: 0,
+            page_number: u64::from(*slot),
+            slot: *slot,
+            pid: 1,
+            op: *op,
+            flag: 0,
+            kind: [0; 3],
+        };
+        SwapTrace { events: ops.iter().map(event).collect(), ..SwapTrace::default() }
+    }
+
+    /// Eight pages leave, the first comes back and brings seven with it: under `UntilRead` no slot holds a copy then, under `UntilTouched`
+    /// seven do. The second page is a hit in both, and when it leaves again it must be written in both.
+    #[test]
+    fn a_read_of_a_window_frees_its_slots_and_a_later_touch_is_a_hit() {
+        for (keep, copies) in [(Keep::UntilRead, 0), (Keep::UntilTouched, 7)] {
+            let outs: Vec<_> = (0..8).map(|slot| (SwapOp::Out, slot)).collect();
+            let trace = events(&[&outs[..], &[(SwapOp::In, 0), (SwapOp::In, 1), (SwapOp::Out, 1)]].concat());
+            let mut run = SwapRun::new(&config(keep), &trace).unwrap();
+            trace.events[..9].iter().for_each(|event| run.event(event));
+            run.check();
+            assert_eq!(run.copies, copies, "{keep:?}");
+            trace.events[9..].iter().for_each(|event| run.event(event));
+            run.check();
+            let r = run.result();
+            assert_eq!((r.reads, r.demand_reads, r.cache.hits, r.swap_outs), (8, 1, 1, 9), "{keep:?}");
+        }
+    }
 }

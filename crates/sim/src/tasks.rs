@@ -43,8 +43,13 @@ pub struct TaskSpec {
     pub first_page: u32,
     /// How often it goes through its program; `None`: again and again, until the others have ended.
     pub rounds: Option<u32>,
-    /// How long it sleeps after each round; zero: it goes on at once.
+    /// How long it sleeps after each turn; zero: it goes on at once.
     pub pause: Ps,
+    /// Turns of a round, of as many steps each; at least 1.
+    pub turns: u32,
+    /// It gives its memory back after each round: the next one begins in a new region, whose pages are zeros again. Pages on their way then
+    /// stay, and so does what other tasks share with it.
+    pub fresh: bool,
     /// When it begins.
     pub begins: Ps,
     /// Its priority.

@@ -63,6 +63,8 @@ fn tasks(n: u32, program: &Program, rounds: u32) -> Vec<TaskSpec> {
         first_page: i * program.pages,
         rounds: Some(rounds),
         pause: Ps::ZERO,
+        turns: 1,
+        fresh: false,
         begins: Ps::ZERO,
         nice: 0,
         job: None,
@@ -84,6 +86,30 @@ fn with_ram_for_all_each_page_is_a_minor_fault_once_and_time_is_that_of_the_refe
     assert_eq!(useful, Ps::from_ns(100) * result.references);
     // A cold fault goes through the stages of the sequential handler at 0.1 us each, no search among them, and needs no device.
     assert!(result.time >= useful && result.time <= useful + Ps::from_us(1) * 200, "{:?}", result.time);
+}
+
+/// Four pages in two frames, three rounds. A task that keeps its memory loads each page again in the second and third round; one that gives it
+/// back after a round touches pages of zeros, which no device has to load. A page takes a millisecond, so that no fault meets a page-out.
+#[test]
+fn a_task_that_gives_its_memory_back_begins_each_round_in_new_pages() {
+    let program = sweep(4, 10_000, true);
+    let with = |fresh| run(&config(2, "cfs", NONE), &[TaskSpec { fresh, ..tasks(1, &program, 3).remove(0) }]);
+    let (kept, fresh) = (with(false), with(true));
+    assert_eq!((kept.major(), kept.faults()), (8, 12));
+    assert_eq!((fresh.major(), fresh.faults()), (0, 12));
+}
+
+/// Three rounds of two turns are six turns, with a pause between any two; of one turn, three.
+#[test]
+fn a_task_pauses_after_each_turn() {
+    let program = sweep(4, 10, true);
+    let idle = |turns| {
+        let spec = TaskSpec { turns, pause: MS, ..tasks(1, &program, 3).remove(0) };
+        let result = run(&config(8, "cfs", NONE), &[spec]);
+        assert_eq!(result.references, 3 * 4 * 10);
+        result.idle
+    };
+    assert_eq!((idle(1), idle(2), idle(4)), (MS * 2, MS * 5, MS * 11));
 }
 
 /// Round robin with slices as long as a sweep: LRU has forced out each task's pages when its turn comes (figure 4), and all of them

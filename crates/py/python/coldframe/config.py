@@ -109,6 +109,8 @@ class Tasks(TypedDict, total=False):
     arrival: str
     rounds: int
     pause: str
+    turns: int
+    fresh: bool
 
 
 class Fail(TypedDict, total=False):

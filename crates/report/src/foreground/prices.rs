@@ -213,7 +213,7 @@ pub(crate) fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPri
     Ok(ForegroundPrices {
         fault: us(m.fault_us),
         swap_in: software + copy_in,
-        swap_out: software + copy_out,
+        swap_out: software + copy_out + if area.path == Path::BlockLayer { us(m.page_out_us) } else { Ps::ZERO },
         slot_read: slot_read(area, &dram),
         swap_on_card: area.path == Path::BlockLayer,
         block_layer: us(m.block_layer_us),
@@ -274,5 +274,9 @@ mod tests {
         assert_eq!(ram_disk.swap_in, us(m.block_layer_us) + Ps(1_295_000 + 3_210_000));
         let emmc = of(area(1, None));
         assert!(emmc.swap_on_card && emmc.swap_in == us(m.block_layer_us));
+        // A page-out that is waited for is the card's alone.
+        let waited = MachineParameters { page_out_us: 1140.0, ..m };
+        let out = |i| prices(&area(i, None), &waited).unwrap().swap_out;
+        assert_eq!((out(1), out(3)), (us(m.block_layer_us + 1140.0), nvm.swap_out));
     }
 }

@@ -103,7 +103,14 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
     let (keep, keep_text) = match s.keep.as_deref() {
         None | Some("trace") => (Keep::Trace, "trace"),
         Some("until-touched") => (Keep::UntilTouched, "until-touched"),
-        Some(other) => return bad("keep", format!("`{other}` is none; give trace or until-touched")),
+        Some("until-read") if s.cache.is_some() => {
+            return bad(
+                "cache",
+                "bounds pages that have a copy; with swap.keep=until-read they have none; leave one of both out",
+            )
+        }
+        Some("until-read") => (Keep::UntilRead, "until-read"),
+        Some(other) => return bad("keep", format!("`{other}` is none; give trace, until-touched or until-read")),
     };
     let cache = s.cache.unwrap_or(CACHE_DEFAULT);
     let translation = (shown.layout == "linux-ftl").then(|| translation(s)).transpose()?;

@@ -25,8 +25,12 @@ pub struct TasksPlan {
     pub config: TasksConfig,
     /// How often each task goes through its part of the trace.
     pub rounds: u32,
-    /// What it sleeps after each round.
+    /// What it sleeps after each turn.
     pub pause: Ps,
+    /// Turns of a round.
+    pub turns: u32,
+    /// Its memory is given back after each round.
+    pub fresh: bool,
     /// The swap area with a backing; `None`: home slots, or a log on the device.
     pub backed: Option<BackedArea>,
     /// The settings of tasks in force.
@@ -54,6 +58,10 @@ pub struct TasksSettings {
     pub rounds: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fresh: Option<bool>,
 }
 
 impl TasksPlan {
@@ -144,8 +152,18 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         return Err(ReportError::setting("tasks.rounds", "is 0; give at least 1"));
     }
     let pause = names::time("tasks.pause", &t.pause)?.unwrap_or(Ps::ZERO);
+    let turns = t.turns.unwrap_or(1);
+    if turns == 0 {
+        return Err(ReportError::setting("tasks.turns", "is 0; give at least 1"));
+    }
+    let fresh = t.fresh.unwrap_or(false);
+    if fresh && backed.is_some() {
+        let reason =
+            "gives pages back, whose slots in an area with a backing stay their task's; leave swap.backing out";
+        return Err(ReportError::setting("tasks.fresh", reason));
+    }
     let settings = in_force(t, name, &config);
-    Ok(TasksPlan { base, config, rounds, pause, backed, settings })
+    Ok(TasksPlan { base, config, rounds, pause, turns, fresh, backed, settings })
 }
 
 fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) -> TasksSettings {
@@ -165,6 +183,8 @@ fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) 
         arrival: if p.arrival == Arrival::BehindSlice { "unmapped" } else { "mapped" },
         rounds: t.rounds.unwrap_or(1),
         pause: t.pause.clone(),
+        turns: t.turns,
+        fresh: t.fresh,
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use coldframe_core::prefetch::PrefetchLists;
 use coldframe_core::swap::Swap;
-use coldframe_core::{Backed, Caps, Config, Engine, Event, PageId, Ps, TaskId};
+use coldframe_core::{Caps, Config, Engine, Event, PageId, Ps, TaskId};
 use coldframe_trace::journal::{Head, Journal};
 
 use super::adaptive::Adaptive;
@@ -20,12 +20,15 @@ use crate::page_table::Masks;
 use crate::scheduler::Scheduler;
 
 mod activation;
+mod memory;
 
 /// A task and how far it is.
 struct Task {
     spec: TaskSpec,
     step: usize,
     rounds: u32,
+    /// Turns of this round that are over.
+    turns: u32,
     /// How much of its time unit it has used, in however many pieces: the schedulers' own counters begin anew when it has slept, and a
     /// task that sleeps on faults would never come to any fraction of its slice.
     unit_used: Ps,
@@ -429,7 +432,7 @@ impl Cpu {
         let mut left = budget as i64;
         let task = &mut self.tasks[running];
         let served = std::mem::take(&mut task.served);
-        let steps = &task.spec.program.steps[task.step..];
+        let steps = &task.spec.program.steps[task.step..task.turn_ends()];
         let first = task.spec.first_page as usize;
         let table = &mut self.paging.table;
         let (mut done, mut fault) = (0usize, None);
@@ -457,37 +460,6 @@ impl Cpu {
         match fault {
             Some(reference) => self.fault(running, reference),
             None => self.end_round(running),
-        }
-    }
-
-    /// Where pages can be read in a buffer or a slot, which may take longer, steps are accounted for one by one.
-    fn account_in_place(&mut self, page: PageId, step: Step) {
-        let Paging { world, table, .. } = &mut self.paging;
-        let before = world.xip.time(table);
-        if table.counts_reads() && !step.reference.writing() {
-            table.count_more(page, step.times);
-        }
-        let longer = world.in_slots.as_mut().map_or(Ps::ZERO, |in_slots| in_slots.touch(page, step.times));
-        world.now += longer + (world.xip.time(table) - before);
-        if world.in_slots.as_mut().is_some_and(|in_slots| in_slots.is_read_often(page)) {
-            self.paging.handle(Event::ReadOften { page }, Class::Background);
-        }
-    }
-
-    /// Pages belong to the first task that touches them.
-    fn own_pages(&mut self) {
-        let mut owned = vec![false; self.paging.engine.config().pages];
-        for task in 0..self.tasks.len() {
-            let spec = &self.tasks[task].spec;
-            let pages: Vec<usize> =
-                spec.program.steps.iter().map(|step| spec.first_page as usize + step.reference.page()).collect();
-            for page in pages {
-                if !std::mem::replace(&mut owned[page], true) {
-                    let event =
-                        Event::Owned { task: TaskId::from(task), page: PageId::from(page), backed: Backed::Anonymous };
-                    self.paging.handle(event, Class::Demand);
-                }
-            }
         }
     }
 
@@ -532,10 +504,21 @@ impl Cpu {
 
     fn end_round(&mut self, running: usize) {
         let task = &mut self.tasks[running];
-        if task.step < task.spec.program.steps.len() {
+        if task.step < task.turn_ends() {
             return;
         }
-        (task.step, task.rounds) = (0, task.rounds + 1);
+        if task.step < task.spec.program.steps.len() {
+            task.turns += 1;
+            if task.spec.pause > Ps::ZERO {
+                self.pause(running);
+            }
+            return;
+        }
+        (task.step, task.rounds, task.turns) = (0, task.rounds + 1, 0);
+        if task.spec.fresh {
+            self.give_back(running);
+        }
+        let task = &mut self.tasks[running];
         if task.spec.rounds == Some(task.rounds) {
             task.result.ended = Some(self.paging.world.now);
             self.sleep(running);
@@ -569,6 +552,12 @@ impl Cpu {
 }
 
 impl Task {
+    /// The step before which this turn ends.
+    fn turn_ends(&self) -> usize {
+        let (steps, turns) = (self.spec.program.steps.len(), self.spec.turns.max(1) as usize);
+        steps * (self.turns as usize + 1).min(turns) / turns
+    }
+
     fn goes_on(&self) -> bool {
         self.spec.rounds.is_some() && self.result.ended.is_none() && !self.halted
     }
@@ -589,6 +578,7 @@ impl Task {
             spec: spec.clone(),
             step: 0,
             rounds: 0,
+            turns: 0,
             unit_used: Ps::ZERO,
             unit_began: Ps::ZERO,
             unit_last: None,

@@ -101,6 +101,7 @@ fn digit_row(row: String, paper: f64, ours: f64, unit: &'static str) -> Row {
         false => "9557 moves of 1056.21 nJ are 10.094 mJ: the paper's own factors do not give its figure",
     };
     Row {
+        claim: None,
         paper: "ddb",
         item: "table 5, from its counts".into(),
         row,
@@ -127,6 +128,7 @@ fn shape_row(
     note: String,
 ) -> Row {
     Row {
+        claim: None,
         paper: "ddb",
         item: item.into(),
         row,

@@ -7,6 +7,7 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
+use crate::papers::Claim;
 use crate::systems::{Area, Defaults, Driver, Figures, System};
 
 pub mod effects;
@@ -38,8 +39,38 @@ pub const SYSTEM: System = System {
     area: Area::Home,
     front_end: Some(&front_end::L1),
     lessons: lessons::ALL,
-    figures: Some(Figures { plots: figures::plots, ..Figures::rows(figures::rows) }),
+    figures: Some(Figures { plots: figures::plots, ..Figures::rows(figures::rows, &CLAIMS) }),
 };
+
+/// What the paper claims above all, and the rows that answer it.
+const CLAIMS: [Claim; 6] = [
+    Claim {
+        text: "jpeg, table's counts: paging before, ms",
+        item: "table 5, from its counts",
+        row: "before: t_paging",
+    },
+    Claim { text: "jpeg, table's counts: paging after, ms", item: "table 5, from its counts", row: "after: t_paging" },
+    Claim {
+        text: "time where memory is short, % of before",
+        item: "table 7",
+        row: "A, 0.3 to 0.7, first 100,000 accesses: t_total",
+    },
+    Claim {
+        text: "energy where memory is short, % of before",
+        item: "table 7",
+        row: "A, 0.3 to 0.7, first 100,000 accesses: e_paging",
+    },
+    Claim {
+        text: "time where memory is ample, % of before",
+        item: "table 7",
+        row: "B, 1.0 to 1.2, first 100,000 accesses: t_total",
+    },
+    Claim {
+        text: "energy where memory is ample, % of before",
+        item: "table 7",
+        row: "B, 1.0 to 1.2, first 100,000 accesses: e_paging",
+    },
+];
 
 /// The scheme's handler.
 pub const DELAYED: &str = "delayed-dual-buffering";

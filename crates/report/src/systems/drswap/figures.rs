@@ -25,6 +25,7 @@ mod beyond;
 #[cfg(test)]
 mod claims;
 mod delay;
+mod density;
 mod grid;
 mod killed;
 mod recorded;
@@ -48,6 +49,7 @@ pub fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, R
     let grid = Grid::new(&p, progress)?;
     grid.table_4(&golden, &mut rows);
     grid.figure_7(&golden, &mut rows)?;
+    density::rows(&golden, &p, &mut rows);
     delay::rows(&grid, &golden, &mut rows);
     grid.figure_3(&mut rows);
     progress("figure 2");
@@ -62,6 +64,7 @@ pub fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, R
 
 fn row(item: &str, row: String, paper: Option<f64>, ours: f64, unit: &'static str, reached: Reached) -> Row {
     Row {
+        claim: None,
         paper: "drswap",
         item: item.into(),
         row,

@@ -7,6 +7,7 @@
 
 use coldframe_core::{Bytes, Ps};
 
+use crate::papers::Claim;
 use crate::systems::backing::{Backing, Path};
 use crate::systems::{lobi, Area, Defaults, Driver, Figures, ForegroundDefaults, System};
 
@@ -35,8 +36,39 @@ pub const SYSTEM: System = System {
     area: Area::Backed("nvm-dr", &BACKINGS),
     front_end: None,
     lessons: &[],
-    figures: Some(Figures::rows(figures::rows)),
+    figures: Some(Figures::rows(figures::rows, &CLAIMS)),
 };
+
+/// What the paper claims above all, and the rows that answer it.
+const CLAIMS: [Claim; 7] = [
+    Claim {
+        text: "swap in DRAM, 15 minutes, J",
+        item: "equations 1 to 14",
+        row: "128 MB, table IV's swap-ins: DRAM-backed",
+    },
+    Claim { text: "DR.Swap, 15 minutes, J", item: "equations 1 to 14", row: "128 MB, table IV's swap-ins: DR.Swap" },
+    Claim {
+        text: "energy saved, more than, %",
+        item: "section V.E",
+        row: "128 MB: DR.Swap saves over DRAM, more than",
+    },
+    Claim { text: "swap-ins that direct read saves, 256 MB, %", item: "table IV", row: "256 MB, average: saved" },
+    Claim {
+        text: "swap-ins by printed size: cells of 24",
+        item: "table IV by size",
+        row: "cells within a quarter, of 24",
+    },
+    Claim {
+        text: "a switch is slower on flash, 256 MB, ms",
+        item: "table V, means",
+        row: "256 MB: flash beyond DRAM, read and page-out for each of table IV's 169 swap-ins a switch",
+    },
+    Claim {
+        text: "DR.Swap switches faster than flash by, %",
+        item: "section V.F",
+        row: "DR.Swap switches faster than flash, about",
+    },
+];
 
 /// The smallest area of the evaluation. SAP's activation moment, 75 % of a slice (its table 1), of a minute in the foreground (section V.B).
 pub const FOREGROUND: ForegroundDefaults =

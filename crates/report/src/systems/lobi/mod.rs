@@ -7,6 +7,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::flash::Operations;
 use coldframe_device::StagePrices;
 
+use crate::papers::Claim;
 use crate::systems::{swl, Area, Defaults, Driver, Figures, LogDefaults, System};
 
 pub mod figures;
@@ -40,8 +41,35 @@ pub const SYSTEM: System = System {
     }),
     front_end: None,
     lessons: &[],
-    figures: Some(Figures { bars: figures::bars, ..Figures::rows(figures::rows) }),
+    figures: Some(Figures { bars: figures::bars, ..Figures::rows(figures::rows, &CLAIMS) }),
 };
+
+/// What the paper claims above all, and the rows that answer it.
+const CLAIMS: [Claim; 7] = [
+    Claim {
+        text: "Linux (8): least cost of the collectors",
+        item: "GC cost, 1024 blocks",
+        row: "generated, linux aligned:8: least of 10 collectors",
+    },
+    Claim {
+        text: "Linux (8): most",
+        item: "GC cost, 1024 blocks",
+        row: "generated, linux aligned:8: most of 10 collectors",
+    },
+    Claim { text: "LOBI (8)", item: "GC cost, 1024 blocks", row: "generated, log block:8: least of 10 collectors" },
+    Claim { text: "LOBI (16)", item: "GC cost, 1024 blocks", row: "generated, log block:16: least of 10 collectors" },
+    Claim { text: "LOBI (32)", item: "GC cost, 1024 blocks", row: "generated, log block:32: least of 10 collectors" },
+    Claim {
+        text: "Linux costs so many times LOBI (8)",
+        item: "factor of two",
+        row: "generated: Linux's least cost to LOBI (8)'s",
+    },
+    Claim {
+        text: "the same with a swap cache, as a user has it",
+        item: "factor of two",
+        row: "generated, swap cache: Linux's least cost to LOBI (8)'s",
+    },
+];
 
 /// A swap slot: 4 KB (main features).
 pub const SLOT: Bytes = Bytes(4096);

@@ -7,6 +7,7 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
+use crate::papers::Claim;
 use crate::systems::{lobi, swl, Area, Defaults, Driver, Figures, System, TasksDefaults};
 
 pub mod figures;
@@ -39,8 +40,24 @@ pub const SYSTEM: System = System {
     area: Area::Home,
     front_end: None,
     lessons: &[],
-    figures: Some(Figures::rows(figures::rows)),
+    figures: Some(Figures::rows(figures::rows, &CLAIMS)),
 };
+
+/// What the paper claims above all, and the rows that answer it.
+const CLAIMS: [Claim; 8] = [
+    Claim { text: "prefetch-75: major faults, change in %", item: "table 1", row: "prefetch-75: major faults" },
+    Claim { text: "prefetch-50: major faults, change in %", item: "table 1", row: "prefetch-50: major faults" },
+    Claim { text: "prefetch-75: all faults, change in %", item: "table 1", row: "prefetch-75: all faults" },
+    Claim { text: "prefetch-50: all faults, change in %", item: "table 1", row: "prefetch-50: all faults" },
+    Claim {
+        text: "all faults, 64 to 32 MB, change in %",
+        item: "section 5.3",
+        row: "vanilla: all faults, 64 to 32 MB",
+    },
+    Claim { text: "Interbench: latency, ms", item: "table 2", row: "vanilla: average latency" },
+    Claim { text: "the same with prefetch-75, ms", item: "table 2", row: "prefetch-75: average latency" },
+    Claim { text: "the same with prefetch-50, ms", item: "table 2", row: "prefetch-50: average latency" },
+];
 
 /// Unit of demand paging (section 5.2).
 pub const PAGE: Bytes = Bytes(4096);

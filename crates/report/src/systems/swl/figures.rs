@@ -145,6 +145,7 @@ fn latency_rows(g: &golden::Golden, rows: &mut Vec<Row>) {
         let deviation = (ours / paper - 1.0) * 100.0;
         let reached = if deviation.abs() <= TOLERANCE_PERCENT { Reached::Yes } else { Reached::No };
         rows.push(Row {
+            claim: None,
             paper: "swl",
             item: item.into(),
             row: row.into(),
@@ -232,6 +233,7 @@ fn hit_ratio_row(g: &golden::Golden, name: &str, file: &str, result: &RunResult,
     let (f, paper) = (result.front_end, g.table3.icache_hit_ratio[name]);
     let ours = 1.0 - f.icache_misses as f64 / f.icache_lookups.max(1) as f64;
     rows.push(Row {
+        claim: None,
         paper: "swl",
         item: "table 3".into(),
         row: format!("{name} | {file}: I-cache hit ratio"),
@@ -256,6 +258,7 @@ fn table4_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
             let same = change.abs() <= 5.0 || ours[1] < ours[0];
             let pages = clock[i].lane().is_some_and(|lane| lane.counts.evictions > 0);
             rows.push(Row {
+                claim: None,
                 paper: "swl",
                 item: "table 4".into(),
                 row: format!("{name} | {file}, {kb} KB, {policy}"),
@@ -304,6 +307,7 @@ fn figure_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
             );
             for (which, paper, ours) in [("least", printed[0], least), ("most", printed[1], most)] {
                 rows.push(Row {
+                    claim: None,
                     paper: "swl",
                     item: item.into(),
                     row: format!("{name} | {file}, valid={valid}, {reading}: {which} reduction over 64 to 512 KB"),

@@ -1,4 +1,4 @@
-//! What the slides conclude, on the generated and on the recorded trace. The factor of two is a row that is not reached.
+//! What the slides conclude, on the generated and on the recorded traces.
 
 use super::*;
 
@@ -6,12 +6,26 @@ fn traces() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces")
 }
 
-/// Log-structured swap-out costs less than Linux on a device that hides its blocks.
+/// "About 200 % better": Linux costs at least twice what LOBI (8) does, where a window's slots are free at once.
+#[test]
+fn lobi_costs_half_of_linux_on_the_generated_and_on_the_recorded_traces() {
+    for input in inputs(&traces()).unwrap().iter().take(3) {
+        for collector in ["greedy", "cost-benefit-age:4"] {
+            let [linux, log] = [0, 1].map(|i: usize| one(input, AREA_BLOCKS[0], &input.methods[i], collector).unwrap());
+            let times = linux.cost() as f64 / log.cost() as f64;
+            assert!(times > 2.0, "{}, {collector}: {times} times", input.name);
+        }
+    }
+}
+
+/// What a user gets, with pages read ahead in the swap cache: a log costs less than Linux on a device that hides its blocks.
 #[test]
 fn the_log_costs_less_than_linux_behind_a_translation_layer() {
-    for input in inputs(&traces()).unwrap() {
+    for (input, linux, log) in [(3, 0, 1), (4, 1, 2)] {
+        let input = &inputs(&traces()).unwrap()[input];
         for collector in ["greedy", "cost-benefit-age:4"] {
-            let [linux, log] = [1, 2].map(|i: usize| one(&input, AREA_BLOCKS[0], &METHODS[i], collector).unwrap());
+            let [linux, log] =
+                [linux, log].map(|i: usize| one(input, AREA_BLOCKS[0], &input.methods[i], collector).unwrap());
             let times = linux.cost() as f64 / log.cost() as f64;
             assert!(times > 1.05, "{}, {collector}: {times} times", input.name);
         }
@@ -22,18 +36,28 @@ fn the_log_costs_less_than_linux_behind_a_translation_layer() {
 #[test]
 fn larger_windows_cost_more() {
     for input in inputs(&traces()).unwrap() {
-        let costs = [2, 3, 4].map(|i: usize| one(&input, AREA_BLOCKS[0], &METHODS[i], "greedy").unwrap().cost());
+        let windows = &input.methods[input.methods.len() - 3..];
+        let costs: Vec<u64> =
+            windows.iter().map(|method| one(&input, AREA_BLOCKS[0], method, "greedy").unwrap().cost()).collect();
         assert!(costs.is_sorted(), "{}: {costs:?}", input.name);
     }
+}
+
+/// LOBI has one printed cost and Linux a range: where a window's slots are free at once, whole blocks are, and no collector has a choice.
+#[test]
+fn lobi_costs_the_same_under_every_collector() {
+    let input = slides();
+    let (least, most) = least_and_most(&under_all(&input, AREA_BLOCKS[0], &SLIDES[1]).unwrap());
+    assert!(most < 1.01 * least, "{least} to {most}");
 }
 
 /// Wear is levelled: where cold blocks move, erases are spread more evenly and no block is far ahead. The choice of the least erased free
 /// block alone levels the generated trace and not the recorded one (deviations 1.455 with it, 1.432 without).
 #[test]
 fn the_log_levels_wear() {
-    for input in inputs(&traces()).unwrap() {
+    for input in inputs(&traces()).unwrap().into_iter().skip(3) {
         let wear = |spread_max: Option<u32>| {
-            let (blocks, keep) = (Some(AREA_BLOCKS[0].to_string()), Some(input.keep.into()));
+            let (blocks, keep) = (Some(AREA_BLOCKS[0].to_string()), Some(input.methods[0].keep.into()));
             let swap = Swap { blocks, keep, wear_spread_max: spread_max, ..Swap::default() };
             let plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
             outcome(&plan, &input.trace).unwrap().wear

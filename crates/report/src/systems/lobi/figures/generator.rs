@@ -1,9 +1,12 @@
 //! A swap trace with the statistics that the slides print, from a seed: their own trace is not at hand.
 //!
-//! Fitted: swap-outs, swap-ins, processes, and, as far as the slides' pictures tell, that few processes do most of it, that pages of a
-//! process leave in groups with consecutive slots, and that a group comes back together. Not printed, and so assumed: a process's
-//! share falls as 1 / rank; a group has 8 to 64 pages; its lifetime is exponential; a page strays from its group by up to a quarter of
-//! the lifetime in one case of ten. Pages that never come back stay to the end: the slides' trace has no exits.
+//! Fitted to the printed counts: swap-outs, swap-ins, processes; and, as far as the slides' pictures tell, that few processes do most of it,
+//! that pages of a process leave in groups with consecutive slots, and that a group comes back together. Assumed: a process's share falls as
+//! 1 / rank; a lifetime is exponential; a page strays from its group by up to a quarter of the lifetime in one case of ten. Pages that never
+//! come back stay to the end: the slides' trace has no exits.
+//!
+//! Three numbers below, and where a collection starts ([`super::START`]), are fitted to the five costs that the slides print: [`GROUP`],
+//! [`LIFETIME`], [`COMES_BACK`].
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,8 +14,14 @@ use std::collections::BinaryHeap;
 use crate::systems::lobi::golden;
 use coldframe_trace::swap::{SwapEvent, SwapOp, SwapTrace};
 
-/// Mean lifetime of a group, in swap-outs: an eighth of the trace.
-const LIFETIME: f64 = 8_000.0;
+/// Most pages of a group; all sizes from 1 are as likely. Fitted.
+const GROUP: u64 = 32;
+
+/// Mean lifetime of a group, in events (swap-outs and swap-ins). Fitted.
+const LIFETIME: f64 = 4_000.0;
+
+/// Of a group that comes back, the part of its pages that does. Fitted.
+const COMES_BACK: f64 = 0.8;
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 struct Chance(u64);
@@ -38,7 +47,7 @@ impl Chance {
 struct Making {
     chance: Chance,
     events: Vec<SwapEvent>,
-    /// Pages that will come back: when (in swap-outs), in which order they left, whose.
+    /// Pages that will come back: when (in events), in which order they left, whose.
     due: BinaryHeap<Reverse<(u64, u32, u32)>>,
     outs: u64,
     ins: u64,
@@ -64,7 +73,7 @@ impl Making {
     }
 
     fn group(&mut self, pid: u32, outs: u64, returns: f64) {
-        let size = 8 + self.chance.below(57);
+        let size = 1 + self.chance.below(GROUP);
         let lifetime = -LIFETIME * (1.0 - self.chance.unit()).ln();
         let comes_back = self.chance.unit() < returns;
         for _ in 0..size.min(outs - self.outs) {
@@ -72,8 +81,9 @@ impl Making {
             self.event(SwapOp::Out, slot, pid);
             self.outs += 1;
             let strays = if self.chance.below(10) == 0 { self.chance.unit() * lifetime / 4.0 } else { 0.0 };
-            if comes_back {
-                self.due.push(Reverse((self.outs + (lifetime + strays) as u64, slot, pid)));
+            if comes_back && self.chance.unit() < COMES_BACK {
+                let now = self.events.len() as u64;
+                self.due.push(Reverse((now + (lifetime + strays) as u64, slot, pid)));
             }
         }
     }
@@ -86,7 +96,7 @@ pub fn generate(seed: u64) -> SwapTrace {
     let weights: Vec<f64> = (1..=target.processes).map(|rank| 1.0 / rank as f64).collect();
     let sum: f64 = weights.iter().sum();
     // A little more than the share that must come back: what is still out at the end does not.
-    let returns = target.swap_ins as f64 / target.swap_outs as f64 * 1.1;
+    let returns = target.swap_ins as f64 / target.swap_outs as f64 * 1.1 / COMES_BACK;
     let mut first_ones = 0..target.processes as u32;
     while m.outs < target.swap_outs {
         // Each process swaps once; then by weight.
@@ -95,7 +105,7 @@ pub fn generate(seed: u64) -> SwapTrace {
             None => pick(&weights, m.chance.unit() * sum),
         };
         m.group(pid + 1, target.swap_outs, returns);
-        m.come_back(m.outs, target.swap_ins);
+        m.come_back(m.events.len() as u64, target.swap_ins);
     }
     m.come_back(u64::MAX, target.swap_ins);
     SwapTrace { events: m.events, ..SwapTrace::default() }

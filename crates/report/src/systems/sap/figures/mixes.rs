@@ -118,6 +118,16 @@ fn mix_row(mix: &Found, i: usize, kernel: &str) -> Row {
         p.early,
         p.displaced
     );
+    let note = match (mix.time(i) > NOISE_PERCENT, mix.major(i) > NOISE_POINTS) {
+        (_, true) => format!(
+            "harm: {} pages came too early and {} faults were on pages pushed out, which outweighs what was spared; {note}",
+            p.early, p.displaced
+        ),
+        (true, false) => format!(
+            "harm: fewer faults, and longer, since each demand load may wait for a prefetch on the device; {note}"
+        ),
+        (false, false) => note,
+    };
     let name = format!("{}: {kernel}: major faults", mix.name);
     row(
         "mixes",
