@@ -111,6 +111,15 @@ class Tasks(TypedDict, total=False):
     pause: str
 
 
+class Tier(TypedDict, total=False):
+    """``tier.*``: pages that leave their frames stay in RAM, compressed."""
+
+    name: str
+    ratio: str
+    sizes: str
+    seed: int
+
+
 class Fail(TypedDict, total=False):
     """``fail.*``: a device that fails now and then."""
 
@@ -135,6 +144,7 @@ class Settings(TypedDict, total=False):
     time: Time
     limit: Limit
     swap: Swap
+    tier: Tier
     tasks: Tasks
     fail: Fail
 
