@@ -276,7 +276,7 @@ class Bench:
             "off_percent": percent(point["seconds"], seconds),
             "ram_off_percent": across(answer["curve"], point["ram_bytes"], seconds),
             "faults_off_percent": percent(point["true_faults"], faults),
-            "in_range": point["seconds_low"] <= seconds <= point["seconds_high"],
+            "in_range": point["seconds_low"] <= seconds <= (point["seconds_high"] or float("inf")),
         }
 
 
@@ -288,6 +288,8 @@ def sizes(answer: dict, patience: float, most: int) -> list:
     """Points of the curve: the recommended one, and where it takes about 1.5 and about 5 times as long as alone."""
     alone, curve = answer["program_seconds"], [p for p in answer["curve"] if p["ram_bytes"] < answer["needed_bytes"]]
     curve = [point for point in curve if point["seconds"] < patience / 1.5]
+    # Of less RAM the recording tells only that it takes at least so long.
+    curve = [point for point in curve if point["seconds_high"] is not None] or curve[:1]
     if not curve:
         return []
     nearest = lambda times: min(curve, key=lambda p: abs(p["seconds"] / alone / times - 1) if p["seconds"] > 0 else 1e9)

@@ -49,7 +49,7 @@ fn table(matter: &[&ProcessFacts]) -> String {
     out
 }
 
-/// By their program's name: how many, and the most that one of them has.
+/// By their program's name: how many, and the most that one of them has; the largest first.
 fn left_out(left: &[&ProcessFacts]) -> String {
     let mut names: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for process in left {
@@ -60,7 +60,9 @@ fn left_out(left: &[&ProcessFacts]) -> String {
         1 => format!("{name} ({})", human_size(*most)),
         count => format!("{} {name} ({} at most)", human_count(*count), human_size(*most)),
     };
-    let all: Vec<String> = names.iter().map(one).collect();
+    let mut names: Vec<_> = names.iter().collect();
+    names.sort_by_key(|(_, (_, most))| std::cmp::Reverse(*most));
+    let all: Vec<String> = names.into_iter().map(one).collect();
     cut(&format!("Left out, too small to matter: {}.", all.join(", ")), WIDTH) + "\n"
 }
 

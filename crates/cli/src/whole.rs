@@ -138,7 +138,7 @@ pub fn worth_running(answer: &Answer) -> Vec<u64> {
     let thrash = answer.thrash_bytes.unwrap_or(answer.needed_bytes / 2);
     let near = |ram: u64| answer.curve.iter().map(|point| point.ram_bytes).min_by_key(|size| size.abs_diff(ram));
     let below = answer.curve.iter().find(|point| point.ram_bytes <= thrash * 3 / 4);
-    let below = below.filter(|point| point.seconds <= PATIENT * answer.program_seconds).map(|point| point.ram_bytes);
+    let below = below.filter(|point| point.worst() <= PATIENT * answer.program_seconds).map(|point| point.ram_bytes);
     let other = below.or(near(answer.needed_bytes / 2));
     let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), other].into_iter().flatten().collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));

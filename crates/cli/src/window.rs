@@ -12,7 +12,7 @@ use coldframe_live::doctor::file_system;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
 use coldframe_report::table::human_count;
-use coldframe_trace::entries::{taken, worked, Word, TAKES};
+use coldframe_trace::entries::{delayed, own, Word};
 use coldframe_trace::window::{window, Recorded as Process};
 use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
@@ -30,6 +30,7 @@ pub struct Recorded {
     faults: u64,
     way: u64,
     handling: f64,
+    times: Value,
     status: ExitStatus,
     native_seconds: Option<f64>,
     limit: Option<&'static str>,
@@ -53,7 +54,7 @@ pub struct Order<'a> {
 }
 
 /// Nanoseconds that a recording may take a program besides, for an answer while one waits.
-pub const PATIENCE: u64 = 500_000_000;
+pub const PATIENCE: u64 = 400_000_000;
 
 /// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace comes beside them.
 const ROOM: u64 = 8 << 20;
@@ -92,6 +93,9 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     let sum = |word| processes.iter().map(|process| process.word(word)).sum::<u64>();
     let way = processes.iter().max_by_key(|p| p.word(Word::Faults)).map_or(0, |p| p.word(Word::Way));
     let (faults, handling) = (sum(Word::Faults), sum(Word::Handling) as f64 / 1e9);
+    let seconds_of = |word| sum(word) as f64 / 1e9;
+    let times = json!({ "user": seconds_of(Word::User), "system": seconds_of(Word::System), "idle": seconds_of(Word::Idle),
+        "delayed": seconds_of(Word::Delayed), "handlers": seconds_of(Word::Handled), "starting": seconds_of(Word::Starting) });
     let facts = ProgramFacts {
         seconds: alone_of(&processes, seconds),
         recorded_seconds: seconds,
@@ -100,8 +104,9 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
         ..ProgramFacts::default()
     };
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let (summary, facts) = window(processes, &words.join(" "), facts, out)?;
-    Ok(Recorded { summary, facts, way, faults, handling, status, native_seconds, limit, left, lost })
+    let line = shlex::try_join(words.iter().map(AsRef::as_ref)).unwrap_or_else(|_| words.join(" "));
+    let (summary, facts) = window(processes, &line, facts, out)?;
+    Ok(Recorded { summary, facts, way, faults, handling, times, status, native_seconds, limit, left, lost })
 }
 
 /// A folder beside the trace for what is recorded; it goes when it is dropped.
@@ -125,31 +130,48 @@ fn folder_for(out: &Path) -> Result<tempfile::TempDir, Failure> {
     Ok(folder)
 }
 
-/// What the program takes alone, if its recording took `seconds`: less what the recorder took, and less what handlers and threads waited
-/// for a processor; but no less than its threads worked.
+/// What the program takes alone, if its recording took `seconds`: less what the recorder took of each process, and less what its threads
+/// waited for a processor.
 fn alone_of(processes: &[Process], seconds: f64) -> f64 {
-    let overhead = |delay: f64| {
-        let of = |process: &Process| {
-            let word = |word| process.word(word);
-            let taken = TAKES * taken(word) + word(Word::Starting) as f64 + delay * word(Word::Delayed) as f64;
-            let start = word(Word::Started) as f64;
-            (start, (word(Word::Ended) as f64).max(start + taken), taken)
-        };
-        together(&processes.iter().map(of).collect::<Vec<_>>()) / 1e9
+    let of = |process: &Process| {
+        let word = |word| process.word(word) as f64;
+        let taken = word(Word::Ended) - word(Word::Started) - own(|word| process.word(word));
+        Took {
+            start: word(Word::Started) - word(Word::Starting),
+            end: word(Word::Ended),
+            taken: taken + word(Word::Starting),
+            idle: (word(Word::Idle) - delayed(|word| process.word(word))).max(0.0),
+        }
     };
-    let threads = |p: &Process| p.word(Word::Threads).max(1) as f64;
-    let worked = |p: &Process| worked(TAKES, |word| p.word(word)).unwrap_or(0.0) / threads(p);
-    let worked = processes.iter().map(worked).sum::<f64>() / 1e9;
-    (seconds - overhead(1.0)).max(worked.min(seconds - overhead(0.0))).max(seconds / LEAST)
+    let taken = together(&processes.iter().map(of).collect::<Vec<_>>()) / 1e9;
+    (seconds - taken).max(seconds / LEAST)
 }
 
-/// Of processes from when to when, each with what was taken of it, evenly: processes beside each other wait for the one that waits longest.
-fn together(processes: &[(f64, f64, f64)]) -> f64 {
-    let mut marks: Vec<f64> = processes.iter().flat_map(|(start, end, _)| [*start, *end]).collect();
+/// A process from when to when, what was taken of its time, evenly, and what it waited, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Took {
+    start: f64,
+    end: f64,
+    taken: f64,
+    idle: f64,
+}
+
+/// Processes beside each other wait for the one of which most was taken; of what was taken of the others, that one has waited for as much as
+/// it waited at all.
+fn together(processes: &[Took]) -> f64 {
+    let mut marks: Vec<f64> = processes.iter().flat_map(|process| [process.start, process.end]).collect();
     marks.sort_by(f64::total_cmp);
     let share = |from: f64, to: f64| {
-        let beside = processes.iter().filter(|(start, end, _)| *start <= from && to <= *end && start < end);
-        beside.map(|(start, end, taken)| taken / (end - start)).fold(0.0, f64::max)
+        let beside = processes.iter().filter(|one| one.start <= from && to <= one.end && one.start < one.end);
+        let rates = beside.map(|one| (one.taken / (one.end - one.start), one.idle / (one.end - one.start)));
+        let (mut most, mut idle, mut all) = (0.0, 0.0, 0.0);
+        for (taken, waited) in rates {
+            all += taken;
+            if taken > most {
+                (most, idle) = (taken, waited);
+            }
+        }
+        most + idle.min(all - most)
     };
     marks.windows(2).map(|mark| (mark[1] - mark[0]) * share(mark[0], mark[1])).sum()
 }
@@ -254,7 +276,7 @@ impl Recorded {
     pub fn json(&self, out: &Path) -> Value {
         json!({ "trace": out, "via": "faults", "way_ns": self.way, "rows": self.summary.rows, "faults": self.faults, "processes": self.facts.processes,
             "seconds": self.facts.recorded_seconds, "handling_seconds": self.handling, "program_seconds": self.facts.seconds,
-            "native_seconds": self.native_seconds, "zero_fills": self.facts.zero_fills,
+            "processor_seconds": self.times, "native_seconds": self.native_seconds, "zero_fills": self.facts.zero_fills,
             "managed_bytes": self.facts.managed_bytes, "not_paged_bytes": self.facts.not_paged_bytes, "status": self.status.code(),
             "limit": self.limit, "processes_left": self.left, "disk_full": self.lost })
     }
@@ -266,9 +288,19 @@ mod tests {
 
     #[test]
     fn processes_one_after_the_other_are_added_up_and_those_beside_each_other_are_not() {
-        let after = together(&[(0.0, 4.0, 2.0), (4.0, 8.0, 1.0)]);
-        let beside = together(&[(0.0, 4.0, 2.0), (0.0, 4.0, 1.0)]);
-        let waits = together(&[(0.0, 8.0, 0.0), (2.0, 4.0, 1.0)]);
-        assert_eq!([after, beside, waits, together(&[(3.0, 3.0, 0.0)]), together(&[])], [3.0, 2.0, 1.0, 0.0, 0.0]);
+        let took = |start, end, taken| Took { start, end, taken, idle: 0.0 };
+        let after = together(&[took(0.0, 4.0, 2.0), took(4.0, 8.0, 1.0)]);
+        let beside = together(&[took(0.0, 4.0, 2.0), took(0.0, 4.0, 1.0)]);
+        let waits = together(&[took(0.0, 8.0, 0.0), took(2.0, 4.0, 1.0)]);
+        assert_eq!([after, beside, waits, together(&[took(3.0, 3.0, 0.0)]), together(&[])], [3.0, 2.0, 1.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn processes_that_wait_for_each_other_are_added_up_as_far_as_they_wait() {
+        // A server of which 2 s were taken and that waited for 3 s, and its client, of which 1.5 s were taken meanwhile.
+        let server = Took { start: 0.0, end: 8.0, taken: 2.0, idle: 3.0 };
+        let client = Took { taken: 1.5, idle: 2.5, ..server };
+        assert_eq!(together(&[server, client]), 3.5);
+        assert_eq!(together(&[Took { idle: 0.5, ..server }, client]), 2.5);
     }
 }

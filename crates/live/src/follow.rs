@@ -1,4 +1,4 @@
-//! Which processor a handler runs on: the one of the thread whose faults it serves, while these are one thread's.
+//! Which processor a handler and the thread whose faults it serves run on: the same one, while these are one thread's.
 //!
 //! ```text
 //!   processor A   thread ─fault┐       ┌─ goes on        handler and thread take turns: about 5 us for both ways
@@ -7,25 +7,34 @@
 //! ```
 //! Left alone the scheduler wakes a handler on an idle processor, and then the thread on the other one, which has become idle: each fault
 //! wakes a sleeping processor twice, and both are asleep most of the time (measured in a virtual machine: 97 us a fault more than on one
-//! processor, which made a program that thrashes take 68 s and not 28 s). So a handler that has served one thread for a while stays on the
-//! processor of that thread, and wakes it there: for the moment of the wake-up the thread may run nowhere else. Afterwards it may run wherever
-//! it was allowed to, and the scheduler moves it as it likes; the handler looks for it again every [`LOOK_NS`].
+//! processor, which made a program that thrashes take 68 s and not 28 s). So a handler that has served one thread for a while stays on
+//! its processor, and wakes the thread there: the thread may run nowhere else when it is woken.
 //!
-//! A handler asks for short slices of time, so that the thread it wakes does not run before it has said so. If the thread does, it sees one
-//! processor for that moment; what it starts meanwhile is not to inherit that (`Drawn::let_go`).
+//! To say so and to take it back are calls into the kernel, 4 us for each fault. So while faults come fast the thread stays drawn to the
+//! handler's processor ([`Drawn`]). It may run anywhere again as soon as [`REST_NS`] pass without a fault, which another handler sees to, for the
+//! time between two faults every [`LOOK_NS`], so that the scheduler can move it, and before it asks where it may run or starts something
+//! that would inherit that (`Drawn::let_go`). Where the program's questions do not pass through the pager, it is let go after each wake-up.
+//!
+//! A handler asks for short slices of time, so that the thread it wakes does not run before it has gone to sleep.
 //!
 //! Where the faults come from several threads by turns, the scheduler is left alone.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::cell::UnsafeCell;
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use crate::lock::Lock;
 use crate::sys::{self, Processors};
 
 /// Messages of one thread, one after the other, before a handler follows it.
 const STREAK: u32 = 16;
 
-/// How often the thread's processor is looked up, in nanoseconds: that takes about 15 us.
+/// How often handler and thread may go where the scheduler likes, for the time between two faults, in nanoseconds.
 const LOOK_NS: u64 = 4_000_000;
+
+/// A drawn thread that has not faulted for so long, in nanoseconds, may run anywhere.
+const REST_NS: u64 = 4_000_000;
+
+/// After it was let go no thread is drawn for so long, in nanoseconds: what it is about to do should be done by then.
+const HOLD_OFF_NS: u64 = 50_000_000;
 
 /// Of one handler.
 #[derive(Debug)]
@@ -37,6 +46,8 @@ pub struct Follow {
     /// The processor that the handler stays on.
     home: Option<usize>,
     looked: u64,
+    /// A drawn thread is let go with the next wake-up.
+    lets_go: bool,
     /// Where the handler may run when it follows nobody; `None`: it never follows.
     anywhere: Option<Processors>,
 }
@@ -45,7 +56,7 @@ impl Follow {
     /// For the calling thread.
     pub fn new() -> Follow {
         let anywhere = Processors::of(0).ok().filter(|all| all.count() > 1);
-        Follow { thread: 0, streak: 0, home: None, looked: 0, anywhere }
+        Follow { thread: 0, streak: 0, home: None, looked: 0, lets_go: false, anywhere }
     }
 
     /// A message of a thread has come.
@@ -62,10 +73,11 @@ impl Follow {
             return;
         }
         let now = sys::now();
-        if self.home.is_none() || now - self.looked > LOOK_NS {
+        if self.home.is_none() {
             self.looked = now;
-            self.stay(sys::processor_of(thread));
+            return self.stay(sys::here());
         }
+        self.lets_go |= now - self.looked > LOOK_NS;
     }
 
     fn stay(&mut self, home: Option<usize>) {
@@ -83,61 +95,151 @@ impl Follow {
         self.home.is_some()
     }
 
-    /// Runs `wake`, which lets the thread go on, so that it goes on here if the handler follows it.
-    pub fn waking(&self, drawn: &Drawn, wake: impl FnOnce()) {
-        let (Some(home), thread) = (self.home, self.thread) else { return wake() };
-        let allowed = Processors::of(thread).ok().filter(|all| all.has(home) && all.count() > 1);
-        let here = allowed.filter(|all| drawn.begin(thread, all) && Processors::only(home).set(thread).is_ok());
+    /// Runs `wake`, which lets the thread go on, so that it goes on here if the handler follows it. True: the thread has been drawn and is to
+    /// be let go by whoever calls [`Drawn::look_after`].
+    pub fn waking(&mut self, drawn: &Drawn, wake: impl FnOnce()) -> bool {
+        let (Some(home), thread) = (self.home, self.thread) else {
+            wake();
+            return false;
+        };
+        let was = drawn.is(thread, home);
+        let here = was || drawn.begin(thread, home);
         wake();
-        if here.is_some() {
+        if here && (self.lets_go || !drawn.keeps) {
             // The thread has a place in the queue of this processor by now.
             drawn.end(thread, thread);
         }
-    }
-}
-
-/// The thread that may run on one processor only just now, until it has been woken there.
-#[derive(Debug)]
-pub struct Drawn {
-    thread: AtomicU32,
-    anywhere: Lock<Option<Processors>>,
-}
-
-impl Default for Drawn {
-    fn default() -> Drawn {
-        Drawn { thread: AtomicU32::new(0), anywhere: Lock::new(None) }
-    }
-}
-
-impl Drawn {
-    /// False: another thread is being woken.
-    fn begin(&self, thread: u32, anywhere: &Processors) -> bool {
-        if self.thread.load(Ordering::Relaxed) != 0 {
+        if std::mem::take(&mut self.lets_go) {
+            self.stay(None);
             return false;
         }
-        *self.anywhere.lock() = Some(*anywhere);
-        self.thread.store(thread, Ordering::Release);
-        true
+        here && !was && drawn.keeps
+    }
+}
+
+/// In place of the thread's number: that is being changed.
+const CHANGING: u32 = u32::MAX;
+
+/// How often who wants a thread let go looks whether a change is over: it is, after two calls into the kernel.
+const LOOKS: u32 = 1000;
+
+/// The thread that may run on one processor only, for now.
+///
+/// Nobody waits for a lock here, since the program's threads say [`Drawn::let_go`], and may fault in it.
+#[derive(Debug)]
+pub struct Drawn {
+    /// 0: none.
+    thread: AtomicU32,
+    home: AtomicUsize,
+    /// Where the thread may run otherwise.
+    anywhere: UnsafeCell<Processors>,
+    /// When it was woken last.
+    woken: AtomicU64,
+    /// No thread is drawn before then.
+    not_before: AtomicU64,
+    /// The thread that said last that one was to be let go.
+    said: AtomicU32,
+    /// It stays drawn from one fault to the next.
+    keeps: bool,
+}
+
+// SAFETY: `anywhere` is reached by the one only that has made `thread` `CHANGING`.
+unsafe impl Sync for Drawn {}
+
+impl Drawn {
+    /// `keeps`: the program says before it asks where it may run ([`Drawn::let_go`]), and somebody calls [`Drawn::look_after`].
+    pub fn new(keeps: bool) -> Drawn {
+        Drawn {
+            thread: AtomicU32::new(0),
+            home: AtomicUsize::new(0),
+            anywhere: UnsafeCell::new(Processors::only(0)),
+            woken: AtomicU64::new(0),
+            not_before: AtomicU64::new(0),
+            said: AtomicU32::new(0),
+            keeps,
+        }
+    }
+
+    fn changes(&self, from: u32) -> bool {
+        self.thread.compare_exchange(from, CHANGING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether the thread is the one, and drawn to this processor; if so, it is being woken.
+    fn is(&self, thread: u32, home: usize) -> bool {
+        if self.thread.load(Ordering::Acquire) != thread {
+            return false;
+        }
+        self.woken.store(sys::now(), Ordering::Relaxed);
+        let here = self.home.load(Ordering::Relaxed) == home;
+        if !here {
+            self.end(thread, thread);
+        }
+        here
+    }
+
+    /// False: another thread is, or this one may not run there or not elsewhere either.
+    fn begin(&self, thread: u32, home: usize) -> bool {
+        let now = sys::now();
+        if now < self.not_before.load(Ordering::Relaxed) || !self.changes(0) {
+            return false;
+        }
+        let allowed = Processors::of(thread).ok().filter(|all| all.has(home) && all.count() > 1);
+        let done = allowed.is_some_and(|all| {
+            // SAFETY: who changes what is drawn is alone with it.
+            unsafe { *self.anywhere.get() = all };
+            self.home.store(home, Ordering::Relaxed);
+            self.woken.store(now, Ordering::Relaxed);
+            Processors::only(home).set(thread).is_ok()
+        });
+        self.thread.store(if done { thread } else { 0 }, Ordering::Release);
+        done
     }
 
     /// The thread may run anywhere again, if it is the one; `by`: 0 if it says so itself.
     fn end(&self, thread: u32, by: u32) {
-        let anywhere = *self.anywhere.lock();
-        if self.thread.compare_exchange(thread, 0, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            let _ = anywhere.map(|anywhere| anywhere.set(by));
+        if self.changes(thread) {
+            // SAFETY: who changes what is drawn is alone with it.
+            let _ = unsafe { &*self.anywhere.get() }.set(by);
+            self.thread.store(0, Ordering::Release);
         }
     }
 
-    /// Before the calling thread makes a thread or a process, which would inherit where it may run: it may run anywhere.
+    /// Before the calling thread makes a thread or a process, which would inherit where it may run, or asks or says where some thread may: all
+    /// may run where they were allowed to, and nothing changes that for a while.
     pub fn let_go(&self) {
-        if self.thread.load(Ordering::Acquire) != 0 {
-            self.end(sys::thread(), 0);
+        let me = sys::thread();
+        self.said.store(me, Ordering::Relaxed);
+        self.not_before.store(sys::now() + HOLD_OFF_NS, Ordering::Relaxed);
+        for _ in 0..LOOKS {
+            match self.thread.load(Ordering::Acquire) {
+                0 => return,
+                CHANGING => sys::give_way(),
+                drawn => self.end(drawn, if drawn == me { 0 } else { drawn }),
+            }
         }
     }
 
-    /// In a forked child.
+    /// How long to sleep before [`Drawn::look_after`], in microseconds; `None`: until a thread is drawn.
+    pub fn patience(&self) -> Option<u64> {
+        (self.keeps && self.thread.load(Ordering::Acquire) != 0).then_some(REST_NS / 1000)
+    }
+
+    /// Lets the thread go if it has not faulted for a while.
+    pub fn look_after(&self) {
+        let thread = self.thread.load(Ordering::Acquire);
+        let rests = sys::now().saturating_sub(self.woken.load(Ordering::Relaxed)) > REST_NS;
+        if thread != 0 && thread != CHANGING && rests {
+            self.end(thread, thread);
+        }
+    }
+
+    /// In a forked child, whose only thread may run where the thread that forked might.
     pub fn forget(&self) {
-        self.thread.store(0, Ordering::Relaxed);
+        let drawn = self.thread.swap(0, Ordering::Relaxed);
+        if drawn != 0 && drawn == self.said.load(Ordering::Relaxed) {
+            // SAFETY: nobody else is in this process.
+            let _ = unsafe { &*self.anywhere.get() }.set(0);
+        }
     }
 }
 
@@ -176,10 +278,10 @@ mod tests {
     #[test]
     fn a_thread_may_run_wherever_it_might_after_it_has_been_woken() {
         let before = Processors::of(0).unwrap();
-        let (thread, home) = (sys::thread(), sys::processor_of(sys::thread()));
-        let follow = Follow { thread, streak: STREAK, home, looked: 0, anywhere: Some(before) };
+        let (thread, home) = (sys::thread(), sys::here());
+        let mut follow = Follow { thread, streak: STREAK, home, looked: 0, lets_go: false, anywhere: Some(before) };
         let mut during = None;
-        let drawn = Drawn::default();
+        let drawn = Drawn::new(false);
         follow.waking(&drawn, || during = Processors::of(0).ok());
         assert_eq!(during.map(|here| here.count()), Some(1));
         assert_eq!(Processors::of(0), Ok(before));
@@ -188,9 +290,9 @@ mod tests {
     #[test]
     fn what_a_drawn_thread_starts_may_run_anywhere() {
         let before = Processors::of(0).unwrap();
-        let (thread, home) = (sys::thread(), sys::processor_of(sys::thread()));
-        let follow = Follow { thread, streak: STREAK, home, looked: 0, anywhere: Some(before) };
-        let (drawn, mut inherited) = (Drawn::default(), None);
+        let (thread, home) = (sys::thread(), sys::here());
+        let mut follow = Follow { thread, streak: STREAK, home, looked: 0, lets_go: false, anywhere: Some(before) };
+        let (drawn, mut inherited) = (Drawn::new(false), None);
         follow.waking(&drawn, || {
             drawn.let_go();
             inherited = std::thread::spawn(|| Processors::of(0)).join().ok();
@@ -200,12 +302,38 @@ mod tests {
     }
 
     #[test]
+    fn a_thread_that_faults_often_stays_drawn_until_it_rests_or_asks() {
+        let before = Processors::of(0).unwrap();
+        let (thread, home) = (sys::thread(), sys::here());
+        if before.count() < 2 {
+            return;
+        }
+        let mut follow = Follow { thread, streak: STREAK, home, looked: 0, lets_go: false, anywhere: Some(before) };
+        let here = || Processors::of(0).map(|here| here.count());
+        let drawn = Drawn::new(true);
+        assert!(follow.waking(&drawn, || ()), "somebody is to look after it");
+        assert_eq!((here(), drawn.patience()), (Ok(1), Some(REST_NS / 1000)));
+        assert!(!follow.waking(&drawn, || ()));
+        sys::sleep_us(2 * REST_NS / 1000);
+        drawn.look_after();
+        assert_eq!((Processors::of(0), drawn.patience()), (Ok(before), None));
+        assert!(follow.waking(&drawn, || ()));
+        follow.lets_go = true;
+        assert!(!follow.waking(&drawn, || ()));
+        assert_eq!(Processors::of(0), Ok(before), "the scheduler has its turn");
+        assert!(follow.waking(&drawn, || ()));
+        drawn.let_go();
+        assert_eq!(Processors::of(0), Ok(before));
+        assert!(!follow.waking(&drawn, || ()) && Processors::of(0) == Ok(before), "nor is it drawn again at once");
+    }
+
+    #[test]
     fn a_handler_that_may_not_choose_leaves_all_as_it_is() {
-        let mut follow = Follow { thread: 1, streak: STREAK, home: None, looked: 0, anywhere: None };
+        let mut follow = Follow { thread: 1, streak: STREAK, home: None, looked: 0, lets_go: false, anywhere: None };
         follow.met(1);
         assert_eq!(follow.home, None);
         let mut woken = 0;
-        follow.waking(&Drawn::default(), || woken += 1);
+        follow.waking(&Drawn::new(false), || woken += 1);
         assert_eq!(woken, 1);
     }
 }

@@ -273,7 +273,7 @@ impl Inner {
         }
         let _signals = crate::memory::Signals::block();
         all.extend([self.uffd.get().raw(), self.pidfd.get().as_raw_fd()]);
-        all.extend(self.recording.get().as_ref().map(Recording::descriptor));
+        all.extend(self.recording.get().iter().flat_map(Recording::descriptors));
         all.extend(self.source.descriptor());
         all.extend(self.store.descriptors());
         all.extend(self.log.get().descriptors());

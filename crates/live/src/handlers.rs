@@ -43,6 +43,8 @@ struct Shift {
     inner: *const Inner,
     /// 1 from when they may begin.
     open: AtomicU32,
+    /// How many have got what they need.
+    ready: AtomicU32,
     /// Their control pages, of which there are as many as handlers.
     control: usize,
     count: AtomicUsize,
@@ -133,6 +135,7 @@ impl Inner {
         let shift = Box::new(Shift {
             inner: self,
             open: AtomicU32::new(0),
+            ready: AtomicU32::new(0),
             control,
             count: AtomicUsize::new(0),
             next: AtomicPtr::new(std::ptr::null_mut()),
@@ -155,6 +158,7 @@ impl Inner {
             return Err(error);
         }
         shift.count.store(threads.len(), Ordering::Relaxed);
+        shift.await_all();
         let crew = Crew { shift, threads, process: process() };
         if open {
             crew.shift.begin();
@@ -189,6 +193,26 @@ impl Inner {
 }
 
 impl Shift {
+    /// Waits until all of its handlers have what they need: they get it before the program begins or goes on.
+    fn await_all(&self) {
+        loop {
+            match self.ready.load(Ordering::Acquire) {
+                all if all as usize >= self.count() => return,
+                some => sys::futex_wait(&self.ready, some),
+            }
+        }
+    }
+
+    /// The calling handler has what it needs.
+    fn arrives(&self) {
+        // SAFETY: the pager outlives the crew.
+        if let Some(recording) = unsafe { &*self.inner }.recording.get() {
+            recording.joins();
+        }
+        self.ready.fetch_add(1, Ordering::Release);
+        sys::futex_wake(&self.ready, 1);
+    }
+
     /// Lets its handlers read messages.
     fn begin(&self) {
         self.open.store(1, Ordering::Release);
@@ -213,6 +237,7 @@ impl Shift {
 unsafe extern "C" fn handler(shift: *mut c_void) {
     // SAFETY: `hire` gave it, and joins this thread before it is dropped.
     let shift = unsafe { &*shift.cast::<Shift>() };
+    shift.arrives();
     while shift.open.load(Ordering::Acquire) == 0 {
         sys::futex_wait(&shift.open, 0);
     }
@@ -248,7 +273,9 @@ fn serve(inner: &Inner, message: &Message, follow: &mut Follow) {
     follow.met(message.thread);
     inner.lead.serves_one_thread(follow.follows());
     inner.serve(message.address, message.write, kind, message.thread);
-    follow.waking(&inner.lead.drawn, || inner.uffd.get().wake(message.address & !(PAGE - 1)));
+    if follow.waking(&inner.lead.drawn, || inner.uffd.get().wake(message.address & !(PAGE - 1))) {
+        inner.lead.look_after();
+    }
 }
 
 impl Shift {

@@ -19,17 +19,23 @@ const TAKEN: u32 = 1;
 const AWAITED: u32 = 2;
 
 /// The lead.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Lead {
     word: AtomicU32,
     /// The thread that has it; 0: none.
     leader: AtomicU32,
     one_thread: AtomicBool,
-    /// The thread that is being woken.
+    /// The thread that may run where its handler does, only.
     pub(crate) drawn: Drawn,
 }
 
 impl Lead {
+    /// Nobody leads. `keeps`: see [`Drawn::new`].
+    pub(crate) fn new(keeps: bool) -> Lead {
+        let (word, leader, one_thread) = (AtomicU32::new(FREE), AtomicU32::new(0), AtomicBool::new(false));
+        Lead { word, leader, one_thread, drawn: Drawn::new(keeps) }
+    }
+
     /// Takes the lead, unless this thread has it; sleeps until it is free.
     pub(crate) fn take(&self, me: u32) {
         if self.leader.load(Ordering::Relaxed) == me {
@@ -37,7 +43,11 @@ impl Lead {
         }
         if self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             while self.word.swap(AWAITED, Ordering::Acquire) != FREE {
-                sys::futex_wait(&self.word, AWAITED);
+                match self.drawn.patience() {
+                    Some(us) => sys::futex_wait_for(&self.word, AWAITED, us),
+                    None => sys::futex_wait(&self.word, AWAITED),
+                }
+                self.drawn.look_after();
             }
         }
         self.leader.store(me, Ordering::Relaxed);
@@ -50,6 +60,11 @@ impl Lead {
         {
             sys::futex_wake(&self.word, 1);
         }
+    }
+
+    /// A thread has been drawn: who sleeps until the lead is free is to look after it.
+    pub(crate) fn look_after(&self) {
+        sys::futex_wake(&self.word, 1);
     }
 
     /// The leader is serving a thread whose faults alone have come lately.
@@ -85,7 +100,7 @@ mod tests {
 
     #[test]
     fn one_leads_at_a_time_and_who_steps_aside_lets_another_one_lead() {
-        let (lead, inside) = (Lead::default(), AtomicU32::new(0));
+        let (lead, inside) = (Lead::new(true), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -110,7 +125,7 @@ mod tests {
 
     #[test]
     fn with_one_thread_a_leader_waits_for_the_device_itself() {
-        let (lead, me) = (Lead::default(), sys::thread());
+        let (lead, me) = (Lead::new(true), sys::thread());
         lead.take(me);
         lead.serves_one_thread(true);
         lead.wait_for_device();

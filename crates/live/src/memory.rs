@@ -107,7 +107,8 @@ impl Pager {
         self.inner.without_handlers(work)
     }
 
-    /// Before the calling thread makes a thread or a process: what it starts may run wherever the thread itself may.
+    /// Before the calling thread makes a thread or a process, or asks or says where a thread may run: all may run where they were allowed to, for
+    /// the next 50 ms at least ([`crate::Options::lets_go`]).
     pub fn let_go(&self) {
         self.inner.lead.drawn.let_go();
     }

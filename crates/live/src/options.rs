@@ -116,6 +116,10 @@ pub struct Options {
     pub read_ahead: u32,
     /// Victims that leave together, at most 32; `None`: as many as a read of the device hides, fewer where RAM is small.
     pub evict_batch: Option<u32>,
+    /// Before the program asks or says where threads may run, or makes one or a process, it calls [`crate::Pager::let_go`]: then the thread whose
+    /// faults come fast stays on the processor of its handler from one to the next.
+    #[serde(default)]
+    pub lets_go: bool,
     /// A file descriptor (a memfd of at least `Stats::BYTES`) for the statistics; `None`: the pager makes its own.
     pub stats_fd: Option<i32>,
     /// Faults of the device to act out, for tests: see [`crate::Inject`].
@@ -146,6 +150,7 @@ impl Options {
             record: None,
             read_ahead: 16,
             evict_batch: None,
+            lets_go: false,
             stats_fd: None,
             inject: None,
         }

@@ -3,19 +3,19 @@
 //!
 //! An entry costs the program some microseconds, so entries are rationed. All of them together may take [`SHARE`] of the program's own time so
 //! far, besides what its user has patience for, in its first second. Where they have taken more the window grows, up to a [`WIDEST`] of the
-//! sampled pages, and beyond that fewer pages are sampled; where they take little the window shrinks, down to a [`NARROWEST`].
+//! sampled pages, beyond that fewer pages are sampled, and at last it grows to [`LAST`]; where they take little it shrinks, down to a
+//! [`NARROWEST`].
 //!
 //! Whether a page was written to shows when it leaves the window: its hash is another one than the last time. That costs no fault, and is
 //! what a swap area asks: pages whose bytes are the old ones are not written again.
 
 use std::fs::File;
-use std::io::Write as _;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
-use coldframe_trace::entries::{is_sampled, taken, worked, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS, TAKES};
+use coldframe_trace::entries::{delayed, is_sampled, own, worked, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::Lock;
@@ -36,16 +36,15 @@ pub struct Recorder {
     pub patience: u64,
 }
 
-/// What a fault is taken for when entries are rationed, as [`TAKES`]: more than most take, since what is thought too cheap passes for the
-/// program's own time, which pays for more entries (measured: 1.9 for perl, 2.8 with the machine under load; it was 7.5 times slower).
-const MOST: f64 = 2.0;
+/// What an entry takes beside its handler's work and its way, as a part of those: only for whether there may be more of them.
+const BESIDES: f64 = 0.6;
 /// What entries may take, as a part of the program's own time so far.
 const SHARE: f64 = 0.6;
 /// The program's own time in which patience is used up, in nanoseconds: half programs end sooner than that, so to speak.
 const FIRST_NS: f64 = 1e9;
 /// Nanoseconds that entries may take beyond their share before anything is done, and the part of the patience: a program's start has more of
 /// them than the rest.
-const SLACK_NS: f64 = 100e6;
+const SLACK_NS: f64 = 40e6;
 const SLACK: f64 = 0.25;
 /// Of this part of the time entries take little.
 const IDLE: f64 = 0.10;
@@ -54,8 +53,9 @@ const BUCKETS: usize = 160;
 /// The longest and the shortest window, as parts of the sampled pages in RAM.
 const WIDEST: usize = 16;
 const NARROWEST: usize = 64;
-/// Where there is nothing left to sample less of, the window may become this part.
-const LAST: usize = 4;
+/// Where there is nothing left to sample less of, the window may become so much of the sampled pages: with less RAM than that the program has
+/// more faults than it could live with.
+const LAST: (usize, usize) = (3, 4);
 /// Sampled pages that are worth it: fewer say little.
 const SAMPLED_MIN: usize = 512;
 /// The shortest window there is.
@@ -63,8 +63,10 @@ const WINDOW_MIN: usize = 32;
 /// How often the time that entries take is looked at, in nanoseconds and in entries.
 const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
-/// How often the memory that is not managed is looked at, in nanoseconds.
-const LOOK_NS: u64 = 50_000_000;
+/// How often is looked at what only the kernel knows, in nanoseconds.
+const LOOK_NS: u64 = 20_000_000;
+/// A thread that is longer on its way than this has waited for something else, in nanoseconds.
+const WAIT_NS: u64 = 50_000;
 /// Bytes of the file that are made sure of at a time.
 const STEP: usize = 4 << 20;
 /// The whole file.
@@ -90,6 +92,8 @@ pub(crate) struct Recording {
     pace: Lock<Pace>,
     /// Bytes in RAM that the pager takes itself.
     own: u64,
+    /// What the process had had of the processors before.
+    before: sys::Times,
     zeros: u128,
 }
 
@@ -102,45 +106,53 @@ struct Pace {
     looked: u64,
     /// How often fewer pages have been sampled since the file was filling up.
     halved: u32,
-    /// The threads that have faulted, and the processor time that each had had then.
-    threads: Vec<(u32, u64)>,
-    /// Handlers and threads, as the kernel's scheduler knows them.
-    handlers: Vec<Scheduled>,
-    scheduled: Vec<Scheduled>,
+    /// The threads that have faulted.
+    threads: Vec<u32>,
+    handlers: Vec<Watch>,
+    /// The thread that there was first.
+    main: Option<Watch>,
+    /// `/proc/self/statm`.
+    memory: Option<OwnedFd>,
     /// The last fault: its thread, when it was answered, and the thread's processor time then.
     last: (u32, u64, u64),
     ways: Ways,
 }
 
-/// What the scheduler knows of a thread: nanoseconds on a processor, and waiting for one.
-#[derive(Clone, Copy, Debug, Default)]
-struct Scheduled {
+/// What the kernel knows of a thread. Files of `/proc` are opened once, before the program begins or goes on: a descriptor that came and went beside
+/// it would now and then have a number that the program counts on.
+#[derive(Debug)]
+struct Watch {
     thread: u32,
-    ran: u64,
+    /// `/proc/thread-self/schedstat`; `None`: the kernel has none.
+    file: Option<OwnedFd>,
+    /// Nanoseconds that it has waited for a processor.
     waited: u64,
+    /// Only of a thread that has looked itself.
+    times: sys::Times,
 }
 
-impl Scheduled {
-    /// Of a thread of this process; nothing where the kernel does not say.
-    fn of(thread: u32) -> Option<Scheduled> {
-        let (mut path, mut text) = ([0u8; 48], [0u8; 64]);
-        write!(&mut path[..], "/proc/self/task/{thread}/schedstat\0").ok()?;
-        let len = sys::read_file(std::ffi::CStr::from_bytes_until_nul(&path).ok()?, &mut text);
-        let mut numbers = std::str::from_utf8(&text[..len]).ok()?.split_ascii_whitespace().map(str::parse);
-        let (ran, waited) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
-        Some(Scheduled { thread, ran, waited })
-    }
-
-    /// Looks at a thread; as many are kept as there is room for.
-    fn look(all: &mut Vec<Scheduled>, thread: u32) {
-        let Some(now) = Scheduled::of(thread) else { return };
-        let room = all.len() < all.capacity();
-        match all.iter_mut().find(|known| known.thread == thread) {
-            Some(known) => *known = now,
-            None if room => all.push(now),
-            None => {}
+impl Watch {
+    /// Of the calling thread.
+    fn begin() -> Watch {
+        Watch {
+            thread: sys::thread(),
+            file: open(c"/proc/thread-self/schedstat"),
+            waited: 0,
+            times: sys::Times::default(),
         }
     }
+
+    fn look(&mut self) {
+        let mut text = [0u8; 64];
+        let len = self.file.as_ref().map_or(0, |file| sys::read_start(file.as_raw_fd(), &mut text));
+        let words = std::str::from_utf8(&text[..len]).ok();
+        let waited = words.and_then(|words| words.split_ascii_whitespace().nth(1)?.parse().ok());
+        self.waited = waited.unwrap_or(self.waited);
+    }
+}
+
+fn open(path: &std::ffi::CStr) -> Option<OwnedFd> {
+    sys::open_file(path).ok().map(sys::move_high)
 }
 
 /// How long threads neither worked nor were worked for, from the answer to one fault to the next one.
@@ -154,32 +166,35 @@ impl Default for Ways {
 }
 
 impl Pace {
+    /// For the calling thread's process.
     fn new() -> Pace {
-        let room = || Vec::with_capacity(64);
-        Pace { threads: Vec::with_capacity(1024), handlers: room(), scheduled: room(), ..Pace::default() }
+        let (threads, handlers) = (Vec::with_capacity(1024), Vec::with_capacity(64));
+        Pace { threads, handlers, main: Some(Watch::begin()), memory: open(c"/proc/self/statm"), ..Pace::default() }
     }
 
-    /// A thread has had so much processor time: as much more have all, and whether the thread is new.
-    fn work(&mut self, thread: u32, time: u64) -> (u64, bool) {
-        let room = self.threads.len() < self.threads.capacity();
-        match self.threads.iter_mut().find(|(known, _)| *known == thread) {
-            Some((_, before)) => (time.saturating_sub(std::mem::replace(before, time.max(*before))), false),
-            None if room => {
-                self.threads.push((thread, time));
-                (time, true)
-            }
-            None => (0, false),
+    /// Whether the thread is a new one, of those for which there is room.
+    fn is_new(&mut self, thread: u32) -> bool {
+        let new = !self.threads.contains(&thread) && self.threads.len() < self.threads.capacity();
+        if new {
+            self.threads.push(thread);
         }
+        new
     }
 
     /// Between two faults of a thread it works, which its clock tells, and is on its way: to the handler and back, each fault once. It may also
-    /// wait for something else, so only the median says what the way takes.
-    fn gap(&mut self, thread: u32, started: u64, now: u64, time: u64) {
+    /// wait for something else, so only the median says what the way takes. Returns the nanoseconds that it has waited.
+    fn gap(&mut self, thread: u32, started: u64, now: u64, time: u64) -> u64 {
         let (before, answered, then) = std::mem::replace(&mut self.last, (thread, now, time));
-        if before == thread && time > 0 {
-            let way = started.saturating_sub(answered).saturating_sub(time - then.min(time)).max(1);
-            let (power, fine) = (way.ilog2() as usize, (way << 2 >> way.ilog2()) as usize & 3);
-            self.ways.0[(4 * power + fine).min(BUCKETS - 1)] += 1;
+        if before != thread || time == 0 {
+            return 0;
+        }
+        let way = started.saturating_sub(answered).saturating_sub(time - then.min(time)).max(1);
+        let (power, fine) = (way.ilog2() as usize, (way << 2 >> way.ilog2()) as usize & 3);
+        self.ways.0[(4 * power + fine).min(BUCKETS - 1)] += 1;
+        if way > WAIT_NS {
+            way
+        } else {
+            0
         }
     }
 
@@ -195,10 +210,10 @@ impl Pace {
     }
 }
 
-/// Bytes of this process in RAM.
-pub(crate) fn in_ram() -> u64 {
+/// Bytes of this process in RAM, by its `/proc/self/statm`.
+pub(crate) fn in_ram(file: Option<&OwnedFd>) -> u64 {
     let mut text = [0u8; 64];
-    let len = sys::read_file(c"/proc/self/statm", &mut text);
+    let len = file.map_or(0, |file| sys::read_start(file.as_raw_fd(), &mut text));
     let pages = std::str::from_utf8(&text[..len]).ok().and_then(|text| text.split(' ').nth(1)?.parse::<u64>().ok());
     pages.unwrap_or(0) * PAGE as u64
 }
@@ -287,16 +302,27 @@ impl Recording {
     ) -> Result<Recording, LiveError> {
         let mapped = Mapped::create(&asked.folder)?;
         let fixed = asked.window.is_some();
-        let recording =
-            Recording { mapped, knobs, fixed, patience: asked.patience, pace: Lock::new(Pace::new()), own: 0, zeros };
+        let recording = Recording {
+            mapped,
+            knobs,
+            fixed,
+            patience: asked.patience,
+            pace: Lock::new(Pace::new()),
+            own: 0,
+            before: sys::process_times(),
+            zeros,
+        };
         recording.head(0, space);
         Ok(recording)
     }
 
-    /// Says what the pager takes itself, and when it began to start.
-    pub(crate) fn set_own(&mut self, bytes: u64, started: u64) {
-        self.own = bytes;
-        self.mapped.word(Word::Starting).store(sys::now() - started, Relaxed);
+    /// Says what was in RAM before the pager, and when it began to start.
+    pub(crate) fn set_own(&mut self, before: u64, started: u64) {
+        self.own = in_ram(self.pace.lock().memory.as_ref()).saturating_sub(before);
+        self.before = sys::process_times();
+        let now = sys::now();
+        self.mapped.word(Word::Starting).store(now - started, Relaxed);
+        self.mapped.word(Word::Started).store(now, Relaxed);
     }
 
     fn head(&self, parent: u64, (base, pages): (usize, usize)) {
@@ -324,9 +350,20 @@ impl Recording {
         is_sampled(page as u32, self.knobs.shift.load(Relaxed))
     }
 
-    /// Its descriptor.
-    pub(crate) fn descriptor(&self) -> i32 {
-        self.mapped.fd.as_raw_fd()
+    /// Its descriptors.
+    pub(crate) fn descriptors(&self) -> Vec<i32> {
+        let pace = self.pace.lock();
+        let watched = pace.handlers.iter().chain(&pace.main).filter_map(|watch| watch.file.as_ref());
+        watched.chain(&pace.memory).chain([&self.mapped.fd]).map(AsRawFd::as_raw_fd).collect()
+    }
+
+    /// The calling thread is a handler of this process.
+    pub(crate) fn joins(&self) {
+        let watch = Watch::begin();
+        let mut pace = self.pace.lock();
+        if pace.handlers.len() < pace.handlers.capacity() {
+            pace.handlers.push(watch);
+        }
     }
 
     /// A page is being brought in for a thread, whose fault came at `started`. `first`: it was zeros.
@@ -341,31 +378,27 @@ impl Recording {
             mapped.put(Record::Entry { page: page as u32, write, thread, time });
         }
         let mut pace = self.pace.lock();
-        let (more, new) = pace.work(thread, time);
-        mapped.word(Word::Worked).fetch_add(more, Relaxed);
-        mapped.word(Word::Threads).fetch_add(u64::from(new), Relaxed);
+        mapped.word(Word::Threads).fetch_add(u64::from(pace.is_new(thread)), Relaxed);
         if started > pace.looked + LOOK_NS {
             pace.looked = started;
-            self.look(resident);
-            mapped.word(Word::Way).store(pace.way(), Relaxed);
-            Scheduled::look(&mut pace.handlers, sys::thread());
-            Scheduled::look(&mut pace.scheduled, thread);
-            let handled = pace.handlers.iter().map(|handler| handler.ran).sum();
-            let delayed = pace.handlers.iter().chain(&pace.scheduled).map(|one| one.waited).sum();
-            mapped.word(Word::Handled).store(handled, Relaxed);
-            mapped.word(Word::Delayed).store(delayed, Relaxed);
+            let me = sys::thread();
+            if let Some(handler) = pace.handlers.iter_mut().find(|handler| handler.thread == me) {
+                handler.times = sys::thread_times();
+            }
+            self.look(&mut pace, resident);
         }
         let now = sys::now();
         let took = now - started;
         mapped.word(Word::Handling).fetch_add(took, Relaxed);
         mapped.word(Word::Ended).store(now, Relaxed);
-        pace.gap(thread, started, now, time);
+        let idle = pace.gap(thread, started, now, time);
+        mapped.word(Word::Idle).fetch_add(idle, Relaxed);
         if !sampled || self.fixed {
             return;
         }
         (pace.entries, pace.handling) = (pace.entries + 1, pace.handling + took);
         if pace.entries >= PERIOD && now - pace.since > PERIOD_NS {
-            let busy = TAKES * (pace.handling + pace.entries * pace.way()) as f64 / (now - pace.since) as f64;
+            let busy = (1.0 + BESIDES) * (pace.handling + pace.entries * pace.way()) as f64 / (now - pace.since) as f64;
             (pace.entries, pace.handling, pace.since) = (0, 0, now);
             // Each time half of the room that is left is taken at half the rate.
             let full = mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));
@@ -380,11 +413,10 @@ impl Recording {
         let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
         let sampled = resident >> shift;
         let word = |word| self.mapped.word(word).load(Relaxed);
-        let spent = MOST * taken(word);
-        let own = ((word(Word::Ended) - word(Word::Started)) as f64 - spent).max(0.0);
-        // What it waits for others, who have the processors, is no time of its own, and pays for no entries.
-        let own = worked(MOST, word).map_or(own, |worked| worked.min(own));
-        let over = spent - allowed(own, self.patience as f64);
+        // What it waits for others, who have the processors, is not taken by entries. What it waits for by itself pays for none: it may wait for
+        // a program that is recorded, too.
+        let spent = (word(Word::Ended) - word(Word::Started)) as f64 - own(word) - delayed(word);
+        let over = spent - allowed(worked(word), self.patience as f64);
         let slack = SLACK_NS + SLACK * self.patience as f64;
         let pressure = match (over > slack, busy < IDLE) {
             // A stretch in which little is recorded does not help what was recorded before.
@@ -400,10 +432,20 @@ impl Recording {
         }
     }
 
-    /// What is in RAM besides managed memory and the pager's own.
-    fn look(&self, resident: usize) {
-        let others = in_ram().saturating_sub((resident * PAGE) as u64 + self.own);
+    /// What is in RAM besides managed memory and the pager's own, and what threads have had of the processors.
+    fn look(&self, pace: &mut Pace, resident: usize) {
+        pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
+        let others = in_ram(pace.memory.as_ref()).saturating_sub((resident * PAGE) as u64 + self.own);
         self.mapped.word(Word::NotPaged).fetch_max(others, Relaxed);
+        let handlers = pace.handlers.iter().fold(sys::Times::default(), |sum, handler| sum + handler.times);
+        let program = sys::process_times() - handlers - self.before;
+        let delayed = pace.handlers.iter().chain(&pace.main).map(|one| one.waited).sum();
+        let set = |word, value| self.mapped.word(word).store(value, Relaxed);
+        set(Word::User, program.user);
+        set(Word::System, program.system);
+        set(Word::Handled, handlers.user + handlers.system);
+        set(Word::Delayed, delayed);
+        set(Word::Way, pace.way());
     }
 
     /// A page has left the window: `sum` is its bytes' hash now, `before` what it was the last time. Returns what is to be kept as the latter.
@@ -426,9 +468,13 @@ impl Recording {
 
     /// The program is about to end.
     pub(crate) fn end(&self, resident: usize) {
-        self.look(resident);
-        self.mapped.word(Word::Way).store(self.pace.lock().way(), Relaxed);
-        self.mapped.word(Word::Ended).store(sys::now(), Relaxed);
+        let now = sys::now();
+        let mut pace = self.pace.lock();
+        let last = pace.last.0;
+        let idle = pace.gap(last, now, now, sys::thread_time(last));
+        self.mapped.word(Word::Idle).fetch_add(idle, Relaxed);
+        self.look(&mut pace, resident);
+        self.mapped.word(Word::Ended).store(now, Relaxed);
         self.mapped.word(Word::Whole).store(1, Relaxed);
     }
 
@@ -438,6 +484,7 @@ impl Recording {
         let space = [Word::Base, Word::Pages].map(|word| self.mapped.word(word).load(Relaxed) as usize);
         self.mapped = Mapped::create(&asked.folder)?;
         self.pace = Lock::new(Pace::new());
+        self.before = sys::process_times();
         self.head(parent, space.into());
         Ok(())
     }
@@ -466,7 +513,7 @@ fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usiz
     match pressure {
         Pressure::High if window < least(WIDEST) => ((2 * window).min(least(WIDEST)), false),
         Pressure::High if sampled >= 2 * SAMPLED_MIN => ((window / 2).max(WINDOW_MIN), true),
-        Pressure::High => ((window + window / 2).min(least(LAST)).max(window), false),
+        Pressure::High => ((window + window / 2).min(sampled * LAST.0 / LAST.1).max(window), false),
         Pressure::None => (window, false),
         Pressure::Low => ((window - window / 4).max(least(NARROWEST)).min(window), false),
     }
@@ -493,7 +540,8 @@ mod tests {
         assert_eq!(knobs(Pressure::High, 500, 8192, false), (512, false));
         assert_eq!(knobs(Pressure::High, 512, 8192, false), (256, true));
         assert_eq!(knobs(Pressure::High, 128, 1000, false), (192, false));
-        assert_eq!(knobs(Pressure::High, 250, 1000, false), (250, false));
+        assert_eq!(knobs(Pressure::High, 700, 1000, false), (750, false));
+        assert_eq!(knobs(Pressure::High, 800, 1000, false), (800, false));
         assert_eq!(knobs(Pressure::None, 512, 8192, false), (512, false));
     }
 
@@ -520,30 +568,34 @@ mod tests {
             let wait = if i % 10 == 9 { 5_000_000 } else { 0 };
             let started = now + 3_000 + 8_000 + wait;
             now = started + 4_000;
-            pace.gap(7, started, now, 500 + 3_000 * i);
+            let waited = pace.gap(7, started, now, 500 + 3_000 * i);
+            assert_eq!(waited, if wait > 0 && i > 0 { wait + 8_000 } else { 0 });
         }
         assert!((7_000..=8_000).contains(&pace.way()), "{}", pace.way());
         assert_eq!(Pace::new().way(), 0);
     }
 
     #[test]
-    fn threads_have_worked_as_long_as_their_clocks_say() {
+    fn threads_are_counted_once() {
         let mut pace = Pace::new();
-        assert_eq!(pace.work(7, 100), (100, true));
-        assert_eq!(pace.work(8, 50), (50, true));
-        assert_eq!(pace.work(7, 130), (30, false));
-        assert_eq!(pace.work(7, 0), (0, false), "a clock that could not be read");
-        assert_eq!(pace.work(7, 131), (1, false));
+        assert_eq!([7, 8, 7].map(|thread| pace.is_new(thread)), [true, true, false]);
     }
 
     #[test]
-    fn the_scheduler_knows_this_thread() {
-        let mut all = Vec::with_capacity(1);
-        Scheduled::look(&mut all, sys::thread());
-        Scheduled::look(&mut all, sys::thread());
-        // A kernel may not say.
-        assert!(all.len() <= 1 && all.iter().all(|one| one.thread == sys::thread()));
-        assert!(Scheduled::of(u32::MAX).is_none());
+    fn the_kernel_knows_this_thread_and_its_process() {
+        let (mut watch, before) = (Watch::begin(), sys::process_times());
+        watch.look();
+        // A kernel may not say how long a thread has waited.
+        assert!(watch.thread == sys::thread() && (watch.file.is_some() || watch.waited == 0));
+        let (thread, process) = (sys::thread_times(), sys::process_times());
+        assert!(process.user + process.system >= before.user + before.system);
+        assert!(thread.user + thread.system <= process.user + process.system);
+        let statm = open(c"/proc/self/statm");
+        assert!(
+            in_ram(statm.as_ref()) > 0
+                && in_ram(statm.as_ref()) == in_ram(statm.as_ref()).next_multiple_of(PAGE as u64)
+        );
+        assert_eq!(in_ram(None), 0);
     }
 
     #[test]

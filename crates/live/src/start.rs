@@ -100,7 +100,7 @@ fn build(
     (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
     known: Option<Measured>,
 ) -> Result<Inner, LiveError> {
-    let (before, started) = (recorder::in_ram(), sys::now());
+    let (before, started) = (recorder::in_ram(sys::open_file(c"/proc/self/statm").ok().as_ref()), sys::now());
     if options.record.is_some() {
         recorder::fit(&mut options);
     }
@@ -165,7 +165,7 @@ fn build(
     let begin = |asked| Recording::create(asked, knobs.clone().unwrap_or_default(), (space.start(), pages), zeros);
     let mut recording = options.record.as_ref().map(begin).transpose()?;
     if let Some(recording) = &mut recording {
-        recording.set_own(recorder::in_ram().saturating_sub(before), started);
+        recording.set_own(before, started);
     }
     Ok(Inner {
         recording: Own::new(recording),
@@ -176,7 +176,7 @@ fn build(
         source,
         uffd: Own::new(uffd),
         crew: Lock::new(None),
-        lead: Lead::default(),
+        lead: Lead::new(options.lets_go && options.handlers() > 1),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(tasks),
         log: Own::new(log),

@@ -16,7 +16,7 @@ mod uffd;
 use crate::errno::Words;
 pub(crate) use crate::high::{move_high, move_high_inherited, with_room};
 pub use leaving::{drop_pages, hold, iovec, is_there, peek, peek_elsewhere, read_pipe, write_pipe};
-pub use processors::{ask_for_short_slices, processor_of, Processors};
+pub use processors::{ask_for_short_slices, here, Processors};
 pub use signals::{block_signals, has_default_action, pending_signals, restore_signals, take_signal, unblock_signal};
 pub use uffd::{Message, Notify, Source, Uffd};
 
@@ -107,16 +107,67 @@ pub fn thread_time(thread: u32) -> u64 {
     }
 }
 
-/// Reads what fits of a file; 0: it cannot be read.
-pub fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> usize {
-    let open = [libc::AT_FDCWD as usize, path.as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize, 0, 0, 0];
-    // SAFETY: the path is a C string, `into` takes so many bytes, the descriptor is new and ours.
-    unsafe {
-        let Ok(fd) = call(libc::SYS_openat, open) else { return 0 };
-        let read = again(|| call(libc::SYS_read, [fd, into.as_mut_ptr() as usize, into.len(), 0, 0, 0]));
-        let _ = call(libc::SYS_close, [fd, 0, 0, 0, 0, 0]);
-        read.unwrap_or(0)
+/// Nanoseconds of processor time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Times {
+    /// Outside the kernel.
+    pub user: u64,
+    /// Within.
+    pub system: u64,
+}
+
+impl std::ops::Add for Times {
+    type Output = Times;
+    fn add(self, other: Times) -> Times {
+        Times { user: self.user + other.user, system: self.system + other.system }
     }
+}
+
+impl std::ops::Sub for Times {
+    type Output = Times;
+    /// No less than nothing: the kernel's division between the two is an estimate.
+    fn sub(self, other: Times) -> Times {
+        Times { user: self.user.saturating_sub(other.user), system: self.system.saturating_sub(other.system) }
+    }
+}
+
+/// What this process has had, threads that have ended included.
+pub fn process_times() -> Times {
+    times_of(libc::RUSAGE_SELF)
+}
+
+/// What this thread has had.
+pub fn thread_times() -> Times {
+    times_of(libc::RUSAGE_THREAD)
+}
+
+fn times_of(who: libc::c_int) -> Times {
+    // SAFETY: an rusage is numbers; the call fills it.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: `usage` is an rusage.
+    let _ = unsafe { call(libc::SYS_getrusage, [who as usize, &raw mut usage as usize, 0, 0, 0, 0]) };
+    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
+    Times { user: ns(usage.ru_utime), system: ns(usage.ru_stime) }
+}
+
+/// Opens a file for reading.
+pub fn open_file(path: &std::ffi::CStr) -> Sys<OwnedFd> {
+    let a = [libc::AT_FDCWD as usize, path.as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize, 0, 0, 0];
+    // SAFETY: the path is a C string; the descriptor is new and ours.
+    unsafe { call(libc::SYS_openat, a).map(|fd| OwnedFd::from_raw_fd(fd as i32)) }
+}
+
+/// Reads what fits from a file's beginning; 0: it cannot be read.
+pub fn read_start(fd: i32, into: &mut [u8]) -> usize {
+    let a = [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0];
+    // SAFETY: `into` takes so many bytes.
+    again(|| unsafe { call(libc::SYS_pread64, a) }).unwrap_or(0)
+}
+
+/// Reads what fits of a file that is there for that only; 0: it cannot be read. While the program's threads run, its descriptor may have a number
+/// that they count on: not then.
+pub fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> usize {
+    open_file(path).map_or(0, |file| read_start(file.as_raw_fd(), into))
 }
 
 /// Sleeps.

@@ -9,6 +9,7 @@
 //! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and whose it is
 //! - [`poke`], which is process_vm_writev
+//! - [`processors`]: where threads may run
 //! - [`limits`], [`filter`]: limits on what the process may use, and on its system calls
 //! - [`deepbind`]: libraries that would not see any of this
 //! - [`identity`]: who the process is, and its threads with it
@@ -59,6 +60,7 @@ mod numbers;
 mod parts;
 mod pins;
 mod poke;
+mod processors;
 mod program_break;
 mod remap;
 mod rings;

@@ -85,7 +85,8 @@ pub fn backing() -> &'static Backing {
     BACKING.get().expect("the constructor has run")
 }
 
-/// Before the program makes a thread or a process: what it starts may run wherever the calling thread may (`coldframe_live::Pager::let_go`).
+/// Before the program makes a thread or a process, or asks or says where one may run: all may run where they were allowed to
+/// (`coldframe_live::Pager::let_go`).
 pub fn let_go() {
     if let Some(Backing::Pager(pager)) = BACKING.get() {
         pager.let_go();

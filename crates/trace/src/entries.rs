@@ -17,9 +17,16 @@ pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent1");
 /// Where the command line stands in the head: 256 bytes, arguments ended by zeros.
 pub const COMMAND: core::ops::Range<usize> = 512..768;
 
-/// What a fault takes a program, as a multiple of its handler's work and its way: the thread's own time in the kernel comes on top, and what it
-/// finds cold afterwards (measured: 1.74 for a Python program, 1.69 gawk, 1.65 perl, 1.56 sort, 1.38 jq, each beside its plain run).
-pub const TAKES: f64 = 1.6;
+/// Nanoseconds of processor time that a thread spends in the kernel for a fault: into it, asleep, awake again and out of it (measured: 3.0 to 3.5
+/// for perl, lua and bzip2).
+pub const FAULT_NS: f64 = 3_200.0;
+/// Nanoseconds that a fault costs a thread outside the kernel, where it finds cold what was in the processor's caches (measured: 0.7 for
+/// bzip2, 1.4 perl, 1.5 a Python program, 2.5 sort, 3.3 lua).
+pub const COLD_NS: f64 = 1_500.0;
+/// Nanoseconds that handler and thread wait for each other's processor in a fault.
+pub const TURN_NS: f64 = 6_000.0;
+/// Nanoseconds that the kernel takes for a page's first touch where nobody pages.
+pub const FILL_NS: f64 = 400.0;
 
 /// Neighbouring pages that are sampled together.
 pub const CHUNK: u32 = 8;
@@ -88,31 +95,51 @@ pub enum Word {
     Unchanged,
     /// Pages that left with other bytes.
     Changed,
-    /// Nanoseconds of processor time that the threads had had at their last faults.
-    Worked,
+    /// Nanoseconds of processor time that the program's threads have had outside the kernel since the pager had started.
+    User,
+    /// And within the kernel.
+    System,
+    /// Nanoseconds in which a thread neither worked nor waited for a fault, while no other thread had one.
+    Idle,
     /// Nanoseconds of processor time that handlers had had when that was last looked at.
     Handled,
     /// Nanoseconds that handlers and threads that faulted had waited for a processor by then, since other programs had it, or each other.
     Delayed,
 }
 
-/// What a recording takes of a program's time, in nanoseconds, by the words of its head.
-///
-/// Where other programs have the processors, handlers wait in the middle of their work, and the clock on the wall tells little: then what
-/// they have had of a processor counts.
-pub fn taken(word: impl Fn(Word) -> u64) -> f64 {
-    let handled = match word(Word::Handled) {
-        0 => word(Word::Handling),
-        handled => handled.min(word(Word::Handling)),
-    };
-    handled as f64 + word(Word::Faults) as f64 * word(Word::Way) as f64
+/// What the program's threads have worked for the program itself, in nanoseconds of processor time: all outside the kernel, and in the kernel
+/// what entries do not explain.
+pub fn worked(word: impl Fn(Word) -> u64) -> f64 {
+    let [system, faults, fills] = [Word::System, Word::Faults, Word::ZeroFills].map(|of| word(of) as f64);
+    let user = word(Word::User) as f64;
+    (user - faults * COLD_NS).max(0.5 * user) + (system - faults * FAULT_NS).max((fills * FILL_NS).min(system))
 }
 
-/// The processor time that a program's threads have had for the program itself, in nanoseconds: without the kernel's part of the faults,
-/// each of which takes so many times what [`taken`] says of it ([`TAKES`]). `None`: it was not counted.
-pub fn worked(takes: f64, word: impl Fn(Word) -> u64) -> Option<f64> {
-    let all = word(Word::Worked);
-    (all > 0).then(|| (all as f64 - (takes - 1.0) * taken(word)).max(0.0))
+/// Nanoseconds that handlers and threads have waited for a processor since other programs had it. Several threads also wait for each other, so
+/// that nothing is known of them.
+pub fn delayed(word: impl Fn(Word) -> u64) -> f64 {
+    if word(Word::Threads) > 1 {
+        return 0.0;
+    }
+    (word(Word::Delayed) as f64 - word(Word::Faults) as f64 * TURN_NS).max(0.0)
+}
+
+/// What of a recording's time, in nanoseconds, was the program's own: what it worked and what it waited for others than its pager and those
+/// who had the processors. A thread alone is known well. With several, what they do beside each other is shortened as their work is by faults.
+pub fn own(word: impl Fn(Word) -> u64) -> f64 {
+    let of = |which| word(which) as f64;
+    let (worked, elapsed) = (worked(&word), of(Word::Ended) - of(Word::Started));
+    if word(Word::Threads) <= 1 {
+        let idle = (of(Word::Idle) - delayed(&word)).max(0.0);
+        return (worked + idle).min(elapsed);
+    }
+    let system = (of(Word::User) + of(Word::System) - worked).max(0.0);
+    let handled = if word(Word::Handled) == 0 { of(Word::Handling) } else { of(Word::Handled).min(of(Word::Handling)) };
+    let taken = handled + of(Word::Faults) * of(Word::Way) + system;
+    match worked + taken {
+        busy if busy > elapsed => elapsed * worked / busy,
+        _ => (elapsed - taken - delayed(&word)).max(worked.min(elapsed - taken)),
+    }
 }
 
 /// One record.
@@ -182,24 +209,45 @@ impl Record {
 mod tests {
     use super::*;
 
+    /// The words of a recording of 10 s.
+    fn words(given: &[(Word, u64)]) -> impl Fn(Word) -> u64 + '_ {
+        move |word| {
+            given
+                .iter()
+                .find(|(known, _)| *known == word)
+                .map_or(if word == Word::Ended { 10_000_000_000 } else { 0 }, |(_, n)| *n)
+        }
+    }
+
+    const S: u64 = 1_000_000_000;
+
     #[test]
-    fn a_handler_that_waits_for_a_processor_takes_no_more_of_the_program() {
-        let words = |handling: u64, handled: u64| {
-            move |word: Word| match word {
-                Word::Handling => handling,
-                Word::Handled => handled,
-                Word::Faults => 1000,
-                Word::Way => 3_000,
-                Word::Worked => 20_000_000,
-                _ => 0,
-            }
-        };
-        assert_eq!(taken(words(4_000_000, 0)), 7e6, "nobody has looked");
-        assert_eq!(taken(words(90_000_000, 4_000_000)), 7e6);
-        assert_eq!(taken(words(4_000_000, 5_000_000)), 7e6, "a handler does other things, too");
-        let own = worked(TAKES, words(90_000_000, 4_000_000)).unwrap();
-        assert!((own - (20e6 - (TAKES - 1.0) * 7e6)).abs() < 1.0, "{own}");
-        assert_eq!(worked(TAKES, |_| 0), None);
+    fn a_thread_alone_has_had_what_it_worked_and_what_it_waited_for_others() {
+        // 4 s of its own, 3 s in the kernel for a million entries and nothing else, 1 s asleep; others had the processor for half of that.
+        let given = [
+            (Word::User, 4 * S),
+            (Word::System, 3 * S),
+            (Word::Faults, 1_000_000),
+            (Word::Idle, S),
+            (Word::Delayed, S / 2),
+            (Word::Threads, 1),
+        ];
+        assert_eq!(own(words(&given)), 4.5e9);
+        // What entries do not explain is the program's.
+        let given = [(Word::User, 4 * S), (Word::System, 5 * S), (Word::Faults, 1_000_000), (Word::Threads, 1)];
+        assert_eq!(own(words(&given)), 6e9);
+        // Nor does it have more than there was.
+        assert_eq!(own(words(&[(Word::User, 11 * S), (Word::Threads, 1)])), 1e10);
+    }
+
+    #[test]
+    fn threads_beside_each_other_are_slowed_as_their_work_is() {
+        // Two threads, 6 s each, 2 s each for faults: 2 x 10 s would be 8 + 8 busy.
+        let given = [(Word::User, 12 * S), (Word::Handling, 4 * S), (Word::Threads, 2)];
+        assert_eq!(own(words(&given)), 7.5e9);
+        // Threads that mostly wait: what was taken of them is taken off.
+        let given = [(Word::User, S), (Word::Handling, 2 * S), (Word::Threads, 2)];
+        assert_eq!(own(words(&given)), 8e9);
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub struct Point {
     pub seconds: f64,
     /// About nine in ten runs take at least this: with the best of costs, and what the window, the sample and the recording leave open.
     pub seconds_low: f64,
-    /// And at most this.
-    pub seconds_high: f64,
+    /// And at most this; `None`: the recorder's window tells nothing of so little RAM but that the run takes at least about `seconds`.
+    pub seconds_high: Option<f64>,
     /// Faults on pages that had to be brought into RAM.
     pub true_faults: u64,
     /// Of those, pages without bytes: filled with zeros.
@@ -53,12 +53,19 @@ pub struct Point {
     pub dirty_evictions: u64,
 }
 
+impl Point {
+    /// The longest run; without end where nothing is known.
+    pub fn worst(&self) -> f64 {
+        self.seconds_high.unwrap_or(f64::INFINITY)
+    }
+}
+
 /// What a window leaves open of a size, as a part of the window. The bounds of `trace/src/window.rs` are of the worst string: curves through
 /// windows of 256 and of 600 pages for the same program were shifted against each other by at most 0.14 of the longer one, of another program by
 /// 0.28 (`docs/book/src/truth.md`).
 const OPEN: u64 = 4;
-/// What is not known of the time that a recording took of the program: `coldframe_trace::entries::TAKES` was 1.38 to 1.74 for programs of
-/// five kinds, about a seventh of 1.6 to either side.
+/// What is not known of the time that a recording took of the program: 14 of 16 programs were within a tenth of their own time when recording
+/// took about as much again (`docs/book/src/truth.md`).
 const TAKEN: f64 = 1.0 / 7.0;
 
 /// A size that was simulated.
@@ -95,8 +102,7 @@ impl<'a> Curve<'a> {
             .collect();
         curve.add(sizes)?;
         let limit = curve.limit();
-        let told = curve.told();
-        let mut finer = curve.between(|point| point.seconds_high <= limit && point.ram_bytes >= told);
+        let mut finer = curve.between(|point| point.worst() <= limit);
         let livable = curve.livable();
         finer.extend(curve.between(|point| point.seconds <= livable));
         curve.add(finer)?;
@@ -167,15 +173,15 @@ impl<'a> Curve<'a> {
         }
     }
 
-    /// The least RAM of which the window tells something: two windows (`trace/src/window.rs`), or all that the program needs.
+    /// The least RAM of which the window tells something: a window, and what it leaves open; or all that the program needs.
     pub fn told(&self) -> u64 {
-        (2 * self.rows.window * PAGE).min(self.needed)
+        ((self.rows.window + self.rows.window / OPEN) * PAGE).min(self.needed)
     }
 
     /// The size to recommend.
     pub fn recommended(&self) -> Option<u64> {
-        let (limit, told) = (self.limit(), self.told());
-        self.smallest(|point| point.seconds_high <= limit && point.ram_bytes >= told).map(|point| point.ram_bytes)
+        let limit = self.limit();
+        self.smallest(|point| point.worst() <= limit).map(|point| point.ram_bytes)
     }
 
     /// What the program alone takes.
@@ -191,7 +197,7 @@ impl<'a> Curve<'a> {
     /// The longest run that is recommended; where the pager's own work takes more than was asked, as much more than that.
     pub fn limit(&self) -> f64 {
         let asked = self.asked();
-        let full = self.points().first().map_or(0.0, |point| point.seconds_high);
+        let full = self.points().first().map_or(0.0, Point::worst);
         if full <= asked {
             asked
         } else {
@@ -201,7 +207,7 @@ impl<'a> Curve<'a> {
 
     /// Whether with all the RAM that it needs it stays within what was asked.
     pub fn meets(&self) -> bool {
-        self.points().first().is_some_and(|full| full.seconds_high <= self.asked())
+        self.points().first().is_some_and(|full| full.worst() <= self.asked())
     }
 
     /// Sizes between the smallest that is good, with all above it, and the next one.
@@ -238,7 +244,7 @@ impl<'a> Curve<'a> {
             ram_bytes: tried.ram,
             seconds: self.alone() + mean,
             seconds_low: (self.alone() + mean - faster).max(0.0),
-            seconds_high: self.alone() + mean + slower,
+            seconds_high: (tried.ram >= self.told()).then_some(self.alone() + mean + slower),
             true_faults: count(counts.true_faults),
             zero_fills: count(counts.zero_fills),
             device_reads: count(counts.device_reads()),

@@ -49,6 +49,8 @@ pub struct Answer {
     pub curve: Vec<Point>,
     /// Below this RAM it takes more than twice as long as with all its RAM; `None`: at no size that was tried.
     pub thrash_bytes: Option<u64>,
+    /// Below this RAM the recorder's window tells only that it takes at least so long.
+    pub told_bytes: u64,
     /// Page replacement policy.
     pub policy: String,
     /// Most pages read ahead.
@@ -110,6 +112,7 @@ impl Answer {
             within_slowdown: curve.meets(),
             thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
             curve: points,
+            told_bytes: curve.told(),
             policy: question.pager.policy.clone(),
             read_ahead: question.pager.read_ahead,
             evict_batch: question.pager.evict_batch,
@@ -123,11 +126,11 @@ impl Answer {
             how_sure: Vec::new(),
             notes: rows.notes.clone(),
         };
-        Answer { how_sure: answer.rests_on(rows, curve.told()), ..answer }
+        Answer { how_sure: answer.rests_on(rows), ..answer }
     }
 
     /// What the answer rests on, the weightiest first.
-    fn rests_on(&self, rows: &Rows, told: u64) -> Vec<String> {
+    fn rests_on(&self, rows: &Rows) -> Vec<String> {
         let mut notes = Vec::from_iter((!self.measured.is_empty()).then(|| format!("costs: {}", self.measured)));
         let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
         if threads > 1 {
@@ -143,9 +146,9 @@ impl Answer {
         }
         if self.window_pages > 0 {
             let window = super::words::human_size(self.window_pages * PAGE);
-            let told = super::words::exact(told);
+            let told = super::words::exact(self.told_bytes);
             notes.push(format!(
-                "window of {window}: each size is that much uncertain, in the range, and below {told} it tells little"
+                "window of {window}: what it leaves open is in the range; below {told} run times are at least"
             ));
         }
         if let Some(inferred) = rows.inferred {

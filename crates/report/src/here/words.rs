@@ -101,7 +101,10 @@ fn table(answer: &Answer) -> String {
     for point in shown(answer) {
         let times = point.seconds / answer.program_seconds.max(1e-9);
         let time = human_seconds(point.seconds);
-        let span = format!("{time} ({})", range(point));
+        let span = match point.seconds_high {
+            Some(_) => format!("{time} ({})", range(point)),
+            None => format!("{time} or more"),
+        };
         let mark = if Some(point.ram_bytes) == answer.ram_bytes { "*" } else { " " };
         out += &format!(
             "{mark} {:>10}  {:>8}  {span:>26}  {:>7}  {:>15}\n",
@@ -116,7 +119,7 @@ fn table(answer: &Answer) -> String {
 
 /// `0.95 to 1.1 s`: both ends, the unit once where it is the same.
 fn range(point: &Point) -> String {
-    let (low, high) = (human_seconds(point.seconds_low.max(0.0)), human_seconds(point.seconds_high));
+    let (low, high) = (human_seconds(point.seconds_low.max(0.0)), human_seconds(point.worst()));
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, one)), Some((_, other))) if one == other => format!("{number} to {high}"),
         _ => format!("{low} to {high}"),

@@ -48,12 +48,16 @@ fn chart(answer: &Answer) -> Chart<'static> {
             at: String::new(),
             said: String::new(),
         };
-        Line { name: name.into(), points: answer.curve.iter().rev().map(point).collect(), bound }
+        Line {
+            name: name.into(),
+            points: answer.curve.iter().rev().map(point).filter(|point| point.y.is_finite()).collect(),
+            bound,
+        }
     };
     let lines = vec![
         line("run time", false, |size| size.seconds),
         line("at best", true, |size| size.seconds_low),
-        line("at worst", true, |size| size.seconds_high),
+        line("at worst", true, Size::worst),
     ];
     Chart { x: "RAM for what is paged, MiB", y: "seconds", lines, log_y: true }
 }
@@ -64,7 +68,7 @@ fn cells(answer: &Answer, size: &Size) -> Vec<String> {
         human_size(size.ram_bytes + answer.not_paged_bytes),
         human_seconds(size.seconds),
         human_seconds(size.seconds_low),
-        human_seconds(size.seconds_high),
+        size.seconds_high.map_or("not known".into(), human_seconds),
         count(size.device_reads),
         count(size.dirty_evictions),
         count(size.zero_fills),
