@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use coldframe_core::Ps;
+use coldframe_sim::TierDone;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
@@ -179,6 +180,10 @@ pub fn results(results: &[RunResult]) -> Grid {
         "fault p99",
         "fault max",
     ];
+    let with_tier = results.iter().any(|r| r.lane().is_some_and(|lane| lane.tier.is_some()));
+    if with_tier {
+        headings.extend(["from tier", "dev. reads", "dev. writes"]);
+    }
     if with_instructions {
         headings.push("per instr.");
     }
@@ -199,6 +204,11 @@ pub fn results(results: &[RunResult]) -> Grid {
             of(lane.and_then(|l| l.true_latency.quantile(0.99))),
             of(lane.filter(|l| l.true_latency.count() > 0).map(|l| l.true_latency.max())),
         ];
+        if with_tier {
+            let tier = lane.and_then(|l| l.tier);
+            let of = |n: fn(&TierDone) -> u64| tier.as_ref().map_or_else(dash, |tier| human_count(n(tier)));
+            row.extend([of(|t| t.counts.unpacked), of(|t| t.reads), of(|t| t.writes)]);
+        }
         if with_instructions {
             row.push(r.time_per_instruction().map_or_else(dash, |t| human_time(Ps(t.round() as u64))));
         }
