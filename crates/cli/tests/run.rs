@@ -406,7 +406,8 @@ fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
     let program = compile(folder.path(), source, &[]);
     let priced = |more: &[&str]| {
         let stats = folder.path().join("stats.json");
-        let mut run = coldframe(&["--ram", "1MiB", "--tier", "none", "--stats", stats.to_str().unwrap()], folder.path());
+        let mut run =
+            coldframe(&["--ram", "1MiB", "--tier", "none", "--stats", stats.to_str().unwrap()], folder.path());
         run.args(more).arg("--").arg(&program);
         let output = finish(run);
         assert!(output.status.success(), "{}", stderr(&output));

@@ -34,7 +34,11 @@ fn put(region: &mut Region, page: usize, version: u64) {
 
 fn is(region: &Region, page: usize, version: u64) -> bool {
     let bytes = &region.as_slice()[page * PAGE..][..PAGE];
-    if version == 0 { bytes.iter().all(|byte| *byte == 0) } else { bytes == content(page, version) }
+    if version == 0 {
+        bytes.iter().all(|byte| *byte == 0)
+    } else {
+        bytes == content(page, version)
+    }
 }
 
 /// Touches at random, a third of them writes, most of them within a part of all pages.
