@@ -3,12 +3,29 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all build demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs clean
 
 all: build
 
+# The program and its libraries, in target/release.
 build:
 	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
+
+# This list.
+help:
+	@awk 'function say(name, words,  n, i, word, line) { \
+	    n = split(words, word, " "); line = sprintf("make %-12s", name); \
+	    for (i = 1; i <= n; i++) { \
+	        if (length(line) + 1 + length(word[i]) > 80) { print line; line = sprintf("%17s", "") } \
+	        line = line " " word[i] } \
+	    print line } \
+	/^# / { said = said " " substr($$0, 3); next } \
+	/^[a-z][a-z-]*:/ { if (said) { sub(/:.*/, ""); say($$0, said) } } \
+	{ said = "" }' Makefile
+
+# The same programs with line numbers for backtraces and profilers, in target/symbols.
+symbols:
+	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
 # The whole story on one shipped program: advice, its report, and the program run in the advised RAM, measured beside predicted.
 demo: build
