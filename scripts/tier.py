@@ -65,7 +65,12 @@ class Run:
         began = time.monotonic()
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
             child = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=said, start_new_session=True, preexec_fn=join)
-            usage = self.wait(child, began + patience, group)
+            try:
+                usage = self.wait(child, began + patience, group)
+            except BaseException:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+                raise
             self.seconds = time.monotonic() - began
             self.peak = usage.ru_maxrss * 1024 if usage else before * 1024
             if self.ended is None and child.returncode != 0:
@@ -296,6 +301,8 @@ def main() -> int:
     parser.add_argument("--out")
     parser.add_argument("--keep", help="a folder on the disk that is to be measured")
     args = parser.parse_args()
+    # So that what was set up is taken down when the bench is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     kernel, lacking = ({}, []) if args.no_kernel else rivals()
     folder = args.keep or tempfile.mkdtemp(prefix="coldframe-tier-", dir="/var/tmp")
     os.makedirs(folder, exist_ok=True)

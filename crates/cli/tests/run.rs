@@ -317,7 +317,7 @@ fn programs_with_a_swap_area_print_the_same_and_their_journals_replay() {
 /// With a tier the output is the plain run's, pages come back from it, the border has moved, and the journal replays to the same commands.
 #[test]
 fn programs_with_a_tier_print_the_same_and_their_journals_replay() {
-    let perl = "my %h; my $x = 1; for my $r (1..8) { for (1..9000) { $x = ($x * 75 + 74) % 65537; \
+    let perl = "my %h; my $x = 1; for my $r (1..3) { for (1..6000) { $x = ($x * 75 + 74) % 65537; \
                 $h{$x} .= \"round $r of $x, \" } } print join ',', map { $h{$_} } sort keys %h";
     let program = ["perl", "-e", perl];
     let folder = tempfile::tempdir().unwrap();
@@ -327,7 +327,7 @@ fn programs_with_a_tier_print_the_same_and_their_journals_replay() {
         plain
     });
     let (journal, stats) = (folder.path().join("journal"), folder.path().join("stats"));
-    let mut run = coldframe(&["--ram", "4MiB", "--tier", "lz4", "--stats"], folder.path());
+    let mut run = coldframe(&["--ram", "3MiB", "--tier", "lz4", "--stats"], folder.path());
     run.arg(&stats).arg("--journal").arg(&journal).arg("--").args(program).env("PERL_HASH_SEED", "0");
     let output = finish(run);
     assert!(output.status.success(), "{}", stderr(&output));

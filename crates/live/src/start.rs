@@ -405,5 +405,6 @@ impl Inner {
         Stats::sub(&self.stats.processes, 1);
         Stats::sub(&self.stats.frames, self.frames() as u64);
         Stats::sub(&self.stats.resident, self.resident.load(Ordering::Relaxed) as u64);
+        Stats::sub(&self.stats.tier_frames, self.tier_frames());
     }
 }

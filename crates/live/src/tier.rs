@@ -332,6 +332,12 @@ impl Inner {
         }
     }
 
+    /// Frames that the tier of this process has now.
+    pub(crate) fn tier_frames(&self) -> u64 {
+        let _signals = crate::memory::Signals::block();
+        self.decider.lock().engine.tier_size().map_or(0, |(frames, ..)| frames as u64)
+    }
+
     /// In a child that does not page: the bytes of a page in the pool.
     pub(crate) fn bring_from_pool(&self, page: usize, into: usize) -> bool {
         let place = self.decider.lock().engine.tier_place(PageId::from(page));

@@ -50,7 +50,13 @@ fn run(frames: usize, failures: Option<Failures>, sizes: Option<Sizes>) -> Run {
 
 /// Most references go to few pages, and now and then one of all is written to.
 fn string(n: u32, pages: u32) -> Vec<PageRef> {
-    let page = |i: u32| if i % 5 == 0 { i.wrapping_mul(2_654_435_761) % pages } else { (i * i + i / 7) % (pages / 3) };
+    let page = |i: u32| {
+        if i.is_multiple_of(5) {
+            i.wrapping_mul(2_654_435_761) % pages
+        } else {
+            (i * i + i / 7) % (pages / 3)
+        }
+    };
     (0..n).map(|i| PageRef::new(page(i), i % 4 == 0, false)).collect()
 }
 
