@@ -3,21 +3,42 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all build demo test oracle programs signals python board bench bench-live bench-truth bench-zram header papers fuzz soak lint docs clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs clean
 
 all: build
 
+# The program and its libraries, in target/release.
 build:
 	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
+
+# This list.
+help:
+	@awk 'function say(name, words,  n, i, word, line) { \
+	    n = split(words, word, " "); line = sprintf("make %-12s", name); \
+	    for (i = 1; i <= n; i++) { \
+	        if (length(line) + 1 + length(word[i]) > 80) { print line; line = sprintf("%17s", "") } \
+	        line = line " " word[i] } \
+	    print line } \
+	/^# / { said = said " " substr($$0, 3); next } \
+	/^[a-z][a-z-]*:/ { if (said) { sub(/:.*/, ""); say($$0, said) } } \
+	{ said = "" }' Makefile
+
+# The same programs with line numbers for backtraces and profilers, in target/symbols.
+symbols:
+	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
 # The whole story on one shipped program: advice, its report, and the program run in the advised RAM, measured beside predicted.
 demo: build
 	@sh scripts/demo.sh $(BIN)
 
+# Tests of the live pager that run once more with the compressed tier.
+TIERED = --test region --test soak --test forks --test budget --test findings_pages --test fork --test threads --test run
+
 # Every test. Tools that a test can use and that are missing are named and the test is skipped (with COLDFRAME_REQUIRE_TOOLS=1 it fails).
 test:
 	$(CARGO) build --locked -p coldframe-plugin -p coldframe-preload
 	$(CARGO) test --locked --workspace $(TESTFLAGS)
+	COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED)
 	@sh scripts/python.sh test
 
 # Random legal programs plain and paged, with new seeds for MINUTES=n; says what differed and how to run it again.
@@ -55,6 +76,11 @@ bench-live:
 # Real programs, predicted beside measured: run time and true faults at three sizes each. PROGRAMS=a,b: only those; TRUTHFLAGS=--quick: two sizes.
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
+
+# Real programs with half and a third of their memory: without and with the compressed tier, and as root kernel swap on a file, zram and zswap.
+# PROGRAMS=a,b: only those; TIERFLAGS=--no-kernel, --keep FOLDER (on the disk that is meant).
+bench-tier: build
+	@python3 scripts/tier.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) --out target/tier.json $(TIERFLAGS)
 
 # What a page takes to compress, and how small it becomes: the numbers behind the backings zram-lz4 and zram-zstd.
 bench-zram:

@@ -21,6 +21,6 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut crate::Cli::command(), "coldframe", &mut script);
-    output::write(None, &String::from_utf8_lossy(&script))?;
+    output::exact(None, &String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use coldframe_live::doctor::{examine, Finding, Health};
-use coldframe_report::table::{styled, wrapped};
+use coldframe_report::table::styled;
 use serde_json::json;
 
 use crate::failure::Failure;
@@ -34,7 +34,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let text = if args.format == "json" {
         output::json(&json!({ "schema_version": 1, "run_works": good, "findings": findings }))
     } else {
-        table(&findings, good, width())
+        table(&findings, good, output::width())
     };
     output::write(None, &text)?;
     Ok(ExitCode::from(if good { 0 } else { 4 }))
@@ -54,16 +54,7 @@ fn preload() -> Finding {
     }
 }
 
-/// Columns where the table has no terminal to go to.
-const WIDTH: u16 = 80;
-
-/// Columns of the terminal that stdout is.
-fn width() -> u16 {
-    let size = rustix::termios::tcgetwinsize(std::io::stdout());
-    size.map(|size| size.ws_col).ok().filter(|columns| *columns >= WIDTH / 2).unwrap_or(WIDTH)
-}
-
-fn table(findings: &[Finding], good: bool, width: u16) -> String {
+fn table(findings: &[Finding], good: bool, width: usize) -> String {
     let word = |health| match health {
         Health::Good => "ok",
         Health::Warning => "warning",
@@ -73,7 +64,7 @@ fn table(findings: &[Finding], good: bool, width: u16) -> String {
     let row = |f: &Finding| vec![f.name.to_string(), word(f.health).to_string(), f.found.clone(), f.remedy.clone()];
     let verdict = if good { "`coldframe run` works here." } else { "`coldframe run` does not work here: see MISSING." };
     let table = styled(&["", "", "found", "remedy"], findings.iter().map(row).collect(), 4);
-    format!("{}\n{verdict}\n", wrapped(table, width))
+    format!("{}\n{verdict}\n", table.within(width).0)
 }
 
 #[cfg(test)]
@@ -90,7 +81,7 @@ mod tests {
         for width in [80, 200] {
             let text = table(&findings, false, width);
             let widest = text.lines().map(|line| line.chars().count()).max().unwrap();
-            assert!(widest <= usize::from(width), "{widest} of {width} columns:\n{text}");
+            assert!(widest <= width, "{widest} of {width} columns:\n{text}");
         }
     }
 }

@@ -47,7 +47,7 @@ pub struct Args {
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
     if args.parameters {
-        output::write(args.output.as_deref(), SHIPPED.1)?;
+        output::exact(args.output.as_deref(), SHIPPED.1)?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut parameters = match &args.workload {

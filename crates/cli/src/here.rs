@@ -15,6 +15,7 @@ use coldframe_live::doctor::file_system;
 use coldframe_live::{PAGE, READ_AHEAD_MAX};
 
 use crate::failure::Failure;
+use crate::output;
 use crate::progress::Line;
 use crate::run::allowed;
 
@@ -44,11 +45,11 @@ pub fn measured(backing: &Path, extent: Extent, quiet: bool) -> Result<(Sheet, O
     allowed(backing)?;
     has_room(backing, file_system(backing).1)?;
     if !quiet && coldframe_live::doctor::is_ram(backing) {
-        eprintln!("warning: {} lies in RAM; give --backing a folder on a disk", backing.display());
+        output::tell(&format!("warning: {} lies in RAM; give --backing a folder on a disk\n", backing.display()));
     }
     let (load, processors) = (load(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default()), processors());
     if !quiet && load > f64::from(processors) {
-        eprintln!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe calibrate` when they are not");
+        output::tell(&format!("warning: other programs are at work (load {load:.1}, {processors} CPUs); run `coldframe calibrate` when they are not\n"));
     }
     if !quiet && std::io::stderr().is_terminal() {
         eprintln!("measuring this machine once ({SECONDS} s)...");

@@ -56,7 +56,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let mut spec = parse_spec(&args.spec)?;
     spec.options = declarations(&args)?;
     if spec.guessed && !quiet {
-        eprintln!("{0}: format {1} guessed from the contents; {1}:{0} says it", args.spec, spec.format.name);
+        output::tell(&format!(
+            "{0}: format {1} guessed from the contents; {1}:{0} says it\n",
+            args.spec, spec.format.name
+        ));
     }
     let out = match (&args.output, &spec.path) {
         (Some(out), _) => out.clone(),

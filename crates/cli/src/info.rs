@@ -65,11 +65,10 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     line("footprint", &format!("{} KiB in pages of 1 KiB", human_count(trace.pages_1KiB)));
     let most = heat.working_set.iter().max().copied().unwrap_or(0);
     let drawn = spark(&heat.working_set);
-    line(
-        "working set",
-        &format!("{drawn} up to {} pages of 4 KiB in 1/{} of the trace", human_count(most), heat.columns),
-    );
-    line("phases", &format!("{} {} begin, each where most pages are new", phases(heat), heat.phases.len()));
+    line("working set", &drawn);
+    line("", &format!("up to {} pages of 4 KiB in 1/{} of the trace", human_count(most), heat.columns));
+    line("phases", &phases(heat));
+    line("", &format!("{} begin, each where most pages are new", heat.phases.len()));
     // An access that crosses pages is a reference to each.
     let all: u64 = heat.counts.iter().map(|(_, references)| references).sum();
     for h in hottest {

@@ -115,6 +115,7 @@ fn main() -> ExitCode {
     if let Some(asked) = whole::Asked::read(&words) {
         return whole::run(&asked).unwrap_or_else(|failure| failure.report());
     }
+    coldframe_report::table::fit(output::width());
     let cli = Cli::parse();
     let quiet = cli.quiet;
     let done = match cli.verb {

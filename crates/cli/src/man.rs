@@ -28,7 +28,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page).map_err(failed)?;
-            output::write(None, &String::from_utf8_lossy(&page))?;
+            output::exact(None, &String::from_utf8_lossy(&page))?;
         }
     }
     Ok(ExitCode::SUCCESS)

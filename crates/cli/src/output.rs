@@ -1,7 +1,10 @@
 //! Results to stdout or to a file. A reader that closes the pipe early is no error.
 
 use std::io::{ErrorKind, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+
+use coldframe_report::table::folded;
 
 /// A result that cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -11,8 +14,42 @@ pub struct OutputError {
     source: std::io::Error,
 }
 
-/// Writes to the file, or to stdout without one.
+/// Columns where there is no terminal.
+const WIDTH: usize = 80;
+/// A narrower terminal is taken for one of so many columns.
+const WIDTH_MIN: usize = 40;
+
+/// Columns of the page that stdout is: what COLUMNS says, or the terminal; 80 without either.
+pub fn width() -> usize {
+    said().or_else(|| columns(std::io::stdout())).unwrap_or(WIDTH)
+}
+
+fn said() -> Option<usize> {
+    let columns: usize = std::env::var("COLUMNS").ok()?.parse().ok()?;
+    (columns > 0).then_some(columns.max(WIDTH_MIN))
+}
+
+fn columns(terminal: impl AsFd) -> Option<usize> {
+    let columns = rustix::termios::tcgetwinsize(terminal).ok()?.ws_col;
+    (columns > 0).then_some(usize::from(columns).max(WIDTH_MIN))
+}
+
+/// Says it on stderr, in lines that fit what COLUMNS says, or the terminal that stderr is.
+pub fn tell(text: &str) {
+    let columns = said().or_else(|| columns(std::io::stderr()));
+    eprint!("{}", columns.map_or_else(|| text.into(), |columns| folded(text, columns)));
+}
+
+/// Writes to the file, or to stdout without one: there lines of words fit the page. JSON is as it is.
 pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
+    match to {
+        None if !text.starts_with(['{', '[']) => exact(None, &folded(text, width())),
+        _ => exact(to, text),
+    }
+}
+
+/// Writes what is for a program, or for a tool that breaks lines itself.
+pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();
         move |source| OutputError { path, source }

@@ -78,7 +78,10 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
             curves.iter().map(|plot| plot.svg()).chain(charts.iter().map(|bars| bars.svg())).collect();
         output::write(Some(path), &stack(&pictures))?;
     }
-    output::write(None, &text)?;
+    match args.format.as_str() {
+        "markdown" => output::exact(None, &text)?,
+        _ => output::write(None, &text)?,
+    }
     let missed = rows.iter().any(|row| row.reached == Reached::No);
     Ok(if args.strict && missed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
@@ -129,7 +132,7 @@ fn verdict(reached: Reached) -> &'static str {
 }
 
 fn table(rows: &[Row]) -> String {
-    let table = styled(&HEADINGS, rows.iter().map(cells).collect(), 2);
+    let table = styled(&HEADINGS, rows.iter().map(cells).collect(), 2).least(&["unit"]);
     let missed: String = reasons(rows).iter().map(|reason| format!("Not reached: {reason}.\n")).collect();
     format!("{table}\n{}.\n{missed}", tally(rows))
 }

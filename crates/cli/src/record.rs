@@ -167,7 +167,7 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
     let mut line = Line::new(quiet);
     let outcome = record(&order, &mut |p| {
         // Now there is one.
-        said.take().iter().for_each(|said| eprintln!("{said}"));
+        said.take().iter().for_each(|said| output::tell(&format!("{said}\n")));
         line.show(
             p.references,
             None,
@@ -179,7 +179,7 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
         Some(why) if of_emulators(args).is_empty() => neither(why, error),
         _ => error.into(),
     })?;
-    said.iter().for_each(|said| eprintln!("{said}"));
+    said.iter().for_each(|said| output::tell(&format!("{said}\n")));
     if outcome.references == 0 {
         let out = order.out.display();
         let done = outcome.instructions;
@@ -190,7 +190,7 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
         return Err(Failure::Other { message, code: 3 });
     }
     if !quiet {
-        eprint!("{}", words(&order, &outcome));
+        output::tell(&words(&order, &outcome));
     }
     if let Some(path) = &args.stats {
         output::write(Some(path), &output::json(&stats(&order, &outcome)))?;
@@ -224,7 +224,7 @@ fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     };
     let recorded = window::record(&order, &out)?;
     if !quiet {
-        eprint!("{}", recorded.words(&out));
+        output::tell(&recorded.words(&out));
     }
     if let Some(path) = &args.stats {
         output::write(Some(path), &output::json(&recorded.json(&out)))?;
@@ -303,7 +303,7 @@ fn swapped(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     stop_by_signal(&order.stop)?;
     let swapped = record_swap(&order)?;
     if !quiet {
-        eprint!("{}", swap_words(&order, &swapped));
+        output::tell(&swap_words(&order, &swapped));
     }
     if let Some(path) = &args.stats {
         output::write(Some(path), &output::json(&swap_json(&order, &swapped)))?;
@@ -356,7 +356,7 @@ fn written(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
     let recorded = writes::record(&subject(args)?, interval, &out, args.overhead)?;
     if !quiet {
-        eprint!("{}", recorded.words(&out));
+        output::tell(&recorded.words(&out));
     }
     if let Some(path) = &args.stats {
         output::write(Some(path), &output::json(&recorded.json(&out)))?;

@@ -13,7 +13,9 @@ use crate::output;
 
 /// Make a trace smaller: exact for LRU and OPT above a size of memory, or a sample of pages with errors.
 #[derive(clap::Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "coldframe reduce -o <OUTPUT> <--above|--sample|--sample-pages> <TRACE>",
+    after_help = "\
 Examples:
   coldframe reduce long.parquet -o small.parquet --above 256KiB
   coldframe reduce long.parquet -o sample.parquet --sample 1%
@@ -23,7 +25,8 @@ Examples:
 --above drops the references that no memory of that size or more can tell (Kaplan and others' Safely Allowed Drop): the misses of lru
 and opt stay what they were, to the last one. --sample and --sample-pages keep all references to the pages with the smallest
 hashes (SHARDS): lru's misses are estimated, with a standard error. The trace says how it was reduced, so does each result, and
-what it cannot give is refused. For a part of the time or of the references, see `coldframe cut`.")]
+what it cannot give is refused. For a part of the time or of the references, see `coldframe cut`."
+)]
 pub struct Args {
     /// The trace.
     trace: PathBuf,

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_live::doctor::{examine, is_ram, Health};
-use coldframe_live::{Chosen, Faults, Inject, Options, Snapshot, StatsFile, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{
+    Chosen, Faults, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX,
+};
 use coldframe_record::{find_library, interpreter, library_places, resolve, RecordError};
 use coldframe_report::ReportError;
 
@@ -90,6 +92,9 @@ pub struct Args {
     /// Pages that leave RAM together, 1 to 32 [default: as many as a read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
+    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system.
+    #[arg(long, value_name = "NAME", value_parser = ["lz4", "none"])]
+    tier: Option<String>,
     /// Keep pages encrypted and authenticated in the swap file, with a key that lives only in memory.
     #[arg(long)]
     encrypt: bool,
@@ -136,7 +141,11 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let preload = find_preload()?;
     allowed(&options.backing)?;
     if !quiet && is_ram(&options.backing) {
-        eprintln!("warning: {} lies in RAM; give --backing a folder on a disk", options.backing.display());
+        output::tell(&format!(
+            "warning: {} lies in RAM; give --backing a folder on a disk
+",
+            options.backing.display()
+        ));
     }
     let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ReportError::from)?;
     let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead)).transpose()?;
@@ -190,12 +199,12 @@ fn show(args: &Args, options: &Options, ended: &Ended, quiet: bool) -> Result<()
         eprint!("{}", output::json(&report));
         return Ok(());
     }
-    eprint!("{}", summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
+    output::tell(&summary::table(options, &stats, ended.chosen.as_ref(), ended.took));
     if let Some(priced) = &ended.priced {
-        eprint!("{}", priced.words());
+        output::tell(&priced.words());
     }
     if let Some(predicted) = &ended.predicted {
-        eprint!("\n{}", predicted.table(&stats, ended.status));
+        output::tell(&format!("\n{}", predicted.table(&stats, ended.status)));
     }
     Ok(())
 }
@@ -226,6 +235,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
     }
     let backing = args.backing.clone().unwrap_or_else(default_backing);
     let inject = args.inject.as_deref().map(serde_json::from_str::<Inject>).transpose();
+    let usual = Options::new(ram);
     Ok(Options {
         policy: args.policy.clone().or(configured.policy),
         handler: args.handler.clone().or(configured.handler).unwrap_or_else(|| "parallel".into()),
@@ -242,12 +252,24 @@ fn options(args: &Args) -> Result<Options, Failure> {
         swap: args.area.area(args.predict)?,
         faults: Faults::Handlers(args.handlers),
         encrypt: args.encrypt,
+        tier: tier(args, usual.tier)?,
         read_ahead,
         evict_batch: args.evict_batch,
         journal: args.journal.clone().map(|path| std::path::absolute(&path).unwrap_or(path)),
         inject: inject.map_err(|e| Failure::usage(format!("--inject: {e}")))?,
-        ..Options::new(ram)
+        ..usual
     })
+}
+
+/// What `--tier` says. The engine of a system has an area instead.
+fn tier(args: &Args, usual: Tier) -> Result<Tier, Failure> {
+    let tier = args.tier.as_deref().and_then(Tier::parse);
+    if tier == Some(Tier::Lz4) && args.area.area(args.predict)?.is_some() {
+        return Err(Failure::usage(
+            "--tier lz4: not with --system, whose swap area takes every page; leave one of them out",
+        ));
+    }
+    Ok(tier.unwrap_or(usual))
 }
 
 /// The binary that the kernel will load.

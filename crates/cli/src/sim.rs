@@ -35,6 +35,7 @@ Examples:
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50,adaptive
   coldframe sim mix.parquet --scheduler eevdf --prefetch 75 --backing nvm-dr --swap-area 64MiB --collector cba
+  coldframe sim bzip2.parquet --ram 30% --tier none,lz4,zstd --set tier.ratio=3.5
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
   coldframe sim phone.parquet --system drswap --ram 400MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
@@ -155,7 +156,10 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         ("svg", Outcomes::String(results)) => stack(&plots(results).iter().map(Plot::svg).collect::<Vec<_>>()),
         _ => words(&args, &outcomes),
     };
-    output::write(args.output.as_deref(), &text)?;
+    match format {
+        "csv" | "svg" => output::exact(args.output.as_deref(), &text)?,
+        _ => output::write(args.output.as_deref(), &text)?,
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -50,7 +50,11 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let stats = StatsFile::open(&path)?;
     if args.once || args.format == "prometheus" {
         let seen = VecDeque::from([Snapshot::default(), stats.snapshot()]);
-        output::write(None, &show(&args.format, &seen, None))?;
+        let text = show(&args.format, &seen, None);
+        match args.format.as_str() {
+            "prometheus" => output::exact(None, &text)?,
+            _ => output::write(None, &text)?,
+        }
         return Ok(ExitCode::SUCCESS);
     }
     let stop = Arc::new(AtomicBool::new(false));

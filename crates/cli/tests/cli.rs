@@ -6,7 +6,10 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn coldframe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).env("NO_COLOR", "1").output().expect("the command runs")
+    // Wide enough for whole tables; help is broken as in a terminal of 100 columns.
+    let columns = if args.contains(&"--help") { "100" } else { "240" };
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.args(args).env("NO_COLOR", "1").env("COLUMNS", columns).output().expect("the command runs")
 }
 
 fn shipped(name: &str) -> String {

@@ -7,7 +7,12 @@ use coldframe_toolbox::{have, skip, CHROMIUM};
 use serde_json::Value;
 
 fn coldframe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).env("NO_COLOR", "1").output().expect("the command runs")
+    Command::new(env!("CARGO_BIN_EXE_coldframe"))
+        .args(args)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "240")
+        .output()
+        .expect("the command runs")
 }
 
 fn done(args: &[&str]) -> Vec<u8> {
@@ -363,7 +368,8 @@ fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut command = Command::new("sh");
     command.arg("scripts/demo.sh").arg(env!("CARGO_BIN_EXE_coldframe")).arg(folder.path()).current_dir(&root);
-    let output = command.env("XDG_CACHE_HOME", folder.path()).env("NO_COLOR", "1").output().unwrap();
+    let output =
+        command.env("XDG_CACHE_HOME", folder.path()).env("NO_COLOR", "1").env("COLUMNS", "240").output().unwrap();
     let (said, errors) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}{errors}");
     let ran = said.contains("The output is that of the plain run");

@@ -1,6 +1,6 @@
 //! What the engine tells the machine. The order of commands is their meaning.
 
-use crate::ids::{BlockId, BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
+use crate::ids::{BlockId, BufferId, FrameId, PageId, PoolId, SlotId, TaskId, Ticket};
 use crate::place::Place;
 use crate::units::Walk;
 
@@ -84,7 +84,7 @@ pub enum Command {
     Write {
         /// The page.
         page: PageId,
-        /// Where its bytes are; `None`: try again with the bytes that the machine has kept.
+        /// Where its bytes are; `None`: the machine has them, from a write that failed, from `Compress`, or from `TakeOut`.
         from: Option<FrameId>,
         /// Where they shall go, unless the machine places pages itself (`Caps::places`).
         to: SlotId,
@@ -134,6 +134,72 @@ pub enum Command {
     EraseBlock {
         /// The block.
         block: BlockId,
+    },
+    /// Take the page's bytes out of the frame, compress them, and keep both forms; `Event::Compressed` comes later. The frame may be reused
+    /// when `issue` returns. Only if the engine was given a tier, as the next six.
+    Compress {
+        /// The page.
+        page: PageId,
+        /// Its frame.
+        from: FrameId,
+        /// Its slot has older bytes.
+        dirty: bool,
+    },
+    /// Put the compressed page into the pool. Its bytes are nowhere else to be kept.
+    Store {
+        /// The page.
+        page: PageId,
+        /// Where.
+        at: PoolId,
+        /// Its bytes, as `Event::Compressed` told.
+        size: u32,
+    },
+    /// Nobody wants the bytes that the machine has kept since `Compress`: the page's slot has the same, or the page was released.
+    Forget {
+        /// The page.
+        page: PageId,
+    },
+    /// Move a compressed page within the pool. The two places may overlap.
+    Shift {
+        /// The page.
+        page: PageId,
+        /// Where it was.
+        from: PoolId,
+        /// Where it is from now on.
+        to: PoolId,
+        /// Its bytes.
+        size: u32,
+    },
+    /// Decompress the page into a buffer; its place in the pool may be reused when `issue` returns. `Event::Loaded` comes later.
+    Unpack {
+        /// The number under which the end is reported.
+        ticket: Ticket,
+        /// The page.
+        page: PageId,
+        /// Where it lies in the pool.
+        at: PoolId,
+        /// Its bytes there.
+        size: u32,
+        /// Where it shall go.
+        into: BufferId,
+    },
+    /// Take the page out of the pool and keep its bytes: a `Write` of them follows. Its place may be reused when `issue` returns.
+    TakeOut {
+        /// The page.
+        page: PageId,
+        /// Where it lies in the pool.
+        at: PoolId,
+        /// Its bytes there.
+        size: u32,
+    },
+    /// The RAM of a frame is a part of the pool from now on, or is a frame again.
+    Lend {
+        /// The frame.
+        frame: FrameId,
+        /// Which page-sized part of the pool, from its beginning.
+        part: u32,
+        /// Whether the pool has it.
+        lent: bool,
     },
     /// Memory is short: end the task. Its anonymous pages are taken out by the commands that follow; if it is begun anew the
     /// machine loads zeros for them. Only if the engine was given slots.

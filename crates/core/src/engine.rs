@@ -14,10 +14,10 @@ use crate::fault::get_freeframe::frame_behind_slice;
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched};
 use crate::fault::in_slot::{leave_slot, read_in_slot};
-use crate::fault::resident;
+use crate::fault::{compressed, resident};
 use crate::flights::{Flight, Flights, Waiting};
 use crate::frames::Frames;
-use crate::ids::{FrameId, PageId, SlotId};
+use crate::ids::{FrameId, PageId, PoolId, SlotId};
 use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates, NUMBERS};
 use crate::policy::Policy;
@@ -25,6 +25,7 @@ use crate::prefetch::Arrival;
 use crate::ram::Ram;
 use crate::slots::{Slots, SlotsConfig};
 use crate::swap::Swap;
+use crate::tier::{Tier, TierConfig, TierCounts, TierError};
 use crate::turn::Turn;
 
 mod accepts;
@@ -45,6 +46,7 @@ pub struct Engine {
     flights: Flights,
     buffers: Buffers,
     backing: Backing,
+    tier: Option<Tier>,
     counts: Counts,
 }
 
@@ -72,6 +74,7 @@ impl Engine {
             flights: Flights::new(buffers.min(frames), tasks),
             buffers: Buffers::new(buffers, handler.needs_xip),
             backing: Backing::new(pages),
+            tier: None,
             counts: Counts::default(),
             arrival: Arrival::default(),
             handler,
@@ -97,6 +100,47 @@ impl Engine {
         assert!(!self.config.caps.places, "a swap area on a machine that places pages itself");
         assert!(self.swap().is_none() && config.slots < NUMBERS, "one swap area of fewer than 2^29 slots");
         self.backing.set_slots(Slots::new(config, self.config.pages, self.config.tasks));
+    }
+
+    /// Gives it a tier, before the first event: pages that leave are compressed, and kept in RAM that the frames lack.
+    ///
+    /// # Errors
+    /// Bounds that cannot be, or a machine on which pages are read where they lie.
+    ///
+    /// # Panics
+    /// If a load is under way.
+    pub fn set_tier(&mut self, config: TierConfig) -> Result<(), TierError> {
+        assert!(!self.is_loading(), "a tier comes before the first event");
+        if let Some(error) = config.refused(self.config.frames) {
+            return Err(error);
+        }
+        if self.handler.needs_xip || self.config.caps.direct_read || self.backing.slots().is_some() {
+            return Err(TierError("a page that is read in a buffer or a slot cannot be compressed"));
+        }
+        let flights = (self.config.caps.buffers as usize).min(self.config.frames - config.frames_max);
+        self.flights = Flights::new(flights, self.config.tasks);
+        self.tier = Some(Tier::new(config, self.config.pages));
+        Ok(())
+    }
+
+    /// What has happened in the tier, if it was given one.
+    pub fn tier_counts(&self) -> Option<TierCounts> {
+        self.tier.as_ref().map(|tier| tier.counts)
+    }
+
+    /// Frames that the tier has now, those that it may have, and the pages in it.
+    pub fn tier_size(&self) -> Option<(usize, usize, usize)> {
+        self.tier.as_ref().map(|tier| (tier.frames(), tier.target(), tier.pages()))
+    }
+
+    /// Whether the page lies in the tier.
+    pub fn is_in_tier(&self, page: PageId) -> bool {
+        self.tier.as_ref().is_some_and(|tier| tier.holds(page))
+    }
+
+    /// Where the page lies in the tier, and its bytes there.
+    pub fn tier_place(&self, page: PageId) -> Option<(PoolId, u32)> {
+        self.tier.as_ref()?.place(page)
     }
 
     /// Slots that nobody holds, if it was given some.
@@ -156,6 +200,7 @@ impl Engine {
             }
             Event::Loaded { ticket } => (handler.loaded)(turn, ticket),
             Event::Written { page } => turn.written(page),
+            Event::Compressed { page, size } => compressed::compressed(turn, page, size),
             Event::Failed { transfer: Transfer::Load(ticket) } => turn.load_failed(ticket),
             Event::Failed { transfer: Transfer::Write(page) } => turn.write_failed(page),
             Event::Failed { transfer: Transfer::Copy { page, to } } => turn.copy_failed(page, to),
@@ -172,9 +217,9 @@ impl Engine {
     }
 
     fn turn<'a>(&'a mut self, machine: &'a mut dyn Machine) -> Turn<'a> {
-        let Engine { config, arrival, pages, ram, flights, buffers, backing, counts, .. } = self;
+        let Engine { config, arrival, pages, ram, flights, buffers, backing, tier, counts, .. } = self;
         let (arrival, work) = (*arrival, Work::default());
-        Turn { config, arrival, pages, ram, flights, buffers, backing, counts, machine, work }
+        Turn { config, arrival, pages, ram, flights, buffers, backing, tier, counts, machine, work }
     }
 }
 
@@ -213,6 +258,9 @@ impl Turn<'_> {
                     self.counts.true_faults += 1;
                     self.counts.cold_faults += u64::from(state == PageState::Untouched);
                 }
+                if let Some(tier) = self.tier {
+                    tier.fault(page);
+                }
                 handler.begin(self, ticket, Flight::new(Some(task), page, writing));
             }
         }
@@ -244,6 +292,9 @@ impl Turn<'_> {
     fn written(&mut self, page: PageId) {
         let PageState::Writing { released, .. } = self.pages.get(page) else { unreachable!("not accepted") };
         self.pages.set(page, if released { PageState::Untouched } else { PageState::Absent });
+        if let Some(tier) = self.tier {
+            tier.written(page);
+        }
     }
 
     /// What an engine with slots is told of tasks and their pages.

@@ -47,7 +47,8 @@ pub enum Event {
         /// The ticket of the `Command::Load`.
         ticket: Ticket,
     },
-    /// The page's bytes are safe in the slot that `Command::Write` named.
+    /// The page's bytes are safe in the slot that `Command::Write` named. A machine that places pages itself may say so after
+    /// `Command::Compress`, too: it has found a place of its own, such as the nowhere of zeros.
     Written {
         /// The page of the `Command::Write`.
         page: PageId,
@@ -100,6 +101,14 @@ pub enum Event {
         page: PageId,
         /// The child's, owned and never touched.
         child: PageId,
+    },
+    /// The page's bytes, which the machine has kept since `Command::Compress`, take so many compressed. A machine that does not want to
+    /// compress a page says the size of the page.
+    Compressed {
+        /// The page.
+        page: PageId,
+        /// Bytes, at least 1.
+        size: u32,
     },
     /// Another task runs from now on: a slice begins in the policy's recency order.
     Slice,

@@ -1,6 +1,6 @@
 //! The frames of RAM: who lives in each, and what the engine knows of it.
 //!
-//! A frame is free, reserved for a load in flight, or resident. Free frames are handed out in order 0, 1, 2, ... first, and what is known of
+//! A frame is free, reserved for a load in flight, lent to the pool of compressed pages, or resident. Free frames are handed out in order 0, 1, 2, ... first, and what is known of
 //! one takes memory from then on, so that frames which are never used cost nothing.
 //! [`Residents`] is the window through which a policy sees the resident ones; it is the only way from a policy to the machine.
 
@@ -19,6 +19,8 @@ pub enum Use {
     Free,
     /// Promised to a load in flight.
     Reserved,
+    /// Lent to the pool of compressed pages.
+    Lent,
     /// Holds a page.
     Resident(PageId),
 }
@@ -138,6 +140,12 @@ impl Frames {
         self.frames[frame.index()] = Frame { used: Use::Reserved, ..Frame::FREE };
     }
 
+    /// A reserved frame is the pool's.
+    pub(crate) fn lend(&mut self, frame: FrameId) {
+        debug_assert_eq!(self.frames[frame.index()].used, Use::Reserved);
+        self.frames[frame.index()].used = Use::Lent;
+    }
+
     pub(crate) fn settle(&mut self, frame: FrameId, page: PageId) {
         debug_assert_eq!(self.frames[frame.index()].used, Use::Reserved);
         self.frames[frame.index()] = Frame { used: Use::Resident(page), ..Frame::FREE };
@@ -222,15 +230,19 @@ impl Residents<'_> {
     }
 
     /// Protect, read the dirty bit, write, evict: in this order no write of the task can be lost. Returns whether it was dirty.
-    pub(crate) fn evict(&mut self, frame: FrameId, write: impl FnOnce(PageId, &mut dyn Machine) -> Command) -> bool {
+    /// `write` says what is done with its bytes, if anything is.
+    pub(crate) fn evict(
+        &mut self,
+        frame: FrameId,
+        write: impl FnOnce(bool, &mut dyn Machine) -> Option<Command>,
+    ) -> bool {
         let page = self.frames.page(frame);
         let mapped = self.frames.get(frame).mapped;
         if mapped {
             self.protect(frame);
         }
         let dirty = self.frames.get(frame).dirty;
-        if dirty {
-            let command = write(page, self.machine);
+        if let Some(command) = write(dirty, self.machine) {
             self.machine.issue(command);
         }
         self.machine.issue(Command::Evict { page, from: frame });

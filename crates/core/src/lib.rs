@@ -49,6 +49,7 @@ pub mod prefetch;
 mod ram;
 pub mod slots;
 pub mod swap;
+pub mod tier;
 pub mod turn;
 pub mod units;
 
@@ -57,8 +58,9 @@ pub use config::{Config, ConfigError};
 pub use counts::Counts;
 pub use engine::Engine;
 pub use event::{Access, Event, Transfer};
-pub use ids::{BlockId, BufferId, FrameId, PageId, SlotId, TaskId, Ticket};
+pub use ids::{BlockId, BufferId, FrameId, PageId, PoolId, SlotId, TaskId, Ticket};
 pub use machine::{After, Caps, Machine};
 pub use place::Place;
 pub use slots::{Backed, SlotsConfig};
+pub use tier::{TierConfig, TierCounts, TierError};
 pub use units::{Bytes, MicroWatt, Pj, Ps, Walk};

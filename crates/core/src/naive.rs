@@ -6,9 +6,10 @@ use alloc::vec::Vec;
 
 use crate::command::Command;
 use crate::event::{Event, Transfer};
-use crate::ids::{BlockId, PageId, TaskId};
+use crate::ids::{BlockId, PageId, PoolId, TaskId};
 use crate::machine::{After, Caps, Machine};
 use crate::place::Place;
+use crate::tier::GRAIN;
 
 /// What one reference did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,7 +78,17 @@ pub struct Immediate {
     kept: BTreeMap<u32, u64>,
     /// Slots that hold nothing that can be read.
     torn: BTreeSet<u32>,
+    /// Pages that a test has released lately; its own note.
+    pub released: BTreeSet<PageId>,
+    /// The bytes that a value takes compressed, at least 8.
+    pub size_of: fn(PageId, u64) -> u32,
+    /// The pool of compressed pages, byte by byte, and which parts of a page's size are lent to it.
+    pool: Vec<u8>,
+    parts: BTreeSet<usize>,
 }
+
+/// Bytes of a page, where pages are compressed.
+pub const PAGE_BYTES: usize = 256;
 
 impl Immediate {
     /// A machine with so many pages.
@@ -102,7 +113,34 @@ impl Immediate {
             erase_failures: 0,
             kept: BTreeMap::new(),
             torn: BTreeSet::new(),
+            released: BTreeSet::new(),
+            size_of: |_, _| 64,
+            pool: Vec::new(),
+            parts: BTreeSet::new(),
         }
+    }
+
+    /// The bytes of a compressed page: its value, and something that no other place has.
+    fn packed(page: PageId, value: u64, size: u32) -> Vec<u8> {
+        let rest = |i: u64| (u64::from(page.0) * 31 + value * 7 + i * 13) as u8;
+        value.to_le_bytes().into_iter().chain((8..u64::from(size)).map(rest)).collect()
+    }
+
+    /// Where it lies, all of it in parts that are lent.
+    fn place_of(&self, at: PoolId, size: u32) -> core::ops::Range<usize> {
+        let start = at.index() * GRAIN;
+        let end = start + size as usize;
+        let lent = (start / PAGE_BYTES..=(end - 1) / PAGE_BYTES).all(|part| self.parts.contains(&part));
+        assert!(lent, "a page lies in a frame that is not the pool's");
+        start..end
+    }
+
+    /// The value of a page in the pool, every byte of which must be its own.
+    fn unpacked(&self, page: PageId, at: PoolId, size: u32) -> u64 {
+        let bytes = &self.pool[self.place_of(at, size)];
+        let value = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
+        assert_eq!(bytes, Immediate::packed(page, value, size), "page {} has been written over", page.0);
+        value
     }
 
     /// The next end of a transfer, oldest first.
@@ -235,6 +273,41 @@ impl Machine for Immediate {
                     let transfer = Transfer::Erase(block);
                     self.events.push_back(Event::Failed { transfer });
                 }
+            }
+            Command::Compress { page, from, .. } => {
+                assert!(!self.table[page.index()].writable, "compressed while a write can still land");
+                let value = self.frames[&from.0];
+                self.writing.insert(page.0, value);
+                let size = (self.size_of)(page, value);
+                self.events.push_back(Event::Compressed { page, size });
+            }
+            Command::Store { page, at, size } => {
+                let bytes = Immediate::packed(page, self.writing[&page.0], size);
+                let place = self.place_of(at, size);
+                self.pool[place].copy_from_slice(&bytes);
+            }
+            Command::Forget { page } => drop(self.writing.remove(&page.0)),
+            Command::Shift { page, from, to, size } => {
+                self.unpacked(page, from, size);
+                let (from, to) = (self.place_of(from, size), self.place_of(to, size));
+                self.pool.copy_within(from, to.start);
+            }
+            Command::Unpack { ticket, page, at, size, into } => {
+                let value = self.unpacked(page, at, size);
+                self.buffers.insert(into.0, value);
+                self.events.push_back(Event::Loaded { ticket });
+            }
+            Command::TakeOut { page, at, size } => {
+                let value = self.unpacked(page, at, size);
+                self.writing.insert(page.0, value);
+            }
+            Command::Lend { frame, part, lent } => {
+                assert!(!lent || !self.frames.contains_key(&frame.0), "a frame with a page is lent");
+                let part = part as usize;
+                self.pool.resize(self.pool.len().max((part + 1) * PAGE_BYTES), 0);
+                assert!(if lent { self.parts.insert(part) } else { self.parts.remove(&part) }, "lent or back twice");
+                // What comes back is a frame, and is written over.
+                self.pool[part * PAGE_BYTES..(part + 1) * PAGE_BYTES].fill(0xee);
             }
             Command::Kill { task } => self.killed.push(task),
             Command::Halt { task, .. } => self.halted.push(task),

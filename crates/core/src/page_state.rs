@@ -16,7 +16,7 @@ pub(crate) enum PageState {
     Loading(Ticket),
     /// In a frame.
     Resident(FrameId),
-    /// On the way to its slot; a fault waits until it is there.
+    /// On the way to its slot, or being compressed (no try yet); a fault waits until it is there.
     Writing { tries: u8, released: bool },
     /// The device refused its bytes for good.
     Lost,
@@ -25,6 +25,9 @@ pub(crate) enum PageState {
     /// In its slot of the swap area, mapped and read there.
     InSlot(SlotId),
 }
+
+/// Tries of a write before it is known whether there will be one.
+pub(crate) const COMPRESSING: u8 = 0;
 
 /// Three bits say which state, the others carry its number.
 const TAG_BITS: u32 = 3;

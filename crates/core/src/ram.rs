@@ -60,6 +60,11 @@ impl Ram {
         self.frames.hand_over(frame);
     }
 
+    /// The frame that was promised is the pool's of compressed pages.
+    pub(crate) fn lend(&mut self, frame: FrameId) {
+        self.frames.lend(frame);
+    }
+
     /// The frame is nobody's any more.
     pub(crate) fn give_back(&mut self, frame: FrameId) {
         self.frames.release(frame);

@@ -1,7 +1,7 @@
 //! One event's turn: the engine's rooms, lent together with the machine to whoever carries the event out.
 //!
 //! Each room keeps its own fields to itself: `PageStates` says where each page is, `Ram` who lives in which frame, `Flights` what is under
-//! way and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages lie outside. What concerns several stands here.
+//! way and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages lie outside, `Tier` which of them lie in RAM compressed. What concerns several stands here.
 
 use crate::backing::Backing;
 use crate::buffers::Buffers;
@@ -16,6 +16,7 @@ use crate::page_state::{PageState, PageStates};
 use crate::policy::Policy;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
+use crate::tier::Tier;
 
 /// What a stage of a fault works on.
 pub struct Turn<'a> {
@@ -26,6 +27,7 @@ pub struct Turn<'a> {
     pub(crate) flights: &'a mut Flights,
     pub(crate) buffers: &'a mut Buffers,
     pub(crate) backing: &'a mut Backing,
+    pub(crate) tier: &'a mut Option<Tier>,
     pub(crate) counts: &'a mut Counts,
     pub(crate) machine: &'a mut dyn Machine,
     /// What was done since the last mark.
@@ -93,6 +95,9 @@ impl Turn<'_> {
             PageState::Untouched | PageState::Absent | PageState::Lost => PageState::Untouched,
         };
         self.backing.release(page);
+        if let Some(tier) = self.tier {
+            tier.release(page);
+        }
         self.pages.set(page, state);
     }
 }

@@ -19,6 +19,8 @@ use crate::PAGE;
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Outcome {
     pub written: usize,
+    /// So many are staged to be compressed, behind those.
+    pub packed: usize,
     pub files: usize,
     pub failed: u64,
 }
@@ -42,7 +44,7 @@ impl Inner {
             return;
         }
         victims.sort_unstable_by_key(|v| self.rank(v));
-        let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write).count());
+        let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write || v.pack).count());
         self.shield(&victims[..dirty]);
         let vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
@@ -61,12 +63,13 @@ impl Inner {
         todo.zapped = first + dirty;
     }
 
-    /// Anonymous pages, then those of files, then those with nothing to write.
+    /// Anonymous pages for the log, then those that are to be compressed, then those of files, then those with nothing to write.
     fn rank(&self, victim: &Victim) -> u8 {
-        if !victim.write {
-            2
-        } else {
-            u8::from(self.pages.file(victim.page).is_some())
+        match (victim.pack, victim.write) {
+            (true, _) => 1,
+            (false, true) if self.pages.file(victim.page).is_some() => 2,
+            (false, true) => 0,
+            (false, false) => 3,
         }
     }
 
@@ -124,25 +127,28 @@ impl Inner {
 
     fn read_back(&self, todo: &mut Todo) -> Outcome {
         let (staging, dirty) = (self.tasks().get(todo.task).staging, todo.victims.len());
-        let anonymous = self.stage(todo);
+        let [anonymous, packed] = self.stage(todo);
         let victims: [u32; VICTIMS] = std::array::from_fn(|i| todo.victims.get(i).map_or(0, |v| v.page as u32));
         let saved = self.append(todo, &victims[..anonymous]);
         Stats::add(&self.stats().writes_saved, saved as u64);
         self.learn_write_share(saved, anonymous);
-        let mut outcome = Outcome { written: anonymous, files: dirty - anonymous, failed: 0 };
+        self.pack_staged(todo.task, &mut todo.victims[anonymous..anonymous + packed]);
+        let first = anonymous + packed;
+        let mut outcome = Outcome { written: anonymous, packed, files: dirty - first, failed: 0 };
         for i in 0..outcome.files {
-            let (page, from) = (victims[anonymous + i] as usize, staging + (anonymous + i) * PAGE);
+            let (page, from) = (victims[first + i] as usize, staging + (first + i) * PAGE);
             outcome.failed |= u64::from(!self.write_file_page(page, from)) << i;
         }
         outcome
     }
 
     /// Brings the held bytes into the staging area, and the victims into their order there: anonymous pages, then those of files. They lie in
-    /// the pipe in the order in which they were held, perhaps in several lots. Returns how many are anonymous.
-    fn stage(&self, todo: &mut Todo) -> usize {
+    /// the pipe in the order in which they were held, perhaps in several lots. Returns how many are for the log, and how many to be compressed.
+    fn stage(&self, todo: &mut Todo) -> [usize; 2] {
         let task = self.tasks().get(todo.task);
-        let anonymous = todo.victims.iter().filter(|v| self.rank(v) == 0).count();
-        let mut next = [0, anonymous];
+        let count = |rank| todo.victims.iter().filter(|v| self.rank(v) == rank).count();
+        let counts = [count(0), count(1)];
+        let mut next = [0, counts[0], counts[0] + counts[1]];
         for run in todo.victims.chunk_by_mut(|a, b| self.rank(a) == self.rank(b)) {
             let at = &mut next[usize::from(self.rank(&run[0]))];
             let into = task.staging + *at * PAGE;
@@ -157,7 +163,7 @@ impl Inner {
             }
         }
         todo.victims.sort_unstable_by_key(|v| v.staged);
-        anonymous
+        counts
     }
 
     /// Where tests compare: what the page is now. Nobody writes to it from now on.

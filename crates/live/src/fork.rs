@@ -151,6 +151,7 @@ impl Inner {
         Stats::add(&stats.processes, 1);
         Stats::add(&stats.frames, self.frames() as u64);
         Stats::add(&stats.resident, self.resident.load(Ordering::Relaxed) as u64);
+        Stats::add(&stats.tier_frames, self.tier_frames());
     }
 
     /// Gets everything that paging takes. The gate is shut, and this is the child's one thread.

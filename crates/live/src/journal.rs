@@ -133,6 +133,7 @@ mod tests {
             config,
             slots: None,
             swap: None,
+            tier: None,
             arrival: coldframe_core::prefetch::Arrival::Mapped,
         }
     }

@@ -11,6 +11,7 @@ use crate::region::FileRegion;
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{Load, Ring, Source, Todo};
+use crate::tier::IN_POOL;
 use crate::{Wait, PAGE};
 
 impl Inner {
@@ -52,7 +53,7 @@ impl Inner {
                 let region = self.file(file);
                 Some((&region.device, ((page - region.first.load(Ordering::Acquire)) * PAGE) as u64))
             }
-            None => self.pages.slot(page).map(|slot| self.log.get().place(slot)),
+            None => self.pages.slot(page).filter(|slot| *slot != IN_POOL).map(|slot| self.log.get().place(slot)),
         }
     }
 
@@ -175,6 +176,7 @@ impl Inner {
                     Stats::add(&self.stats().cold_faults, 1);
                     return true;
                 }
+                Source::Pool => return self.is_unpacked(load),
                 Source::Memory => {
                     Stats::add(&self.stats().log_hits, 1);
                     return true;

@@ -21,6 +21,7 @@ use crate::seal::Sealer;
 use crate::stats::Stats;
 use crate::sum::Summer;
 use crate::sys;
+use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
 mod area;
@@ -104,6 +105,11 @@ impl Log {
         self.summer.of(unsafe { &*(address as *const [u8; PAGE]) })
     }
 
+    /// The same of a page of zeros.
+    pub fn zero(&self) -> u128 {
+        self.summer.zero()
+    }
+
     /// The file that is written to.
     pub fn device(&self) -> &Device {
         self.files.last().expect("a log has a file")
@@ -183,8 +189,13 @@ impl Log {
         if !self.places {
             return self.take_sent(state, from, sum, page, pages);
         }
-        let (index, old) = (page as usize, pages.slot(page as usize));
+        // What has been in the pool of compressed pages has no slot here.
+        let (index, slot) = (page as usize, pages.slot(page as usize));
+        let old = slot.filter(|slot| *slot != IN_POOL);
         if sum == old.map_or(self.summer.zero(), |_| pages.sum(index)) {
+            if slot != old {
+                pages.set_slot(index, None);
+            }
             return Ok(false);
         }
         if sum == self.summer.zero() {

@@ -24,7 +24,7 @@ use crate::pager::Inner;
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
-use crate::task::{CopyIn, Load, Move, Source, Todo, Victim, MOVES};
+use crate::task::{CopyIn, Load, Move, Source, Todo, Victim, MOVES, VICTIMS};
 
 /// What the machine keeps under the engine's lock.
 pub struct Side {
@@ -38,6 +38,8 @@ pub struct Side {
     pub moved: Option<(usize, usize)>,
     /// The last page of `Write`.
     pub written: Option<usize>,
+    /// The last page of `Compress`, and whether its slot has older bytes.
+    pub packs: Option<(usize, bool)>,
     pub journal: Option<JournalFile>,
     pub told: Told,
 }
@@ -123,13 +125,21 @@ impl Linux<'_> {
     }
 
     fn evict(&mut self, page: usize) {
-        let write = self.side.written.take() == Some(page);
+        let packs = self.side.packs.take().filter(|(packed, _)| *packed == page);
+        let write = self.side.written.take() == Some(page) || packs.is_some_and(|(_, dirty)| dirty);
+        let pack = packs.is_some() && self.pager.pages.file(page).is_none();
+        if packs.is_some() && !pack {
+            self.todo.refused.push(page as u32);
+        }
         let protected = self.side.protected.take().is_some_and(|(p, _)| p == page);
         let held = !(protected || self.stays(page)) && self.rest(page);
         let address = if held { self.pager.holding(page) } else { self.pager.address(page) };
         Stats::add(&self.pager.stats().evictions, 1);
         Stats::add(&self.pager.stats().dirty_evictions, u64::from(write));
-        self.todo.victims.push(Victim { page, address, held, write, staged: 0, sum: None });
+        if self.todo.victims.len() == VICTIMS {
+            fatal::stop("internal error: more pages leave at once than there is room for");
+        }
+        self.todo.victims.push(Victim { page, address, held, write, staged: 0, sum: None, pack, size: 0, digest: 0 });
         if !self.pager.reserve.has_room() {
             self.pager.zap(self.todo);
         }
@@ -218,6 +228,11 @@ impl Machine for Linux<'_> {
                 self.pager.log.get().send(page.index(), to, &self.pager.pages);
                 self.side.written = Some(page.index());
             }
+            // A page of a file, which is held and will be written as one that leaves.
+            Command::Write { page, from: None, .. } if self.todo.refusing == Some(page.index()) => {}
+            Command::Write { page, from: None, .. } if self.pager.pages.file(page.index()).is_none() => {
+                self.pager.write_taken(self.todo, page.index());
+            }
             Command::Write { page, from: None, .. } => {
                 self.todo.retries.push((page.index(), self.todo.failing));
             }
@@ -230,6 +245,21 @@ impl Machine for Linux<'_> {
             Command::Kill { .. } => {
                 fatal::stop(format_args!("internal error: {command:?}, but there are no slots to run out of"))
             }
+            Command::Compress { page, dirty, .. } => self.side.packs = Some((page.index(), dirty)),
+            Command::Store { page, at, size } => match self.todo.packed {
+                Some(packed) if packed.page == page.index() => self.pager.store_packed(&packed, at, size),
+                _ => fatal::stop(format_args!("internal error: {command:?}, but the page is not at hand")),
+            },
+            // Given up when the event is over; a page of a file is dropped as it is.
+            Command::Forget { .. } => {}
+            Command::Shift { from, to, size, .. } => self.pager.pool.shift(from, to, size),
+            Command::Unpack { ticket, page, at, size, into } => {
+                let (page, into) = (page.index(), self.side.buffers[into.index()]);
+                let load = Load { ticket, page, into, source: Source::Pool, slot: None, good: None };
+                self.pager.unpack(self.todo, load, at, size);
+            }
+            Command::TakeOut { page, at, size } => self.pager.take_out(self.todo, page.index(), at, size),
+            Command::Lend { part, lent, .. } => self.pager.lend(part, lent),
             Command::CopySlot { page, to, .. } => self.copy(page.index(), to),
             Command::EraseBlock { block } => self.pager.log.get().erase(block),
             Command::Resume { task } => self.pager.resume(task.index()),

@@ -48,6 +48,31 @@ pub enum Wait {
     Sleep,
 }
 
+/// Whether pages that leave stay in RAM, compressed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// No: they go to the backing.
+    #[default]
+    None,
+    /// With lz4, in `ram`, as much of it as that pays. Not in a recording, and not beside a swap area.
+    Lz4,
+}
+
+impl Tier {
+    /// The variable of the environment that says what [`Options::new`] has: `lz4` or `none`. For tests, all of which can run with a tier.
+    pub const VARIABLE: &'static str = "COLDFRAME_TIER";
+
+    /// By its name.
+    pub fn parse(name: &str) -> Option<Tier> {
+        [("none", Tier::None), ("lz4", Tier::Lz4)].into_iter().find(|(known, _)| *known == name).map(|(_, tier)| tier)
+    }
+
+    fn usual() -> Tier {
+        std::env::var(Tier::VARIABLE).ok().and_then(|name| Tier::parse(&name)).unwrap_or_default()
+    }
+}
+
 /// What a pager is made from.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Options {
@@ -72,6 +97,9 @@ pub struct Options {
     /// A swap area of which the engine keeps the books; `None`: the pager places pages itself, in a log that fills holes and leaves
     /// unchanged pages where they are.
     pub swap: Option<crate::SwapArea>,
+    /// Whether pages that leave stay in RAM, compressed.
+    #[serde(default)]
+    pub tier: Tier,
     /// Who handles a fault.
     pub faults: Faults,
     /// Keep pages encrypted and authenticated on the backing, with a key that lives only in memory.
@@ -114,6 +142,7 @@ impl Options {
             backing_max: None,
             wait: Wait::Auto,
             swap: None,
+            tier: Tier::usual(),
             faults: Faults::Handlers(2),
             encrypt: false,
             journal: None,

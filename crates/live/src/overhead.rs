@@ -41,6 +41,9 @@ const BLOCK: usize = 61;
 /// And of a page that has a slot: where it lies 4, in both, and whose the slot is 4, and since when 8.
 const IN_AREA: u64 = 20;
 
+/// And of a page that has left, where there is a tier (`core/src/tier`): when it left 4, its place 4, size 2, links 16, and 1.
+const IN_TIER: u64 = 27;
+
 impl Inner {
     /// What the pager takes now.
     pub(crate) fn overhead(&self) -> Overhead {
@@ -59,6 +62,7 @@ impl Inner {
         let per_page = self.pages.bytes_per_page(self.options.encrypt, forked)
             + self.log.get().bytes_per_slot(forked)
             + engine
+            + if self.pool.range().is_empty() { 0 } else { IN_TIER }
             + in_area;
         Overhead { fixed: fixed as u64, per_page }
     }

@@ -26,7 +26,8 @@ use crate::space::Space;
 use crate::stats::Stats;
 use crate::store::Store;
 use crate::sys::{self, Errno, Source, Uffd};
-use crate::task::{Laps, Tasks, Todo, ASLEEP, RESUMED, WAITING};
+use crate::task::{Laps, Tasks, Todo, Victim, ASLEEP, RESUMED, VICTIMS, WAITING};
+use crate::tier::Pool;
 use crate::{Options, Wait, PAGE};
 
 /// Regions that are files.
@@ -98,6 +99,8 @@ pub(crate) struct Inner {
     pub(crate) pidfd: Own<OwnedFd>,
     pub(crate) tasks: Own<Tasks>,
     pub(crate) log: Own<Log>,
+    /// Compressed pages.
+    pub(crate) pool: Pool,
     /// Erase blocks of the engine's swap area, if it has one.
     pub(crate) blocks: Option<usize>,
     pub(crate) decider: Lock<Decider>,
@@ -323,6 +326,11 @@ impl Inner {
     }
 
     pub(crate) fn deliver(&self, decider: &mut Decider, todo: &mut Todo, event: Event) {
+        self.deliver_one(decider, todo, event);
+        self.settle_tier(decider, todo);
+    }
+
+    pub(crate) fn deliver_one(&self, decider: &mut Decider, todo: &mut Todo, event: Event) {
         let Decider { engine, side, .. } = decider;
         if let Some(journal) = &mut side.journal {
             journal.event(&Entry::Event { now: sys::now() * 1000, event });
@@ -361,7 +369,7 @@ impl Inner {
 
     fn report(&self, todo: &mut Todo, outcome: Outcome) {
         let left = todo.victims.len();
-        if outcome.written + outcome.files + todo.loads.len() + todo.retries.len() == 0 {
+        if outcome.written + outcome.packed + outcome.files + todo.loads.len() + todo.retries.len() == 0 {
             debug_assert!(todo.victims.is_empty(), "who has nothing to write is done with");
             return;
         }
@@ -373,11 +381,19 @@ impl Inner {
         }
         let owner = Owner::task(todo.task);
         debug_assert!(todo.moves.is_empty() && todo.copies.is_empty(), "a page on its way waits for the engine's lock");
+        let mut victims: [Option<Victim>; VICTIMS] = [None; VICTIMS];
+        victims.iter_mut().zip(todo.victims.drain(..)).for_each(|(to, victim)| *to = Some(victim));
+        todo.zapped -= left;
         let mut decider = self.decider.lock();
         let decider = &mut *decider;
-        for i in 0..outcome.written + outcome.files {
-            let page = todo.victims[i].page;
-            let file = i.checked_sub(outcome.written);
+        let first = outcome.written + outcome.packed;
+        for (i, victim) in victims.iter().flatten().enumerate() {
+            let page = victim.page;
+            let file = i.checked_sub(first);
+            if victim.pack {
+                self.report_packed(decider, todo, victim);
+                continue;
+            }
             if file.is_some_and(|i| outcome.failed >> i & 1 != 0) {
                 todo.failing = staging + i * PAGE;
                 let transfer = Transfer::Write(PageId::from(page));
@@ -387,8 +403,6 @@ impl Inner {
                 self.pages.release(page, owner, Where::Out);
             }
         }
-        todo.victims.drain(..left);
-        todo.zapped -= left;
         self.retry(decider, todo);
         for (ticket, good) in &ends[..loads] {
             self.deliver(decider, todo, end_of(*ticket, *good));
@@ -474,7 +488,8 @@ impl Inner {
         let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
         let worth = |page: usize| {
             let content = self.pages.slot(page).is_some() || self.pages.file(page).is_some();
-            content && self.pages.get(page) == Where::Out
+            // What is compressed comes as fast when it is wanted.
+            content && self.pages.get(page) == Where::Out && !decider.engine.is_in_tier(PageId::from(page))
         };
         let wanted = (first..end).filter(|page| worth(*page)).fold(0, |all, page| all | 1 << (page - first));
         Ahead { goes_on: !ahead.is_empty(), first, wanted }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
-use coldframe_core::{Caps, Config, Engine};
+use coldframe_core::{Caps, Config, Engine, TierConfig};
 use coldframe_trace::journal::{Head, SwapHead};
 
 use crate::area;
@@ -31,8 +31,9 @@ use crate::stats::{Chosen, Stats};
 use crate::store::Store;
 use crate::sys::{self, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
+use crate::tier::{self, Pool};
 use crate::watched::{Knobs, Watched};
-use crate::{Faults, LiveError, Options, Pager, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use crate::{Faults, LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
 impl Pager {
     /// Starts a pager.
@@ -121,11 +122,15 @@ fn build(
     options.policy = Some(measured.policy(&options));
     let wait = measured.wait(options.wait);
     let tasks = tasks(&mut options, wait)?;
+    if options.record.is_some() || options.swap.is_some() || options.observe {
+        options.tier = Tier::None;
+    }
     let batch = options.evict_batch.map_or(measured.evict_batch(options.wait).min(frames / 8), |n| n as usize);
     if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
         let reason = format!("`{batch}` is not from 1 to {}", BATCH_MAX.min(frames / 2));
         return Err(LiveError::Setting { field: "evict_batch", reason });
     }
+    let batch = if options.tier == Tier::None { batch } else { batch.min(tier::BATCH_MAX) };
     options.evict_batch = Some(batch as u32);
     if options.read_ahead > READ_AHEAD_MAX {
         let reason = format!("`{}` is more than {READ_AHEAD_MAX} pages", options.read_ahead);
@@ -136,7 +141,12 @@ fn build(
     let reserve = Reserve::of(if options.observe || options.record.is_some() { 0 } else { frames }, batch);
     let swap = options.swap.as_ref().map(|area| area.head(&device, pages, options.backing_max)).transpose()?;
     let knobs = options.record.as_ref().map(recorder::knobs_of);
-    let (engine, head) = engine(&options, (frames - reserve.frames(), pages), batch, buffers, swap, knobs.clone())?;
+    let frames_left = frames - reserve.frames();
+    let tier = match options.tier {
+        Tier::None => None,
+        Tier::Lz4 => tier::config(frames_left, batch, buffers, measured.read_ns),
+    };
+    let (engine, head) = engine(&options, (frames_left, pages), batch, buffers, (swap, tier), knobs.clone())?;
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
     stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
@@ -170,6 +180,7 @@ fn build(
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         tasks: Own::new(tasks),
         log: Own::new(log),
+        pool: Pool::new(tier.map_or(0, |tier| tier.frames_max))?,
         blocks,
         returned: Lock::new(Vec::with_capacity(side.spare.capacity())),
         decider: Lock::new(Decider { engine, streams: Streams::new(options.read_ahead), side }),
@@ -250,7 +261,7 @@ fn engine(
     (frames, pages): (usize, usize),
     evict_batch: usize,
     buffers: usize,
-    swap: Option<SwapHead>,
+    (swap, tier): (Option<SwapHead>, Option<TierConfig>),
     knobs: Option<Arc<Knobs>>,
 ) -> Result<(Engine, Head), LiveError> {
     let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
@@ -277,10 +288,13 @@ fn engine(
         places: swap.is_none(),
     };
     let config = Config { frames, pages, tasks: TASKS, evict_batch, caps };
-    let head = Head { swap, ..Head::new(choice.to_string(), handler, config) };
+    let head = Head { swap, tier, ..Head::new(choice.to_string(), handler, config) };
     let mut engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
     if let Some(swap) = &head.swap {
         engine.set_swap(area::erased(swap, pages)?);
+    }
+    if let Some(tier) = tier {
+        engine.set_tier(tier).map_err(|e| bad("tier", e.to_string()))?;
     }
     Ok((engine, head))
 }
@@ -320,6 +334,7 @@ fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usi
         protected: None,
         moved: None,
         written: None,
+        packs: None,
         journal,
         told: area::Told::default(),
     };
@@ -390,5 +405,6 @@ impl Inner {
         Stats::sub(&self.stats.processes, 1);
         Stats::sub(&self.stats.frames, self.frames() as u64);
         Stats::sub(&self.stats.resident, self.resident.load(Ordering::Relaxed) as u64);
+        Stats::sub(&self.stats.tier_frames, self.tier_frames());
     }
 }

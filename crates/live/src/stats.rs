@@ -203,6 +203,16 @@ statistics! {
         block_erases_min,
         /// The most erases of a block of an area.
         block_erases_max,
+        /// Frames that the compressed tier has now.
+        tier_frames,
+        /// Pages that came into it.
+        tier_stores,
+        /// Their bytes there.
+        tier_bytes,
+        /// Faults and prefetches that it answered.
+        tier_loads,
+        /// Pages that went from it to the log, or were tried and did not compress.
+        tier_writes,
         /// Nanoseconds of victim search and eviction in faults that waited for the device.
         evict_ns,
         /// Of those, nanoseconds after the page had arrived: not hidden behind the device.

@@ -6,12 +6,15 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 
+use coldframe_core::tier::{BIN_FRAMES, GRAIN};
 use coldframe_core::{Stage, Ticket};
 use io_uring::{opcode, types, IoUring};
+use lz4_flex::block::CompressTable;
 
 use crate::pool::Pool;
 use crate::reach::Reaching;
 use crate::sys;
+use crate::tier::{Packed, PACKED};
 use crate::{LiveError, PAGE};
 
 /// Faults that can be served at a time.
@@ -22,8 +25,10 @@ pub const LOADS: usize = 64;
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and what a release brings.
 pub const VICTIMS: usize = 64;
-/// Bytes of a task's staging area: its victims, and a page besides.
-const STAGING: usize = (VICTIMS + 1) * PAGE;
+/// Bytes of a task's staging area: its victims, a page besides, and room to compress.
+const STAGING: usize = (VICTIMS + 1) * PAGE + PACKED;
+/// Pages that one event takes out of the pool: a bin of the smallest, and some besides.
+const WRITTEN: usize = BIN_FRAMES * PAGE / GRAIN + 64;
 
 /// Where the bytes of a load come from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +45,8 @@ pub enum Source {
     Asked,
     /// The device is to be read now.
     Device,
+    /// They were in the pool of compressed pages, and are there now.
+    Pool,
 }
 
 /// A load under way.
@@ -87,6 +94,11 @@ pub struct Victim {
     pub staged: usize,
     /// The sum of what it was when nobody could write to it any more, where that is compared.
     pub sum: Option<u128>,
+    /// It is to be compressed.
+    pub pack: bool,
+    /// The bytes that it takes then, and the sum of what it was.
+    pub size: u32,
+    pub digest: u128,
 }
 
 /// What is to be done for a fault when the engine's lock is free again.
@@ -106,6 +118,16 @@ pub struct Todo {
     pub retries: Vec<(usize, usize)>,
     /// The bytes of the page whose failure is being reported.
     pub failing: usize,
+    /// The compressed page that is being told of.
+    pub packed: Option<Packed>,
+    /// A page that was taken out of the pool, and where its bytes are.
+    pub taken: Option<(usize, usize)>,
+    /// Pages that are safe in the log, of which the engine is still to hear.
+    pub written: Vec<u32>,
+    /// Pages that the tier is not to have, as above.
+    pub refused: Vec<u32>,
+    /// The one of them that is being told of.
+    pub refusing: Option<usize>,
     /// Buffers that can be used again.
     pub spare: Vec<usize>,
     /// Loads are submitted together at the end.
@@ -163,6 +185,11 @@ impl Todo {
             zapped: 0,
             retries: Vec::with_capacity(VICTIMS),
             failing: 0,
+            packed: None,
+            taken: None,
+            written: Vec::with_capacity(WRITTEN),
+            refused: Vec::with_capacity(VICTIMS),
+            refusing: None,
             spare: Vec::with_capacity(LOADS),
             together: false,
             asked_at: 0,
@@ -196,9 +223,10 @@ pub struct Task {
     pub staging: usize,
     todo: UnsafeCell<Todo>,
     ring: UnsafeCell<Option<Ring>>,
+    table: UnsafeCell<CompressTable>,
 }
 
-// SAFETY: `todo` and `ring` are reached only by the thread that has taken the task.
+// SAFETY: `todo`, `ring` and `table` are reached only by the thread that has taken the task.
 unsafe impl Sync for Task {}
 
 impl Task {
@@ -212,6 +240,7 @@ impl Task {
             staging,
             todo: UnsafeCell::new(Todo::new(i)),
             ring: UnsafeCell::new(if rings { Some(Ring::new()?) } else { None }),
+            table: UnsafeCell::new(CompressTable::small()),
         })
     }
 
@@ -223,6 +252,21 @@ impl Task {
     /// A page besides those, for what is used at once.
     pub fn scratch(&self) -> usize {
         self.staging + VICTIMS * PAGE
+    }
+
+    /// Room for what comes of a page when it is compressed.
+    pub fn packed(&self) -> usize {
+        self.staging + (VICTIMS + 1) * PAGE
+    }
+
+    /// What compressing needs.
+    ///
+    /// # Safety
+    /// As for `todo`.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn table(&self) -> &mut CompressTable {
+        // SAFETY: the caller answers for it.
+        unsafe { &mut *self.table.get() }
     }
 
     /// What its owner has to do.

@@ -13,6 +13,7 @@ use crate::pager::Inner;
 use crate::pages::Where;
 use crate::space;
 use crate::sys::{self, Sys};
+use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
 const PLAIN: i32 = libc::PROT_READ | libc::PROT_WRITE;
@@ -70,6 +71,8 @@ impl Inner {
                 // SAFETY: a page of the holding area, and its place, where nothing is.
                 unsafe { std::ptr::copy_nonoverlapping(self.holding(page) as *const u8, address as *mut u8, PAGE) };
             }
+            (Where::Out, Some(IN_POOL)) if self.bring_from_pool(page, address) => {}
+            (Where::Out, Some(IN_POOL)) => self.lost(page),
             (Where::Out, Some(slot)) => {
                 let (device, offset) = self.log.get().place(slot);
                 // SAFETY: nobody else knows the page yet.

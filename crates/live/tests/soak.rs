@@ -5,7 +5,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 
-use coldframe_live::{Inject, Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Inject, Options, Pager, Region, Tier, Wait, PAGE};
 use common::in_child;
 
 const RAM: u64 = 1 << 20;
@@ -81,7 +81,7 @@ fn four_threads_find_what_they_wrote() {
 #[test]
 fn a_device_that_stumbles_loses_nothing() {
     let inject = Inject { seed: 5, read_short: 40, again: 20, read_error: 400, write_short: 30, ..Inject::default() };
-    let pager = pager(|o| (o.inject, o.wait) = (Some(inject), Wait::Read));
+    let pager = pager(|o| (o.inject, o.wait, o.tier) = (Some(inject), Wait::Read, Tier::None));
     let region = pager.anonymous(PAGES * PAGE).unwrap();
     let shadows = writers(&region, 2, 20_000, 1);
     check(&region, &shadows);
@@ -90,7 +90,7 @@ fn a_device_that_stumbles_loses_nothing() {
 
 fn stopped_by(inject: Inject) -> (i32, String) {
     in_child(|| {
-        let pager = pager(|o| o.inject = Some(inject));
+        let pager = pager(|o| (o.inject, o.tier) = (Some(inject), Tier::None));
         let region = pager.anonymous(PAGES * PAGE).unwrap();
         let shadows = writers(&region, 1, 20_000, 1);
         check(&region, &shadows);

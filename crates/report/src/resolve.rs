@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Parts that several have are resolved by the same functions: names, page and front end, sizes, the log of erase blocks, the area with a
-//! backing, failures. [`drive`] says which of them settings ask for.
+//! backing, failures. The compressed tier is there for one string. [`drive`] says which of them settings ask for.
 
 use coldframe_core::Bytes;
 use coldframe_device::quantity;
@@ -26,6 +26,7 @@ mod names;
 mod size;
 mod string;
 mod tasks;
+mod tier;
 
 pub use foreground::{foreground, ForegroundPlan};
 pub(crate) use front::spaces;
@@ -35,6 +36,7 @@ pub use names::collector;
 pub(crate) use names::time;
 pub use string::{string, Engine, Plan};
 pub use tasks::{tasks, TasksPlan};
+pub use tier::TierPlan;
 
 /// Says how many pages a trace touches behind a front end, for sizes in percent.
 pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ReportError>;

@@ -50,12 +50,33 @@ pub struct Settings {
     /// The swap area.
     #[serde(default)]
     pub swap: Swap,
+    /// A compressed tier in the RAM of the frames.
+    #[serde(default)]
+    pub tier: Tier,
     /// Several tasks on one processor.
     #[serde(default)]
     pub tasks: Tasks,
     /// A device that fails now and then.
     #[serde(default)]
     pub fail: Fail,
+}
+
+/// `tier.*`: pages that leave their frames stay in RAM, compressed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tier {
+    /// `none`, `lz4` or `zstd`: what it takes to compress (default none).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// How many times smaller each page becomes (default: as measured).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<String>,
+    /// Instead of `ratio`: `8:10,1170:60,4096:30`, bytes of a compressed page and how many of all pages take them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub sizes: Option<String>,
+    /// Draws the size of each page (default 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
 }
 
 /// `fail.*`: a device that fails now and then.

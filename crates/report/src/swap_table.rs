@@ -6,6 +6,10 @@ use coldframe_device::flash::write_amplification;
 use crate::swap::{size_text, SwapOutcome};
 use crate::table::{human_count, human_time, styled};
 
+/// Columns that a narrow page leaves out first.
+const LEAST: [&str; 9] =
+    ["device time", "wear dev.", "max - min", "writes x", "wasted", "waits", "refused", "read-ahead", "life"];
+
 /// One row for each outcome, then what is the same for all.
 pub fn table(outcomes: &[SwapOutcome]) -> String {
     let headings = [
@@ -47,7 +51,7 @@ pub fn table(outcomes: &[SwapOutcome]) -> String {
             o.life_years.map_or_else(dash, years),
         ]
     });
-    format!("{}\n{}", styled(&headings, rows.collect(), 3), legend(outcomes))
+    format!("{}\n{}", styled(&headings, rows.collect(), 3).least(&LEAST), legend(outcomes))
 }
 
 fn years(years: f64) -> String {

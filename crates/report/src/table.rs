@@ -1,6 +1,10 @@
 //! Results as a table for a person.
 
+use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use coldframe_core::Ps;
+use coldframe_sim::TierDone;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
@@ -34,29 +38,134 @@ pub fn human_count(n: u64) -> String {
     out
 }
 
-/// A table in the house style: headings, rows, numbers to the right from column `text` on.
-pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Table {
-    let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(headings.to_vec());
-    table.remove_style(TableComponent::HorizontalLines);
-    table.remove_style(TableComponent::MiddleIntersections);
-    table.add_rows(rows);
-    for i in text..headings.len() {
-        if let Some(column) = table.column_mut(i) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table
+/// Columns of the page that tables are for; 0: as many as they like.
+static WIDTH: AtomicUsize = AtomicUsize::new(0);
+
+/// Tables are for a page of so many columns from now on, for instance a terminal; 0: as wide as they like, as at first.
+pub fn fit(columns: usize) {
+    WIDTH.store(columns, Relaxed);
 }
 
-/// The same table in so many columns, words going on in the next line.
-pub fn wrapped(mut table: Table, width: u16) -> Table {
-    table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
-    table
+/// Columns of the page; `None`: as many as one likes.
+pub fn width() -> Option<usize> {
+    Some(WIDTH.load(Relaxed)).filter(|columns| *columns > 0)
+}
+
+/// A table in the house style, which leaves columns out where the page is narrow ([`fit`]), and says which.
+#[derive(Clone, Debug)]
+pub struct Grid {
+    headings: Vec<String>,
+    rows: Vec<Vec<String>>,
+    text: usize,
+    least: Vec<String>,
+}
+
+/// A table in the house style: headings, rows, numbers to the right from column `text` on.
+pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Grid {
+    let headings = headings.iter().map(ToString::to_string).collect();
+    Grid { headings, rows, text, least: Vec::new() }
+}
+
+/// What a column takes besides its words: a blank on each side, and one between it and the next.
+const PADDING: usize = 3;
+
+impl Grid {
+    /// These columns are left out first where the page is narrow, in this order; then columns of numbers from the right.
+    pub fn least(self, columns: &[&str]) -> Grid {
+        Grid { least: columns.iter().map(ToString::to_string).collect(), ..self }
+    }
+
+    /// In so many columns: the table, and which of its columns are left out.
+    pub fn within(&self, width: usize) -> (Table, Vec<&str>) {
+        let mut kept: Vec<usize> = (0..self.headings.len()).collect();
+        let wide = |kept: &[usize]| (kept.iter().map(|column| self.takes(*column)).sum::<usize>()).saturating_sub(1);
+        let named = self.least.iter().filter_map(|name| self.headings.iter().position(|heading| heading == name));
+        let right = (self.text + 1..self.headings.len()).rev();
+        for column in named.chain(right) {
+            if wide(&kept) <= width {
+                break;
+            }
+            kept.retain(|one| *one != column);
+        }
+        let mut table = self.table(&kept);
+        if wide(&kept) > width {
+            let columns = u16::try_from(width).unwrap_or(u16::MAX);
+            table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+        }
+        let left = (0..self.headings.len()).filter(|column| !kept.contains(column));
+        (table, left.map(|column| self.headings[column].as_str()).collect())
+    }
+
+    fn takes(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column)).chain([&self.headings[column]]);
+        PADDING + cells.flat_map(|cell| cell.lines()).map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    fn table(&self, kept: &[usize]) -> Table {
+        let of = |row: &Vec<String>| kept.iter().map(|i| row.get(*i).cloned().unwrap_or_default()).collect::<Vec<_>>();
+        let mut table = Table::new();
+        table.load_preset(UTF8_HORIZONTAL_ONLY).set_header(of(&self.headings));
+        table.remove_style(TableComponent::HorizontalLines);
+        table.remove_style(TableComponent::MiddleIntersections);
+        table.add_rows(self.rows.iter().map(of));
+        for (at, column) in kept.iter().enumerate() {
+            if let (true, Some(column)) = (*column >= self.text, table.column_mut(at)) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        table
+    }
+}
+
+impl fmt::Display for Grid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (table, left) = self.within(width().unwrap_or(usize::MAX));
+        write!(f, "{table}")?;
+        if left.is_empty() {
+            return Ok(());
+        }
+        let said = format!("Not shown in {} columns: {}.", width().unwrap_or_default(), left.join(", "));
+        write!(f, "\n{}", folded(&said, width().unwrap_or(usize::MAX)))
+    }
+}
+
+/// Lines of words that are longer than so many columns go on in the next line, two columns further in. A line of a table or a drawing stays
+/// as it is, as does a word that is longer than a line.
+pub fn folded(text: &str, width: usize) -> String {
+    let drawn = |line: &str| {
+        line.chars().any(|c| ('\u{2500}'..'\u{2600}').contains(&c) || ('\u{2800}'..'\u{2900}').contains(&c))
+    };
+    let mut out = String::with_capacity(text.len());
+    for line in text.split_inclusive('\n') {
+        if line.trim_end().chars().count() <= width || drawn(line) {
+            out += line;
+            continue;
+        }
+        let indent = line.chars().take_while(|c| *c == ' ').count();
+        let mut at = indent;
+        out += &" ".repeat(indent);
+        for (i, word) in line.split_whitespace().enumerate() {
+            let len = word.chars().count();
+            if i > 0 && at + 1 + len > width {
+                out += "\n";
+                out += &" ".repeat(indent + 2);
+                at = indent + 2;
+            } else if i > 0 {
+                out.push(' ');
+                at += 1;
+            }
+            out += word;
+            at += len;
+        }
+        if line.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    out
 }
 
 /// One row for each result.
-pub fn results(results: &[RunResult]) -> Table {
+pub fn results(results: &[RunResult]) -> Grid {
     let with_instructions = results.iter().any(|r| r.time_per_instruction().is_some());
     let mut headings = vec![
         "policy",
@@ -71,6 +180,10 @@ pub fn results(results: &[RunResult]) -> Table {
         "fault p99",
         "fault max",
     ];
+    let with_tier = results.iter().any(|r| r.lane().is_some_and(|lane| lane.tier.is_some()));
+    if with_tier {
+        headings.extend(["from tier", "dev. reads", "dev. writes"]);
+    }
     if with_instructions {
         headings.push("per instr.");
     }
@@ -91,10 +204,56 @@ pub fn results(results: &[RunResult]) -> Table {
             of(lane.and_then(|l| l.true_latency.quantile(0.99))),
             of(lane.filter(|l| l.true_latency.count() > 0).map(|l| l.true_latency.max())),
         ];
+        if with_tier {
+            let tier = lane.and_then(|l| l.tier);
+            let of = |n: fn(&TierDone) -> u64| tier.as_ref().map_or_else(dash, |tier| human_count(n(tier)));
+            row.extend([of(|t| t.counts.unpacked), of(|t| t.reads), of(|t| t.writes)]);
+        }
         if with_instructions {
             row.push(r.time_per_instruction().map_or_else(dash, |t| human_time(Ps(t.round() as u64))));
         }
         row
     });
-    styled(&headings, rows.collect(), 2)
+    styled(&headings, rows.collect(), 2).least(&["frames", "walk max", "false faults", "fault max", "fault mean"])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn grid() -> Grid {
+        let row = |name: &str| vec![name.to_string(), "12 345".into(), "0.25".into(), "7".into()];
+        styled(&["policy", "faults", "ratio", "walk"], vec![row("clock"), row("pa-clock")], 1)
+    }
+
+    fn widest(table: &Table) -> usize {
+        table.lines().map(|line| line.chars().count()).max().unwrap_or(0)
+    }
+
+    #[test]
+    fn the_least_columns_go_first_then_those_on_the_right_and_the_first_number_stays() {
+        let left = |width, least: &[&str]| {
+            let grid = grid().least(least);
+            let (table, left) = grid.within(width);
+            assert!(widest(&table) <= width, "{width}:\n{table}");
+            left.join(" ")
+        };
+        assert_eq!(left(80, &["faults"]), "");
+        // 11 + 9 + 8 + 7 - 1 columns.
+        assert_eq!(left(34, &["ratio"]), "");
+        assert_eq!(left(33, &["ratio"]), "ratio");
+        assert_eq!(left(25, &["ratio"]), "ratio walk");
+        assert_eq!(left(20, &[]), "ratio walk");
+        // And then words are broken.
+        assert_eq!(left(14, &[]), "ratio walk");
+    }
+
+    #[test]
+    fn words_go_on_in_the_next_line_and_tables_do_not() {
+        assert_eq!(folded("  a line of some words\nb\n", 12), "  a line of\n    some\n    words\nb\n");
+        assert_eq!(folded("short", 12), "short");
+        assert_eq!(folded("averyveryverylongword is one", 12), "averyveryverylongword\n  is one");
+        let table = format!("{}\n", "─".repeat(30));
+        assert_eq!(folded(&table, 12), table);
+    }
 }

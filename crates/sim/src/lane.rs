@@ -4,7 +4,9 @@ use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::{self, Swap, SwapError};
-use coldframe_core::{Access, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId};
+use coldframe_core::{
+    Access, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId, TierConfig, TierError,
+};
 use coldframe_device::StagePrices;
 use coldframe_trace::journal::{Head, Journal, SwapHead};
 
@@ -14,6 +16,7 @@ use crate::machine::{CollectTimes, DeviceTimes, FaultKind, MachineConfig, World,
 use crate::numbering::Numbering;
 use crate::page_table::PageTable;
 use crate::read_ahead::behind;
+use crate::tier::{TierDone, TierTimes};
 
 /// A configuration of the engine.
 #[derive(Clone, Debug)]
@@ -86,6 +89,8 @@ pub struct LaneResult {
     pub writes_unpriced: bool,
     /// What the swap area did, if there is one.
     pub swap: Option<SwapDone>,
+    /// What the tier did, if there is one.
+    pub tier: Option<TierDone>,
     /// When the program was stopped, because the device had failed and a page was lost; `None`: it came to its end.
     pub halted: Option<Ps>,
 }
@@ -202,6 +207,22 @@ impl Lane {
         Ok(())
     }
 
+    /// Gives its engine a compressed tier, before the first reference.
+    ///
+    /// # Errors
+    /// Bounds that do not fit.
+    pub fn set_tier(&mut self, config: TierConfig, times: TierTimes) -> Result<(), TierError> {
+        self.engine.set_tier(config)?;
+        self.head.tier = Some(config);
+        self.world.tier = Some(Box::new(times));
+        Ok(())
+    }
+
+    fn tier_done(&self) -> Option<TierDone> {
+        let (counts, (frames, _, pages)) = (self.engine.tier_counts()?, self.engine.tier_size()?);
+        Some(TierDone { counts, frames, pages, reads: self.world.reads, writes: self.world.writes })
+    }
+
     /// Reads sequential streams ahead from now on, at most `window_max` pages at a time, as the live pager does.
     pub fn set_read_ahead(&mut self, window_max: u32) {
         self.streams = (window_max > 0).then(|| Streams::new(window_max));
@@ -282,7 +303,8 @@ impl Lane {
         match &mut self.streams {
             Some(streams) if engine.frame_of(page).is_none() => {
                 let mut ahead = behind(streams, page, numbers);
-                ahead.retain(|p| stored.get(p.index()) == Some(&true) && engine.frame_of(*p).is_none());
+                let there = |page| engine.frame_of(page).is_some() || engine.is_in_tier(page);
+                ahead.retain(|p| stored.get(p.index()) == Some(&true) && !there(*p));
                 ahead
             }
             _ => Vec::new(),
@@ -332,6 +354,7 @@ impl Lane {
             false_latency: self.false_latency.clone(),
             swap: self.engine.swap().map(SwapDone::of),
             writes_unpriced: self.unpriced && self.engine.counts().dirty_evictions > 0,
+            tier: self.tier_done(),
             halted: self.halted,
         }
     }

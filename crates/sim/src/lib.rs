@@ -33,6 +33,7 @@ pub mod scheduler;
 pub mod shorten;
 pub mod swap;
 pub mod tasks;
+pub mod tier;
 mod watch;
 pub mod xip;
 
@@ -43,3 +44,4 @@ pub use lane::{Lane, LaneConfig, LaneResult, PageCost, SwapDone};
 pub use latency::Latency;
 pub use machine::{CollectTimes, DeviceTimes};
 pub use run::{Run, RunError};
+pub use tier::{Sizes, TierDone, TierTimes};

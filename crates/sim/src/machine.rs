@@ -21,6 +21,7 @@ use crate::bus::{Bus, Class};
 use crate::faulty::{Failures, Faulty};
 use crate::in_slots::InSlots;
 use crate::page_table::PageTable;
+use crate::tier::TierTimes;
 use crate::watch::Watch;
 use crate::xip::XipMeter;
 
@@ -170,7 +171,7 @@ pub(crate) struct World {
     pub(crate) slot_log: Option<Vec<u32>>,
     /// Ends of what no device had a part in.
     done: VecDeque<Event>,
-    /// Loads of zeros, which cannot fail.
+    /// Loads of zeros and from a tier, which cannot fail.
     zeros: VecDeque<Event>,
     /// Tasks that can go on.
     pub(crate) resumed: VecDeque<usize>,
@@ -180,6 +181,8 @@ pub(crate) struct World {
     pub(crate) halted: Vec<TaskId>,
     /// What became of pages that were prefetched, by task.
     pub(crate) watch: Option<Box<Watch>>,
+    /// What a tier takes, if there is one.
+    pub(crate) tier: Option<Box<TierTimes>>,
     faulty: Option<Box<Faulty>>,
     pub(crate) journal: Option<Journal>,
 }
@@ -211,6 +214,7 @@ impl World {
             killed: Vec::new(),
             halted: Vec::new(),
             watch: None,
+            tier: None,
             faulty: config.failures.map(|failures| Box::new(Faulty::new(failures))),
             journal: None,
             config,
@@ -328,7 +332,7 @@ impl World {
     fn load(&mut self, page: PageId, ticket: Ticket, from: SlotId) {
         let (i, end, in_area) = (page.index(), Event::Loaded { ticket }, from.index() >= self.homes);
         self.kind = FaultKind::True;
-        let zeros = !in_area && !self.stored[i] && !self.file.get(i).copied().unwrap_or(false);
+        let zeros = !in_area && !self.has_bytes(page);
         self.zero_loads += u64::from(zeros);
         if zeros && self.config.zeros != Zeros::Loaded {
             self.stored[i] = self.config.zeros == Zeros::Once;
@@ -344,6 +348,31 @@ impl World {
         let ends = self.bus.submit(self.now, takes, Some(end), self.class);
         let start = self.loading.map_or(self.now, |(start, _)| start);
         self.loading = Some((start, ends));
+    }
+
+    fn tier(&self) -> &TierTimes {
+        self.tier.as_ref().expect("an engine with a tier")
+    }
+
+    /// The bytes are there at once. A page that nobody has written to, and no device has, is zeros: one word.
+    fn compress(&mut self, page: PageId, dirty: bool) {
+        const WORD: u32 = 8;
+        let zeros = !dirty && self.config.zeros != Zeros::Loaded && !self.has_bytes(page);
+        let (takes, size) = (self.tier().compress, if zeros { WORD } else { self.tier().sizes.of(page) });
+        self.spend(Stage::GetFreeframe, takes);
+        self.done.push_back(Event::Compressed { page, size });
+    }
+
+    /// A device has the page, or a file does.
+    fn has_bytes(&self, page: PageId) -> bool {
+        self.stored[page.index()] || self.file.get(page.index()).copied().unwrap_or(false)
+    }
+
+    /// It cannot fail, as no device has a part in it.
+    fn unpack(&mut self, ticket: Ticket) {
+        self.kind = FaultKind::True;
+        self.spend(Stage::TransHostMem, self.tier().decompress);
+        self.zeros.push_back(Event::Loaded { ticket });
     }
 
     fn write(&mut self, page: PageId, to: SlotId) {
@@ -415,6 +444,12 @@ impl Machine for View<'_> {
             Command::EraseBlock { .. } => {
                 world.bus.submit(world.now, world.config.collect.erase, None, world.class);
             }
+            Command::Compress { page, dirty, .. } => world.compress(page, dirty),
+            Command::Unpack { ticket, .. } => world.unpack(ticket),
+            // It is written as it was before.
+            Command::TakeOut { .. } => world.spend(Stage::GetFreeframe, world.tier().decompress),
+            // A copy of some hundred bytes, or none.
+            Command::Store { .. } | Command::Forget { .. } | Command::Shift { .. } | Command::Lend { .. } => {}
             Command::Resume { task } => {
                 if let Some(watch) = &mut world.watch {
                     watch.resumed(task);

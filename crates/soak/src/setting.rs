@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
 use coldframe_core::swap::{collect, VICTIMS_MAX};
-use coldframe_live::{Faults, Inject, Options, SwapArea, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{Faults, Inject, Options, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 use fastrand::Rng;
 
 /// Most threads; each has its words in each shared page.
@@ -74,6 +74,8 @@ pub struct Setting {
     pub pause: u32,
     /// The engine's swap area, if it has one.
     pub swap: Option<SwapArea>,
+    /// Pages that leave stay in RAM, compressed.
+    pub tier: Tier,
 }
 
 impl Setting {
@@ -114,15 +116,16 @@ impl Setting {
             pause: if random.u8(..4) == 0 { random.u32(3..200) } else { 0 },
             program: random.bool(),
             swap: None,
+            tier: Tier::None,
         }
         .with_area(random)
     }
 
-    /// Half of all settings have a swap area, from one that holds half of what is written to one that is never collected. A page of a file
+    /// Half of all settings have a swap area, a quarter a tier; the area from one that holds half of what is written to one that is never collected. A page of a file
     /// has no slot in it.
     fn with_area(self, random: &mut Rng) -> Setting {
         if random.bool() {
-            return self;
+            return Setting { tier: if random.bool() { Tier::Lz4 } else { Tier::None }, ..self };
         }
         let pages = (self.shared + self.file + self.own * self.threads) as u64;
         let blocks = pages * random.u64(4..=16) / 8 / 32 + u64::from(SwapArea::START) + random.u64(1..=4);
@@ -156,6 +159,7 @@ impl Setting {
             stats_fd,
             inject: self.inject(),
             swap: self.swap.clone(),
+            tier: self.tier,
             ..Options::new((self.frames * PAGE) as u64)
         }
     }

@@ -16,7 +16,9 @@ impl Turn<'_> {
         let flight = self.flights.get_mut(ticket);
         let Flight { task, page, buffer, frame, tries, .. } = *flight;
         let into = buffer.expect("a load has a buffer");
-        if tries < TRIES {
+        // What was in the tier is nowhere else, unless its slot has the same bytes.
+        let stale = self.tier.as_ref().is_some_and(|tier| tier.is_stale(page));
+        if tries < TRIES && !stale {
             flight.tries += 1;
             self.counts.page_loads += 1;
             return self.issue(Command::Load { ticket, page, from: self.backing.slot_of(page), into });
@@ -27,7 +29,7 @@ impl Turn<'_> {
             self.ram.give_back(frame);
         }
         // The slot may still be readable for somebody else later; this task cannot go on.
-        self.pages.set(page, PageState::Absent);
+        self.pages.set(page, if stale { PageState::Lost } else { PageState::Absent });
         if let Some(task) = task {
             self.halt(task, page);
         }

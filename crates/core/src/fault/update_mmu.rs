@@ -22,7 +22,8 @@ pub(super) fn settle(turn: &mut Turn<'_>, page: PageId, frame: FrameId, writing:
     turn.ram.settle(frame, page);
     turn.pages.set(page, PageState::Resident(frame));
     turn.counts.swap_ins += u64::from(turn.backing.in_area(page).is_some());
-    if turn.backing.came(page) {
+    let stale = turn.tier.as_ref().is_some_and(|tier| tier.is_stale(page));
+    if turn.backing.came(page) || stale {
         turn.ram.soil(frame);
     }
     let bit = turn.ram.insert_bit();
@@ -35,6 +36,9 @@ pub(super) fn settle(turn: &mut Turn<'_>, page: PageId, frame: FrameId, writing:
 fn settle_behind_slice(turn: &mut Turn<'_>, page: PageId, frame: FrameId) {
     turn.ram.settle(frame, page);
     turn.pages.set(page, PageState::Resident(frame));
+    if turn.tier.as_ref().is_some_and(|tier| tier.is_stale(page)) {
+        turn.ram.soil(frame);
+    }
     let mapped = turn.arrival == Arrival::MappedBehindSlice && turn.config.caps.reference_bit;
     let (policy, mut residents) = turn.policy_and_residents();
     if mapped {

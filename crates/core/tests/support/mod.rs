@@ -11,6 +11,7 @@ pub struct Rig {
     pub machine: Immediate,
 }
 
+#[allow(dead_code)]
 impl Rig {
     pub fn new(policy: &str, handler: &str, frames: usize, pages: usize, caps: Caps) -> Rig {
         let policy = PolicyChoice::parse(policy).unwrap().build(frames, pages).unwrap();
@@ -20,7 +21,6 @@ impl Rig {
     }
 
     /// The same, with so many victims at once.
-    #[allow(dead_code)]
     pub fn with_batch(policy: &str, frames: usize, pages: usize, caps: Caps, evict_batch: usize) -> Rig {
         let policy = PolicyChoice::parse(policy).unwrap().build(frames, pages).unwrap();
         let config = Config { frames, pages, tasks: 4, evict_batch, caps };

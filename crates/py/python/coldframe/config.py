@@ -113,6 +113,15 @@ class Tasks(TypedDict, total=False):
     fresh: bool
 
 
+class Tier(TypedDict, total=False):
+    """``tier.*``: pages that leave their frames stay in RAM, compressed."""
+
+    name: str
+    ratio: str
+    sizes: str
+    seed: int
+
+
 class Fail(TypedDict, total=False):
     """``fail.*``: a device that fails now and then."""
 
@@ -137,6 +146,7 @@ class Settings(TypedDict, total=False):
     time: Time
     limit: Limit
     swap: Swap
+    tier: Tier
     tasks: Tasks
     fail: Fail
 

@@ -60,6 +60,7 @@ pub(super) fn shares(
         }
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
             give_swap(lane, &plans[*plan])?;
+            give_tier(lane, &plans[*plan])?;
             share
                 .slots
                 .push(lane.engine().swap().map(|s| SlotPicture::new(s.block_count() as u32 * s.slots_per_block())));
@@ -74,6 +75,11 @@ pub(super) fn shares(
         }
     }
     Ok(shares)
+}
+
+fn give_tier(lane: &mut Lane, plan: &Plan) -> Result<(), ReportError> {
+    let Some(tier) = &plan.tier else { return Ok(()) };
+    lane.set_tier(tier.config, tier.times.clone()).map_err(|e| ReportError::setting("tier", e.to_string()))
 }
 
 fn give_swap(lane: &mut Lane, plan: &Plan) -> Result<(), ReportError> {

@@ -29,7 +29,11 @@ const HEADINGS: [&str; 12] = [
 /// One row for each outcome, then what the columns mean.
 pub fn table(stored: &Stored) -> String {
     let rows = stored.outcomes.iter().map(|(plan, outcome)| row(plan, outcome));
-    format!("{}\n{}", styled(&HEADINGS, rows.collect(), 4), legend(stored))
+    format!(
+        "{}\n{}",
+        styled(&HEADINGS, rows.collect(), 4).least(&["ended", "card I/O", "swap", "policy"]),
+        legend(stored)
+    )
 }
 
 fn row(plan: &ForegroundPlan, o: &Outcome) -> Vec<String> {

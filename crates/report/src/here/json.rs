@@ -134,7 +134,7 @@ impl Answer {
         let mut notes = Vec::from_iter((!self.measured.is_empty()).then(|| format!("costs: {}", self.measured)));
         let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);
         if threads > 1 {
-            notes.push(format!("{threads} threads: their waits can overlap, so it may be faster than this"));
+            notes.push(format!("{threads} threads: their waits can overlap, so it may be faster"));
         }
         if self.processes > 1 {
             let processes = self.processes;
@@ -142,14 +142,13 @@ impl Answer {
         }
         if let Some(Sampled { share, error_percent }) = self.sampled {
             let share = 100.0 * share;
-            notes.push(format!("{share:.0} % of the pages recorded: paging time +-{error_percent:.0} %, in the range"));
+            let decimals = usize::from(share < 9.95);
+            notes.push(format!("{share:.decimals$} % of the pages recorded: paging time +-{error_percent:.0} %"));
         }
         if self.window_pages > 0 {
             let window = super::words::human_size(self.window_pages * PAGE);
             let told = super::words::exact(self.told_bytes);
-            notes.push(format!(
-                "window of {window}: what it leaves open is in the range; below {told} run times are at least"
-            ));
+            notes.push(format!("window of {window}: below {told} run times are at least those"));
         }
         if let Some(inferred) = rows.inferred {
             notes.push(inferred.into());

@@ -264,11 +264,18 @@ impl Machine for View<'_> {
             Command::Unmap { page } | Command::Evict { page, .. } => table.unmap(world.number, page),
             Command::Map { page, writable, referenced, .. } => table.map(world.number, page, writable, referenced),
             Command::Resume { .. } => world.resumed = true,
-            // Nothing to keep, and what only failures, slots and swap areas lead to.
+            // Nothing to keep, and what only failures, slots, swap areas and tiers lead to.
             Command::Stage { .. }
             | Command::Move { .. }
             | Command::CopySlot { .. }
             | Command::EraseBlock { .. }
+            | Command::Compress { .. }
+            | Command::Store { .. }
+            | Command::Forget { .. }
+            | Command::Shift { .. }
+            | Command::Unpack { .. }
+            | Command::TakeOut { .. }
+            | Command::Lend { .. }
             | Command::Kill { .. }
             | Command::Halt { .. } => {}
         }

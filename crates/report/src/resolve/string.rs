@@ -10,7 +10,7 @@ use coldframe_trace::Provenance;
 use serde_json::{json, Value};
 
 use super::log::{self, LogArea};
-use super::{failures, front, names, refuse, size, FrontKey, Pages};
+use super::{failures, front, names, refuse, size, tier, FrontKey, Pages, TierPlan};
 use crate::error::ReportError;
 use crate::memory::{self, MemoryPrices, PageTimes};
 use crate::settings::{Settings, Swap};
@@ -48,6 +48,8 @@ pub struct Plan {
     pub read_ahead: u32,
     /// The swap area that pages are written to; `None`: their home slots.
     pub area: Option<LogArea>,
+    /// The compressed tier.
+    pub tier: Option<TierPlan>,
 }
 
 impl Plan {
@@ -91,6 +93,9 @@ impl Plan {
         }
         if let Some(area) = &self.area {
             config["swap"] = serde_json::to_value(&area.settings).expect("settings are plain data");
+        }
+        if let Some(tier) = &self.tier {
+            config["tier"] = tier.shown();
         }
         config
     }
@@ -167,8 +172,17 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
         Engine::Oracle(_) => None,
     };
     let read_ahead = read_ahead(settings, handler)?;
+    let tier = tier::tier(settings, frames, page, times, caps.buffers)?;
+    if tier.is_some() && handler.needs_xip {
+        let reason = format!("does not go with {}, which keeps loaded pages in buffers", handler.name);
+        return Err(ReportError::setting("tier.name", reason));
+    }
+    if let (Some(_), Engine::Oracle(spec)) = (&tier, &engine) {
+        let reason = format!("does not go with the oracle `{}`, which has frames only", spec.name);
+        return Err(ReportError::setting("tier.name", reason));
+    }
     let device = if device.ends_with(".toml") { device } else { sheet.name.clone() };
-    Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area })
+    Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area, tier })
 }
 
 /// Prices of accesses to memory, which the clock of the front end goes by, too.

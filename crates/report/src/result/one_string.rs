@@ -4,7 +4,7 @@ use coldframe_core::Pj;
 use coldframe_device::energy::AccessCounts;
 use coldframe_device::quantity::show_time;
 use coldframe_sim::oracle::OracleCounts;
-use coldframe_sim::LaneResult;
+use coldframe_sim::{LaneResult, TierDone};
 use serde::{Deserialize, Serialize};
 
 use super::{Distribution, Failed, Found, Latencies, RunResult, Sections, SimResult, SwapArea, Terms, Trace};
@@ -24,6 +24,9 @@ pub struct OneString {
     /// The swap area, where it is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapArea>,
+    /// The compressed tier, if there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tier: Option<InTier>,
     /// How long, in picoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ps: Option<Times>,
@@ -35,6 +38,52 @@ pub struct OneString {
     pub notes: Vec<String>,
     /// How long the simulator took.
     pub host: Host,
+}
+
+/// What a compressed tier did, in pages.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InTier {
+    /// Compressed.
+    pub compressed: u64,
+    /// Of those, not kept: too large, or no room.
+    pub refused: u64,
+    /// Kept.
+    pub stored: u64,
+    /// Their bytes.
+    pub stored_bytes: u64,
+    /// Decompressed for a fault.
+    pub unpacked: u64,
+    /// Written to the device to make room.
+    pub written_back: u64,
+    /// Given up to make room, since the device had them.
+    pub dropped: u64,
+    /// Read from the device.
+    pub device_reads: u64,
+    /// Written to the device.
+    pub device_writes: u64,
+    /// Frames of the pool at the end.
+    pub frames: usize,
+    /// Pages in it at the end.
+    pub pages: usize,
+}
+
+impl InTier {
+    fn of(done: &TierDone) -> InTier {
+        let c = done.counts;
+        InTier {
+            compressed: c.compressed,
+            refused: c.refused,
+            stored: c.stored,
+            stored_bytes: c.stored_bytes,
+            unpacked: c.unpacked,
+            written_back: c.written_back,
+            dropped: c.dropped,
+            device_reads: done.reads,
+            device_writes: done.writes,
+            frames: done.frames,
+            pages: done.pages,
+        }
+    }
 }
 
 /// How often things happened; what the front end or the engine does not count is left out.
@@ -254,6 +303,7 @@ impl From<&RunResult> for OneString {
             ledger: PricedLedger::of(run),
             energy_pj: PagingEnergy::of(run),
             swap: lane.and_then(|lane| Some(SwapArea::new(lane.swap.as_ref()?, run.slots.clone()))),
+            tier: lane.and_then(|lane| lane.tier.as_ref()).map(InTier::of),
             time_ps: lane.map(|lane| Times::of(run, lane)),
             fault_latency_ps: lane.map(|lane| FaultLatencies {
                 true_faults: (&lane.true_latency).into(),

@@ -56,6 +56,12 @@ pub fn find(name: &str) -> Option<&'static Backing> {
     all().find(|backing| backing.name == name)
 }
 
+/// What compressing with this algorithm takes, as measured for the first backing that has it.
+pub fn compressor(algorithm: &str) -> Option<Compression> {
+    let has = |backing: &&Backing| backing.name.rsplit('-').next() == Some(algorithm);
+    all().filter(has).find_map(|backing| backing.compression)
+}
+
 /// The backing that is meant if none is named: the system's, or that of the first system that has some.
 ///
 /// # Panics

@@ -34,14 +34,17 @@ pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     let pages = outcomes.first().map_or(0, |outcome| outcome.pages);
     let mut text = format!("{}: {tasks} tasks, {} pages touched\n", path.display(), human_count(pages as u64));
     text += &outcomes.first().and_then(|outcome| caveat(&outcome.trace)).map(|said| said + "\n").unwrap_or_default();
-    text += &format!("{}\n", styled(&HEADINGS, outcomes.iter().map(sums).collect(), 2));
+    text += &format!(
+        "{}\n",
+        styled(&HEADINGS, outcomes.iter().map(sums).collect(), 2).least(&["frames", "in flight", "useless"])
+    );
     outcomes.iter().for_each(|outcome| text += &failures(outcome.result.counts.failures, outcome.result.halted));
     if tasks == 1 {
         text += "One task has nobody before it, for whom could be prefetched; `coldframe mix` makes several of recorded ones.\n";
     }
     if let [one] = outcomes {
         let rows = one.names.iter().zip(&one.result.tasks).map(|(name, task)| task_row(name, task, one.result.time));
-        text += &format!("\n{}\n", styled(&TASK_HEADINGS, rows.collect(), 1));
+        text += &format!("\n{}\n", styled(&TASK_HEADINGS, rows.collect(), 1).least(&["in flight", "used", "useless"]));
     }
     text
 }

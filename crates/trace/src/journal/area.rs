@@ -1,7 +1,7 @@
 //! The journal of a swap area that stands alone, without an engine: a swap trace drives it so.
 //!
 //! ```text
-//! "coldframe journal 5 of a swap area\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 6 of a swap area\n"   key=value\n ...   "\n"   entries
 //! ```
 //! A page that goes out or is released is what comes in; programs, copies and erases are what the area does. A page that goes out and is
 //! not programmed was refused by a full area.
@@ -18,7 +18,7 @@ use coldframe_core::{BlockId, Command, Event, PageId, SlotId, Transfer};
 use super::head::{area_line, read_area};
 use super::{Entries, Entry, Journal, JournalError, Replayed, SwapHead};
 
-pub(super) const MAGIC: &str = "coldframe journal 5 of a swap area";
+pub(super) const MAGIC: &str = "coldframe journal 6 of a swap area";
 
 /// Most slots of a journal's area, and pages.
 const MAX: u64 = 1 << 28;

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use coldframe_core::{
-    Access, After, Backed, BlockId, BufferId, Command, Event, FrameId, PageId, Place, SlotId, Stage, TaskId, Ticket,
-    Transfer, Walk, Work,
+    Access, After, Backed, BlockId, BufferId, Command, Event, FrameId, PageId, Place, PoolId, SlotId, Stage, TaskId,
+    Ticket, Transfer, Walk, Work,
 };
 
 use super::{area, Entries, Entry, Journal, JournalError};
@@ -33,6 +33,7 @@ impl Journal {
                     }
                     Event::Failed { transfer: Transfer::Erase(block) } => tag(26, &[since, block.0.into()]),
                     Event::Slice => tag(24, &[since]),
+                    Event::Compressed { page, size } => tag(28, &[since, page.0.into(), size.into()]),
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
@@ -79,6 +80,17 @@ impl Journal {
                     tag(42, &[page.0.into(), from.map_or(0, |s| u64::from(s.0) + 1), to.0.into()])
                 }
                 Command::EraseBlock { block } => tag(43, &[block.0.into()]),
+                Command::Compress { page, from, dirty } => tag(44, &[page.0.into(), from.0.into(), u64::from(dirty)]),
+                Command::Store { page, at, size } => tag(45, &[page.0.into(), at.0.into(), size.into()]),
+                Command::Forget { page } => tag(46, &[page.0.into()]),
+                Command::Shift { page, from, to, size } => {
+                    tag(47, &[page.0.into(), from.0.into(), to.0.into(), size.into()])
+                }
+                Command::Unpack { ticket, page, at, size, into } => {
+                    tag(48, &[ticket.0.into(), page.0.into(), at.0.into(), size.into(), into.0.into()])
+                }
+                Command::TakeOut { page, at, size } => tag(49, &[page.0.into(), at.0.into(), size.into()]),
+                Command::Lend { frame, part, lent } => tag(51, &[frame.0.into(), part.into(), u64::from(lent)]),
                 Command::Kill { task } => tag(41, &[task.0.into()]),
                 Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
             },
@@ -140,7 +152,7 @@ impl Entries<'_> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 | 10..=15 | 22..=27 = tag {
+        if let 1..=7 | 10..=15 | 22..=28 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -162,6 +174,7 @@ impl Entries<'_> {
             }
             15 => Some(Event::Foreground { task: TaskId(self.index()?) }),
             24 => Some(Event::Slice),
+            28 => Some(Event::Compressed { page: PageId(self.index()?), size: self.index()? }),
             25 => Some(Event::Failed {
                 transfer: Transfer::Copy { page: PageId(self.index()?), to: SlotId(self.index()?) },
             }),
@@ -224,6 +237,24 @@ impl Entries<'_> {
                 to: SlotId(self.index()?),
             },
             43 => Command::EraseBlock { block: BlockId(self.index()?) },
+            44 => Command::Compress { page: page(self)?, from: FrameId(self.index()?), dirty: self.number()? != 0 },
+            45 => Command::Store { page: page(self)?, at: PoolId(self.index()?), size: self.index()? },
+            46 => Command::Forget { page: page(self)? },
+            47 => Command::Shift {
+                page: page(self)?,
+                from: PoolId(self.index()?),
+                to: PoolId(self.index()?),
+                size: self.index()?,
+            },
+            48 => Command::Unpack {
+                ticket: Ticket(self.index()?),
+                page: page(self)?,
+                at: PoolId(self.index()?),
+                size: self.index()?,
+                into: BufferId(self.index()?),
+            },
+            49 => Command::TakeOut { page: page(self)?, at: PoolId(self.index()?), size: self.index()? },
+            51 => Command::Lend { frame: FrameId(self.index()?), part: self.index()?, lent: self.number()? != 0 },
             41 => Command::Kill { task: TaskId(self.index()?) },
             39 => Command::Halt { task: TaskId(self.index()?), page: page(self)? },
             _ => return Err(bad("there is no such kind of entry")),

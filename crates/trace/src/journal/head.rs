@@ -8,11 +8,11 @@ use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
 use coldframe_core::swap::{collect, AreaConfig, Layout, Swap, WearLevelling, AREAS_MAX};
-use coldframe_core::{Caps, Config, Engine, SlotsConfig};
+use coldframe_core::{Caps, Config, Engine, SlotsConfig, TierConfig};
 
 use super::{Entries, Journal, JournalError};
 
-const MAGIC: &str = "coldframe journal 5";
+const MAGIC: &str = "coldframe journal 6";
 
 /// The configuration an engine was made with, as the journal's head keeps it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -27,6 +27,8 @@ pub struct Head {
     pub slots: Option<SlotsConfig>,
     /// The swap area on flash, if it was given one.
     pub swap: Option<SwapHead>,
+    /// The compressed tier, if it was given one.
+    pub tier: Option<TierConfig>,
     /// How pages enter RAM for which nobody stands still.
     pub arrival: Arrival,
 }
@@ -44,7 +46,7 @@ impl Head {
     /// Of an engine of one task with home slots only.
     pub fn new(policy: impl Into<String>, handler: &Handler, config: Config) -> Head {
         let (policy, handler) = (policy.into(), handler.name.into());
-        Head { policy, handler, config, slots: None, swap: None, arrival: Arrival::default() }
+        Head { policy, handler, config, slots: None, swap: None, tier: None, arrival: Arrival::default() }
     }
 
     /// A fresh engine as the head says.
@@ -79,6 +81,10 @@ impl Head {
             let swap = Swap::new(pages, *slots_per_block, areas).map_err(|e| bad(17, "areas", e.to_string()))?;
             engine.set_swap(swap);
         }
+        if let Some(tier) = self.tier {
+            let areas = self.swap.as_ref().map_or(0, |swap| swap.areas.len());
+            engine.set_tier(tier).map_err(|e| bad(18 + areas, "tier", e.to_string()))?;
+        }
         engine.set_arrival(self.arrival);
         Ok(engine)
     }
@@ -89,6 +95,31 @@ const ARRIVALS: [(&str, Arrival); 3] = [
     ("behind-slice", Arrival::BehindSlice),
     ("mapped-behind-slice", Arrival::MappedBehindSlice),
 ];
+
+/// `-`: none.
+fn tier_line(tier: Option<TierConfig>) -> String {
+    tier.map_or("-".to_string(), |tier| {
+        let TierConfig { frames_max, frames_first, page_bytes, size_max, load_price, pool_price } = tier;
+        format!("{frames_max} {frames_first} {page_bytes} {size_max} {load_price} {pool_price}")
+    })
+}
+
+fn read_tier(text: &str) -> Option<Option<TierConfig>> {
+    if text == "-" {
+        return Some(None);
+    }
+    let mut words = text.split(' ');
+    let mut next = || words.next();
+    let tier = TierConfig {
+        frames_max: next()?.parse().ok()?,
+        frames_first: next()?.parse().ok()?,
+        page_bytes: next()?.parse().ok()?,
+        size_max: next()?.parse().ok()?,
+        load_price: next()?.parse().ok()?,
+        pool_price: next()?.parse().ok()?,
+    };
+    next().is_none().then_some(Some(tier))
+}
 
 pub(super) fn area_line(area: &AreaConfig) -> String {
     let AreaConfig { blocks, priority, layout, collector, victims, start, stop, wear } = area;
@@ -136,10 +167,11 @@ impl Journal {
         let text = format!(
             "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
              dirty_bit={dirty_bit}\nbuffers={buffers}\ndirect_read={direct_read}\nplaces={places}\nslots={slots}\nfiles_min={files_min}\n\
-             arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}\n",
+             arrival={arrival}\nslots_per_block={slots_per_block}\nareas={}\n{lines}tier={}\n\n",
             head.policy,
             head.handler,
-            areas.len()
+            areas.len(),
+            tier_line(head.tier)
         );
         Journal { bytes: text.into_bytes(), now: 0 }
     }
@@ -211,6 +243,8 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         areas.push(read_area(&text).ok_or_else(|| unreadable(18 + i, "area", &text))?);
     }
     let swap = (count > 0).then_some(SwapHead { slots_per_block, areas });
+    let text = line("tier")?;
+    let tier = read_tier(&text).ok_or_else(|| unreadable(18 + count, "tier", &text))?;
     line("")?;
     let [frames, pages, tasks, evict_batch, reference_bit, dirty_bit, buffers, direct_read, places, slots, files_min] =
         numbers;
@@ -223,5 +257,5 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     };
     let slots = slots.checked_sub(1).map(|slots| SlotsConfig { slots, files_min });
     let config = Config { frames, pages, tasks, evict_batch, caps };
-    Ok((Head { policy, handler, config, slots, swap, arrival }, Entries { bytes, at, now: 0 }))
+    Ok((Head { policy, handler, config, slots, swap, tier, arrival }, Entries { bytes, at, now: 0 }))
 }

@@ -1,0 +1,122 @@
+//! What each verb prints fits the page: 80 columns, and 120.
+
+use std::path::Path;
+use std::process::Command;
+
+use coldframe_live::doctor::{examine, Health};
+
+/// Commands, a line each; `$` is the folder of the shipped traces. Later ones use what earlier ones have written.
+const COMMANDS: &str = "\
+import din:t.din -o t.parquet
+info $/shop.parquet
+info $/cjpeg.parquet
+info $/swap-desktop.csv.zst
+heatmap $/shop.parquet
+cut $/shop.parquet -o part.parquet --rows 10000
+reduce $/shop.parquet -o small.parquet --above 256KiB
+generate phone --category browser -o phone.parquet
+merge phone.parquet phone.parquet -o both.parquet
+mix --task $/worker.parquet*2 --task $/memload.parquet --slice 10000 -o mix.parquet
+convert $/shop.parquet --to oracleGeneral -o shop.bin
+sim $/shop.parquet --policy clock,sieve,lru,opt --ram 10%,50%
+sim $/shop.parquet --plot
+sim $/worker.parquet --ram 50% --journal w.journal
+replay w.journal
+sim $/cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering
+sim $/render.parquet --system swl --ram 64KiB --policy clock,pa-clock:budget=13
+sim mix.parquet --system sap --ram 50% --prefetch off,75
+sim mix.parquet --system sap --ram 50%
+sim $/shop.parquet --ram 50% --backing zram-lz4,nvm --swap-area 50%
+advise $/worker.parquet --device NAND01GW3B2B -o advised.toml
+check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B
+policies
+devices
+devices KFG1G16Q2M
+doctor
+teach
+teach belady --all
+papers ddb
+";
+/// Where this machine pages, for programs that run in a terminal of that width.
+const PAGED: &str = "\
+record -o sort.parquet -- sort -o sorted n.txt
+run --ram 1MiB -- sort -o sorted n.txt
+advise sort.parquet --device here
+calibrate --short
+";
+/// Verbs without a page of their own, and why.
+const OTHERS: [(&str, &str); 5] = [
+    ("completions", "a script for a shell"),
+    ("man", "a page for man, which breaks its lines"),
+    ("top", "a running program's, and its table is run's"),
+    ("report", "a page of HTML"),
+    ("help", "asked for with --help below"),
+];
+
+fn coldframe(words: &[String], folder: &Path, columns: usize) -> (String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.args(words).current_dir(folder).env("COLUMNS", columns.to_string()).env("NO_COLOR", "1");
+    command.env("XDG_CACHE_HOME", folder);
+    let output = command.output().unwrap();
+    let text = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    (words.join(" "), text.concat())
+}
+
+/// What is too wide.
+fn wide((command, text): &(String, String), columns: usize) -> Option<String> {
+    // A word alone may be a path, which nobody may break.
+    let line = text.lines().find(|line| line.chars().count() > columns && line.trim().contains(' '))?;
+    Some(format!("coldframe {command}, {columns} columns:\n{line}\n"))
+}
+
+fn traces() -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").canonicalize().unwrap().display().to_string()
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split(' ').map(|word| word.replace('$', &traces())).collect()
+}
+
+#[test]
+fn every_verb_fits_80_and_120_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..3000).map(|i| format!("{} {:x}\n", i % 3, i * 7919 % 100_000 * 64)).collect();
+    std::fs::write(folder.path().join("t.din"), lines).unwrap();
+    let numbers: String = (0..100_000u64).map(|i| format!("{}\n", i * 7919 % 100_003)).collect();
+    std::fs::write(folder.path().join("n.txt"), numbers).unwrap();
+    let pages = examine(folder.path()).iter().all(|found| found.health != Health::Missing);
+    let paged = if pages { PAGED } else { "" };
+    let mut found = Vec::new();
+    for line in COMMANDS.lines().chain(paged.lines()) {
+        for columns in [80, 120] {
+            let said = coldframe(&words(line), folder.path(), columns);
+            assert!(!said.1.contains("error:"), "{}: {}", said.0, said.1);
+            found.extend(wide(&said, columns));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.concat());
+}
+
+#[test]
+fn every_verbs_help_fits_and_every_verb_is_tried() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, help) = coldframe(&["--help".into()], folder.path(), 80);
+    let verbs: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty())
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(verbs.len() > 20, "{verbs:?}");
+    let mut found = Vec::new();
+    for verb in verbs {
+        let tried = COMMANDS.lines().chain(PAGED.lines()).any(|line| line.split(' ').next() == Some(verb));
+        assert!(tried || OTHERS.iter().any(|(other, _)| *other == verb), "{verb}: add a line above");
+        for columns in [80, 120] {
+            found.extend(wide(&coldframe(&[verb.into(), "--help".into()], folder.path(), columns), columns));
+        }
+    }
+    assert!(found.is_empty(), "{}", found.concat());
+}

@@ -1,0 +1,128 @@
+//! The compressed tier on the way of a fault: frames are lent to its pool before one is sought, and what was compressed is placed.
+//!
+//! ```text
+//!   GetFreeframe   pool short: its next bin of four frames, by evictions          pool long: a bin is cleared and comes back
+//!   Compressed     Store  ── no room: the oldest leave (TakeOut, Write) ── too large: Write, or Forget if its slot has the same
+//! ```
+
+use super::evict::evict_one;
+use crate::command::Command;
+use crate::ids::{FrameId, PageId};
+use crate::page_state::PageState;
+use crate::tier::{Leaver, Tier, BIN_FRAMES};
+use crate::turn::Turn;
+
+/// Pages that leave together, for each of which so many one bin is lent: they take a quarter of a frame, or somewhat more.
+const BATCH_OF_BIN: usize = 16;
+/// Frames that stay when the pool is lent some.
+const STAY: usize = 4;
+
+/// Sees to the border between frames and pool, before a frame is sought.
+pub(super) fn balance(turn: &mut Turn<'_>) {
+    let leaving = turn.config.evict_batch;
+    let Some(tier) = turn.tier.as_ref() else { return };
+    if tier.is_long(leaving) {
+        return shrink(turn);
+    }
+    if turn.ram.frames().free() > 0 {
+        return;
+    }
+    // So that a pool at its beginning keeps up with batches.
+    for _ in 0..leaving.div_ceil(BATCH_OF_BIN) {
+        let short = turn.tier.as_ref().is_some_and(|tier| tier.is_short(leaving));
+        if !short || turn.ram.choices() < BIN_FRAMES + STAY {
+            return;
+        }
+        grow(turn);
+    }
+}
+
+fn grow(turn: &mut Turn<'_>) {
+    let mut frames = [FrameId(0); BIN_FRAMES];
+    for frame in &mut frames {
+        *frame = match turn.ram.take_free() {
+            Some(free) => free,
+            None => {
+                let victim = evict_one(turn);
+                turn.ram.keep(victim);
+                victim
+            }
+        };
+        turn.ram.lend(*frame);
+    }
+    let Some(tier) = turn.tier.as_mut() else { return };
+    let bin = tier.lend(frames);
+    say_lent(turn, frames, bin, true);
+}
+
+fn say_lent(turn: &mut Turn<'_>, frames: [FrameId; BIN_FRAMES], bin: usize, lent: bool) {
+    for (i, frame) in frames.into_iter().enumerate() {
+        turn.issue(Command::Lend { frame, part: (bin * BIN_FRAMES + i) as u32, lent });
+    }
+}
+
+/// A bin comes back, if there is one. Its pages move to other bins; those that fit nowhere leave.
+pub(super) fn shrink(turn: &mut Turn<'_>) {
+    let Some(bin) = turn.tier.as_mut().and_then(Tier::close_bin) else { return };
+    while let Some(cleared) = turn.tier.as_mut().and_then(|tier| tier.clear_bin(bin, turn.machine)) {
+        if let Some(leaver) = cleared {
+            leave(turn, leaver);
+        }
+    }
+    let Some(tier) = turn.tier.as_mut() else { return };
+    let frames = tier.return_bin(bin);
+    frames.into_iter().for_each(|frame| turn.ram.give_back(frame));
+    say_lent(turn, frames, bin, false);
+}
+
+/// A page leaves the pool for its slot, which may have its bytes already.
+fn leave(turn: &mut Turn<'_>, Leaver { page, at, size, stale }: Leaver) {
+    if !stale {
+        return;
+    }
+    turn.issue(Command::TakeOut { page, at, size });
+    write(turn, page);
+}
+
+/// The bytes that the machine has kept go to a slot.
+fn write(turn: &mut Turn<'_>, page: PageId) {
+    let to = turn.slot_for(page);
+    turn.issue(Command::Write { page, from: None, to });
+    turn.pages.set(page, PageState::Writing { tries: 1, released: false });
+}
+
+/// The page that has left its frame takes so many bytes.
+pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32) {
+    let PageState::Writing { released, .. } = turn.pages.get(page) else { unreachable!("not accepted") };
+    if released {
+        turn.pages.set(page, PageState::Untouched);
+        return turn.issue(Command::Forget { page });
+    }
+    if store(turn, page, size) {
+        return turn.pages.set(page, PageState::Absent);
+    }
+    let Some(tier) = turn.tier.as_mut() else { unreachable!("not accepted") };
+    tier.refuse();
+    if tier.is_stale(page) {
+        return write(turn, page);
+    }
+    turn.issue(Command::Forget { page });
+    turn.pages.set(page, PageState::Absent);
+}
+
+/// Puts it into the pool. False: it stays out.
+fn store(turn: &mut Turn<'_>, page: PageId, size: u32) -> bool {
+    for _ in 0..=Tier::LEAVE_MAX {
+        let Some(tier) = turn.tier.as_mut() else { return false };
+        if !tier.takes(page, size) {
+            return false;
+        }
+        if let Some(at) = tier.store(page, size, turn.machine) {
+            turn.issue(Command::Store { page, at, size });
+            return true;
+        }
+        let Some(leaver) = tier.oldest_out() else { return false };
+        leave(turn, leaver);
+    }
+    false
+}

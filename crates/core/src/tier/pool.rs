@@ -1,0 +1,331 @@
+//! Where compressed pages lie: in bins of four frames, each at any multiple of 16 bytes.
+//!
+//! ```text
+//!   a bin   | page 7 | page 3 |▒▒▒| page 12 |          |      in the order of their places; ▒ left by a page, found again when the rest
+//!           0                               end     room       moves together (`Command::Shift`), which is done when the place is needed
+//! ```
+//! A page goes to the bin with the least room that is enough (best fit, bins in classes by their room). Pages of 1/2 to 1/10 of a frame then
+//! leave a few hundredths of a bin unused, where frames of their own with slots of one size would leave a sixth (sizes just above a half).
+//! Moving together is bounded by one bin. A bin comes back when its pages have moved to others, or have left.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use crate::command::Command;
+use crate::ids::{FrameId, PageId, PoolId};
+use crate::lists::{Links, List};
+
+/// Bytes between places where a page can lie.
+pub const GRAIN: usize = 16;
+/// Frames of a bin.
+pub const BIN_FRAMES: usize = 4;
+/// Classes of room.
+const CLASSES: usize = 64;
+
+/// Where a page lies, and its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Object {
+    pub(super) at: PoolId,
+    pub(super) size: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Use {
+    Vacant,
+    Lent,
+    Closed,
+}
+
+#[derive(Clone, Debug)]
+struct Bin {
+    /// In the order of their places.
+    pages: List,
+    /// Grains of its pages.
+    filled: u32,
+    /// Behind the last page.
+    end: u32,
+    used: Use,
+    frames: [FrameId; BIN_FRAMES],
+}
+
+type Emit<'a> = &'a mut dyn FnMut(Command);
+
+pub(super) struct Pool {
+    /// Grains of a bin.
+    grains: u32,
+    grains_of_page: u32,
+    bins: Box<[Bin]>,
+    vacant: List,
+    /// By class of room, those that are lent; and which classes have any.
+    classes: [List; CLASSES],
+    some: u64,
+    bin_links: Links,
+    lent: usize,
+    /// Grains of all pages.
+    filled: u64,
+    /// By page: its place in grains and one; 0: not here.
+    at: Box<[u32]>,
+    size: Box<[u16]>,
+    place_links: Links,
+    /// The one that has been here longest first.
+    ages: List,
+    age_links: Links,
+}
+
+fn grains(size: u32) -> u32 {
+    size.div_ceil(GRAIN as u32).max(1)
+}
+
+impl Pool {
+    /// Nothing is lent.
+    pub(super) fn new(pages: usize, bins: usize, page_bytes: u32) -> Pool {
+        let bin = Bin { pages: List::new(), filled: 0, end: 0, used: Use::Vacant, frames: [FrameId(0); BIN_FRAMES] };
+        let (mut vacant, mut bin_links) = (List::new(), Links::new(bins));
+        (0..bins).for_each(|bin| vacant.push_tail(&mut bin_links, bin));
+        let grains_of_page = page_bytes / GRAIN as u32;
+        Pool {
+            grains: grains_of_page * BIN_FRAMES as u32,
+            grains_of_page,
+            bins: vec![bin; bins].into_boxed_slice(),
+            vacant,
+            classes: [const { List::new() }; CLASSES],
+            some: 0,
+            bin_links,
+            lent: 0,
+            filled: 0,
+            at: vec![0; pages].into_boxed_slice(),
+            size: vec![0; pages].into_boxed_slice(),
+            place_links: Links::new(pages),
+            ages: List::new(),
+            age_links: Links::new(pages),
+        }
+    }
+
+    /// Bins that are lent.
+    pub(super) fn bins(&self) -> usize {
+        self.lent
+    }
+
+    pub(super) fn pages(&self) -> usize {
+        self.ages.len()
+    }
+
+    pub(super) fn has_vacant(&self) -> bool {
+        !self.vacant.is_empty()
+    }
+
+    pub(super) fn find(&self, page: PageId) -> Option<Object> {
+        let at = self.at[page.index()].checked_sub(1)?;
+        Some(Object { at: PoolId(at), size: self.size[page.index()].into() })
+    }
+
+    pub(super) fn oldest(&self) -> Option<PageId> {
+        self.ages.head().map(PageId::from)
+    }
+
+    /// Pages that a frame of it holds, rounded; `None`: it has none.
+    pub(super) fn per_frame(&self) -> Option<u32> {
+        let pages = self.ages.len() as u64 * u64::from(self.grains_of_page);
+        (self.filled > 0).then(|| (pages / self.filled) as u32)
+    }
+
+    fn bin_of(&self, at: u32) -> usize {
+        (at / self.grains) as usize
+    }
+
+    /// The class of bins with so much room: those of it have that much at least, and less than those of the next one.
+    fn class(&self, room: u32) -> usize {
+        (room as usize * (CLASSES - 1)) / self.grains as usize
+    }
+
+    fn file(&mut self, bin: usize) {
+        let class = self.class(self.grains - self.bins[bin].filled);
+        self.classes[class].push_tail(&mut self.bin_links, bin);
+        self.some |= 1 << class;
+    }
+
+    fn unfile(&mut self, bin: usize) {
+        let class = self.class(self.grains - self.bins[bin].filled);
+        self.classes[class].unlink(&mut self.bin_links, bin);
+        if self.classes[class].is_empty() {
+            self.some &= !(1 << class);
+        }
+    }
+
+    /// The bin with the least room that is enough: the class in which each has it, or the one below if its first bin has.
+    fn fitting(&self, need: u32) -> Option<usize> {
+        let class = self.class(need);
+        let below = self.classes[class].head().filter(|bin| self.grains - self.bins[*bin].filled >= need);
+        below.or_else(|| {
+            let above = self.some & (u64::MAX << class) & !(1 << class);
+            (above != 0).then(|| self.classes[above.trailing_zeros() as usize].head().expect("it has some"))
+        })
+    }
+
+    /// Gives the page a place. `None`: no bin has room. Pages that lie in the way are moved first.
+    pub(super) fn place(&mut self, page: PageId, size: u32, emit: Emit<'_>, shifted: &mut u64) -> Option<PoolId> {
+        debug_assert!(self.find(page).is_none(), "page {} is placed twice", page.0);
+        let at = self.fit(page, size, emit, shifted)?;
+        self.ages.push_tail(&mut self.age_links, page.index());
+        Some(at)
+    }
+
+    fn fit(&mut self, page: PageId, size: u32, emit: Emit<'_>, shifted: &mut u64) -> Option<PoolId> {
+        let need = grains(size);
+        let bin = self.fitting(need)?;
+        self.unfile(bin);
+        if self.bins[bin].end + need > self.grains {
+            self.close_up(bin, emit, shifted);
+        }
+        let at = bin as u32 * self.grains + self.bins[bin].end;
+        let Bin { pages, filled, end, .. } = &mut self.bins[bin];
+        (*filled, *end) = (*filled + need, *end + need);
+        pages.push_tail(&mut self.place_links, page.index());
+        self.filled += u64::from(need);
+        (self.at[page.index()], self.size[page.index()]) = (at + 1, size as u16);
+        self.file(bin);
+        Some(PoolId(at))
+    }
+
+    /// Moves the pages of a bin together.
+    fn close_up(&mut self, bin: usize, emit: Emit<'_>, shifted: &mut u64) {
+        let start = bin as u32 * self.grains;
+        let (mut end, mut next) = (0, self.bins[bin].pages.head());
+        while let Some(i) = next {
+            let (from, to) = (self.at[i] - 1, start + end);
+            if from != to {
+                *shifted += 1;
+                let size = self.size[i].into();
+                emit(Command::Shift { page: PageId::from(i), from: PoolId(from), to: PoolId(to), size });
+                self.at[i] = to + 1;
+            }
+            end += grains(self.size[i].into());
+            next = self.place_links.next(i);
+        }
+        self.bins[bin].end = end;
+    }
+
+    /// The page is here no more; where it was.
+    pub(super) fn remove(&mut self, page: PageId) -> Option<Object> {
+        let found = self.find(page)?;
+        self.ages.unlink(&mut self.age_links, page.index());
+        self.unplace(page, found);
+        Some(found)
+    }
+
+    fn unplace(&mut self, page: PageId, Object { at, size }: Object) {
+        let (bin, need) = (self.bin_of(at.0), grains(size));
+        let lent = self.bins[bin].used == Use::Lent;
+        if lent {
+            self.unfile(bin);
+        }
+        let last = self.bins[bin].pages.tail() == Some(page.index());
+        let before = self.place_links.prev(page.index());
+        self.bins[bin].pages.unlink(&mut self.place_links, page.index());
+        self.bins[bin].filled -= need;
+        if last {
+            let end = |i: usize| self.at[i] - 1 - bin as u32 * self.grains + grains(self.size[i].into());
+            self.bins[bin].end = before.map_or(0, end);
+        }
+        self.filled -= u64::from(need);
+        (self.at[page.index()], self.size[page.index()]) = (0, 0);
+        if lent {
+            self.file(bin);
+        }
+    }
+
+    fn room(&self) -> u64 {
+        self.lent as u64 * u64::from(self.grains) - self.filled
+    }
+
+    /// Grains that so many pages take, of the size that those here have in the mean.
+    fn wanted(&self, pages: usize) -> u64 {
+        let mean = self.filled.checked_div(self.ages.len() as u64).unwrap_or(u64::from(self.grains_of_page) / 3);
+        (pages as u64 + 2) * (mean + 1)
+    }
+
+    /// Whether there is too little room for so many pages more; some of it is in pieces that are too small.
+    pub(super) fn is_tight(&self, pages: usize) -> bool {
+        self.room() < self.wanted(pages) + self.filled / 64
+    }
+
+    /// Whether a bin is nearly empty and is not needed for so many pages.
+    pub(super) fn is_slack(&self, pages: usize) -> bool {
+        let emptiest = (self.some != 0).then(|| CLASSES - 1 - self.some.leading_zeros() as usize);
+        let spare = self.room() > 2 * self.wanted(pages) + self.filled / 16 + 2 * u64::from(self.grains);
+        spare && emptiest.is_some_and(|class| class >= CLASSES * 3 / 4)
+    }
+
+    /// These frames are the pool's; the number of the bin that they are.
+    pub(super) fn lend(&mut self, frames: [FrameId; BIN_FRAMES]) -> usize {
+        let bin = self.vacant.pop_head(&mut self.bin_links).expect("a vacant bin");
+        self.bins[bin] = Bin { pages: List::new(), filled: 0, end: 0, used: Use::Lent, frames };
+        self.lent += 1;
+        self.file(bin);
+        bin
+    }
+
+    /// The bin with the most room takes no pages any more.
+    pub(super) fn close(&mut self) -> Option<usize> {
+        let class = (self.some != 0).then(|| CLASSES - 1 - self.some.leading_zeros() as usize)?;
+        let bin = self.classes[class].head().expect("it has some");
+        self.unfile(bin);
+        self.bins[bin].used = Use::Closed;
+        Some(bin)
+    }
+
+    /// A page of a bin.
+    pub(super) fn first_of(&self, bin: usize) -> Option<PageId> {
+        self.bins[bin].pages.head().map(PageId::from)
+    }
+
+    /// Moves a page of a closed bin to another bin. False: none has room.
+    pub(super) fn relocate(&mut self, page: PageId, emit: Emit<'_>, shifted: &mut u64) -> bool {
+        let Object { at, size } = self.find(page).expect("it is here");
+        if self.fitting(grains(size)).is_none() {
+            return false;
+        }
+        self.unplace(page, Object { at, size });
+        let to = self.fit(page, size, emit, shifted).expect("a bin has room");
+        *shifted += 1;
+        emit(Command::Shift { page, from: at, to, size });
+        true
+    }
+
+    /// The frames of a closed bin that is empty.
+    pub(super) fn take_back(&mut self, bin: usize) -> [FrameId; BIN_FRAMES] {
+        debug_assert!(self.bins[bin].pages.is_empty() && self.bins[bin].used == Use::Closed);
+        self.bins[bin].used = Use::Vacant;
+        self.vacant.push_tail(&mut self.bin_links, bin);
+        self.lent -= 1;
+        self.bins[bin].frames
+    }
+
+    pub(super) fn lent(&self) -> impl Iterator<Item = FrameId> + '_ {
+        self.bins.iter().filter(|bin| bin.used != Use::Vacant).flat_map(|bin| bin.frames)
+    }
+
+    pub(super) fn check(&self) {
+        let (mut pages, mut filled) = (0, 0);
+        for (number, bin) in self.bins.iter().enumerate() {
+            assert!(bin.used != Use::Closed, "bin {number} has stayed closed");
+            assert!(bin.used == Use::Lent || bin.pages.is_empty(), "bin {number} is nobody's and has pages");
+            let start = number as u32 * self.grains;
+            let (mut end, mut sum, mut next) = (0, 0, bin.pages.head());
+            while let Some(i) = next {
+                let (at, need) = (self.at[i] - 1 - start, grains(self.size[i].into()));
+                assert!(at >= end && at + need <= self.grains, "page {i} overlaps another or its bin's end");
+                (end, sum, pages) = (at + need, sum + need, pages + 1);
+                next = self.place_links.next(i);
+            }
+            assert_eq!((bin.end, bin.filled), (end, sum), "bin {number} has lost count");
+            filled += u64::from(sum);
+        }
+        assert_eq!((pages, filled), (self.ages.len(), self.filled), "the pool has lost count of its pages");
+        let here = self.at.iter().filter(|at| **at > 0).count();
+        assert_eq!(here, pages, "a page is in the pool and in no bin");
+        let lent = self.bins.iter().filter(|bin| bin.used == Use::Lent).count();
+        let listed: usize = self.classes.iter().map(List::len).sum();
+        assert_eq!((lent, listed, self.vacant.len()), (self.lent, lent, self.bins.len() - lent), "bins are lost");
+    }
+}

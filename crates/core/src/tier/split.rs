@@ -1,0 +1,127 @@
+//! How many frames the pool may have.
+//!
+//! A frame given to the pool holds some pages more at its cold end, and costs the frames one page at theirs. So over a window of faults two
+//! numbers are counted: loads from the device that a pool of one step more would have spared, and pages unpacked that so many frames more
+//! would have kept. Each times its price, and the border moves one step towards the larger sum.
+//!
+//! ```text
+//!   evictions ago   0 ......... step ......................... age of the oldest ...... + step * pages a frame ......
+//!   a fault         `kept`: one  │   from the pool, as it is    │  from the device:       │  from the device,
+//!                   step more    │                              │  `spared` by one step   │  far from any border
+//!                   of frames    │                              │  more of pool           │
+//! ```
+//! How long ago a page left is the number of evictions since then, so no clock is needed. Sums are halved with each window: what was weighs
+//! less and less.
+
+use alloc::boxed::Box;
+use alloc::vec;
+
+use super::pool::BIN_FRAMES;
+use super::TierConfig;
+use crate::ids::PageId;
+
+/// The way from no pool to the largest takes so many steps.
+const STEPS: usize = 48;
+/// A window has this part of all frames as faults, and at least so many.
+const WINDOW: usize = 16;
+const WINDOW_MIN: u32 = 32;
+/// A page of the pool is thought to take this part of a frame as long as nothing is known.
+const UNKNOWN_RATIO: u32 = 3;
+
+pub(super) struct Split {
+    frames_max: usize,
+    target: usize,
+    step: usize,
+    window: u32,
+    load_price: u64,
+    pool_price: u64,
+    /// Evictions so far, from 1.
+    now: u32,
+    /// By page: when it left last; 0: never.
+    left: Box<[u32]>,
+    faults: u32,
+    spared: u64,
+    kept: u64,
+}
+
+impl Split {
+    pub(super) fn new(config: &TierConfig, pages: usize) -> Split {
+        let frames_max = config.frames_max / BIN_FRAMES * BIN_FRAMES;
+        let step = (frames_max / STEPS).next_multiple_of(BIN_FRAMES).max(BIN_FRAMES);
+        Split {
+            frames_max,
+            target: config.frames_first.min(frames_max),
+            step,
+            window: ((frames_max / WINDOW) as u32).max(WINDOW_MIN),
+            load_price: config.load_price.into(),
+            pool_price: config.pool_price.into(),
+            now: 1,
+            left: vec![0; pages].into_boxed_slice(),
+            faults: 0,
+            spared: 0,
+            kept: 0,
+        }
+    }
+
+    pub(super) fn target(&self) -> usize {
+        self.target
+    }
+
+    pub(super) fn now(&self) -> u32 {
+        self.now
+    }
+
+    /// Numbers go round after 2^32 evictions; distances stay right as long as they are shorter than that.
+    pub(super) fn leaves(&mut self, page: PageId) {
+        self.now = self.now.wrapping_add(1).max(1);
+        self.left[page.index()] = self.now;
+    }
+
+    pub(super) fn forget(&mut self, page: PageId) {
+        if self.left[page.index()] != 0 {
+            self.left[page.index()] = 0;
+        }
+    }
+
+    fn ago(&self, page: PageId) -> u32 {
+        self.now.wrapping_sub(self.left[page.index()])
+    }
+
+    /// A fault on a page that left before. `oldest` is the page that has been in the pool longest, `per_frame` how many pages its frames hold
+    /// each; `None`: it has none.
+    pub(super) fn fault(
+        &mut self,
+        page: PageId,
+        from_pool: bool,
+        refused: bool,
+        oldest: Option<PageId>,
+        per_frame: Option<u32>,
+    ) {
+        if self.left[page.index()] == 0 {
+            return;
+        }
+        let ago = self.ago(page) as usize;
+        if from_pool {
+            self.kept += u64::from(ago <= self.step);
+        } else if !refused {
+            let end = oldest.map_or(0, |oldest| self.ago(oldest) as usize);
+            let more = self.step * per_frame.unwrap_or(UNKNOWN_RATIO) as usize;
+            self.spared += u64::from(ago <= end + more);
+        }
+        self.faults += 1;
+        if self.faults >= self.window {
+            self.move_border();
+        }
+    }
+
+    /// One step, if one side is an eighth better: they would change places for ever else.
+    fn move_border(&mut self) {
+        let (more, less) = (self.spared * self.load_price, self.kept * self.pool_price);
+        if more > less + less / 8 {
+            self.target = (self.target + self.step).min(self.frames_max);
+        } else if less > more + more / 8 {
+            self.target = self.target.saturating_sub(self.step);
+        }
+        (self.faults, self.spared, self.kept) = (0, self.spared / 2, self.kept / 2);
+    }
+}

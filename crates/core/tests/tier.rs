@@ -1,0 +1,278 @@
+//! The compressed tier: its books beside a naive twin's, its bytes beside what was written, and where its border goes.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use coldframe_core::naive::PAGE_BYTES;
+use coldframe_core::tier::{BIN_FRAMES, GRAIN};
+use coldframe_core::{Access, Caps, Command, Event, PageId, TaskId, TierConfig};
+use proptest::prelude::*;
+use support::{Rig, HARDWARE};
+
+const PAGES: usize = 96;
+
+fn config(frames_max: usize) -> TierConfig {
+    TierConfig {
+        frames_max,
+        frames_first: frames_max,
+        page_bytes: PAGE_BYTES as u32,
+        size_max: PAGE_BYTES as u32 * 3 / 4,
+        load_price: 20,
+        pool_price: 1,
+    }
+}
+
+fn rig(policy: &str, frames: usize, batch: usize, tier: TierConfig, caps: Caps) -> Rig {
+    let mut rig = Rig::with_batch(policy, frames, PAGES, caps, batch);
+    rig.engine.set_tier(tier).unwrap();
+    rig
+}
+
+/// The pool as a list of pages in the order in which they came, from the commands alone.
+#[derive(Default)]
+struct Twin {
+    pool: Vec<(PageId, u32)>,
+    parts: BTreeSet<u32>,
+    stale: BTreeMap<PageId, bool>,
+    seen: usize,
+}
+
+impl Twin {
+    fn take(&mut self, page: PageId) -> (usize, u32) {
+        let at = self.pool.iter().position(|(p, _)| *p == page).expect("it is in the twin's pool");
+        (at, self.pool.remove(at).1)
+    }
+
+    /// Goes through what has been issued since the last time, and compares with the engine.
+    fn follow(&mut self, rig: &Rig) {
+        let new = &rig.machine.log[self.seen..];
+        let clears = new.iter().any(|c| matches!(c, Command::Lend { lent: false, .. }));
+        for command in new {
+            match *command {
+                Command::Compress { page, dirty, .. } => _ = self.stale.insert(page, dirty),
+                Command::Store { page, size, .. } => self.pool.push((page, size)),
+                Command::Unpack { page, size, .. } => assert_eq!(self.take(page).1, size),
+                Command::TakeOut { page, size, .. } => {
+                    let (at, was) = self.take(page);
+                    let older = self.pool[..at].iter().filter(|(p, _)| rig.engine.is_in_tier(*p)).count();
+                    assert!(clears || older == 0, "page {} left before {older} older ones", page.0);
+                    assert_eq!(was, size);
+                }
+                Command::Lend { part, lent, .. } => {
+                    assert!(if lent { self.parts.insert(part) } else { self.parts.remove(&part) });
+                }
+                _ => {}
+            }
+        }
+        self.seen = rig.machine.log.len();
+        // What leaves without a command has its bytes in its slot, or was released.
+        let stale = &self.stale;
+        self.pool.retain(|(page, _)| {
+            let here = rig.engine.is_in_tier(*page);
+            assert!(here || !stale[page] || rig.machine.released.contains(page), "page {} is lost", page.0);
+            here
+        });
+        let (frames, _, pages) = rig.engine.tier_size().unwrap();
+        assert_eq!((frames, pages), (self.parts.len(), self.pool.len()));
+        let bytes: usize = self.pool.iter().map(|(_, size)| (*size as usize).next_multiple_of(GRAIN)).sum();
+        assert!(bytes <= frames * PAGE_BYTES, "{bytes} bytes in {frames} frames");
+    }
+}
+
+/// Sizes of 1/32 to all of a page.
+fn size_of(page: PageId, value: u64) -> u32 {
+    8 + ((u64::from(page.0) * 7919 + value * 104_729) % (PAGE_BYTES as u64 - 8)) as u32
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Read(u32),
+    Write(u32),
+    Release(u32),
+    Wish(u32),
+    Pin(u32),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    // Half of all goes to few pages, so that pages come back from the pool.
+    let page = prop_oneof![0..24u32, 0..PAGES as u32];
+    (page, 0..20u8).prop_map(|(page, kind)| match kind {
+        0..=8 => Act::Read(page),
+        9..=16 => Act::Write(page),
+        17 => Act::Release(page),
+        18 => Act::Wish(page),
+        _ => Act::Pin(page),
+    })
+}
+
+/// One reference of a processor, until it goes through.
+fn touch(rig: &mut Rig, page: u32, write: Option<u64>) -> Option<u64> {
+    let access = if write.is_some() { Access::Write } else { Access::Read };
+    for _ in 0..4 {
+        let page = PageId(page);
+        match write {
+            Some(value) if rig.machine.write(page, value) => return Some(value),
+            None => {
+                if let Some(value) = rig.machine.read(page) {
+                    return Some(value);
+                }
+            }
+            Some(_) => {}
+        }
+        rig.fault(0, page.0, access);
+        rig.settle();
+    }
+    None
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 160 }))]
+
+    /// Whatever is touched, written and released: each page reads as it was written last, no two compressed pages overlap, the pool never has
+    /// more frames than it may, and what the engine says of it is what the commands come to.
+    #[test]
+    fn nothing_is_lost_and_the_books_are_those_of_the_naive_twin(
+        acts in prop::collection::vec(act(), 1..700),
+        batch in 1..6usize,
+        frames in 24..40usize,
+        most in 0..20usize,
+        bits in any::<bool>(),
+        policy in prop_oneof![Just("clock"), Just("fifo"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
+    ) {
+        let caps = Caps { reference_bit: bits, dirty_bit: bits, buffers: 4, ..HARDWARE };
+        let mut rig = rig(policy, frames, batch, config(most.min(frames - 8)), caps);
+        rig.machine.size_of = size_of;
+        let (mut twin, mut written, mut pinned) = (Twin::default(), BTreeMap::new(), None);
+        for (i, act) in acts.into_iter().enumerate() {
+            match act {
+                Act::Read(page) => {
+                    let wanted = written.get(&page).copied().unwrap_or(0);
+                    prop_assert_eq!(touch(&mut rig, page, None), Some(wanted), "page {}", page);
+                }
+                Act::Write(page) => {
+                    prop_assert!(touch(&mut rig, page, Some(i as u64 + 1)).is_some());
+                    written.insert(page, i as u64 + 1);
+                }
+                Act::Release(page) if pinned != Some(page) => {
+                    rig.engine.handle(Event::Released { page: PageId(page) }, &mut rig.machine);
+                    rig.machine.forget(PageId(page));
+                    rig.machine.released.insert(PageId(page));
+                    written.remove(&page);
+                }
+                Act::Wish(page) => {
+                    rig.engine.handle(Event::WillNeed { page: PageId(page) }, &mut rig.machine);
+                    rig.settle();
+                }
+                Act::Pin(page) if pinned.is_none() && rig.machine.mapped(PageId(page)) => {
+                    rig.engine.handle(Event::Pinned { page: PageId(page) }, &mut rig.machine);
+                    pinned = Some(page);
+                }
+                _ => {
+                    if let Some(page) = pinned.take() {
+                        rig.engine.handle(Event::Unpinned { page: PageId(page) }, &mut rig.machine);
+                    }
+                }
+            }
+            rig.engine.check();
+            twin.follow(&rig);
+            rig.machine.released.clear();
+        }
+    }
+}
+
+/// Reads pages 0 to `pages` in turn, and counts loads from the device from the second half on.
+fn loads_in_a_loop(pages: u32, tier: Option<TierConfig>, size: fn(PageId, u64) -> u32) -> (u64, Rig) {
+    let mut rig = Rig::with_batch("clock", 32, PAGES, HARDWARE, 1);
+    rig.machine.size_of = size;
+    if let Some(tier) = tier {
+        rig.engine.set_tier(tier).unwrap();
+    }
+    (0..pages).for_each(|page| _ = touch(&mut rig, page, Some(7)));
+    let rounds = 40;
+    let mut before = 0;
+    for round in 0..rounds {
+        if round == rounds / 2 {
+            before = rig.engine.counts().page_loads;
+        }
+        (0..pages).for_each(|page| assert_eq!(touch(&mut rig, page, None), Some(7)));
+    }
+    (rig.engine.counts().page_loads - before, rig)
+}
+
+#[test]
+fn what_fits_into_ram_compressed_needs_no_device() {
+    // 60 pages of a quarter of a frame and 32 frames: 8 + 24 * 4 would hold 104.
+    let quarter = |_, _| PAGE_BYTES as u32 / 4;
+    assert_eq!(loads_in_a_loop(60, None, quarter).0, 60 * 20, "a loop is the worst case of any clock");
+    let (loads, rig) = loads_in_a_loop(60, Some(config(24)), quarter);
+    assert_eq!(loads, 0);
+    let counts = rig.engine.tier_counts().unwrap();
+    assert_eq!((counts.refused, counts.written_back), (0, 0));
+}
+
+#[test]
+fn the_border_goes_to_the_pool_where_it_spares_loads_and_away_where_it_spares_none() {
+    let quarter = |_, _| PAGE_BYTES as u32 / 4;
+    let first = TierConfig { frames_first: BIN_FRAMES, ..config(24) };
+    let (loads, rig) = loads_in_a_loop(60, Some(first), quarter);
+    assert!(rig.engine.tier_size().unwrap().1 > 12 && loads < 60, "{:?}, {loads} loads", rig.engine.tier_size());
+    // The same with pages that do not compress: the pool gets nothing that it could keep, and no frame stays with it.
+    let (_, rig) = loads_in_a_loop(60, Some(config(24)), |_, _| PAGE_BYTES as u32);
+    assert_eq!(rig.engine.tier_size().unwrap().2, 0);
+    assert!(rig.engine.tier_size().unwrap().0 <= BIN_FRAMES, "{:?}", rig.engine.tier_size());
+}
+
+#[test]
+fn a_page_whose_slot_has_its_bytes_leaves_the_pool_without_a_write() {
+    let half = |_, _| PAGE_BYTES as u32 / 2;
+    let mut rig = rig("fifo", 16, 1, config(4), HARDWARE);
+    rig.machine.size_of = half;
+    (0..PAGES as u32).for_each(|page| assert_eq!(touch(&mut rig, page, None), Some(0)));
+    let counts = rig.engine.tier_counts().unwrap();
+    assert!(counts.dropped > 20 && counts.written_back == 0, "{counts:?}");
+    let written = rig.machine.log.iter().filter(|c| matches!(c, Command::Write { .. })).count();
+    assert_eq!(written, 0);
+}
+
+#[test]
+fn a_task_that_faults_while_the_page_is_compressed_waits_and_gets_it() {
+    let mut rig = rig("fifo", 16, 1, config(4), HARDWARE);
+    (0..16).for_each(|page| _ = touch(&mut rig, page, Some(u64::from(page) + 1)));
+    // Page 0 is on its way when another task wants it.
+    rig.fault(0, 20, Access::Read);
+    rig.fault(1, 0, Access::Read);
+    assert!(!rig.machine.resumed.contains(&TaskId(1)));
+    rig.settle();
+    assert!(rig.machine.resumed.contains(&TaskId(1)));
+    assert_eq!(touch(&mut rig, 0, None), Some(1));
+}
+
+#[test]
+fn a_machine_that_places_pages_may_have_found_a_place_for_what_is_to_be_compressed() {
+    for places in [false, true] {
+        let mut rig = rig("fifo", 16, 1, config(4), Caps { places, ..HARDWARE });
+        (0..16).for_each(|page| _ = touch(&mut rig, page, Some(5)));
+        rig.fault(0, 20, Access::Read);
+        let compress = |c: &Command| if let Command::Compress { page, .. } = *c { Some(page) } else { None };
+        let page = rig.machine.log.iter().find_map(compress).expect("one is compressed");
+        let written = Event::Written { page };
+        assert_eq!(rig.engine.accepts(&written), places);
+        if places {
+            rig.engine.handle(written, &mut rig.machine);
+            rig.engine.check();
+            assert!(!rig.engine.accepts(&Event::Compressed { page, size: 8 }) && !rig.engine.is_in_tier(page));
+        }
+    }
+}
+
+#[test]
+fn bounds_that_cannot_be_are_refused() {
+    let refused = |tier: TierConfig, caps: Caps| {
+        Rig::with_batch("clock", 32, PAGES, caps, 1).engine.set_tier(tier).map_err(|e| e.to_string()).unwrap_err()
+    };
+    assert!(refused(config(25), HARDWARE).contains("8 frames"));
+    assert!(refused(TierConfig { page_bytes: 100, ..config(8) }, HARDWARE).contains("256"));
+    assert!(refused(TierConfig { size_max: 500, ..config(8) }, HARDWARE).contains("largest page"));
+    assert!(refused(config(8), Caps { direct_read: true, ..HARDWARE }).contains("cannot be compressed"));
+}

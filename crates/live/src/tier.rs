@@ -1,0 +1,401 @@
+//! The compressed tier on Linux: pages that leave are compressed by the thread that takes them out, and lie in a mapping of ours, in RAM that
+//! the frames lack. The engine keeps the books; here are the bytes.
+//!
+//! ```text
+//!   no lock   zap, read back to the staging area, hash, compress in place there
+//!   lock      Event::Compressed ─► Store: copied to the pool            Unpack: decompressed into the load's buffer
+//!             TakeOut, Write: decompressed, appended to the log
+//!   no lock   what came from the pool is hashed, and must be what left
+//! ```
+//! A page whose newest bytes are in the pool, or came from there, has [`IN_POOL`] for a slot: it has content, and the log has none of it. A
+//! page whose slot in the log has the same bytes keeps that slot, and leaves the pool without a write. Pages of files are refused: they
+//! belong in their file. Zeros are nowhere, as they are without a tier.
+//!
+//! The pool is plain private memory, so a forked child has its parent's, shared until written, and a copy of the books.
+
+use std::ops::Range;
+
+use coldframe_core::tier::{BIN_FRAMES, GRAIN};
+use coldframe_core::{Event, PageId, PoolId, TierConfig};
+use lz4_flex::block::{compress_into_with_table, decompress_into, CompressTable};
+
+use crate::fatal;
+use crate::pager::{Decider, Inner};
+use crate::pages::{Owner, Where};
+use crate::stats::Stats;
+use crate::sys;
+use crate::task::{Load, Source, Todo, Victim};
+use crate::{LiveError, PAGE};
+
+/// The slot of a page that has content, none of it in the log.
+pub const IN_POOL: u64 = 1 << 62;
+
+/// Bytes of a page that is one word all over.
+const WORD: usize = size_of::<u64>();
+/// A page that does not become smaller than this is not kept.
+const SIZE_MAX: usize = PAGE / 4 * 3;
+/// Room for what may come of a page that does not compress (`lz4_flex::block::get_maximum_output_size`).
+pub const PACKED: usize = 2 * PAGE;
+/// What a page takes that comes from the pool and goes back, in nanoseconds: lz4 and the hash, twice.
+const POOL_NS: u32 = 8_000;
+/// The most pages that leave together: two such batches, with the two bins that each may have to clear, are the victims of one fault.
+pub const BATCH_MAX: usize = 24;
+const _: () = assert!(2 * (BATCH_MAX + 2 * BIN_FRAMES) <= crate::task::VICTIMS);
+/// Frames that the pool leaves: this part of all at least.
+const LEFT_PART: usize = 8;
+/// And so many beside a batch and the loads that can be in flight.
+const LEFT_MORE: usize = 8;
+
+/// The mapping; pages of it that are not lent are not in RAM.
+#[derive(Debug)]
+pub struct Pool {
+    start: usize,
+    len: usize,
+}
+
+impl Pool {
+    /// Of so many frames; none: no address space.
+    pub fn new(frames: usize) -> Result<Pool, LiveError> {
+        if frames == 0 {
+            return Ok(Pool { start: 0, len: 0 });
+        }
+        let bad = |error| LiveError::os("address space for compressed pages", error);
+        let start = sys::map_memory(frames * PAGE, None).map_err(bad)?;
+        // A huge page would take RAM that is not lent.
+        // SAFETY: our own new memory.
+        let _ = unsafe { sys::advise(start..start + frames * PAGE, libc::MADV_NOHUGEPAGE) };
+        Ok(Pool { start, len: frames * PAGE })
+    }
+
+    /// Where it lies.
+    pub fn range(&self) -> Range<usize> {
+        self.start..self.start + self.len
+    }
+
+    fn place(&self, at: PoolId, size: u32) -> usize {
+        let place = at.index() * GRAIN;
+        assert!(place + size as usize <= self.len, "the engine places pages within the pool");
+        self.start + place
+    }
+
+    /// These bytes are the page's now.
+    pub fn store(&self, at: PoolId, size: u32, from: usize) {
+        let to = self.place(at, size);
+        // SAFETY: the engine has given the place to this page alone; the bytes are the caller's.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, size as usize) };
+    }
+
+    /// Moves a page.
+    pub fn shift(&self, from: PoolId, to: PoolId, size: u32) {
+        let (from, to) = (self.place(from, size), self.place(to, size));
+        // SAFETY: as above; the two places may overlap.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, size as usize) };
+    }
+
+    /// Decompresses a page. False: these are not the bytes of a page.
+    pub fn unpack(&self, at: PoolId, size: u32, into: usize) -> bool {
+        // SAFETY: the place is the page's, and the caller has a page for the result.
+        unsafe { unpack(self.place(at, size), size, into) }
+    }
+
+    /// The last frame of a bin comes back: the memory of the whole bin is the kernel's again.
+    fn returned(&self, part: u32) {
+        let (part, bin) = (part as usize, BIN_FRAMES);
+        if part % bin != bin - 1 {
+            return;
+        }
+        let end = self.start + (part + 1) * PAGE;
+        // SAFETY: nothing is in these frames any more.
+        if let Err(error) = unsafe { sys::drop_range(end - bin * PAGE..end) } {
+            fatal::stop(format_args!("memory of compressed pages cannot be given back: {}", error.io()));
+        }
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.len > 0 {
+            // SAFETY: nobody has anything in it any more.
+            unsafe { sys::unmap_memory(self.start, self.len) };
+        }
+    }
+}
+
+/// # Safety
+/// `from` must be good for `size` bytes, `into` for a page, and nobody else may write to either.
+unsafe fn unpack(from: usize, size: u32, into: usize) -> bool {
+    if size as usize == WORD {
+        // SAFETY: the caller answers for it; a word has any alignment.
+        let word = unsafe { (from as *const u64).read_unaligned() };
+        // SAFETY: as above; a page is a multiple of words.
+        unsafe { std::slice::from_raw_parts_mut(into as *mut u64, PAGE / WORD) }.fill(word);
+        return true;
+    }
+    // SAFETY: as above.
+    let (packed, page) =
+        unsafe { (std::slice::from_raw_parts(from as *const u8, size as usize), &mut *(into as *mut [u8; PAGE])) };
+    decompress_into(packed, page).is_ok_and(|size| size == PAGE)
+}
+
+/// Compresses a page in its place, by way of `packed`, which has room for [`PACKED`] bytes. Returns its size; `PAGE`: it is as it was.
+///
+/// # Safety
+/// Both must be good for their sizes, and nobody else may use them.
+pub unsafe fn pack(page: usize, packed: usize, table: &mut CompressTable) -> u32 {
+    // SAFETY: the caller answers for it; staged pages are aligned to pages.
+    let words = unsafe { std::slice::from_raw_parts(page as *const u64, PAGE / WORD) };
+    if words.iter().all(|word| *word == words[0]) {
+        return WORD as u32;
+    }
+    // SAFETY: as above.
+    let (from, into) = unsafe { (&mut *(page as *mut [u8; PAGE]), &mut *(packed as *mut [u8; PACKED])) };
+    match compress_into_with_table(from, into, table) {
+        // A size of a word is a word.
+        Ok(size) if size <= SIZE_MAX && size > WORD => {
+            from[..size].copy_from_slice(&into[..size]);
+            size as u32
+        }
+        _ => PAGE as u32,
+    }
+}
+
+/// The bounds of a tier beside so many frames; `None`: they are too few.
+pub fn config(frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Option<TierConfig> {
+    let left = (frames / LEFT_PART).max(buffers + batch + LEFT_MORE);
+    let frames_max = frames.checked_sub(left)? / BIN_FRAMES * BIN_FRAMES;
+    (frames_max >= 2 * BIN_FRAMES).then_some(TierConfig {
+        frames_max,
+        frames_first: frames_max / 2,
+        page_bytes: PAGE as u32,
+        size_max: SIZE_MAX as u32,
+        load_price: read_ns.clamp(1, u64::from(u32::MAX)) as u32,
+        pool_price: POOL_NS,
+    })
+}
+
+/// A page that has left and whose size is being told.
+#[derive(Clone, Copy, Debug)]
+pub struct Packed {
+    pub page: usize,
+    /// Its bytes, compressed if the size is less than a page's.
+    pub from: usize,
+    pub size: u32,
+    pub sum: u128,
+    /// The engine holds its slot for older.
+    pub dirty: bool,
+}
+
+impl Inner {
+    /// Hashes and compresses what has been staged for the pool.
+    pub(crate) fn pack_staged(&self, task: usize, victims: &mut [Victim]) {
+        let task = self.tasks().get(task);
+        for victim in victims {
+            let page = task.staging + victim.staged * PAGE;
+            // SAFETY: the staging area and the table are this thread's.
+            unsafe {
+                victim.digest = match self.pages.slot(victim.page) {
+                    // Nobody could write to it.
+                    Some(_) if !victim.write => self.pages.sum(victim.page),
+                    _ => self.log.get().sum(page),
+                };
+                victim.size = pack(page, task.packed(), task.table());
+            }
+        }
+    }
+
+    /// Tells how small a page became. What is not kept goes to the log; zeros need no place at all.
+    pub(crate) fn report_packed(&self, decider: &mut Decider, todo: &mut Todo, victim: &Victim) {
+        let Victim { page, staged, size, digest, write, .. } = *victim;
+        let from = self.tasks().get(todo.task).staging + staged * PAGE;
+        if digest == self.log.get().zero() {
+            let old = self.pages.set_slot(page, None);
+            self.log.get().forget(page, old);
+            self.deliver(decider, todo, Event::Written { page: PageId::from(page) });
+            return self.pages.release(page, Owner::task(todo.task), Where::Out);
+        }
+        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write });
+        self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size });
+        // Kept or forgotten; what was written has been released.
+        if todo.packed.take().is_some() {
+            self.pages.release(page, Owner::task(todo.task), Where::Out);
+        }
+    }
+
+    /// Command::Store, for the page that is being told of.
+    pub(crate) fn store_packed(&self, packed: &Packed, at: PoolId, size: u32) {
+        self.pool.store(at, size, packed.from);
+        Stats::add(&self.stats().tier_stores, 1);
+        Stats::add(&self.stats().tier_bytes, size.into());
+        let Packed { page, sum, dirty, .. } = *packed;
+        let old = self.pages.slot(page);
+        let same = old.is_some() && self.pages.sum(page) == sum;
+        if old.is_some() {
+            self.note_written(!same);
+        }
+        // Its slot in the log stays, if it has one.
+        if same {
+            return;
+        }
+        if !dirty {
+            fatal::stop(format_args!(
+                "internal error: page {page} has other bytes than its slot, and nobody has written to it"
+            ));
+        }
+        self.pages.set_sum(page, sum);
+        self.pages.set_slot(page, Some(IN_POOL));
+        self.log.get().forget(page, old);
+    }
+
+    /// Command::Unpack. Whether it is the right page is found out when the lock is free.
+    pub(crate) fn unpack(&self, todo: &mut Todo, mut load: Load, at: PoolId, size: u32) {
+        load.source = Source::Pool;
+        load.good = Some(self.pool.unpack(at, size, load.into));
+        todo.loads.push(load);
+    }
+
+    /// Command::TakeOut: the page is on its way, and its bytes are the task's scratch page.
+    pub(crate) fn take_out(&self, todo: &mut Todo, page: usize, at: PoolId, size: u32) {
+        let scratch = self.tasks().get(todo.task).scratch();
+        if !self.pool.unpack(at, size, scratch) {
+            self.spoilt(page);
+        }
+        if !self.pages.acquire(page, Where::Out, Where::Leaving, Owner::task(todo.task)) {
+            fatal::stop(format_args!("internal error: page {page} is compressed and {:?}", self.pages.get(page)));
+        }
+        todo.taken = Some((page, scratch));
+    }
+
+    /// Command::Write for bytes that were in the pool, or were on their way there. They are safe when it returns.
+    pub(crate) fn write_taken(&self, todo: &mut Todo, page: usize) {
+        let (from, sum) = match (todo.taken.take(), todo.packed) {
+            (Some((taken, from)), _) if taken == page => (from, self.pages.sum(page)),
+            (_, Some(packed)) if packed.page == page => {
+                todo.packed = None;
+                (self.plain(todo.task, &packed), packed.sum)
+            }
+            _ => fatal::stop(format_args!("internal error: page {page} is to be written, and its bytes are nowhere")),
+        };
+        let saved = self.log.get().append(from, &[page as u32], &[sum], &self.pages, self.stats());
+        Stats::add(&self.stats().writes_saved, saved as u64);
+        Stats::add(&self.stats().tier_writes, 1);
+        todo.written.push(page as u32);
+    }
+
+    /// The page's own bytes.
+    fn plain(&self, task: usize, packed: &Packed) -> usize {
+        if packed.size as usize == PAGE {
+            return packed.from;
+        }
+        let scratch = self.tasks().get(task).scratch();
+        // SAFETY: staged bytes and the scratch page are this thread's.
+        if !unsafe { unpack(packed.from, packed.size, scratch) } {
+            self.spoilt(packed.page);
+        }
+        scratch
+    }
+
+    /// Whether what came from the pool is what left.
+    pub(crate) fn is_unpacked(&self, load: &Load) -> bool {
+        // SAFETY: the buffer is the load's.
+        let good = load.good == Some(true) && unsafe { self.log.get().sum(load.into) } == self.pages.sum(load.page);
+        if !good {
+            self.spoilt(load.page);
+        }
+        Stats::add(&self.stats().tier_loads, 1);
+        true
+    }
+
+    /// What the engine does not hear of: writes that are done, and pages that the tier is not to have.
+    pub(crate) fn settle_tier(&self, decider: &mut Decider, todo: &mut Todo) {
+        loop {
+            if let Some(page) = todo.written.pop() {
+                self.deliver_one(decider, todo, Event::Written { page: PageId(page) });
+                self.pages.release(page as usize, Owner::task(todo.task), Where::Out);
+            } else if let Some(page) = todo.refused.pop() {
+                todo.refusing = Some(page as usize);
+                self.deliver_one(decider, todo, Event::Compressed { page: PageId(page), size: PAGE as u32 });
+                todo.refusing = None;
+            } else {
+                return;
+            }
+        }
+    }
+
+    /// Command::Lend.
+    pub(crate) fn lend(&self, part: u32, lent: bool) {
+        match lent {
+            true => Stats::add(&self.stats().tier_frames, 1),
+            false => {
+                self.pool.returned(part);
+                Stats::sub(&self.stats().tier_frames, 1);
+            }
+        }
+    }
+
+    /// Frames that the tier of this process has now.
+    pub(crate) fn tier_frames(&self) -> u64 {
+        let _signals = crate::memory::Signals::block();
+        self.decider.lock().engine.tier_size().map_or(0, |(frames, ..)| frames as u64)
+    }
+
+    /// In a child that does not page: the bytes of a page in the pool.
+    pub(crate) fn bring_from_pool(&self, page: usize, into: usize) -> bool {
+        let place = self.decider.lock().engine.tier_place(PageId::from(page));
+        let Some((at, size)) = place else { return false };
+        // SAFETY: the page's place, where nobody else is yet.
+        self.pool.unpack(at, size, into) && unsafe { self.log.get().sum(into) } == self.pages.sum(page)
+    }
+
+    fn spoilt(&self, page: usize) -> ! {
+        let address = self.address(page);
+        Stats::add(&self.stats().halts, 1);
+        fatal::stop(format_args!(
+            "the compressed page for {address:#x} is not what was put into memory (its checksum differs)"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(page: &mut [u64; PAGE / 8]) -> u32 {
+        let (mut packed, mut back, before) = ([0u64; PACKED / 8], [1u64; PAGE / 8], *page);
+        // SAFETY: three pages of this test.
+        let size =
+            unsafe { pack(page.as_mut_ptr() as usize, packed.as_mut_ptr() as usize, &mut CompressTable::small()) };
+        if (size as usize) < PAGE {
+            // SAFETY: as above.
+            assert!(unsafe { unpack(page.as_ptr() as usize, size, back.as_mut_ptr() as usize) });
+            assert!(back == before, "it comes back as it was");
+        } else {
+            assert!(*page == before, "what does not compress is left alone");
+        }
+        size
+    }
+
+    #[test]
+    fn a_page_comes_back_as_it_was_and_one_word_is_eight_bytes() {
+        assert_eq!(round(&mut [0; PAGE / 8]), 8);
+        assert_eq!(round(&mut [0x1234_5678_9abc_def0; PAGE / 8]), 8);
+        let mut text = [0u64; PAGE / 8];
+        text.iter_mut().enumerate().for_each(|(i, word)| *word = i as u64 / 3 % 50);
+        assert!((9..1000).contains(&round(&mut text)));
+        let mut random = fastrand::Rng::with_seed(5);
+        assert_eq!(round(&mut std::array::from_fn(|_| random.u64(..))), PAGE as u32);
+    }
+
+    #[test]
+    fn spoilt_bytes_are_no_page() {
+        let (spoilt, mut into) = ([0xffu8; 64], [0u64; PAGE / 8]);
+        // SAFETY: memory of this test.
+        assert!(!unsafe { unpack(spoilt.as_ptr() as usize, 64, into.as_mut_ptr() as usize) });
+    }
+
+    #[test]
+    fn little_ram_has_no_tier() {
+        assert!(config(48, 8, 16, 80_000).is_some_and(|c| c.frames_max == 16));
+        assert!(config(36, 8, 16, 80_000).is_none());
+        assert!(config(8192, 16, 64, 80_000).is_some_and(|c| c.frames_max == 7168 && c.load_price == 80_000));
+    }
+}

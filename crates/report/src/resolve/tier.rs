@@ -1,0 +1,145 @@
+//! The compressed tier of one string of references.
+
+use coldframe_core::{Bytes, Ps, TierConfig};
+use coldframe_device::quantity::show_time;
+use coldframe_sim::{DeviceTimes, Sizes, TierTimes};
+use serde_json::{json, Value};
+
+use crate::error::ReportError;
+use crate::settings::{Settings, Tier};
+use crate::systems::backing::{self, Compression};
+
+/// A tier with everything resolved.
+#[derive(Clone, Debug)]
+pub struct TierPlan {
+    /// Bounds, and what it weighs.
+    pub config: TierConfig,
+    /// What it takes the processor.
+    pub times: TierTimes,
+    /// As it was given, with what was filled in.
+    settings: Tier,
+}
+
+impl TierPlan {
+    /// The settings in force, as `-c` takes them.
+    pub fn shown(&self) -> Value {
+        let mut shown = serde_json::to_value(&self.settings).expect("settings are plain data");
+        shown["compress"] = json!(show_time(self.times.compress));
+        shown["decompress"] = json!(show_time(self.times.decompress));
+        shown
+    }
+}
+
+/// Frames that are no compressed page's, whatever the pool spares: this part of all, and at least so many.
+const LEFT_PART: usize = 8;
+const LEFT_MIN: usize = 16;
+/// Where nothing is known of the run the border starts here.
+const FIRST_PART: usize = 2;
+/// A page that takes more than this part of itself, in quarters, is not kept.
+const KEPT_QUARTERS: u32 = 3;
+
+/// The tier that the settings ask for.
+///
+/// # Errors
+/// An unknown name, a ratio below 1, sizes that cannot be read, too little RAM.
+pub(super) fn tier(
+    settings: &Settings,
+    frames: usize,
+    page: Bytes,
+    device: DeviceTimes,
+    buffers: u32,
+) -> Result<Option<TierPlan>, ReportError> {
+    let asked = &settings.tier;
+    let bad = |field: &'static str, reason: String| Err(ReportError::setting(field, reason));
+    let name = match asked.name.as_deref() {
+        None if *asked == Tier::default() => return Ok(None),
+        Some("none") => return Ok(None),
+        None => return bad("tier.name", "is missing; give lz4 or zstd".into()),
+        Some(name) => name,
+    };
+    let Some(compression) = backing::compressor(name) else {
+        return bad("tier.name", format!("`{name}` is none; give none, lz4 or zstd"));
+    };
+    if !(256..=16384).contains(&page.0) {
+        return bad("page", format!("is {} bytes; pages of 256 to 16384 bytes can be compressed", page.0));
+    }
+    let left = (frames / LEFT_PART).max(LEFT_MIN + buffers as usize);
+    if left + coldframe_core::tier::BIN_FRAMES > frames {
+        return bad("tier.name", format!("needs {} frames at least, and there are {frames}", left + 4));
+    }
+    let mut shown = Tier { name: Some(name.into()), ..asked.clone() };
+    let sizes = sizes(&mut shown, compression, page)?;
+    // As measured for pages of 4 KiB.
+    let scaled = |time: Ps| Ps((time.0 * page.0).div_ceil(4096));
+    let times = TierTimes { compress: scaled(compression.compress), decompress: scaled(compression.decompress), sizes };
+    let ns = |time: Ps| (time.0 / 1000).clamp(1, u64::from(u32::MAX)) as u32;
+    let frames_max = frames - left;
+    let config = TierConfig {
+        frames_max,
+        frames_first: frames_max / FIRST_PART,
+        page_bytes: page.0 as u32,
+        size_max: page.0 as u32 * KEPT_QUARTERS / 4,
+        load_price: ns(device.load),
+        pool_price: ns(times.compress + times.decompress),
+    };
+    Ok(Some(TierPlan { config, times, settings: shown }))
+}
+
+/// Sizes as given, or all pages smaller by the ratio.
+fn sizes(shown: &mut Tier, compression: Compression, page: Bytes) -> Result<Sizes, ReportError> {
+    let seed = *shown.seed.get_or_insert(1);
+    if let Some(text) = &shown.sizes {
+        if shown.ratio.is_some() {
+            return Err(ReportError::setting("tier.ratio", "says the same as tier.sizes; give one of them"));
+        }
+        return listed(text, seed, page)
+            .ok_or_else(|| ReportError::setting("tier.sizes", format!("`{text}` is none; give BYTES:WEIGHT,...")));
+    }
+    let text = shown.ratio.get_or_insert_with(|| format!("{}", compression.ratio));
+    let ratio = text.parse::<f64>().ok().filter(|ratio| *ratio >= 1.0 && *ratio <= 4096.0);
+    let ratio = ratio.ok_or_else(|| ReportError::setting("tier.ratio", format!("`{text}` is none; give 1 to 4096")))?;
+    Ok(Sizes::all((page.0 as f64 / ratio).round() as u32))
+}
+
+/// `8:10,1170:60,4096:30`: bytes of a compressed page, and how many pages of all take them.
+fn listed(text: &str, seed: u64, page: Bytes) -> Option<Sizes> {
+    let one = |part: &str| {
+        let (size, weight) = part.split_once(':')?;
+        let size: u32 = size.trim().parse().ok().filter(|size| (1..=page.0).contains(&u64::from(*size)))?;
+        Some((size, weight.trim().parse::<u64>().ok()?))
+    };
+    let all: Option<Vec<_>> = text.split(',').map(one).collect();
+    Sizes::new(&all?, seed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DEVICE: DeviceTimes = DeviceTimes { load: Ps(80_000_000), program: None };
+
+    fn of(sets: &[&str]) -> Result<Option<TierPlan>, String> {
+        let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+        let settings = Settings::read(None, &sets).unwrap();
+        tier(&settings, 1000, Bytes(4096), DEVICE, 2).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_tier_is_resolved_with_its_prices_and_what_cannot_be_is_named() {
+        assert!(of(&[]).unwrap().is_none() && of(&["tier.name=none"]).unwrap().is_none());
+        let plan = of(&["tier.name=lz4", "tier.ratio=4"]).unwrap().unwrap();
+        // An eighth stays; half of the rest is the pool's at first; three quarters of a page are the most that is kept.
+        assert_eq!((plan.config.frames_max, plan.config.frames_first, plan.config.size_max), (875, 437, 3072));
+        assert_eq!((plan.config.load_price, plan.times.sizes.clone()), (80_000, Sizes::all(1024)));
+        for (sets, said) in [
+            (&["tier.name=lzo"][..], "lz4 or zstd"),
+            (&["tier.ratio=2"], "tier.name"),
+            (&["tier.name=lz4", "tier.ratio=0.5"], "1 to 4096"),
+            (&["tier.name=lz4", "tier.sizes=9000:1"], "BYTES:WEIGHT"),
+            (&["tier.name=lz4", "tier.sizes=8:1", "tier.ratio=2"], "one of them"),
+        ] {
+            let error = of(sets).unwrap_err();
+            assert!(error.contains(said), "{sets:?}: {error}");
+        }
+    }
+}

@@ -1,0 +1,334 @@
+#!/usr/bin/env python3
+"""Real programs with half and a third of their memory: without and with a compressed tier, and the kernel's swap beside them.
+
+    python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--no-kernel] [--out FILE.json] [--keep FOLDER]
+
+Each program runs plain, under `coldframe run` with all of its memory (which says how much that is), and then with each share of it: without
+tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram, and on a file behind zswap (lz4, lz4, lz4). What the cgroup may
+have is what coldframe's program has: the share, and what coldframe does not page. Memory of zram and zswap is not charged to a cgroup of the
+first version, so the limit is lowered by what they took, and the run is done again. It checks no limit: who reads the table judges.
+
+    times    run time, in that of the plain run
+    flash    MiB written to the swap file, or to the disk below
+    =        outputs are the same as the plain run's; != they are not; - the run was ended
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import truth
+
+CHOSEN = ["sort", "gawk", "jq", "perl", "ruby", "php", "lua", "node", "sqlite3", "numpy", "m.py", "wordfreq"]
+PATIENCE_S = 150.0
+# Times that the limit of a cgroup is lowered before the last run is taken as it is.
+TRIES = 3
+# Compressed memory beyond the share that is let pass.
+SLACK = 1.05
+MIB = 1 << 20
+CGROUPS = "/sys/fs/cgroup/memory"
+ZSWAP = "/sys/module/zswap/parameters"
+
+
+def read(path: str) -> str:
+    try:
+        with open(path) as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def write(path: str, text: object) -> None:
+    with open(path, "w") as file:
+        file.write(str(text))
+
+
+class Run:
+    """A command that has ended: seconds, a digest of what it printed, its peak of memory."""
+
+    def __init__(self, words: list, folder: str, patience: float, group: str | None = None):
+        environment = dict(os.environ, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0")
+        environment.pop("LD_PRELOAD", None)
+        self.ended = self.digest = None
+        self.zswap = 0
+        join = (lambda: write(f"{group}/cgroup.procs", os.getpid())) if group else None
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        began = time.monotonic()
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
+            child = subprocess.Popen(words, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stdout=out, stderr=said, start_new_session=True, preexec_fn=join)
+            try:
+                usage = self.wait(child, began + patience, group)
+            except BaseException:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+                raise
+            self.seconds = time.monotonic() - began
+            self.peak = usage.ru_maxrss * 1024 if usage else before * 1024
+            if self.ended is None and child.returncode != 0:
+                said.seek(0)
+                last = said.read()[-300:].decode(errors="replace").strip().splitlines() or [""]
+                self.ended = f"exit code {child.returncode}: {last[-1]}"
+            out.seek(0)
+            self.digest = hashlib.sha256(out.read()).hexdigest()
+
+    def wait(self, child: subprocess.Popen, until: float, group: str | None):
+        while True:
+            pid, status, usage = os.wait4(child.pid, os.WNOHANG)
+            if pid:
+                child.returncode = os.waitstatus_to_exitcode(status)
+                return usage
+            if group and os.path.exists(ZSWAP):
+                self.zswap = max(self.zswap, meminfo("Zswap"))
+            if time.monotonic() > until:
+                self.ended = "took too long"
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+                return None
+            time.sleep(0.01)
+
+
+def meminfo(field: str) -> int:
+    lines = [line for line in read("/proc/meminfo").splitlines() if line.startswith(f"{field}:")]
+    return int(lines[0].split()[1]) * 1024 if lines else 0
+
+
+def disk_written(folder: str) -> int:
+    """Bytes that the disk below a folder has taken so far."""
+    device = os.stat(folder).st_dev
+    fields = read(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").split()
+    return int(fields[6]) * 512 if len(fields) > 6 else 0
+
+
+class Group:
+    """A memory cgroup of the first version."""
+
+    def __init__(self, limit: int):
+        self.path = f"{CGROUPS}/coldframe-tier-{os.getpid()}"
+        os.mkdir(self.path)
+        write(f"{self.path}/memory.limit_in_bytes", limit)
+        write(f"{self.path}/memory.swappiness", 100)
+
+    def __enter__(self):
+        return self.path
+
+    def __exit__(self, *_):
+        for _ in range(100):
+            try:
+                return os.rmdir(self.path)
+            except OSError:
+                time.sleep(0.05)
+        print(f"{self.path} stays", file=sys.stderr)
+
+
+class SwapFile:
+    """Swap on a file, with zswap before it or not."""
+
+    def __init__(self, folder: str, size: int, zswap: bool):
+        self.path, self.folder, self.zswap = f"{folder}/swap", folder, zswap
+        self.size = size
+
+    def __enter__(self):
+        with open(self.path, "wb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            for _ in range(self.size // MIB + 1):
+                file.write(bytes(MIB))
+            os.fsync(file.fileno())
+        self.before = {name: read(f"{ZSWAP}/{name}") for name in ("enabled", "compressor", "max_pool_percent")}
+        if self.zswap:
+            write(f"{ZSWAP}/compressor", "lz4")
+            write(f"{ZSWAP}/max_pool_percent", 50)
+            write(f"{ZSWAP}/enabled", "Y")
+        on(self.path)
+        self.written = disk_written(self.folder)
+        return self
+
+    def compressed(self, run: Run) -> int:
+        return run.zswap if self.zswap else 0
+
+    def flash(self) -> int:
+        return disk_written(self.folder) - self.written
+
+    def __exit__(self, *_):
+        subprocess.run(["swapoff", self.path], capture_output=True)
+        if self.zswap:
+            for name in ("enabled", "max_pool_percent", "compressor"):
+                write(f"{ZSWAP}/{name}", self.before[name])
+        os.unlink(self.path)
+
+
+class Zram:
+    """Swap on a zram device with lz4."""
+
+    def __init__(self, _: str, size: int):
+        self.size = size
+
+    def __enter__(self):
+        self.number = int(read("/sys/class/zram-control/hot_add"))
+        self.block = f"/sys/block/zram{self.number}"
+        write(f"{self.block}/comp_algorithm", "lz4")
+        write(f"{self.block}/disksize", self.size)
+        on(f"/dev/zram{self.number}")
+        return self
+
+    def compressed(self, _: Run) -> int:
+        # The fifth number: the most that it has taken (Documentation/admin-guide/blockdev/zram.rst).
+        return int(read(f"{self.block}/mm_stat").split()[4])
+
+    def flash(self) -> int:
+        return 0
+
+    def __exit__(self, *_):
+        subprocess.run(["swapoff", f"/dev/zram{self.number}"], capture_output=True)
+        write(f"{self.block}/reset", 1)
+        write("/sys/class/zram-control/hot_remove", self.number)
+
+
+def on(path: str) -> None:
+    subprocess.run(["mkswap", path], check=True, capture_output=True)
+    subprocess.run(["swapon", "-p", "32767", path], check=True, capture_output=True)
+
+
+def rivals() -> tuple[dict, list]:
+    """What the kernel has here, and what is not there."""
+    if os.geteuid() != 0 or not os.path.isdir(CGROUPS):
+        return {}, ["no memory cgroup of the first version, or not root: the kernel's swap is left out"]
+    found, lacking = {"file": lambda folder, size: SwapFile(folder, size, False)}, []
+    if os.path.exists("/sys/class/zram-control/hot_add"):
+        found["zram"] = Zram
+    else:
+        lacking.append("no zram (modprobe zram)")
+    if os.path.isdir(ZSWAP):
+        found["zswap"] = lambda folder, size: SwapFile(folder, size, True)
+    else:
+        lacking.append("no zswap in this kernel")
+    return found, lacking
+
+
+class Bench:
+    def __init__(self, coldframe: str, data: str, folder: str, kernel: dict):
+        self.coldframe, self.data, self.folder, self.kernel = os.path.abspath(coldframe), data, folder, kernel
+        self.words = truth.Bench(coldframe, data, folder, False).words
+
+    def measure(self, program: truth.Program, shares: list) -> dict:
+        words = self.words(program)
+        Run(words, self.folder, PATIENCE_S)
+        plain = Run(words, self.folder, PATIENCE_S)
+        if plain.ended:
+            raise truth.Ended(plain.ended)
+        whole = self.paged(words, 4 << 30, "none", plain)
+        if "ended" in whole:
+            raise truth.Ended(whole["ended"])
+        memory = whole["counts"]["resident_max"] * 4096
+        beside = max(plain.peak - memory, 4 * MIB)
+        found = {"name": program.name, "plain_seconds": plain.seconds, "memory_bytes": memory, "peak_bytes": plain.peak, "load": truth.load(), "shares": {}}
+        for share in shares:
+            ram = max(memory * share // 100, 1 << 20) // 4096 * 4096
+            arms = {"none": self.paged(words, ram, "none", plain), "tier": self.paged(words, ram, "lz4", plain)}
+            for name, place in self.kernel.items():
+                arms[name] = self.swapped(words, place, ram, beside, memory, plain)
+            found["shares"][str(share)] = {"ram_bytes": ram, "arms": arms}
+        return found
+
+    def paged(self, words: list, ram: int, tier: str, plain: Run) -> dict:
+        stats = f"{self.folder}/stats.json"
+        start = [self.coldframe, "run", "--ram", f"{ram // 1024}KiB", "--tier", tier, "--backing", self.folder, "--stats", stats, "--"]
+        run = Run([*start, *words], self.folder, PATIENCE_S)
+        if run.ended:
+            return {"ended": run.ended, "seconds": run.seconds}
+        counts = json.load(open(stats))["counts"]
+        return {"seconds": run.seconds, "equal": run.digest == plain.digest, "flash_bytes": counts["device_bytes_written"], "counts": counts}
+
+    def swapped(self, words: list, place, ram: int, beside: int, memory: int, plain: Run) -> dict:
+        limit, found = ram + beside, {}
+        for _ in range(TRIES):
+            try:
+                with place(self.folder, 2 * memory + 64 * MIB) as swap, Group(limit) as group:
+                    run = Run(words, self.folder, PATIENCE_S, group)
+                    compressed, flash = swap.compressed(run), swap.flash()
+            except (OSError, subprocess.CalledProcessError) as error:
+                return {"ended": str(error), "seconds": 0.0}
+            found = {"seconds": run.seconds, "limit_bytes": limit, "compressed_bytes": compressed, "flash_bytes": flash}
+            found |= {"ended": run.ended} if run.ended else {"equal": run.digest == plain.digest}
+            if limit + compressed <= (ram + beside) * SLACK or run.ended:
+                break
+            limit = max(ram + beside - compressed, (ram + beside) // 8)
+        return found
+
+
+def mark(arm: dict) -> str:
+    return "-" if "ended" in arm else "=" if arm["equal"] else "!="
+
+
+def table(found: list, arms: list) -> str:
+    """80 columns."""
+    lines = [f"{'program':9} {'RAM':>10} " + " ".join(f"{arm:>8} " for arm in arms) + " flash: none  tier"]
+    for one in found:
+        for share, at in one["shares"].items():
+            times = [f"{at['arms'][arm]['seconds'] / one['plain_seconds']:7.1f}x{mark(at['arms'][arm]):1}" for arm in arms]
+            flash = [f"{at['arms'][arm].get('flash_bytes', 0) / MIB:6.0f}M" for arm in ("none", "tier")]
+            lines.append(f"{one['name']:9} {share:>3}% {truth.size(at['ram_bytes']):>5} " + " ".join(times) + " " + "".join(flash))
+    return "\n".join(lines)
+
+
+def summary(found: list, arms: list) -> str:
+    """The median over all programs and shares of how many times faster the tier is."""
+    lines = []
+    for arm in (arm for arm in arms if arm != "tier"):
+        pairs = [at["arms"] for one in found for at in one["shares"].values()]
+        ratios = sorted(p[arm]["seconds"] / p["tier"]["seconds"] for p in pairs if "ended" not in p["tier"] and p[arm]["seconds"] > 0)
+        if ratios:
+            cut = sum("ended" in p[arm] for p in pairs)
+            at_least = f", of which {cut} were ended" if cut else ""
+            lines.append(f"with the tier {ratios[len(ratios) // 2]:.2f} times as fast as {arm}, median of {len(ratios)} ({ratios[0]:.2f} to {ratios[-1]:.2f}{at_least})")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("coldframe")
+    parser.add_argument("--only", default=",".join(CHOSEN))
+    parser.add_argument("--shares", default="50,30")
+    parser.add_argument("--no-kernel", action="store_true")
+    parser.add_argument("--out")
+    parser.add_argument("--keep", help="a folder on the disk that is to be measured")
+    args = parser.parse_args()
+    # So that what was set up is taken down when the bench is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
+    kernel, lacking = ({}, []) if args.no_kernel else rivals()
+    folder = args.keep or tempfile.mkdtemp(prefix="coldframe-tier-", dir="/var/tmp")
+    os.makedirs(folder, exist_ok=True)
+    truth.inputs(folder)
+    bench, found = Bench(args.coldframe, folder, folder, kernel), []
+    wanted = args.only.split(",")
+    for program in (p for p in truth.PROGRAMS if p.name in wanted):
+        if need := truth.missing(program):
+            lacking.append(f"{program.name}: {need} is not here")
+            continue
+        print(f"{program.name} ...", file=sys.stderr)
+        try:
+            found.append(bench.measure(program, [int(share) for share in args.shares.split(",")]))
+        except truth.Ended as ended:
+            lacking.append(f"{program.name}: {ended}")
+    arms = ["none", "tier", *kernel]
+    print(table(found, arms))
+    print(summary(found, arms))
+    for line in lacking:
+        print(line)
+    if args.out:
+        write(args.out, json.dumps({"programs": found, "left_out": lacking}, indent=1))
+    if not args.keep:
+        shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
