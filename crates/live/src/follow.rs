@@ -320,7 +320,8 @@ mod tests {
         assert!(follow.waking(&drawn, || ()));
         follow.lets_go = true;
         assert!(!follow.waking(&drawn, || ()));
-        assert_eq!(Processors::of(0), Ok(before), "the scheduler has its turn");
+        assert_eq!((Processors::of(0), follow.home), (Ok(before), None), "the scheduler has its turn");
+        follow.home = home;
         assert!(follow.waking(&drawn, || ()));
         drawn.let_go();
         assert_eq!(Processors::of(0), Ok(before));
