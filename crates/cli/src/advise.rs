@@ -7,6 +7,8 @@ use coldframe_device::quantity;
 use coldframe_report::advise::limits::{percent, years};
 use coldframe_report::advise::{advise, json, words, Advice, Cache, Limits, Question};
 use coldframe_report::drive::is_swap_trace;
+use coldframe_report::here::words::{exact, human_seconds};
+use coldframe_report::here::Answer;
 use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
 
@@ -132,7 +134,6 @@ impl Asked {
             ("--max-p99", self.max_p99.is_some()),
             ("--min-life", self.min_life.is_some()),
             ("--max-energy", self.max_energy.is_some()),
-            ("--max-ram", self.max_ram.is_some()),
             ("--system", self.system.is_some()),
             ("a second --device", self.device.len() > 1),
             ("--policy", !self.policy.is_empty()),
@@ -173,16 +174,20 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
     if let (Some(path), Some(config)) = (&args.output, &config) {
         output::write(Some(path), config)?;
     }
+    let fits = fits(&found, &args.asked)?;
     let written = args.output.as_ref().filter(|_| config.is_some()).map(|path| path.display().to_string());
     let text = match args.format.as_str() {
         "json" => output::json(&found.json()),
         _ => coldframe_report::here::words::words(&found, written.as_deref()),
     };
     output::write(None, &text)?;
-    Ok(ExitCode::from(u8::from(config.is_none())))
+    Ok(ExitCode::from(u8::from(!fits)))
 }
 
 pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
+    if answer::is_here(&args.asked) {
+        return check_here(&args);
+    }
     let advice = answer(&args.asked, quiet)?;
     let text = match (args.format.as_str(), &advice.best) {
         ("json", _) => output::json(&json::json(&advice)),
@@ -191,6 +196,38 @@ pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
     };
     output::write(None, &text)?;
     Ok(code(&advice))
+}
+
+/// On this machine.
+fn check_here(args: &CheckArgs) -> Result<ExitCode, Failure> {
+    let found = answer::of(&args.asked)?;
+    let fits = fits(&found, &args.asked)?;
+    let text = match args.format.as_str() {
+        "json" => output::json(&found.json()),
+        _ => format!("{}: {}", if fits { "yes" } else { "no" }, sentence(&found)),
+    };
+    output::write(None, &text)?;
+    Ok(ExitCode::from(u8::from(!fits)))
+}
+
+/// Whether there is a size to advise, and --max-ram allows it.
+fn fits(found: &Answer, asked: &Asked) -> Result<bool, Failure> {
+    let most = asked.max_ram.as_deref().map(quantity::bytes).transpose();
+    let most = most.map_err(|e| Failure::usage(format!("--max-ram: {e}")))?;
+    Ok(found.ram_bytes.is_some_and(|ram| most.is_none_or(|most| ram <= most.0)))
+}
+
+fn sentence(found: &Answer) -> String {
+    let (program, own) = (&found.program, human_seconds(found.program_seconds));
+    match found.ram_bytes.and_then(|ram| found.at(ram)) {
+        Some(point) => format!(
+            "{program} takes {own} alone, and {} with --ram {}, the least that keeps it within {:.0} %\n",
+            human_seconds(point.seconds),
+            exact(point.ram_bytes),
+            found.slowdown_percent
+        ),
+        None => format!("{program} takes {own} alone, and no --ram keeps it within {:.0} %\n", found.slowdown_percent),
+    }
 }
 
 /// 1: the answer is no.

@@ -63,7 +63,7 @@ impl Failure {
             }
             _ => None,
         };
-        crate::output::tell(&format!("error: {self}\n"));
+        eprintln!("error: {self}");
         if let Some(line) = bad_line {
             let label = LabeledSpan::at(line.offset..line.offset + line.len, line.found.clone());
             let title = format!("{}, line {}", line.path.display(), line.line);

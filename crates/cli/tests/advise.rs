@@ -6,7 +6,12 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn coldframe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).env("NO_COLOR", "1").env("COLUMNS", "240").output().expect("the command runs")
+    Command::new(env!("CARGO_BIN_EXE_coldframe"))
+        .args(args)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "240")
+        .output()
+        .expect("the command runs")
 }
 
 fn shipped(name: &str) -> String {

@@ -10,7 +10,12 @@ const WORKER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/wor
 const SWAPS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/swap-desktop.csv.zst");
 
 fn coldframe(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_coldframe")).args(args).env("NO_COLOR", "1").env("COLUMNS", "240").output().expect("the command runs")
+    Command::new(env!("CARGO_BIN_EXE_coldframe"))
+        .args(args)
+        .env("NO_COLOR", "1")
+        .env("COLUMNS", "240")
+        .output()
+        .expect("the command runs")
 }
 
 /// Runs `sim` with these words; its one result.

@@ -27,7 +27,12 @@ int main(int count, char **words) {
     if (!strcmp(then, "stays")) for (;;) sleep(1);
     if (!strcmp(then, "stubborn")) { signal(SIGTERM, SIG_IGN); for (;;) sleep(1); }
     if (!strcmp(then, "leaves")) {
-        if (fork()) return 0;
+        // The child is there and recorded before its parent ends.
+        int told[2];
+        char word = 0;
+        if (pipe(told)) return 4;
+        if (fork()) return read(told[0], &word, 1) != 1;
+        if (write(told[1], &word, 1) != 1) return 4;
         setsid();
         fclose(stdout), fclose(stderr), fclose(stdin);
         sleep(20);
@@ -101,6 +106,25 @@ fn the_pager_records_where_nobody_says_otherwise() {
     assert_eq!((stdout(&output).as_str(), stats["via"].as_str()), ("130560\n", Some("faults")));
     assert!(stats["rows"].as_u64() >= Some(1024), "{stats}");
     assert!(!stderr(&output).contains("emulator"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_check_asks_about_this_machine_and_says_yes_or_no() {
+    if !can_page() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    program(folder.path(), &[]);
+    recorded(folder.path(), &[], &["./program"]);
+    // Of so long a program paging is a small part, whatever the machine.
+    let check = |ram: &str| {
+        let mut command = coldframe();
+        command.args(["check", "t.parquet", "--program-time", "1000s", "--max-ram", ram]).current_dir(folder.path());
+        command.output().unwrap()
+    };
+    let (yes, no) = (check("1GiB"), check("4KiB"));
+    assert!(yes.status.code() == Some(0) && stdout(&yes).starts_with("yes: program"), "{}", stderr(&yes));
+    assert!(no.status.code() == Some(1) && stdout(&no).starts_with("no: program"), "{}", stderr(&no));
 }
 
 #[test]

@@ -20,7 +20,7 @@ def cli() -> Cli:
     program = os.environ.get("COLDFRAME_BIN") or str(ROOT / "target" / "debug" / "coldframe")
 
     def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([program, *arguments], capture_output=True, text=True, cwd=ROOT)
+        return subprocess.run([program, *arguments], capture_output=True, text=True, cwd=ROOT, env={**os.environ, "COLUMNS": "1000"})
 
     return run
 
