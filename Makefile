@@ -31,10 +31,14 @@ symbols:
 demo: build
 	@sh scripts/demo.sh $(BIN)
 
+# Tests of the live pager that run once more with the compressed tier.
+TIERED = --test region --test soak --test forks --test budget --test findings_pages --test fork --test threads --test run
+
 # Every test. Tools that a test can use and that are missing are named and the test is skipped (with COLDFRAME_REQUIRE_TOOLS=1 it fails).
 test:
 	$(CARGO) build --locked -p coldframe-plugin -p coldframe-preload
 	$(CARGO) test --locked --workspace $(TESTFLAGS)
+	COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED)
 	@sh scripts/python.sh test
 
 # Random legal programs plain and paged, with new seeds for MINUTES=n; says what differed and how to run it again.
@@ -73,7 +77,7 @@ bench-live:
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
-# Unfinished: real programs with half and a third of their memory, without and with the compressed tier, and as root kernel swap on a file, zram and zswap.
+# Real programs with half and a third of their memory: without and with the compressed tier, and as root kernel swap on a file, zram and zswap.
 # PROGRAMS=a,b: only those; TIERFLAGS=--no-kernel, --keep FOLDER (on the disk that is meant).
 bench-tier: build
 	@python3 scripts/tier.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) --out target/tier.json $(TIERFLAGS)

@@ -92,9 +92,8 @@ pub struct Args {
     /// Pages that leave RAM together, 1 to 32 [default: as many as a read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
-    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system. Unfinished, and so not
-    /// shown: with many threads it has stopped programs.
-    #[arg(long, hide = true, value_name = "NAME", value_parser = ["lz4", "none"])]
+    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system.
+    #[arg(long, value_name = "NAME", value_parser = ["lz4", "none"])]
     tier: Option<String>,
     /// Keep pages encrypted and authenticated in the swap file, with a key that lives only in memory.
     #[arg(long)]
@@ -269,9 +268,6 @@ fn tier(args: &Args, usual: Tier) -> Result<Tier, Failure> {
         return Err(Failure::usage(
             "--tier lz4: not with --system, whose swap area takes every page; leave one of them out",
         ));
-    }
-    if tier == Some(Tier::Lz4) {
-        output::tell("warning: --tier lz4 is unfinished: it has stopped programs with many threads\n");
     }
     Ok(tier.unwrap_or(usual))
 }
