@@ -93,7 +93,7 @@ fn links_and_includes_of_the_book_lead_somewhere() {
     for page in pages {
         let text = std::fs::read_to_string(&page).unwrap();
         let links = text.split("](").skip(1).map(|rest| rest.split([')', '#']).next().unwrap());
-        let includes = text.split("{{#include ").skip(1).map(|rest| rest.split("}}").next().unwrap());
+        let includes = text.split("{{#include ").skip(1).map(|rest| rest.split([':', '}']).next().unwrap());
         for target in
             links.chain(includes).filter(|to| !to.is_empty() && !to.contains("://") && !to.contains("generated/"))
         {
