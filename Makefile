@@ -31,12 +31,15 @@ symbols:
 demo: build
 	@sh scripts/demo.sh $(BIN)
 
+# One build for all tests, Python's too: the libraries that tests load, and everything with the features that tests ask for.
+TESTED = --workspace --lib --bins --tests --examples
+
 # Tests of the live pager that run once more with the compressed tier.
 TIERED = --test region --test soak --test forks --test budget --test findings_pages --test fork --test threads --test run
 
 # Every test. Tools that a test can use and that are missing are named and the test is skipped (with COLDFRAME_REQUIRE_TOOLS=1 it fails).
 test:
-	$(CARGO) build --locked -p coldframe-plugin -p coldframe-preload
+	$(CARGO) build --locked $(TESTED)
 	$(CARGO) test --locked --workspace $(TESTFLAGS)
 	COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED)
 	@sh scripts/python.sh test
@@ -114,9 +117,7 @@ soak:
 lint:
 	$(CARGO) fmt --all --check
 	cd board && $(CARGO) fmt --all --check
-	cd crates/py && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	cd crates/py && CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) clippy --locked --all-targets -- -D warnings
 
 clean:
 	$(CARGO) clean
