@@ -52,7 +52,9 @@ fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
     for folder in ["", "start", "systems"] {
         let entries = std::fs::read_dir(root().join("docs/book/src").join(folder)).unwrap();
-        pages.extend(entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "md")));
+        pages.extend(
+            entries.map(|entry| entry.unwrap().path()).filter(|path| path.extension().is_some_and(|e| e == "md")),
+        );
     }
     pages.retain(|path| !LONG.iter().any(|name| path.ends_with(name)));
     pages.sort();
