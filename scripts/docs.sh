@@ -23,6 +23,9 @@ done
 
 python3 scripts/notebook.py docs/notebook/first.ipynb > $generated/notebook.md
 
+# The outputs that README and the book show, as the commands above them print them.
+COLDFRAME_WRITE_DOCUMENTS=1 cargo test --locked --workspace --test documents
+
 mdbook=$(command -v mdbook || echo $tools/bin/mdbook)
 if ! [ -x "$mdbook" ]; then
     echo "installing mdbook $version into $tools (once, some minutes)"

@@ -18,7 +18,7 @@ use crate::output;
 use crate::progress::Line;
 use crate::sim::policies;
 
-/// Say how little RAM a program can live with, what that costs, and how sure it is.
+/// Find the smallest RAM that a program can live with, its price, and how sure the answer is.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,15 +27,18 @@ Examples:
   coldframe advise chess.parquet --system swl --max-slowdown 20% --format json
   coldframe advise mix.parquet --system sap --max-slowdown 20%
 
-A recording of this machine's pager (record --via faults) is answered for this machine (--device here): run time by RAM, as `coldframe run`
-pages it; without a limit the recommended size is at most 10 % slower. Else for a board, --device NAME:
-all policies and handlers, without and with read-ahead, are tried over sizes from 1 % to 100 % of what the trace touches, then finer. A limit must hold at the bad
-end of its range; without one, the slowdown is at most 5 %. `coldframe sim TRACE -c config.toml` runs what was advised.
+A recording by this machine's pager (record --via faults) is answered for this machine (--device here): the run time \
+under `coldframe run` for each size of RAM. Without a limit, the recommended size is at most 10 % slower.
+Other recordings are answered for a board (--device NAME). The search tries all policies and handlers, with and \
+without read-ahead, over sizes from 1 % to 100 % of what the trace touches, then finer steps. A limit must hold at the \
+bad end of its range. Without a limit, the slowdown is at most 5 %. `coldframe sim TRACE -c config.toml` simulates the \
+advised configuration.
+
 Exit code 1: no configuration meets the limits.")]
 pub struct Args {
     #[command(flatten)]
     pub asked: Asked,
-    /// Write the advised settings to this file, as `sim -c` takes them.
+    /// Write the advised settings to this file, for `sim -c` and `run -c`.
     #[arg(short, value_name = "CONFIG.toml")]
     output: Option<PathBuf>,
     /// How to print the answer.
@@ -43,14 +46,14 @@ pub struct Args {
     format: String,
 }
 
-/// Say yes or no: some RAM meets the limits. For pipelines.
+/// Say yes or no: is there a RAM size that meets the limits? For pipelines.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   coldframe check bzip2.parquet --max-ram 512KiB --max-slowdown 5%
   coldframe check bzip2.parquet -c config.toml --max-slowdown 5% --format json
 
-With a RAM size in the configuration only that size is tried. Exit code 0: yes; 1: no.")]
+If the configuration file has a RAM size, only that size is tried. Exit code 0: yes; 1: no.")]
 pub struct CheckArgs {
     #[command(flatten)]
     asked: Asked,
@@ -64,65 +67,65 @@ pub struct CheckArgs {
 pub struct Asked {
     /// The trace (Parquet; see `coldframe import` and `coldframe record`).
     pub trace: PathBuf,
-    /// Most that the run may take longer, of the program's own time [default without a limit: 5%].
+    /// Largest slowdown, in percent of the program's own time [default without a limit: 5%].
     #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
     pub max_slowdown: Option<String>,
     /// Longest 99th percentile of a fault.
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     max_p99: Option<String>,
-    /// Least life of the flash; needs its endurance, and its size or --swap-area.
+    /// Shortest life of the flash. Needs the sheet's endurance, and its size or --swap-area.
     #[arg(long, value_name = "YEARS", allow_hyphen_values = true)]
     min_life: Option<String>,
-    /// Most energy of paging for the whole run; needs a sheet with energies.
+    /// Largest energy of paging for the whole run. Needs a sheet with energies.
     #[arg(long, value_name = "ENERGY", allow_hyphen_values = true)]
     max_energy: Option<String>,
-    /// Most RAM.
+    /// Largest RAM.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     max_ram: Option<String>,
-    /// What the program takes without paging, for the whole trace [default: 10 ns an instruction].
+    /// The program's run time without paging, for the whole trace [default: 10 ns an instruction].
     #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
     pub program_time: Option<String>,
-    /// A paper's system, whose front end, prices and device apply.
+    /// A paper's system; its front end, prices and device are used.
     #[arg(long, value_name = "NAME")]
     pub system: Option<String>,
     /// Devices: `here` for this machine, shipped sheets' names, or paths of sheets [default: here for a recording of this machine's
     /// pager, else the system's, else NAND01GW3B2B].
     #[arg(long, value_name = "SHEET", value_delimiter = ',')]
     pub device: Vec<String>,
-    /// Policies [default: all that need no parameter, and pa-clock:budget=13]; may repeat.
+    /// Policies; may repeat [default: all that need no parameter, and pa-clock:budget=13].
     #[arg(long, value_name = "NAME[:key=value,...]")]
     policy: Vec<String>,
     /// Handlers [default: parallel, sequential].
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     handler: Vec<String>,
-    /// Most pages of a sequential stream read ahead with a fault [default: 0, 16].
+    /// Most pages of a sequential stream that a fault reads ahead [default: 0, 16].
     #[arg(long, value_name = "PAGES", value_delimiter = ',')]
     read_ahead: Vec<u32>,
-    /// Bytes of the flash for pages that leave RAM.
+    /// Size of the swap area on the flash.
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true)]
     swap_area: Option<String>,
-    /// Simulate the swap area as a log, with these collectors [default with --swap-area: all, and Linux's slots].
+    /// Simulate the swap area as a log with these collectors [default with --swap-area: all, and Linux's slots].
     #[arg(long, value_name = "NAME[:VICTIMS]", value_delimiter = ',')]
     collector: Vec<String>,
-    /// Who says which task is next, with --system sap: round-robin, cfs or eevdf [default: cfs].
+    /// The scheduler, with --system sap: round-robin, cfs or eevdf [default: cfs].
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     scheduler: Vec<String>,
-    /// When the next task's pages are loaded, with --system sap [default: off, 75, 50, adaptive].
+    /// When to load the next task's pages, with --system sap [default: off, 75, 50, adaptive].
     #[arg(long, value_name = "WHEN", value_delimiter = ',')]
     prefetch: Vec<String>,
     /// Any setting by its path, as in the configuration file; may repeat.
     #[arg(long, value_name = "KEY.PATH=VALUE")]
     set: Vec<String>,
-    /// Configuration file; what it sets is not varied.
+    /// Configuration file. The search does not vary what the file sets.
     #[arg(short, value_name = "CONFIG.toml")]
     config: Option<PathBuf>,
-    /// Trace rows times configurations simulated in full; above that, those near the answer on a shortened string.
+    /// Limit of work: trace rows times configurations. Above it, the search uses a shortened trace first.
     #[arg(long, value_name = "N")]
     work: Option<u64>,
-    /// The folder of results from before [default: ~/.cache/coldframe].
+    /// The folder where results are kept [default: ~/.cache/coldframe].
     #[arg(long, value_name = "FOLDER", conflicts_with = "no_cache")]
     cache: Option<PathBuf>,
-    /// Neither use results from before nor keep any.
+    /// Do not use kept results, and keep none.
     #[arg(long)]
     no_cache: bool,
 }

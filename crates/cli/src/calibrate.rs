@@ -23,21 +23,21 @@ Examples:
   coldframe calibrate --backing /mnt/flash
   coldframe devices here
 
-Takes about 8 seconds. A pager of this process meets each event some thousand times, as that of
-`coldframe run` would, and the thread that touches the memory times it: `best` and `worst` are the
-means of the best and of the worst tenth of stretches of accesses. Stretches in which other programs
-had the processor do not count; still, measure while the machine has nothing else to do.
+This takes about 8 seconds. A pager in this process meets each event some thousand times, as the pager of `coldframe \
+run` would. The thread that touches the memory times each event. `best` and `worst` are the means of the best and of \
+the worst tenth of stretches of accesses. Stretches in which other programs had the processor do not count. Still, \
+measure while the machine has nothing else to do.
 
-The numbers are kept as the sheet of the device `here`, in ~/.cache/coldframe/here.toml, each with
-its source. With another processor, kernel or disk they are not true, and are measured again.
+The numbers are kept as the sheet of the device `here`, in ~/.cache/coldframe/here.toml, each with its source. They \
+hold for one processor, kernel and disk; if one of these changes, they are measured again.
 
 Exit codes: 0 done; 4 this machine cannot page (see `coldframe doctor`); 5 the swap file cannot be used.")]
 pub struct Args {
-    /// Folder (or block device, whose content is lost) for the swap file [default: where temporary files go, or /var/tmp if
-    /// that lies in RAM].
+    /// Folder (or block device, whose content is lost) for the swap file [default: the folder for temporary files, or /var/tmp
+    /// if that is in RAM].
     #[arg(long)]
     backing: Option<PathBuf>,
-    /// Show what was measured before, and measure only if nothing was, or not this processor, kernel and disk.
+    /// Show the last measurement. Measure only if there is none for this processor, kernel and disk.
     #[arg(long)]
     show: bool,
     /// How to print it.

@@ -23,7 +23,7 @@ pub struct Args {
     /// The file to write.
     #[arg(short)]
     output: PathBuf,
-    /// Page size: each access becomes requests for its whole pages. Block traces keep their own requests.
+    /// Page size: each access becomes requests for whole pages. Block traces keep their own requests.
     #[arg(long, default_value = "4KiB")]
     page: String,
     /// How to print the count.

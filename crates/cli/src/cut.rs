@@ -10,7 +10,7 @@ use coldframe_trace::{cut, Part};
 use crate::failure::Failure;
 use crate::output;
 
-/// Write a part of a trace as a trace of its own, compressed harder.
+/// Write a part of a trace as a new trace, with stronger compression.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -23,19 +23,19 @@ pub struct Args {
     /// The trace to write.
     #[arg(short)]
     output: PathBuf,
-    /// Rows left out at the start.
+    /// Rows to leave out at the start.
     #[arg(long, default_value_t = 0)]
     skip: u64,
-    /// Rows kept after that.
+    /// Rows to keep after that.
     #[arg(long)]
     rows: Option<u64>,
-    /// Of these, those from this time on, by the trace's clock (`1.5s`).
+    /// Of these, keep those from this time on, by the trace's clock (`1.5s`).
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
-    /// Of these, those before this time.
+    /// Of these, keep those before this time.
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
-    /// Of these, the instruction fetches only.
+    /// Of these, keep the instruction fetches only.
     #[arg(long)]
     instructions: bool,
     /// zstd level.

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::{output, run};
 
-/// Say what this machine allows `coldframe run` to do, and what would mend the rest.
+/// Check whether this machine allows `coldframe run`, and print what would mend it.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -19,7 +19,7 @@ Examples:
 
 Exit code 0 if `coldframe run` works here, 4 if not.")]
 pub struct Args {
-    /// Folder or block device for the swap file [default: where temporary files go, or /var/tmp if that lies in RAM].
+    /// Folder or block device for the swap file [default: the folder for temporary files, or /var/tmp if that is in RAM].
     #[arg(long)]
     backing: Option<PathBuf>,
     /// How to print it.

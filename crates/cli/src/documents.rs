@@ -40,7 +40,7 @@ fn shell_lines(text: &str) -> Vec<(usize, String)> {
 /// The `coldframe` commands of a line of shell, each as its words.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let words = shlex::split(&line.replace(';', " ; ")).unwrap_or_else(|| panic!("not shell: {line}"));
-    let ends = |word: &String| [";", "|", "&&", ">", "<", "2>"].contains(&word.as_str());
+    let ends = |word: &String| [";", "|", "||", "&&", ">", "<", "2>"].contains(&word.as_str());
     let parts = words.split(ends).map(<[String]>::to_vec);
     parts.filter(|words| words.first().is_some_and(|word| word == "coldframe")).collect()
 }

@@ -20,24 +20,24 @@ Examples:
   coldframe generate phone --parameters > my-phone.toml
   coldframe sim mix1.parquet --system drswap --ram 400MB --backing nvm,nvm-dr --swap-size 128MiB,256MiB,512MiB
 
-The parameters say of each number where it comes from. Rows are touches of pages, with times, tasks and mappings.")]
+The parameters file gives the source of each number. Rows are touches of pages, with times, tasks and mappings.")]
 pub struct Args {
     /// The kind of workload.
     #[arg(value_parser = ["phone"])]
     workload_kind: String,
-    /// Which of the file's groups of applications.
+    /// The group of applications in the file.
     #[arg(long, default_value = "mix1")]
     category: String,
     /// The parameters (default: the shipped data/workloads/phone.toml).
     #[arg(long, value_name = "FILE.toml")]
     workload: Option<PathBuf>,
-    /// Another seed than the file's.
+    /// The seed, instead of the file's.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
     /// The trace to write.
     #[arg(short, required_unless_present = "parameters")]
     output: Option<PathBuf>,
-    /// Print the shipped parameters instead, to change them.
+    /// Print the shipped parameters, so that you can change them.
     #[arg(long)]
     parameters: bool,
     /// How to print the counts.

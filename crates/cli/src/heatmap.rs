@@ -11,19 +11,20 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::output;
 
-/// Draw where and when a trace touches memory, and its phases.
+/// Draw which memory a trace touches, and when, with its phases.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
   coldframe heatmap chess.parquet
   coldframe heatmap chess.parquet -o chess.png --columns 1200 --rows 800
 
-Up is high addresses, right is later; untouched memory takes no room. Blue are reads and fetches, red are writes, brighter is
-more. A grey line is the begin of a phase: most pages of a column were not in the one before.")]
+Addresses grow upwards and time grows to the right. Untouched memory is left out. Reads and fetches are blue, writes \
+are red; brighter means more. A grey line marks the begin of a phase: most pages of that column were not in the column \
+before.")]
 pub struct Args {
     /// The trace.
     trace: PathBuf,
-    /// The picture to write (PNG); without it, the map is drawn in the terminal.
+    /// The picture to write (PNG). Without it, the map is drawn in the terminal.
     #[arg(short)]
     output: Option<PathBuf>,
     /// Columns of the map [default: 72, in a picture 800].

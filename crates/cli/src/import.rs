@@ -15,24 +15,24 @@ use crate::progress::Line;
 #[derive(clap::Args)]
 #[command(after_help = after())]
 pub struct Args {
-    /// FORMAT:PATH; PATH `-` is standard input; plain, gz, xz, zst, bz2 or lz4. A bare PATH is guessed where that is safe.
+    /// FORMAT:PATH; PATH `-` is standard input; plain, gz, xz, zst, bz2 or lz4. For a bare PATH, the format is guessed where that is safe.
     spec: String,
     /// The trace to write [default: PATH with the suffix .parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// Which column holds what (csv, tsv, parquet), by name or number: address, size, kind, task, time.
+    /// Meaning of the columns (csv, tsv, parquet), by name or number: address, size, kind, task, time.
     #[arg(long, value_name = "ROLE=COLUMN,...")]
     columns: Vec<String>,
-    /// Units that the format leaves open: address=512B, size=1B, time=us; address=hex:1B for hexadecimal without 0x.
+    /// Units that the format does not define: address=512B, size=1B, time=us; address=hex:1B for hexadecimal without 0x.
     #[arg(long, value_name = "WHAT=UNIT,...")]
     unit: Vec<String>,
-    /// What numbers in the kind column mean.
+    /// Meaning of the values in the kind column.
     #[arg(long, value_name = "WORD=KIND,...")]
     kinds: Vec<String>,
-    /// Number object ids in the order of their first request (libCacheSim's formats).
+    /// Number the object ids in the order of their first request (libCacheSim's formats).
     #[arg(long)]
     number_objects: bool,
-    /// Leave out lines that break the format, and count them, instead of stopping at the first.
+    /// Leave out and count lines that break the format, instead of stopping at the first.
     #[arg(long)]
     skip_bad: bool,
     /// How to print the counts.

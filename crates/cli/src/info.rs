@@ -15,7 +15,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::output;
 
-/// Show what a trace holds and where it comes from.
+/// Show the contents of a trace and where it comes from.
 #[derive(clap::Args)]
 #[command(
     after_help = "Examples:\n  coldframe info bzip2.parquet\n  coldframe info bzip2.parquet --format json | jq .references\n  coldframe info swap.csv.zst --plot"

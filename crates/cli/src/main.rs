@@ -62,13 +62,16 @@ Examples:
   coldframe advise bzip2.parquet --max-slowdown 5% -o config.toml
   coldframe papers swl
 
-`coldframe -- PROGRAM ARGUMENTS` records, advises and reports in one go, into the folder PROGRAM.coldframe: how long the program takes on this
-machine by RAM. `coldframe --verify -- PROGRAM ARGUMENTS` then runs it three times more, with less RAM, and prints measured beside predicted.
-Where this machine's pager cannot take it (a static program, no userfaultfd), an emulator records it, and the answer is for a board. Ctrl-C ends the
-program, and the answer is about what it did until then. Its own exit code is printed with the answer, and is not coldframe's.
+`coldframe -- PROGRAM ARGUMENTS` records the program, advises, and writes a report into the folder PROGRAM.coldframe. \
+It prints the program's run time on this machine for each size of RAM.
+`coldframe --verify -- PROGRAM ARGUMENTS` then runs the program three times more, with less RAM, and prints measured \
+beside predicted run times.
+If this machine's pager cannot record the program (a static program, no userfaultfd), an emulator records it, and the \
+answer is for a board. Ctrl-C ends the program; the answer then holds for the time until then. The program's exit code \
+is printed with the answer; it is not coldframe's exit code.
 
-Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature;
-5 I/O or integrity error; 126, 127 as shells use them; `run` passes the program's own.";
+Exit codes: 0 done; 1 the answer is no; 2 usage or configuration; 3 bad input data; 4 this machine lacks a feature; 5 \
+I/O or integrity error; 126, 127 as in shells; `run` ends with the program's own code.";
 
 /// How little RAM can a program or device live with, and what does that cost?
 #[derive(Parser)]

@@ -18,7 +18,8 @@ Examples:
   coldframe merge make.parquet cc1.parquet -o build.parquet
   coldframe merge server.parquet client.parquet -o both.parquet --format json
 
-All traces need times. Traces of one clock keep their distance, others begin together; tasks and address spaces stay apart.")]
+All traces need times. Traces of one clock keep their distance in time; other traces begin together. Tasks and address \
+spaces stay separate.")]
 pub struct Args {
     /// The traces.
     #[arg(required = true)]
@@ -31,7 +32,7 @@ pub struct Args {
     format: String,
 }
 
-/// Multiply single traces into a mix of programs that take turns.
+/// Make a trace of several programs that take turns.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,19 +40,20 @@ Examples:
   coldframe mix --task chess.parquet*2 --slice 50000 -o mix.parquet
   coldframe mix --task sqlite.parquet --task shop.parquet --rounds 3 --visit 60s -o phone.parquet
 
-A slice is a time, by each trace's own clock, or a number of references. With --rounds each program comes so often, each time with an equal
-part of its trace, and stays for --visit: so applications come to a phone's foreground (sim --system drswap).")]
+A slice is a time, by each trace's own clock, or a number of references. With --rounds N, each program comes to the \
+foreground N times, as on a phone (sim --system drswap). Each time it runs an equal part of its trace and stays for \
+--visit.")]
 pub struct MixArgs {
-    /// A trace, perhaps with how many programs run it; may repeat.
+    /// A trace, and how many programs run it; may repeat.
     #[arg(long, required = true, value_name = "TRACE[*N]")]
     task: Vec<String>,
-    /// How long a program runs before the next: 100ms, or a number of references.
+    /// How long a program runs before its turn ends: 100ms, or a number of references.
     #[arg(long, required_unless_present = "rounds")]
     slice: Option<String>,
-    /// Instead: how often each program comes to the foreground.
+    /// Instead of --slice: how often each program comes to the foreground.
     #[arg(long, value_name = "N", conflicts_with = "slice")]
     rounds: Option<u32>,
-    /// How long it stays there, in the mix's own time.
+    /// How long a program stays in the foreground, in the mix's own time.
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "rounds")]
     visit: String,
     /// The trace to write.

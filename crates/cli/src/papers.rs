@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
 
-/// Put a paper's printed figures beside ours.
+/// Print a paper's figures beside ours.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -22,12 +22,12 @@ Examples:
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
   coldframe papers all --format markdown > beside.md
 
-reached: yes, within rounding; no, with the reason; shape, the paper's input is not free and ours, of the same kind, shows
-what the paper claims; no claim, the paper claims nothing of it.")]
+The column `reached`: yes, within rounding; no, with the reason; shape, the paper's input is not free, and ours is of \
+the same kind and shows what the paper claims; no claim, the paper does not claim this figure.")]
 pub struct Args {
     /// A system whose paper prints figures (`coldframe policies` lists them), or all.
     paper: String,
-    /// Every row, curves and bars; otherwise a paper's headlines.
+    /// Print every row, curve and bar, not only the paper's headlines.
     #[arg(long)]
     all: bool,
     /// How to print it; Markdown and JSON have every row.

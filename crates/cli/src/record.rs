@@ -27,7 +27,7 @@ use crate::writes;
 /// Page size of an emulator's recording: that of this machine's pager.
 const PAGE: &str = "4KiB";
 
-/// Record which pages an unmodified program touches, or each of its memory references.
+/// Record the pages that an unmodified program touches, or all of its memory references.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -41,68 +41,76 @@ Examples:
   coldframe record --via faults --window 256 --overhead -- python3 script.py
   coldframe record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
 
-The program runs natively (1.5 to 6 times slower in our tries). This machine's pager lets some pages of its heap be mapped at a time (a window, first in
-first out), keeps the others in RAM, and each page that enters is a row: with a window of W pages and C pages of RAM, OPT's misses lie between
-those of the rows at C and at C - W, LRU's between those at C + W and C - W, from C = 2 W on.
-QEMU user mode with coldframe's plugin (Debian package qemu-user), or valgrind's lackey where only that is installed, records it instead, many times
-slower, where an option asks for what only an emulator gives (--level, --page, --skip-refs, --max-refs, --max-size, --keep-running, --sysroot), and where
-the pager cannot: a static program, one for another machine, no userfaultfd. One line says so, and why. It records runs of references to pages
-of 4 KiB; --level exact records every reference with its address, as --system swl and ddb need it.
-With --via perf only the page faults are recorded (package linux-perf). With --via writes each --interval the kernel says which pages were
-written to (PAGEMAP_SCAN with asynchronous write protection, Linux 6.7). With --via swap it runs in a memory cgroup of --ram, as root on a machine that
-has swap, and its page tables, read each --interval, tell which page went to which slot and came back: a swap trace (CSV).
-Accesses that the kernel makes for system calls are not seen by an emulator. The trace is complete and valid when a limit, Ctrl-C or SIGTERM ends the
-recording: the program then gets SIGTERM, and after 2 s SIGKILL.
+The program runs natively, 1.5 to 6 times slower in our tries. This machine's pager keeps a window of the heap's pages \
+mapped, first in first out, and the other pages in RAM. Each page that enters the window is a row of the trace. With a \
+window of W pages and C pages of RAM, OPT's misses lie between the misses of the rows at C and at C - W; LRU's lie \
+between those at C + W and at C - W, from C = 2 W on.
 
-Exit codes: 0 recorded, whatever the program's own was, which is printed; 2 usage; 3 nothing was recorded; 4 neither pager nor emulator can;
-5 the trace cannot be written; 126 the program cannot be executed; 127 there is no such program.")]
+An emulator records the program, many times slower, in two cases: an option needs it (--level, --page, --skip-refs, \
+--max-refs, --max-size, --keep-running, --sysroot); or the pager cannot record the program (it is static or for \
+another machine, or there is no userfaultfd). One line says so, and why. The emulator is QEMU's user mode with \
+coldframe's plugin (Debian package qemu-user), or valgrind's lackey if only that is installed. It records runs of \
+references to pages of 4 KiB. --level exact records every reference with its address; --system swl and ddb need that. \
+An emulator does not see what the kernel touches in system calls.
+
+--via perf records page faults only (package linux-perf).
+--via writes asks the kernel at each --interval which pages were written (PAGEMAP_SCAN with asynchronous write \
+protection, Linux 6.7).
+--via swap runs the program in a memory cgroup of --ram, as root on a machine that has swap. It reads the program's \
+page tables at each --interval and writes a swap trace (CSV): which page went to which slot, and when it came back.
+
+The trace is complete and valid when a limit, Ctrl-C or SIGTERM ends the recording. The program then gets SIGTERM, and \
+SIGKILL after 2 s.
+
+Exit codes: 0 recorded (the program's own code is printed); 2 usage; 3 nothing was recorded; 4 neither pager nor \
+emulator can record; 5 the trace cannot be written; 126 the program cannot be executed; 127 there is no such program.")]
 pub struct Args {
     /// The trace to write [default: PROGRAM.parquet].
     #[arg(short)]
     output: Option<PathBuf>,
-    /// What records the program [default auto: this machine's pager (faults), or an emulator].
+    /// The recorder. auto: this machine's pager (faults), or an emulator.
     #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "writes", "swap"], default_value = "auto")]
     via: String,
-    /// Pages that stay mapped with --via faults, and no sampling [default: as many, and such a sample, as aim at half its speed].
+    /// Size of the window with --via faults, without sampling [default: window and sample aim at half the program's speed].
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
-    /// Time between two looks with --via writes [100ms] or swap [10ms].
+    /// Time between two looks, with --via writes [default: 100ms] or swap [default: 10ms].
     #[arg(long)]
     interval: Option<String>,
-    /// RAM of the program with --via swap.
+    /// The program's RAM, with --via swap.
     #[arg(long, value_name = "SIZE")]
     ram: Option<String>,
-    /// Every reference with its address and size, or runs of references to a page; by an emulator [default there: page].
+    /// exact: every reference with its address and size; page: runs of references to a page. Takes an emulator [default: page].
     #[arg(long, value_parser = ["exact", "page"])]
     level: Option<String>,
     /// Page size of `--level page` [default: 4KiB].
     #[arg(long, value_name = "SIZE")]
     page: Option<String>,
-    /// References left out at the start.
+    /// References to leave out at the start.
     #[arg(long, default_value_t = 0)]
     skip_refs: u64,
-    /// Stop after so many references.
+    /// Stop after this number of references.
     #[arg(long)]
     max_refs: Option<u64>,
     /// Stop when the trace has this size.
     #[arg(long)]
     max_size: Option<String>,
-    /// Stop after this time: end the program.
+    /// End the recording and the program after this time.
     #[arg(long)]
     max_time: Option<String>,
-    /// At a limit let the program go on unrecorded instead of ending it.
+    /// At a limit, let the program continue without recording, instead of ending it.
     #[arg(long)]
     keep_running: bool,
-    /// Run the program natively once before, without input and output, and print how much slower recording is.
+    /// First run the program natively, without input and output, and print how much slower recording is.
     #[arg(long)]
     overhead: bool,
-    /// For programs of another machine: the folder that holds its `lib`.
+    /// For programs of another machine: the folder that contains its `lib`.
     #[arg(long)]
     sysroot: Option<PathBuf>,
     /// Write counts and times as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
-    /// Record this running process instead, for --max-time [10s]; with --via perf or writes.
+    /// Record this running process, for --max-time [default: 10s], with --via perf or writes.
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     attach: Option<u32>,
     /// The program and its arguments.

@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::output;
 
-/// Make a trace smaller: exact for LRU and OPT above a size of memory, or a sample of pages with errors.
+/// Make a trace smaller: exact for LRU and OPT from a memory size on, or a sample of pages with known errors.
 #[derive(clap::Args)]
 #[command(
     override_usage = "coldframe reduce -o <OUTPUT> <--above|--sample|--sample-pages> <TRACE>",
@@ -22,10 +22,12 @@ Examples:
   coldframe reduce long.parquet -o sample.parquet --sample-pages 8192
   coldframe sim small.parquet --policy lru,opt --ram 256KiB,1MiB
 
---above drops the references that no memory of that size or more can tell (Kaplan and others' Safely Allowed Drop): the misses of lru
-and opt stay what they were, to the last one. --sample and --sample-pages keep all references to the pages with the smallest
-hashes (SHARDS): lru's misses are estimated, with a standard error. The trace says how it was reduced, so does each result, and
-what it cannot give is refused. For a part of the time or of the references, see `coldframe cut`."
+--above drops the references that make no difference in any memory of that size or more (Safely Allowed Drop, by \
+Kaplan and others). The misses of lru and opt stay exactly the same.
+--sample and --sample-pages keep all references to the pages with the smallest hashes (SHARDS). lru's misses are then \
+estimates with a standard error.
+The trace and each result say how the trace was reduced. Questions that a reduced trace cannot answer are refused. For \
+a part of the time or of the references, see `coldframe cut`."
 )]
 pub struct Args {
     /// The trace.
@@ -50,13 +52,13 @@ pub struct Args {
 #[derive(clap::Args)]
 #[group(required = true, multiple = false)]
 struct KeepArgs {
-    /// Keep the misses of lru and opt in memories of this size and more.
+    /// Keep the misses of lru and opt exact for memories of this size and more.
     #[arg(long, value_name = "SIZE")]
     above: Option<String>,
     /// Keep this share of the pages.
     #[arg(long, value_name = "PERCENT")]
     sample: Option<String>,
-    /// Keep at most so many pages.
+    /// Keep at most this number of pages.
     #[arg(long, value_name = "PAGES")]
     sample_pages: Option<u64>,
 }

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::failure::Failure;
 use crate::output;
 
-/// Give a journal's events and bits to a fresh engine and check that it issues the same commands.
+/// Feed a journal to a new engine and check that it issues the same commands.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -21,12 +21,12 @@ Examples:
   coldframe replay run.journal
   coldframe replay run.journal --timeline run.json      (open it in ui.perfetto.dev)
 
-Exit code 1: the engine did something else than the journal says.")]
+Exit code 1: the engine did not issue the commands of the journal.")]
 pub struct Args {
     /// The journal.
     journal: PathBuf,
-    /// Write faults, stages and loads as a timeline for Perfetto and chrome://tracing. A journal has no prices, so stages are instants;
-    /// `coldframe sim --timeline` draws how long they take.
+    /// Write faults, stages and loads as a timeline for Perfetto and chrome://tracing. A journal has no times, so stages are instants;
+    /// `coldframe sim --timeline` draws their length.
     #[arg(long, value_name = "FILE.json")]
     timeline: Option<PathBuf>,
     /// How to print it.

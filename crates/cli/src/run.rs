@@ -27,7 +27,7 @@ const READ_AHEAD_DEFAULT: u32 = 16;
 /// The library that holds the program's heap.
 const PRELOAD: &str = "libcoldframe_preload.so";
 
-/// Run an unmodified program in the RAM you give it; the rest of its heap lies on flash.
+/// Run an unmodified program in the RAM you give it; the rest of its heap is in a swap file.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -39,75 +39,80 @@ Examples:
   coldframe run --ram 8MiB --system lobi --collector cost-benefit --swap-area 64MiB --journal j -- sort file; coldframe replay j
   coldframe run --ram 4MiB --device LOBI-NAND --backing-max 128MiB -- python3 script.py
 
-The program's heap and its large private anonymous mappings are paged; its code, stacks and files are not, and come on
-top of --ram. Each process that the program starts has a budget of its own. Statistics go to stderr when it has ended.
+The program's heap and its large private anonymous mappings are paged. Its code, stacks and files are not paged; they \
+need memory on top of --ram. Each process that the program starts has a budget of its own. Statistics are printed on \
+stderr when the program has ended.
 
---device says what the run's bytes would have cost that flash in time, energy and life: life = cycles * area / rate of writing, the
-area being --backing-max or the sheet's capacity, worn evenly, as a log does. What the sheet lacks is said, not guessed.
+--device prices the bytes that the run moved: their time, energy and life on that flash. Life is cycles * area / rate \
+of writing. The area is --backing-max or the sheet's capacity, and wears evenly, as with a log. If the sheet lacks a \
+number, the statistics say so and do not guess.
 
---system lobi has the engine place each page in a log of erase blocks, collect and erase them, as `coldframe sim --system lobi` does; the
-statistics then tell programs, copies, erases and wear, and the journal holds all of it. Read-ahead stays that of --read-ahead. A page that
-leaves RAM dirty is written, also where its bytes are the old ones, so no page is mapped writable before its first write.
+--system lobi lets the engine place each page in a log of erase blocks, collect the blocks and erase them, as \
+`coldframe sim --system lobi` does. The statistics then have programs, copies, erases and wear; the journal has all of \
+these. --read-ahead still decides about read-ahead. A page that leaves RAM dirty is written even if its bytes have not \
+changed, so no page is mapped writable before its first write.
 
---predict runs the program twice, so what it does to files it does twice. The second run is under QEMU and slower (Debian
-package qemu-user); it reads a copy of the standard input and writes to nowhere. Both runs use the C library's plainest
-copying routines, a heap that keeps freed small blocks, and no read-ahead, so that they touch the same pages. With one thread true and false faults
-come out exactly, as long as the program does the same twice and moves bytes in system calls by read, write, send and recv;
-with more, true faults within 20 % in our tests, where two live runs differ by up to 13 %.
+--predict runs the program twice, so the program's changes to files happen twice. The second run is under QEMU (Debian \
+package qemu-user) and is slower. It reads a copy of the standard input, and its output is dropped. Both runs use the \
+C library's plainest copying routines, a heap that keeps freed small blocks, and no read-ahead, so that they touch the \
+same pages. With one thread, true and false faults are exact if the program does the same twice and its system calls \
+that move bytes are read, write, send and recv. With more threads, true faults were within 20 % in our tests; two live \
+runs differ by up to 13 %.
 
-Exit codes: the program's own; 128 + n if signal n ended it; 125 if the pager had to stop it; 126 and 127 as shells use
-them; 2 usage; 4 the program or this machine cannot be paged (see `coldframe doctor`); 5 the swap file cannot be used.")]
+Exit codes: the program's own; 128 + n if signal n ended it; 125 if the pager had to stop it; 126 and 127 as in \
+shells; 2 usage; 4 the program or this machine cannot be paged (see `coldframe doctor`); 5 the swap file cannot be \
+used.")]
 pub struct Args {
     /// RAM for the program's heap: a size.
     #[arg(long, required_unless_present = "config")]
     ram: Option<String>,
-    /// Configuration file, as `coldframe advise -o` writes it: RAM, policy, handler and read-ahead where no flag says otherwise.
+    /// Configuration file, as `coldframe advise -o` writes it: RAM, policy, handler and read-ahead. Flags come first.
     #[arg(short, value_name = "CONFIG.toml")]
     config: Option<PathBuf>,
-    /// Page replacement policy. Without `budget` and `valid`, pa-clock and fifo-sc fit themselves to the device.
+    /// Page replacement policy. Without `budget` and `valid`, pa-clock and fifo-sc adapt to the device.
     #[arg(long)]
     policy: Option<String>,
     /// Page fault handler [default: parallel].
     #[arg(long)]
     handler: Option<String>,
-    /// Folder (or block device, whose content is lost) for the swap file [default: where temporary files go, or /var/tmp if
-    /// that lies in RAM].
+    /// Folder (or block device, whose content is lost) for the swap file [default: the folder for temporary files, or /var/tmp
+    /// if that is in RAM].
     #[arg(long)]
     backing: Option<PathBuf>,
-    /// The most the swap file may take.
+    /// Largest size of the swap file.
     #[arg(long)]
     backing_max: Option<String>,
-    /// The most memory the program may have.
+    /// Largest size of the program's paged memory.
     #[arg(long, default_value = "2046GiB")]
     max_memory: String,
     /// How to wait for the device.
     #[arg(long, value_parser = ["auto", "read", "brief", "poll", "sleep"], default_value = "auto")]
     wait: String,
-    /// Threads that handle faults.
+    /// Number of threads that handle faults.
     #[arg(long, default_value_t = 2)]
     handlers: usize,
-    /// The most pages read ahead of a sequential stream, 0 to 31 [default: 16].
+    /// Most pages that are read ahead of a sequential stream, 0 to 31 [default: 16].
     #[arg(long)]
     read_ahead: Option<u32>,
-    /// Pages that leave RAM together, 1 to 32 [default: as many as a read of the device hides].
+    /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
     /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system.
     #[arg(long, value_name = "NAME", value_parser = ["lz4", "none"])]
     tier: Option<String>,
-    /// Keep pages encrypted and authenticated in the swap file, with a key that lives only in memory.
+    /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.
     #[arg(long)]
     encrypt: bool,
-    /// Write the engine's events and commands here; `coldframe replay` proves them.
+    /// Write the engine's events and commands to this file; `coldframe replay` checks it.
     #[arg(long)]
     journal: Option<PathBuf>,
-    /// Write statistics as JSON here.
+    /// Write the statistics as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
-    /// Price what the run moved to and from its swap file by a device: a shipped sheet's name, or the path of a sheet.
+    /// Device that prices what the run moved: a shipped sheet's name, or the path of a sheet.
     #[arg(long, value_name = "SHEET")]
     device: Option<String>,
-    /// Predict the run too, and print measured beside predicted: the program runs a second time, recorded and not paged.
+    /// Also predict the run, and print measured beside predicted faults. The program runs a second time, recorded.
     #[arg(long)]
     predict: bool,
     #[command(flatten)]

@@ -39,15 +39,16 @@ Examples:
   coldframe sim swap.csv.zst --system lobi --blocks 1024,2048 --read-ahead block:8,block:32 --plot
   coldframe sim phone.parquet --system drswap --ram 400MB --backing dram,emmc,nvm,nvm-dr,none --swap-size 128MiB
 
-Lists make a sweep: policy outermost, then handler, then frames; the trace is decoded once. `coldframe policies` lists
-names and parameters, `coldframe devices` the devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap trace.")]
+Lists make a sweep: policy outermost, then handler, then frames. The trace is decoded once. `coldframe policies` lists \
+names and parameters; `coldframe devices` lists devices. A trace whose name ends in .csv (.zst, .gz, .xz) is a swap \
+trace.")]
 pub struct Args {
     /// The trace (Parquet; see `coldframe import` and `coldframe record`).
     pub trace: PathBuf,
-    /// A paper's system, whose defaults apply; may repeat.
+    /// A paper's system; its defaults are used; may repeat.
     #[arg(long, value_name = "NAME")]
     pub system: Vec<String>,
-    /// Policy or oracle with its parameters; may repeat. A comma list of plain names is a list, too.
+    /// Policy or oracle with its parameters; may repeat. Plain names may be a list with commas.
     #[arg(long, value_name = "NAME[:key=value,...]")]
     policy: Vec<String>,
     /// sequential, parallel, delayed-dual-buffering, ...; may repeat.
@@ -62,7 +63,7 @@ pub struct Args {
     /// Page size.
     #[arg(long, value_name = "SIZE", value_delimiter = ',')]
     page: Vec<String>,
-    /// References looked at: I, D or ID.
+    /// References to simulate: I (instructions), D (data) or ID.
     #[arg(long, value_parser = ["I", "D", "ID"])]
     stream: Option<String>,
     /// Device: a shipped sheet's name, or the path of a sheet.
@@ -80,7 +81,7 @@ pub struct Args {
     /// How to print the results.
     #[arg(long, value_parser = ["table", "json", "csv"])]
     format: Option<String>,
-    /// Write the results to a file; its suffix (json, csv, svg, txt) decides the format unless --format does.
+    /// Write the results to a file. The suffix (json, csv, svg, txt) decides the format, if --format does not.
     #[arg(short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Draw miss ratio and fault latency against RAM below the table.
@@ -90,10 +91,10 @@ pub struct Args {
     area: sim_args::AreaArgs,
     #[command(flatten)]
     tasks: sim_args::TasksArgs,
-    /// The device fails so often, by this seed (default 1): 0.001, 0.1%, 0.1%:7.
+    /// Rate of device failures, and their seed (default 1): 0.001, 0.1%, 0.1%:7.
     #[arg(long, value_name = "RATE[:SEED]")]
     fail: Option<String>,
-    /// Keep the engine's journal (one configuration only); `coldframe replay` proves it.
+    /// Write the engine's journal (one configuration only); `coldframe replay` checks it.
     #[arg(long, value_name = "FILE")]
     pub journal: Option<PathBuf>,
     /// Draw every fault with its stages as a timeline for Perfetto and chrome://tracing (one configuration only).

@@ -7,22 +7,22 @@ use coldframe_report::Settings;
 #[derive(clap::Args)]
 #[command(next_help_heading = "Swap areas")]
 pub struct AreaArgs {
-    /// Erase blocks of the swap area.
+    /// Number of erase blocks of the swap area.
     #[arg(long, value_name = "N", value_delimiter = ',')]
     blocks: Vec<String>,
     /// log (LOBI), linux (on bare flash) or linux-ftl (on a device with a translation layer).
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     layout: Vec<String>,
-    /// What is read with a page: none, block:N (LOBI), aligned:N (Linux) or pages:N (Linux since 4.14).
+    /// Pages that are read together with a page: none, block:N (LOBI), aligned:N (Linux) or pages:N (Linux since 4.14).
     #[arg(long, value_name = "NAME:N", value_delimiter = ',')]
     read_ahead: Vec<String>,
     /// greedy, cost-benefit, cost-age-times:VICTIMS or cost-benefit-age:VICTIMS.
     #[arg(long, value_name = "NAME[:N]", value_delimiter = ',')]
     collector: Vec<String>,
-    /// Where the area lies: dram, emmc, nvm, nvm-dr (read where it lies; the default) or none.
+    /// Memory of the swap area: dram, emmc, nvm, nvm-dr (read in place; the default) or none.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     backing: Vec<String>,
-    /// The area's size, or a percentage of the footprint (default 128MiB).
+    /// Size of the swap area, or a percentage of the footprint (default 128MiB).
     #[arg(long, visible_alias = "swap-area", value_name = "SIZE", value_delimiter = ',', allow_hyphen_values = true)]
     swap_size: Vec<String>,
     /// Pages that leave stay in the same RAM, compressed: none, lz4 or zstd.
@@ -52,13 +52,13 @@ pub struct TasksArgs {
     /// round-robin, cfs (Linux 2.6.24) or eevdf (Linux today); default cfs.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     scheduler: Vec<String>,
-    /// When the next task's pages are loaded: off, 75, 50, xi=0.6 (part of the slice), timer=0.6 or adaptive; default 75.
+    /// When to load the next task's pages: off, 75, 50, xi=0.6 (part of the slice), timer=0.6 or adaptive; default 75.
     #[arg(long, value_name = "WHEN", value_delimiter = ',')]
     prefetch: Vec<String>,
-    /// Pages on a task's list of recent faults; default 1024.
+    /// Length of a task's list of recent faults, in pages; default 1024.
     #[arg(long, value_name = "PAGES")]
     list: Option<usize>,
-    /// The scheduler follows its prediction, whoever wakes up meanwhile.
+    /// The scheduler keeps its prediction, even if another task wakes up.
     #[arg(long)]
     follow: bool,
 }

@@ -18,12 +18,12 @@ Examples:
   coldframe teach pa-clock --all
   coldframe teach dual-buffering --format json
 
-Every step comes from the real engine and its journal. In a terminal Enter shows the next step, q and Enter ends; elsewhere all is
-printed. Without a lesson: the list of lessons.")]
+Every step comes from the engine and its journal. In a terminal, Enter shows the next step, and q and Enter end the \
+lesson. If the output is not a terminal, all steps are printed. Without a lesson, the list of lessons is printed.")]
 pub struct Args {
     /// The lesson.
     lesson: Option<String>,
-    /// All steps at once.
+    /// Print all steps at once.
     #[arg(long)]
     all: bool,
     /// How to print it.

@@ -24,15 +24,15 @@ Examples:
   coldframe top 4711 --interval 5s
   coldframe top 4711 --once --format prometheus > /var/lib/node_exporter/coldframe.prom
 
-PID is any process of the run; without it the only one that runs is shown. Counts are sums over all processes of the run.
-The bars show the last 20 intervals, the highest one in full. Ctrl-C ends it.")]
+PID is any process of the run. Without it, the only running program is shown. Counts are sums over all processes of \
+the run. The bars show the last 20 intervals; the highest bar is full. Ctrl-C ends it.")]
 pub struct Args {
     /// Process.
     pid: Option<u32>,
     /// Time between two looks.
     #[arg(long, default_value = "1s")]
     interval: String,
-    /// Show the totals once.
+    /// Print the totals once, and end.
     #[arg(long)]
     once: bool,
     /// How to print it.

@@ -1,5 +1,5 @@
-//! The swap area that a system has the engine keep: LOBI's log of erase blocks with its collectors. The swap file stands in for the flash:
-//! its blocks have segments of the file (`log/blocks.rs`).
+//! The swap area of a system, kept by the engine: LOBI's log of erase blocks with its collectors. The swap file
+//! replaces the flash; each erase block has a segment of the file (`log/blocks.rs`).
 
 use coldframe_core::swap::{collect, AreaConfig, Counts, Layout, Swap, WearLevelling};
 use coldframe_trace::journal::SwapHead;

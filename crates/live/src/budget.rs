@@ -1,4 +1,4 @@
-//! What keeps the promise of a RAM budget: frames in reserve for pages on their way out, and whether frames are ours alone.
+//! Keeps RAM within its budget: reserves frames for pages on their way out, and knows whether a frame is shared.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 

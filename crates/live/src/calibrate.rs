@@ -1,5 +1,5 @@
-//! What this machine's device and page table cost, measured when a pager starts. Decides how to wait for the device, the budget of
-//! PA-Clock and the length of an invalid list; printed in the statistics.
+//! Measures the device and the page table of this machine when a pager starts. The result decides how to wait for the
+//! device, the budget of PA-Clock and the length of an invalid list. The statistics print it.
 
 use std::sync::atomic::Ordering::Relaxed;
 

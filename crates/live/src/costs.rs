@@ -1,7 +1,9 @@
-//! What paging costs a program on this machine: measured with a pager of this process, as the thread that meets each event waits for it.
+//! Measures what paging costs a program on this machine: a pager in this process causes each event, and the thread
+//! that waits for the event times it.
 //!
-//! Each number is the wall time of a stretch of accesses, less what plain memory takes for as many, for each event that the pager counted in
-//! it. [`measure`] takes some seconds. Nothing else should use the pager's folder meanwhile.
+//! Each number is the wall time of a stretch of accesses, minus the time of as many accesses to plain memory, divided
+//! by the events that the pager counted in the stretch. [`measure`] takes some seconds. Nothing else should use the
+//! pager's folder meanwhile.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A file or block device that pages lie on: reads and writes that are whole or fail, and the faults that tests inject.
+//! A file or block device that holds pages. A read or write is complete or fails. Tests can inject failures.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -1,4 +1,4 @@
-//! What this machine allows, found out by trying.
+//! Finds out by trials what this machine allows.
 
 use std::os::fd::AsRawFd;
 use std::path::Path;

@@ -1,5 +1,6 @@
-//! What an error number of the kernel says, without the C library: its words come with a lock of its own, which a thread that it does not know
-//! (a handler, the log's writer) would leave in disorder for the whole program, and which a signal handler may find taken by its own thread.
+//! Words for the kernel's error numbers, without the C library. The C library's function takes a lock. A thread that
+//! the C library does not know (a handler, the log's writer) would leave this lock in a wrong state for the whole
+//! program, and a signal handler may find the lock taken by its own thread.
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
-//! What can go wrong before or beside a fault. Inside a fault there is no caller to tell: the program stops with a message.
+//! Errors before or outside of a fault. A fault has no caller that could get an error: the program stops with a
+//! message.
 
 use std::io;
 use std::path::PathBuf;

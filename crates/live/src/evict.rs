@@ -1,7 +1,7 @@
 //! Evictions: hold, zap, read back.
 //!
-//! The dirty victims are held in a pipe, all victims are dropped by one call, and the final bytes come out of the pipe: a write that
-//! lands between hold and drop is in them, one that comes later faults and waits.
+//! The dirty victims are held in a pipe, one call drops all victims, and the final bytes are read from the pipe. A
+//! write between hold and drop is in these bytes. A later write faults and waits.
 
 use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;

@@ -1,5 +1,6 @@
-//! Who has which addresses of the managed span. Gaps between extents are free; no two extents overlap, and neighbours that are alike are
-//! one. The same calls in the same order give the same addresses, whoever asks: the pager, or a library that only lays memory out.
+//! Owners of the addresses of the managed span. Gaps between extents are free. Extents never overlap, and equal
+//! neighbours are joined. The same calls in the same order give the same addresses, in the pager and in a library
+//! that only lays memory out.
 //!
 //! ```text
 //!   span.start ....................... HIGH ........................... span.end

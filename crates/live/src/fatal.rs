@@ -1,4 +1,4 @@
-//! The end: a message on stderr and no way on. A program must never read garbage, so it is stopped instead.
+//! Ends the process with a message on stderr. A program must never read wrong bytes, so it is stopped instead.
 
 use std::fmt::{self, Write};
 

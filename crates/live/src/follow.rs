@@ -1,23 +1,27 @@
-//! Which processor a handler and the thread whose faults it serves run on: the same one, while these are one thread's.
+//! Processors of a handler and of the thread whose faults it serves. They run on the same processor while all faults
+//! come from this one thread.
 //!
 //! ```text
 //!   processor A   thread ─fault┐       ┌─ goes on        handler and thread take turns: about 5 us for both ways
 //!                handler       └ serves┘
 //!   processor B   idle
 //! ```
-//! Left alone the scheduler wakes a handler on an idle processor, and then the thread on the other one, which has become idle: each fault
-//! wakes a sleeping processor twice, and both are asleep most of the time (measured in a virtual machine: 97 us a fault more than on one
-//! processor, which made a program that thrashes take 68 s and not 28 s). So a handler that has served one thread for a while stays on
-//! its processor, and wakes the thread there: the thread may run nowhere else when it is woken.
+//! Without this file, the scheduler wakes a handler on an idle processor and then the thread on the other processor,
+//! which has become idle. Each fault then wakes a sleeping processor twice (measured in a virtual machine: 97 us a
+//! fault more than on one processor; a program that thrashes took 68 s and not 28 s). So a handler that has served
+//! one thread for a while stays on its processor and wakes the thread there: when it is woken, the thread may run on
+//! no other processor.
 //!
-//! To say so and to take it back are calls into the kernel, 4 us for each fault. So while faults come fast the thread stays drawn to the
-//! handler's processor ([`Drawn`]). It may run anywhere again as soon as [`REST_NS`] pass without a fault, which another handler sees to, for the
-//! time between two faults every [`LOOK_NS`], so that the scheduler can move it, and before it asks where it may run or starts something
-//! that would inherit that (`Drawn::let_go`). Where the program's questions do not pass through the pager, it is let go after each wake-up.
+//! Setting and clearing this restriction are calls into the kernel, 4 us for each fault. So the thread stays
+//! restricted to the handler's processor ([`Drawn`]) while faults come fast. The restriction ends in three cases.
+//! First, when [`REST_NS`] pass without a fault; another handler checks this. Second, for the time between two
+//! faults, every [`LOOK_NS`], so that the scheduler can move the thread. Third, before the thread asks where it may
+//! run or starts something that would inherit the answer (`Drawn::let_go`). If the pager does not see such questions
+//! of the program, the restriction ends after each wake-up.
 //!
-//! A handler asks for short slices of time, so that the thread it wakes does not run before it has gone to sleep.
+//! A handler asks for short time slices, so that the thread it wakes does not run before the handler sleeps.
 //!
-//! Where the faults come from several threads by turns, the scheduler is left alone.
+//! If several threads fault by turns, no thread is restricted.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};

@@ -1,9 +1,9 @@
-//! Another process, as far as one needs it to hand over a userfaultfd of its own memory.
+//! Gets a userfaultfd from another process.
 //!
-//! A userfaultfd belongs to the memory of who opens it, so the other process must make the call. ptrace stops its first thread for the
-//! time of two system calls, which are made through a `syscall` instruction of its vdso: no byte of its code is changed, since other
-//! threads may run there. What the thread was doing, a system call that waits included, goes on afterwards as after a signal that is
-//! ignored.
+//! A userfaultfd belongs to the memory of the process that opens it, so the other process must make the call. ptrace
+//! stops the other process's first thread for two system calls. The calls use a `syscall` instruction of the vdso, so
+//! no byte of code is changed; other threads may run there. Afterwards the thread continues as after an ignored
+//! signal, also in a system call that waits.
 
 use std::cell::Cell;
 use std::io;

@@ -7,13 +7,15 @@
 //!   parent    a slot that the child can see is not reused until the child is gone (its end of the pipe is closed, by exit or exec)
 //!   child     a userfaultfd, rings, pipes, threads and a budget of its own; the parent's swap file is only read
 //! ```
-//! A child that does not get one of these cannot page. It is not stopped for that: it runs without (`unpaged.rs`).
+//! If a child does not get one of these, it cannot page. It then runs without paging (`unpaged.rs`); it is not
+//! stopped.
 //!
-//! A frame that is shared with a child, or was once, must be write-protected before it is held for eviction, since a write would go to a
-//! new frame that is not held: each page knows the epoch it was mapped in, and a fork begins another. Outside of `prepare` and the
-//! fork the memory is not inherited at all: a child that was made by a raw system call finds nothing there and never zeros. Neither are
-//! regions of files: parent and child would write their copies of a page to the same place. The child has no memory there. Until
-//! its pager has seen to that there are zeros, which hold the place: what the child maps meanwhile, the pager's own memory too, lies elsewhere.
+//! A frame that is or was shared with a child must be write-protected before it is held for eviction: a write would
+//! go to a new frame that is not held. Each page knows the epoch in which it was mapped, and a fork begins a new
+//! epoch. Outside of `prepare` and the fork, a child does not inherit the memory. So a child made by a raw system
+//! call finds no memory there, and never zeros. A child does not inherit regions of files either, since parent and
+//! child would write their copies of a page to the same place. Until the child's pager has started, zeros hold the
+//! place, so that other mappings of the child, including the pager's own memory, get other addresses.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::Ordering;

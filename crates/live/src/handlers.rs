@@ -1,16 +1,16 @@
-//! Threads of their own that handle faults: they serve those of system calls too, where the process has the rights, which a signal
-//! cannot.
+//! Threads that handle faults. If the process has the rights, they also serve the faults of system calls; a signal
+//! handler cannot.
 //!
-//! A handler that dies leaves threads that wait for ever. So it does not die: whatever happens ends the whole process with a message.
+//! If a handler died, threads would wait for ever. So any failure of a handler ends the whole process with a message.
 //! The C library does not see these threads (see [`crate::thread`]), and they allocate nothing.
 //!
-//! One of them leads: it reads the messages and serves what takes no waiting by itself, so that one processor does the work; before it
-//! waits, another one takes the lead (see [`crate::lead`] and [`crate::follow`]).
+//! One handler leads: it reads the messages and serves those that need no waiting, so that one processor does the
+//! work. Before the leader waits, another handler takes the lead (see [`crate::lead`] and [`crate::follow`]).
 //!
-//! A crew is stopped through the descriptor that it reads anyway, which costs nothing while it works: who stops it touches one control
-//! page for each handler, and a handler that gets the message for such a page brings it in, and leaves. A crew that is to be followed
-//! by another opens the other's gate with its last step, so that there is always somebody to serve a fault, and never two crews that
-//! take each other's messages.
+//! A crew is stopped through the descriptor that it reads anyway, so stopping costs nothing during work. The stopping
+//! thread touches one control page for each handler. A handler that gets the message for a control page brings the
+//! page in and leaves. If another crew follows, the last handler of the crew opens the gate of the next crew with its
+//! last step. So some crew always serves faults, and two crews never take each other's messages.
 //!
 //! ```text
 //!   stopper   touch page 0 .. | touch page 1 .. | join

@@ -1,9 +1,10 @@
-//! Descriptors out of the program's way: numbers that it cannot have, or at least never counts on.
+//! Descriptors with numbers that the program cannot have, or does not count on.
 //!
-//! A shell writes to 3 and dup2s to any number below its limit. So the pager's descriptors lie at and above the soft limit of
-//! RLIMIT_NOFILE, which the kernel allows them for as long as they stay open: the limit is raised for the moment of the `dup` if the
-//! hard one leaves room. Where it does not, they are at the very top below it. Beyond [`HIGHEST`] the kernel's table of descriptors
-//! would cost more than it is worth (8 bytes a number, copied by each fork), so there they begin at that number.
+//! A shell writes to 3 and calls dup2 with any number below its limit. So the pager's descriptors are at and above
+//! the soft limit of RLIMIT_NOFILE. The kernel allows such descriptors while they stay open: if the hard limit leaves
+//! room, the soft limit is raised during the `dup`. Otherwise the descriptors are just below the limit. Above
+//! [`HIGHEST`], the kernel's table of descriptors costs too much (8 bytes a number, copied by each fork), so with
+//! higher limits the descriptors begin at that number.
 //!
 //! ```text
 //! soft < hard:  0 1 2 │ the program's ............ │ soft: ours

@@ -1,4 +1,4 @@
-//! Faults of the device to act out, so that tests see what a program sees when its device fails.
+//! Failures of the device that tests ask for, so that tests see how a program behaves when its device fails.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,11 +1,11 @@
-//! The journal on its way to a file, piece by piece.
+//! Writes the journal to a file in pieces.
 //!
-//! Entries are written under the engine's lock by whoever serves a fault, so nothing is allocated there: the room is taken at the start,
-//! and when it is full it goes to the file. A file that takes no more ends the journal, not the program: the file is cut after the last
-//! event that is in it with all that followed from it, so that what there is replays to its end.
+//! The thread that serves a fault writes entries under the engine's lock, so nothing is allocated there: a buffer of
+//! fixed size goes to the file when it is full. If the file takes no more bytes, the journal ends and the program
+//! continues. The file is then cut after the last complete event, so that it replays to its end.
 //!
-//! `coldframe_trace::journal::Journaled` does not serve here: it writes to a journal in memory, and this one goes to its file in the middle
-//! of an event whenever its room is short.
+//! `coldframe_trace::journal::Journaled` cannot be used here: it keeps the journal in memory. This journal goes to
+//! its file in the middle of an event if the buffer is full.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, RawFd};

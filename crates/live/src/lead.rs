@@ -1,12 +1,13 @@
-//! Which handler reads the messages. The others sleep: were they to wait for messages too, each message would wake them all, and processors
-//! that sleep with them.
+//! Chooses the handler that reads the messages. The other handlers sleep. If they waited for messages too, each
+//! message would wake all of them, and processors that sleep.
 //!
 //! ```text
 //!   leader     read ─ serve ─ read ─ serve ─ ... serve: has to wait ──────────────► done, sleeps or leads again
 //!   follower   sleeps                               └─► takes the lead: read ─ serve ─ ...
 //! ```
-//! Before it waits for anything but the engine's lock a leader steps aside, since what it waits for may need another handler. While it serves one
-//! thread only it waits for the device itself: that thread can have no other fault.
+//! Before a leader waits for anything but the engine's lock, it gives up the lead, since the event it waits for may
+//! need another handler. While the leader serves only one thread, it waits for the device itself: that thread can
+//! have no other fault.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 

@@ -1,4 +1,5 @@
-//! Loads: where a page's bytes are, asking the device for them, waiting for it, and proving that they are the right ones.
+//! Loads: finds the place of a page's bytes, asks the device for them, waits, and checks that they are the right
+//! bytes.
 
 use std::sync::atomic::Ordering;
 

@@ -1,6 +1,7 @@
 //! A lock that a signal handler may take: it spins for a while and then sleeps in the kernel, and allocates nothing.
 //!
-//! Whoever takes it must have signals blocked, or a handler of the program could fault and wait for its own thread.
+//! A thread that takes this lock must have signals blocked. Otherwise a signal handler of the program could fault and
+//! wait for its own thread.
 
 use std::cell::UnsafeCell;
 use std::ops::{Deref, DerefMut};

@@ -1,7 +1,7 @@
-//! `mlockall`, which a program that pages must not be given as it is: the kernel would bring every managed page in, one after the other,
-//! and all of the tables, and what it cannot bring in it would wait for without end. So this library has the C library's function of that
-//! name for the program that is linked with it. `mlock` of a range, and `MCL_ONFAULT`, which locks what is in RAM anyway, are as ever:
-//! managed pages leave RAM all the same.
+//! Replaces `mlockall`. The kernel's `mlockall` would bring in every managed page, one after the other, and all
+//! tables, and would wait for ever for pages that it cannot bring in. So this library has the C library's function of
+//! that name. `mlock` of a range, and `MCL_ONFAULT`, which locks only pages in RAM, are unchanged: managed pages
+//! still leave RAM.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};

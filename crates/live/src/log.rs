@@ -1,5 +1,5 @@
-//! The swap area: a log. Dirty pages are appended to a buffer of 32, and a full buffer leaves with one write of 128 KiB, which a thread of
-//! the pager makes (`log/writer.rs`): who evicts waits only where all buffers are full.
+//! The swap area: a log. Dirty pages are appended to a buffer of 32 pages. A thread of the pager writes a full buffer
+//! with one write of 128 KiB (`log/writer.rs`). A thread that evicts waits only if all buffers are full.
 //!
 //! ```text
 //!   swap file   | segment 0 (32 slots) | segment 1 | ...        a slot is a page; a page's bytes never change in their slot

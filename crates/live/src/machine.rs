@@ -1,5 +1,5 @@
-//! Linux as a machine: what the engine commands is noted, or done at once where that is short, and the rest is carried out by the
-//! thread that serves the fault when the engine's lock is free again.
+//! Linux as a machine. A short command is carried out at once; other commands are noted. The thread that serves the
+//! fault carries out the noted commands when it has released the engine's lock.
 //!
 //! ```text
 //!   lock   Event::Fault ─► engine ─► Load (submitted), Protect, Unmap, Write, Evict (noted), Stage
@@ -9,10 +9,11 @@
 //!   ─────────────────────────────────────────────────────────────────────────────────────
 //!   no lock   copy the page in
 //! ```
-//! Between `Evict` and the zap the engine holds the page for gone while the hardware still has it: a touch in between is a hit nobody
-//! sees, and a write in between is in the bytes that are read back. So it is between `Unmap` and the move. A fault in between finds the page
-//! `Leaving` and sleeps; a search that wants it as a victim sleeps too, which is safe because the thread that moves it waits for no lock before
-//! it has. Where that thread is the searching one itself, it does first what it has noted for the page.
+//! Between `Evict` and the zap, the engine takes the page as gone, but the hardware still has it. A touch in this
+//! time is a hit that the engine does not see; a write in this time is in the bytes that are read back. The same
+//! holds between `Unmap` and the move. A fault in this time finds the page `Leaving` and sleeps. A search that wants
+//! the page as a victim sleeps too; that is safe, because the thread that moves the page waits for no lock before the
+//! move. If that thread is the searching thread itself, it first carries out the noted commands for the page.
 
 use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
 use coldframe_trace::journal::Entry;

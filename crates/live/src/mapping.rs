@@ -1,12 +1,13 @@
-//! Mapping: the managed address space changes here and nowhere else. Each change holds `Space::changing` from its first step to its last.
+//! Changes the managed address space; no other file changes it. Each change holds `Space::changing` from its first
+//! step to its last.
 //!
 //! ```text
 //!   open    a mapping with the rights asked for ─ watched ─ in the map of extents
 //!   close   out of the map ─ its pages are forgotten ─ a free mapping over it
 //! ```
-//! A page that is in the map and was never touched is `Nowhere`; the first fault finds it in the map and makes it `Out`. So a reservation of
-//! a terabyte costs nothing. What is closed goes out of the map first: from then on no untouched page of it comes to life, and those that
-//! live are forgotten one by one, each under the engine's lock when it is at rest.
+//! A page that is in the map and was never touched is `Nowhere`; its first fault makes it `Out`. So a reservation of
+//! a terabyte costs nothing. A range that is closed first leaves the map. From then on, its untouched pages stay
+//! `Nowhere`. Its other pages are dropped one by one, each under the engine's lock when no thread is changing it.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Memory that comes and goes: mapping, discarding, wishing for, pinning. What a region is made of, and what the preload library
-//! needs of it without an owner.
+//! Operations on memory: map, discard, prefetch, pin. Regions use them, and so does the preload library, for memory
+//! without an owner.
 
 use std::ops::Range;
 

@@ -1,5 +1,4 @@
-//! What the pager takes besides the RAM that it was given for pages: what it has however little is used, and what each page costs that is
-//! used.
+//! Memory that the pager needs besides the RAM for pages: a fixed part, and a part for each page in use.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,4 +1,4 @@
-//! The pager: one engine, one RAM budget, and the way of a fault through them.
+//! The pager: one engine, one RAM budget, and the steps of a fault.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;

@@ -1,5 +1,4 @@
-//! What the machine knows of each page: where it is (see `state`), and what is needed to find its bytes again and to prove that they are
-//! the right ones.
+//! Data of each page: where the page is (see `state`), where its bytes are, and the hash that checks them.
 
 pub use crate::state::{Owner, Where};
 

@@ -1,7 +1,7 @@
-//! Parking places: where a thread sleeps until another one has finished with a page.
+//! Parking places: a thread sleeps here until another thread has finished with a page.
 //!
-//! Pages share the places by the low bits of their numbers, so a sleeper may be woken for another page's sake and looks again. Whoever
-//! finishes with a page pays one load while nobody sleeps.
+//! Pages share the places by the low bits of their numbers. So a sleeping thread may be woken for another page, and
+//! checks its page again. A thread that finishes with a page makes one load if no thread sleeps.
 //!
 //! ```text
 //!   sleeper   waiters += 1; read `turn`; look at the page; sleep while `turn` is what was read

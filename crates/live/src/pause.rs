@@ -1,5 +1,5 @@
-//! Pauses before calls of the kernel that change the page table, so that tests find what hides in the windows between them. For all pagers of
-//! the process at once; without [`crate::Inject::pause`] it is one look at a word.
+//! Pauses before kernel calls that change the page table, so that tests find races in the time between two calls.
+//! They apply to all pagers of the process. Without [`crate::Inject::pause`], a pause reads one word.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -1,4 +1,5 @@
-//! Into the page table and out of it: a loaded page is copied in, a page of the invalid list lies in the holding area and is moved back.
+//! Puts pages into the page table and takes them out: a loaded page is copied in; a page of the invalid list is kept
+//! in the holding area and moved back.
 
 use std::sync::atomic::Ordering;
 

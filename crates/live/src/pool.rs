@@ -1,4 +1,5 @@
-//! Which tasks are free. A task is taken before the engine's lock, never under it: who has the lock would wait for one that waits for the lock.
+//! The free tasks. A thread takes a task before the engine's lock, never under it: otherwise it would wait, with the
+//! lock, for a task whose thread waits for the lock.
 
 use crate::parking::Parking;
 use crate::sync::{AtomicU64, Ordering};

@@ -1,4 +1,4 @@
-//! The pagers of this process: looked up by address in the signal handler, and made to stand still around a fork.
+//! The pagers of this process. The signal handler looks them up by address; a fork stops them.
 
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};

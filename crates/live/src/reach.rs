@@ -1,9 +1,10 @@
-//! Pages that the kernel reads for a thread of the pager, which it may find absent.
+//! Pages that the kernel reads for a thread of the pager, and that may be absent.
 //!
-//! Who takes pages out has the kernel refer to their frames (`vmsplice`). The program may have dropped one just before, by a system call that
-//! nobody sees (MADV_DONTNEED); where messages tell of faults the thread then sleeps in the fault, with the page in its hand, and perhaps
-//! with the engine's lock, for which all handlers wait: nobody reads the message. So it says beforehand which pages it reaches for, and
-//! whoever finds it asleep puts them in place: a handler that reads the message, or the log's writer, which looks around while pages leave.
+//! A thread that evicts pages lets the kernel refer to their frames (`vmsplice`). The program may have dropped one of
+//! these pages just before, by a system call that the pager does not see (MADV_DONTNEED). If messages report faults,
+//! the thread then sleeps in the fault. It owns the page and may hold the engine's lock, for which all handlers wait,
+//! so no handler reads the message. Therefore the thread first publishes which pages it will read. A handler that
+//! reads the message, or the log's writer, which checks while pages leave, puts these pages in place.
 //!
 //! ```text
 //!   evicting thread   Reach::new ─ vmsplice ─ asleep ·················· goes on ─ drop

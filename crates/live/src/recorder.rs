@@ -1,13 +1,15 @@
-//! Recording a program while it runs at nearly its own speed: nothing leaves RAM, pages leave a window and come back by a fault, and each
-//! entry is a record in a mapped file (`coldframe_trace::entries`), which is whole however the program ends.
+//! Records a program at nearly its own speed. No page leaves RAM. Pages leave a window and enter it again by a fault,
+//! and each entry is a record in a mapped file (`coldframe_trace::entries`). The file is complete however the program
+//! ends.
 //!
-//! An entry costs the program some microseconds, so entries are rationed. All of them together may take [`SHARE`] of the program's own time so
-//! far, besides what its user has patience for, in its first second. Where they have taken more the window grows, up to a [`WIDEST`] of the
-//! sampled pages, beyond that fewer pages are sampled, and at last it grows to [`LAST`]; where they take little it shrinks, down to a
-//! [`NARROWEST`].
+//! An entry costs the program some microseconds, so the recorder limits the entries. In all, entries may take
+//! [`SHARE`] of the program's own time so far, plus a constant in the first second. If entries have taken more, the
+//! window grows up to [`WIDEST`] of the sampled pages; then fewer pages are sampled; then the window grows up to
+//! [`LAST`]. If entries take little, the window shrinks down to [`NARROWEST`].
 //!
-//! Whether a page was written to shows when it leaves the window: its hash is another one than the last time. That costs no fault, and is
-//! what a swap area asks: pages whose bytes are the old ones are not written again.
+//! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page
+//! was written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written
+//! again.
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};

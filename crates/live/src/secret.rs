@@ -1,7 +1,7 @@
-//! Memory for what must not leave RAM: keys, and the bytes of pages before they are sealed.
+//! Memory for data that must not leave RAM: keys, and the bytes of pages before encryption.
 //!
-//! It is left out of core dumps and locked, so that the kernel does not write it to its own swap; a key is overwritten when it goes. The
-//! rest of a program's pages, which its core and the kernel's swap may hold, are the program's own affair.
+//! It is excluded from core dumps and locked, so that the kernel does not write it to its own swap. A key is
+//! overwritten when it is dropped. The program's other pages are not protected from core dumps and the kernel's swap.
 
 use std::ops::{Deref, Range};
 

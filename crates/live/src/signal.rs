@@ -1,11 +1,11 @@
 //! Faults in the thread that faulted: the kernel sends SIGBUS, and the handler resolves the fault before it returns.
 //!
-//! While the handler runs every signal is blocked, so no handler of the program can run, fault in its turn, and wait for a lock that
-//! its own thread holds.
+//! While the handler runs, every signal is blocked. So no handler of the program can run, fault, and wait for a lock
+//! that its own thread holds.
 //!
-//! What stack the thread is on is the program's business: an alternate stack may be no larger than the kernel's own frame (which takes
-//! 1 to 12 KiB, by processor), a coroutine may have 4 KiB. So the handler's first act, before it has pushed a single byte, is to take a
-//! stack of ours. Registers need not be preserved, since the return from the signal restores them.
+//! The program chooses the thread's stack. An alternate stack may be no larger than the kernel's own frame (1 to 12
+//! KiB, by processor), and a coroutine's stack may have 4 KiB. So the handler first switches to a stack of ours,
+//! before it pushes a byte. It need not preserve registers, since the return from the signal restores them.
 //!
 //! ```text
 //!   SIGBUS ─► take a stack ─► resolve ─► give it back ─► ours? return : go on to the handler before us, on the thread's stack

@@ -1,4 +1,4 @@
-//! The device alone: direct reads and writes of a file as the pager's own, one at a time and several in flight.
+//! Times the device alone: direct reads and writes of a file like the pager's, one at a time and several in flight.
 
 use std::path::Path;
 

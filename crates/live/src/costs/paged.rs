@@ -1,4 +1,4 @@
-//! The events of a pager, each provoked by a string of accesses that does nothing else.
+//! The events of a pager. A string of accesses causes one kind of event and no other.
 //!
 //! ```text
 //!   roomy    RAM for all        read zeros, write to them, write zeros      zero fill, first write

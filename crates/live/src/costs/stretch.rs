@@ -1,4 +1,4 @@
-//! Stretches of accesses: how they are made and timed, and what they say together.
+//! Stretches of accesses: makes them, times them, and summarises their times.
 
 use coldframe_core::Ps;
 

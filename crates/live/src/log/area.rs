@@ -1,6 +1,7 @@
-//! The books of a log: which slots are in use, which segments are free, which buffer holds what, and which children see which slots.
+//! The books of a log: which slots are in use, which segments are free, what each buffer holds, and which slots each
+//! child sees.
 //!
-//! Everything here is a plain function of the books, under the log's lock: no system call is made, and nobody waits.
+//! All functions here only change the books, under the log's lock. They make no system call and never wait.
 //!
 //! ```text
 //!   a slot    free ──take──► in use ──release──► free              (no child sees it)

@@ -1,5 +1,5 @@
-//! The books of a swap area whose slots the engine gives out (`coldframe_core::swap`): which segment of the file each erase block has, and
-//! where each page is to go.
+//! The books of a swap area whose slots the engine assigns (`coldframe_core::swap`): the file segment of each erase
+//! block, and the next place of each page.
 //!
 //! ```text
 //!   Write{page, to}           old slot freed; the page is on its way, to `to`            bytes are final later
@@ -7,8 +7,9 @@
 //!   append                    the bytes go to the segment of the block of `to`, which gets one with its first page
 //!   EraseBlock{block}         the block has no segment any more; the segment is free when no page and no child sees a slot of it
 //! ```
-//! So a slot of the file is written once, as in the log, and what a forked child sees stays: the child's blocks have no segments, and
-//! its pages lie where they lay until the engine writes or copies them. A page for which the area has no room goes into the log beside it.
+//! As in the log, a slot of the file is written once, and what a forked child sees stays unchanged: the child's
+//! blocks have no segments, and its pages stay in place until the engine writes or copies them. A page that does not
+//! fit into the area goes to the log beside it.
 //!
 //! Everything here is a plain function of the books, as in `area.rs`.
 

@@ -1,4 +1,4 @@
-//! Which forked children see which slots, as numbers alone: whether a child lives is for the caller to find out.
+//! Which forked children see which slots. This file only counts; the caller finds out whether a child lives.
 //!
 //! Each fork ends an epoch. A child that was forked at the end of epoch `e` sees a slot that was filled in epoch `birth` and left by its
 //! page in epoch `death` if `birth <= e < death`. The children stand in the order of their epochs, so one search answers for all of them.

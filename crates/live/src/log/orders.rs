@@ -1,6 +1,6 @@
-//! What the engine orders for its swap area, carried out: pages that are sent to slots, copied between them, and blocks that are erased.
-//! All but the arrival of bytes happens under the engine's lock, so only one thread moves pages, and a page that has no bytes on their
-//! way stays where it is meanwhile.
+//! Carries out the engine's commands for its swap area: sends pages to slots, copies pages between slots, and erases
+//! blocks. Everything but the arrival of bytes happens under the engine's lock. So only one thread moves pages, and a
+//! page without bytes in transfer stays in place meanwhile.
 
 use coldframe_core::engine::TRIES;
 use coldframe_core::{BlockId, SlotId};

@@ -1,11 +1,11 @@
-//! Who brings full buffers to the device: one thread of the pager, with plain writes. A thread of the program never has an operation
-//! under way when it goes back to its work, and a full or slow device keeps only those waiting who need a buffer.
+//! Writes full buffers to the device: one thread of the pager, with plain writes. A thread of the program never has a
+//! write in progress when it returns to its work. A full or slow device delays only threads that need a buffer.
 //!
 //! ```text
 //!   evicting thread   append ─ lock ─ copy ─ buffer full ─ unlock ─ call          (all buffers full: sleep on `done`)
 //!   writer            sleep on `work` ─ lock ─ job ─ unlock ─ seal, write ─ lock ─ written ─ unlock ─ wake `done`
 //! ```
-//! Where no thread could be made, in a child that may have none, whoever waits does the next job himself.
+//! If there is no writer thread, as in a child that may have none, a waiting thread does the next job itself.
 
 use std::ffi::c_void;
 use std::ops::Range;
