@@ -10,6 +10,7 @@ use clap::{Parser, Subcommand};
 mod advise;
 mod answer;
 mod area;
+mod bundle;
 mod calibrate;
 mod choice;
 mod completions;

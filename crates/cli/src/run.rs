@@ -12,14 +12,14 @@ use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
     Chosen, Faults, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX,
 };
-use coldframe_record::{find_library, interpreter, library_places, resolve, RecordError};
+use coldframe_record::{interpreter, library_places, resolve, RecordError};
 use coldframe_report::ReportError;
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;
 use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
-use crate::{configured, output, summary};
+use crate::{bundle, configured, output, summary};
 
 /// Pages read ahead where neither a flag nor a configuration says how many.
 const READ_AHEAD_DEFAULT: u32 = 16;
@@ -313,11 +313,11 @@ pub fn manageable(binary: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The preload library beside this executable.
+/// The preload library.
 pub fn find_preload() -> Result<PathBuf, Failure> {
-    let exe = std::env::current_exe().unwrap_or_default();
-    let folder = exe.parent().unwrap_or(Path::new("."));
-    find_library(folder, PRELOAD).ok_or_else(|| {
+    bundle::library(PRELOAD)?.ok_or_else(|| {
+        let exe = std::env::current_exe().unwrap_or_default();
+        let folder = exe.parent().unwrap_or(Path::new("."));
         let places: Vec<_> = library_places(folder, PRELOAD).iter().map(|p| p.display().to_string()).collect();
         let places = places.join(", ");
         let message =
