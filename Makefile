@@ -1,4 +1,4 @@
-# coldframe: a verb for everything. Each sets up what it needs inside the tree and says what it cannot install.
+# coldframe: one target for each task. A target installs what it needs inside the tree, and names what it cannot install.
 
 CARGO ?= cargo
 BIN = target/release/coldframe
@@ -7,11 +7,11 @@ BIN = target/release/coldframe
 
 all: build
 
-# The program and its libraries, in target/release.
+# Build the program and its libraries, in target/release.
 build:
 	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
-# This list.
+# Print this list.
 help:
 	@awk 'function say(name, words,  n, i, word, line) { \
 	    n = split(words, word, " "); line = sprintf("make %-12s", name); \
@@ -23,11 +23,11 @@ help:
 	/^[a-z][a-z-]*:/ { if (said) { sub(/:.*/, ""); say($$0, said) } } \
 	{ said = "" }' Makefile
 
-# The same programs with line numbers for backtraces and profilers, in target/symbols.
+# Build the same with line numbers for backtraces and profilers, in target/symbols.
 symbols:
 	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
-# The whole story on one shipped program: advice, its report, and the program run in the advised RAM, measured beside predicted.
+# Take one shipped program through everything: advice, report, and a run in the advised RAM, measured beside predicted.
 demo: build
 	@sh scripts/demo.sh $(BIN)
 
@@ -37,34 +37,34 @@ TESTED = --workspace --lib --bins --tests --examples
 # Tests of the live pager that run once more with the compressed tier.
 TIERED = --test region --test soak --test forks --test budget --test findings_pages --test fork --test threads --test run
 
-# Every test. Tools that a test can use and that are missing are named and the test is skipped (with COLDFRAME_REQUIRE_TOOLS=1 it fails).
+# Run every test. If a tool is missing, its tests are skipped and name the tool (with COLDFRAME_REQUIRE_TOOLS=1 they fail).
 test:
 	$(CARGO) build --locked $(TESTED)
 	$(CARGO) test --locked --workspace $(TESTFLAGS)
 	COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED)
 	@sh scripts/python.sh test
 
-# Random legal programs plain and paged, with new seeds for MINUTES=n; says what differed and how to run it again.
+# Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints what differed and how to repeat it.
 oracle:
 	ORACLE_MINUTES=$${MINUTES:-10} $(CARGO) test --locked -p coldframe-preload --test oracle -- --nocapture
 
-# How late a program's signals are while it pages: gaps of a 1 kHz timer, plain and paged.
+# Measure how late a program's signals are while it pages: gaps of a 1 kHz timer, plain and paged.
 signals:
 	$(CARGO) test --locked -p coldframe-preload --test signals -- --ignored --nocapture
 
-# Real programs plain and paged, by scripts/programs.toml: name, RAM, ratio of time, equal or not. PROGRAMS=a,b: only those; PATIENCE=s: hung after.
+# Run the programs of scripts/programs.toml plain and paged: RAM, ratio of time, equal output or not. PROGRAMS=a,b: only those; PATIENCE=s: seconds until a program counts as hung.
 programs: build
 	@python3 scripts/programs.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(if $(PATIENCE),--patience $(PATIENCE))
 
-# The Python package as a wheel, installed in target/venv with what its tests need; says what is missing.
+# Build the Python package as a wheel and install it in target/venv with what its tests need. Names what is missing.
 python:
 	@sh scripts/python.sh build
 
-# The engine on a bare ARM9 under QEMU, with MMU and OneNAND: built, run, and held to the simulator. Says what is missing.
+# Build and run the engine on a bare ARM9 under QEMU, with MMU and OneNAND, and compare it with the simulator. Names what is missing.
 board:
 	$(CARGO) test --locked -p coldframe-cli --test board -- --nocapture
 
-# Speed, as ratios within one run. Takes some minutes.
+# Measure speed, as ratios within one run. Takes some minutes.
 bench: build
 	$(CARGO) bench --locked -p coldframe-sim --bench hits
 	$(CARGO) bench --locked -p coldframe-sim --bench swap
@@ -72,11 +72,11 @@ bench: build
 	$(CARGO) bench --locked -p coldframe-trace
 	$(CARGO) bench --locked -p coldframe-record
 
-# What a fault of the live pager costs, as ratios to floors of the same run; BENCH_DIR: the folder of its swap file.
+# Measure what a fault of the live pager costs, as ratios to floors of the same run. BENCH_DIR: the folder of its swap file.
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
 
-# Real programs, predicted beside measured: run time and true faults at three sizes each. PROGRAMS=a,b: only those; TRUTHFLAGS=--quick: two sizes.
+# Compare predictions with measurements: run time and true faults of real programs at three sizes each. PROGRAMS=a,b: only those; TRUTHFLAGS=--quick: two sizes.
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
@@ -85,28 +85,28 @@ bench-truth: build
 bench-tier: build
 	@python3 scripts/tier.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) --out target/tier.json $(TIERFLAGS)
 
-# What a page takes to compress, and how small it becomes: the numbers behind the backings zram-lz4 and zram-zstd.
+# Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
 bench-zram:
 	$(CARGO) bench --locked -p coldframe-report --bench zram
 
-# include/coldframe.h anew, from crates/capi.
+# Write include/coldframe.h from crates/capi.
 header:
 	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test header
 
-# The papers' printed figures beside ours.
+# Print the papers' figures beside ours.
 papers: build
 	$(BIN) papers all --all
 
-# The book, in target/book; installs mdbook in the tree if there is none.
+# Build the book in target/book, with the outputs of its commands. Installs mdbook in the tree if there is none.
 docs: build
 	@sh scripts/docs.sh $(BIN)
 
-# Each reader against mutated input for a bounded time (FUZZ_SECONDS each).
+# Test each reader with mutated input for FUZZ_SECONDS.
 fuzz:
 	$(CARGO) run --release --locked -p coldframe-fuzz -- $${FUZZ_SECONDS:-20}
 
-# The live pager for MINUTES: half of them under random settings beside a shadow copy (SOAK_SEED: one setting again; SOAK_JOBS: so many at a
-# time; SOAK_DISK: a folder on a disk), half under the oracle's programs. What loses a byte, differs, hangs or stops is printed with its seed.
+# Test the live pager for MINUTES: half of the time under random settings beside a shadow copy, half with the programs of make oracle.
+# A lost byte, a difference, a hang or a stop is printed with its seed. SOAK_SEED: repeat one setting; SOAK_JOBS: settings at a time; SOAK_DISK: a folder on a disk.
 soak:
 	$(CARGO) build --release --locked -p coldframe-soak
 	failed=0; half=$$(awk "BEGIN { print $${MINUTES:-10} / 2 }"); \

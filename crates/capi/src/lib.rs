@@ -1,7 +1,7 @@
 //! Demand paging for C programs: `include/coldframe.h`, which cbindgen makes from these files.
 //!
-//! Handles are opaque. A function that can fail answers with a [`status::Status`], and the words for it are the thread's
-//! `coldframe_last_error`. No panic leaves here, and nothing is printed but what must be said when a page is lost for good.
+//! Handles are opaque. A function that can fail returns a [`status::Status`]; `coldframe_last_error` has the thread's
+//! message. No panic leaves this library. It prints only if a page is lost for good.
 
 pub mod options;
 pub mod pager;

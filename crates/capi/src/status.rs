@@ -1,4 +1,4 @@
-//! Answers, and the words for what went wrong.
+//! Status codes and error messages.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, CStr, CString};

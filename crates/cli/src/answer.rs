@@ -1,4 +1,5 @@
-//! What a recorded program takes by RAM on this machine: the question that `advise --device here` and `coldframe -- PROGRAM` ask.
+//! The run time of a recorded program for each size of RAM on this machine. `advise --device here` and `coldframe --
+//! PROGRAM` ask for it.
 
 use std::ffi::OsString;
 use std::path::Path;

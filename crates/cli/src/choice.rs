@@ -1,4 +1,4 @@
-//! Which recorder a program gets where nobody says: this machine's pager, or an emulator where the pager cannot.
+//! Chooses the recorder where the user does not: this machine's pager, or an emulator where the pager cannot record.
 
 use std::ffi::OsString;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `coldframe completions`: for the shell.
+//! `coldframe completions`: completion scripts for shells.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,5 @@
-//! `coldframe run -c config.toml`: what `advise` found, run for real. Flags have the last word; what only a simulator knows (prices, front
-//! end, device) is passed over.
+//! `coldframe run -c config.toml`: runs a program with the settings that `advise` found. Flags override the file.
+//! Settings that only a simulator uses (prices, front end, device) are ignored.
 
 use std::path::Path;
 

@@ -1,4 +1,5 @@
-//! What the documents tell a reader to type is what the command line takes: every `coldframe` line of every `sh` block is parsed.
+//! The program accepts what the documents tell a reader to type: every `coldframe` line of every `sh` block is
+//! parsed, and every example of the help. `tests/documents.rs` runs the commands of README and the book.
 
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,24 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     parts.filter(|words| words.first().is_some_and(|word| word == "coldframe")).collect()
 }
 
+/// Parses the commands of a line of shell; how many there are that clap reads. `place`: what a message begins with.
+fn parse(place: &str, line: &str) -> usize {
+    let mut tried = 0;
+    for words in commands(line) {
+        let own: Vec<_> = words[1..].iter().map(std::ffi::OsString::from).collect();
+        if crate::whole::Asked::read(&own).is_some() {
+            continue;
+        }
+        tried += 1;
+        let parsed = crate::Cli::command().try_get_matches_from(&words);
+        let help = |e: &clap::Error| matches!(e.kind(), clap::error::ErrorKind::DisplayHelp);
+        if let Err(error) = parsed.as_ref().map_err(|e| (help(e), e.to_string())) {
+            assert!(error.0, "{place}: {line}\n{}", error.1);
+        }
+    }
+    tried
+}
+
 #[test]
 fn every_command_in_the_documents_is_one_that_the_program_takes() {
     let mut documents = Vec::new();
@@ -52,21 +71,24 @@ fn every_command_in_the_documents_is_one_that_the_program_takes() {
     let mut tried = 0;
     for document in documents {
         for (number, line) in shell_lines(&std::fs::read_to_string(&document).unwrap()) {
-            for words in commands(&line) {
-                let own: Vec<_> = words[1..].iter().map(std::ffi::OsString::from).collect();
-                if crate::whole::Asked::read(&own).is_some() {
-                    continue;
-                }
-                tried += 1;
-                let parsed = crate::Cli::command().try_get_matches_from(&words);
-                let help = |e: &clap::Error| matches!(e.kind(), clap::error::ErrorKind::DisplayHelp);
-                if let Err(error) = parsed.as_ref().map_err(|e| (help(e), e.to_string())) {
-                    assert!(error.0, "{}:{number}: {line}\n{}", document.display(), error.1);
-                }
-            }
+            tried += parse(&format!("{}:{number}", document.display()), &line);
         }
     }
     assert!(tried > 80, "only {tried} commands found: are the documents where they were?");
+}
+
+#[test]
+fn every_example_in_the_help_is_one_that_the_program_takes() {
+    let program = crate::Cli::command();
+    let mut tried = 0;
+    for verb in program.get_subcommands().chain([&program]) {
+        let after = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let lines = after.lines().skip_while(|line| *line != "Examples:").skip(1);
+        for line in lines.take_while(|line| !line.is_empty()) {
+            tried += parse(&format!("help of {}", verb.get_name()), line);
+        }
+    }
+    assert!(tried > 60, "only {tried} examples found");
 }
 
 #[test]

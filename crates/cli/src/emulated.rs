@@ -1,4 +1,5 @@
-//! `coldframe -- PROGRAM` where this machine's pager cannot record: an emulator records it by page, and the answer is for a board.
+//! `coldframe -- PROGRAM` where this machine's pager cannot record: an emulator records the program by page, and the
+//! answer is for a board.
 
 use std::ffi::OsString;
 use std::path::Path;

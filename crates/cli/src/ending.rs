@@ -1,4 +1,5 @@
-//! How a native recording ends: by the program's end, after a time, or by Ctrl-C. The trace is complete then in each case.
+//! How a native recording ends: the program ends, a time is up, or the user presses Ctrl-C. The trace is complete in
+//! each case.
 
 use std::path::Path;
 use std::process::{Child, ExitStatus};

@@ -1,4 +1,5 @@
-//! A failure, its exit code, and how it is shown: the message, and the source line with the place underlined where there is one.
+//! A failure, its exit code, and its message. For bad input the message shows the source line and underlines the
+//! place.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `coldframe generate`: a workload from a file of parameters and a seed, as an ordinary multi-task trace.
+//! `coldframe generate`: makes a multi-task trace from a file of parameters and a seed.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

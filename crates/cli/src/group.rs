@@ -1,4 +1,5 @@
-//! The processes of a recorded command: a table of those that matter, and one line for shells that merely start them.
+//! The processes of a recorded command: a table of the processes that matter, and one line for the shells that only
+//! start them.
 
 use std::collections::BTreeMap;
 use std::path::Path;

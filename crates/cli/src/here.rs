@@ -1,4 +1,4 @@
-//! This machine as a device: its sheet, measured where none is kept that is still true.
+//! This machine as a device: its sheet, which is measured if no kept sheet is valid for this machine.
 
 use std::io::IsTerminal;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};

@@ -1,4 +1,4 @@
-//! `coldframe info`: what a trace is and where it comes from.
+//! `coldframe info`: the contents of a trace and where it comes from.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

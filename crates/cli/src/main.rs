@@ -1,4 +1,4 @@
-//! The coldframe command. One file per verb; what a verb does is decided elsewhere.
+//! The coldframe command. Each verb has one file. Verbs parse arguments and print; other crates decide.
 //!
 //! To add a verb: copy `info.rs`, and add its row to [`Verb`] and its arm to `main`.
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Results to stdout or to a file. A reader that closes the pipe early is no error.
+//! Writes results to stdout or to a file. A reader that closes the pipe early is not an error.
 
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsFd;

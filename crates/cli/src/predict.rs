@@ -1,8 +1,8 @@
-//! `coldframe run --predict`: what the simulator says of the run that has just been measured. The program runs a second time, under the
-//! recorder, with its heap at the same addresses and nobody paging it; the recording goes through an engine of the live run's
-//! configuration.
+//! `coldframe run --predict`: simulates the run that has just been measured. The program runs a second time under the
+//! recorder, without paging and with its heap at the same addresses. The recording then goes through an engine with
+//! the configuration of the live run.
 //!
-//! Both runs get an environment that takes out of the C library and the allocator what would differ by processor or clock.
+//! Both runs get an environment in which the C library and the allocator do not choose by processor or clock.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;

@@ -1,4 +1,5 @@
-//! A live run's bytes priced by a device's sheet, as a simulation's are: what this run would have cost that flash.
+//! Prices the bytes of a live run by a device's sheet, as a simulation does: what the run would have cost on that
+//! flash.
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::used::{self, Moved};

@@ -1,4 +1,4 @@
-//! A progress line on stderr, only on a terminal, only for what takes more than two seconds.
+//! A progress line on stderr. It appears only on a terminal, and only if the work takes more than two seconds.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `coldframe replay`: the proof that a journal holds.
+//! `coldframe replay`: checks that a new engine issues the commands of a journal.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -19,7 +19,7 @@ use crate::output;
 Examples:
   coldframe sim bzip2.parquet --policy clock --ram 64KiB --journal run.journal
   coldframe replay run.journal
-  coldframe replay run.journal --timeline run.json      (open it in ui.perfetto.dev)
+  coldframe replay run.journal --timeline run.json   # open it in ui.perfetto.dev
 
 Exit code 1: the engine did not issue the commands of the journal.")]
 pub struct Args {

@@ -1,4 +1,4 @@
-//! `coldframe run`: an unmodified program in the RAM it is given.
+//! `coldframe run`: runs an unmodified program in the RAM that the user gives it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::fs::PermissionsExt;

@@ -31,7 +31,7 @@ Examples:
   coldframe sim bzip2.parquet --ram 10%,25%,50% --policy clock,sieve,lru,opt --plot
   coldframe sim chess.parquet --system swl --ram 64KiB,128KiB --policy clock --policy pa-clock:budget=13
   coldframe sim chess.parquet --system swl --ram 128KiB --set front_end.reading=C --format json
-  coldframe sim chess.parquet --system swl --ram 128KiB --timeline run.json      (open it in ui.perfetto.dev)
+  coldframe sim chess.parquet --system swl --ram 128KiB --timeline run.json   # open it in ui.perfetto.dev
   coldframe sim cjpeg.parquet --system ddb --ram 16KiB --handler sequential,delayed-dual-buffering --format json
   coldframe sim mix.parquet --system sap --ram 30%,50% --scheduler round-robin,cfs --prefetch off,75,50,adaptive
   coldframe sim mix.parquet --scheduler eevdf --prefetch 75 --backing nvm-dr --swap-area 64MiB --collector cba

@@ -1,4 +1,4 @@
-//! Arguments of `coldframe sim` that only some runs have: swap areas, and several tasks.
+//! Arguments of `coldframe sim` for swap areas and for several tasks.
 
 use coldframe_report::settings::Vary;
 use coldframe_report::Settings;

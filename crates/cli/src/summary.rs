@@ -1,4 +1,4 @@
-//! What a run's statistics say: a table of faults, stages and device traffic, and the same as JSON.
+//! A run's statistics as a table of faults, stages and device traffic, and as JSON.
 
 use std::time::Duration;
 

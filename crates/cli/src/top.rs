@@ -1,4 +1,4 @@
-//! `coldframe top`: what a running pager does, as it does it.
+//! `coldframe top`: shows what a running pager does.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;

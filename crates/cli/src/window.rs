@@ -1,5 +1,5 @@
-//! `coldframe record --via faults`: the program in a window of mapped pages, with all of its memory in RAM; each page that enters the window
-//! is a row.
+//! `coldframe record --via faults`: runs the program with all of its memory in RAM and a window of mapped pages. Each
+//! page that enters the window is a row.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt;

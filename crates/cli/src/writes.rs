@@ -1,4 +1,4 @@
-//! `coldframe record --via writes`: which pages a program writes to, interval by interval.
+//! `coldframe record --via writes`: records in each interval which pages the program writes.
 
 use std::ops::Range;
 use std::path::Path;

@@ -1,10 +1,10 @@
-//! Where pages lie outside of RAM: each in its home slot, or in a slot that a swap area has given it.
+//! Places of pages outside of RAM: each page is in its home slot, or in a slot that a swap area has assigned.
 //!
-//! Slots of a swap area are numbered behind the home slots, which are as many as there are pages. A page that was written out lies in the
-//! area until it is written again or released; when it is loaded its copy stays valid, so that it can be evicted clean. A page
-//! for which the area has no room is written to its home slot.
+//! Slots of a swap area have numbers above the home slots; there is one home slot for each page. A page that was
+//! written to the area stays there until it is written again or released. When the page is loaded, its copy stays
+//! valid, so the page can be evicted clean. If the area has no room, the page is written to its home slot.
 //!
-//! Instead of an area of flash there can be one whose slots are rewritten in place ([`crate::slots`]).
+//! Instead of an area on flash, there can be an area whose slots are rewritten in place ([`crate::slots`]).
 
 use crate::command::Command;
 use crate::ids::{BlockId, PageId, SlotId};

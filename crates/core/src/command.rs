@@ -74,7 +74,7 @@ pub enum Command {
         /// The frame it shall live in.
         to: FrameId,
     },
-    /// Let no write to the page succeed from now on; its dirty bit stands still after this.
+    /// Let no write to the page succeed from now on. The dirty bit does not change after this.
     Protect {
         /// The page.
         page: PageId,
@@ -154,7 +154,7 @@ pub enum Command {
         /// Its bytes, as `Event::Compressed` told.
         size: u32,
     },
-    /// Nobody wants the bytes that the machine has kept since `Compress`: the page's slot has the same, or the page was released.
+    /// Drop the bytes that the machine has kept since `Compress`: the page's slot has the same bytes, or the page was released.
     Forget {
         /// The page.
         page: PageId,

@@ -1,4 +1,4 @@
-//! What an engine is told once: its bounds, and what the machine can do.
+//! The configuration of an engine: its bounds, and the abilities of the machine.
 
 use core::fmt;
 

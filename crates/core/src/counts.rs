@@ -1,4 +1,4 @@
-//! What an engine has counted.
+//! The counters of an engine.
 
 use crate::units::Walk;
 

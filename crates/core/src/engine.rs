@@ -1,8 +1,8 @@
-//! The engine: the one door through which events come in.
+//! The engine. All events enter here.
 //!
-//! Call [`Engine::handle`] for each event, one at a time; commands have been issued when it returns. Never call it from within
-//! `Machine::issue`. It cannot fail: what the device refuses comes back as `Event::Failed` and ends, after some tries, in
-//! `Command::Halt` for the task that needs the page.
+//! Call [`Engine::handle`] for each event, one at a time. When it returns, all commands have been issued. Never call
+//! it from within `Machine::issue`. It cannot fail: a refusal by the device comes back as `Event::Failed` and ends,
+//! after some tries, in `Command::Halt` for the task that needs the page.
 
 use alloc::boxed::Box;
 
@@ -143,17 +143,17 @@ impl Engine {
         self.tier.as_ref()?.place(page)
     }
 
-    /// Slots that nobody holds, if it was given some.
+    /// Free slots, if the engine has slots.
     pub fn free_slots(&self) -> Option<usize> {
         self.backing.slots().map(Slots::free)
     }
 
-    /// The swap area, if it was given one.
+    /// The swap area, if the engine has one.
     pub fn swap(&self) -> Option<&Swap> {
         self.backing.swap()
     }
 
-    /// How pages enter RAM from now on for which nobody stands still.
+    /// Sets how prefetched pages enter RAM from now on.
     pub fn set_arrival(&mut self, arrival: Arrival) {
         self.arrival = arrival;
     }
@@ -330,8 +330,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The page is read in its slot so often that a copy pays: it goes to a frame as any swapped page does, but nobody waits for it. Without a
-    /// ticket it stays where it is, which is no harm.
+    /// The page is read in its slot so often that a copy pays: it goes to a frame like any swapped page, but no task
+    /// waits for it. Without a ticket the page stays in its slot; that is harmless.
     fn read_often(&mut self, handler: &Handler, page: PageId) {
         let Some(ticket) = self.flights.take_ticket() else { return };
         self.counts.read_often += 1;
@@ -339,7 +339,7 @@ impl Turn<'_> {
         handler.begin(self, ticket, Flight::new(None, page, false));
     }
 
-    /// Loads a page for nobody, or makes it recent if it is there.
+    /// Prefetches a page, or makes it recent if it is in RAM. No task waits.
     fn will_need(&mut self, handler: &Handler, page: PageId) {
         match self.pages.get(page) {
             PageState::Absent | PageState::Untouched => {

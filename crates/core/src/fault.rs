@@ -1,10 +1,10 @@
-//! The way of one page fault: six stages, one file each, put in order by a handler.
+//! The handling of one page fault: six stages, one file each, in the order of a handler.
 //!
-//! A true fault goes through a handler twice: `fault` when the task stands still, `loaded` when the device is done. A false fault
-//! needs no device and no handler.
+//! A true fault calls a handler twice: `fault` when the task has faulted, and `loaded` when the device is done. A
+//! false fault needs no device and no handler.
 //!
-//! Imports go one way: the engine starts a [`Turn`] for an event and calls a handler, the handler calls stages, stages work on the turn's rooms,
-//! and no room knows of those above it.
+//! Imports go one way: the engine starts a [`Turn`] for an event and calls a handler; the handler calls stages;
+//! stages work on the turn's rooms. No room knows the rooms above it.
 
 use crate::command::{Command, Stage};
 use crate::frames::Frame;

@@ -9,7 +9,7 @@ use crate::ids::{BufferId, FrameId, PageId, TaskId, Ticket};
 /// A page on its way to RAM.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Flight {
-    /// Who stands still for it; nobody for a prefetch.
+    /// The task that waits for the page; none for a prefetch.
     pub(crate) task: Option<TaskId>,
     pub(crate) page: PageId,
     pub(crate) writing: bool,

@@ -1,8 +1,8 @@
 //! # coldframe-core: the engine that decides, and nothing else
 //!
-//! An [`Event`] goes in, [`Command`]s come out at once, a [`Machine`] stands between. Three machines carry the commands out: a
-//! simulator in virtual time, Linux, and a bare ARM board. What one decides, all decide, since a decision depends on nothing but the
-//! events and the bits that the machine answered.
+//! An [`Event`] goes in and [`Command`]s come out at once. A [`Machine`] carries them out: a simulator in virtual
+//! time, Linux, or a bare ARM board. All machines get the same decisions, since a decision depends only on the events
+//! and on the bits that the machine returned.
 //!
 //! ```text
 //!   task touches a page that the page table does not map

@@ -1,4 +1,5 @@
-//! Where each page is, a word a page. All zero is "never touched", so a table costs no RAM until its pages are used.
+//! The place of each page, one word a page. Zero means "never touched", so a table costs no RAM until its pages are
+//! used.
 
 use alloc::boxed::Box;
 use alloc::vec;

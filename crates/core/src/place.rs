@@ -1,4 +1,4 @@
-//! Where a page can lie and be reached by the processor.
+//! Places where the processor can reach a page.
 
 use crate::ids::{BufferId, FrameId, SlotId};
 

@@ -1,8 +1,9 @@
-//! Which page leaves when a frame is needed.
+//! Policies: which page leaves RAM when a frame is needed.
 //!
-//! A policy keeps lists of frames and answers one question, [`Policy::victim`]. It is told when a page comes
-//! ([`Policy::insert`]), when a touch of a resident but unmapped page maps it again ([`Policy::promote`]), and when a page is gone
-//! for another reason ([`Policy::remove`]). It never sees a hit: hits leave reference bits, and it asks for those.
+//! A policy keeps lists of frames and answers one question, [`Policy::victim`]. The engine tells it when a page comes
+//! ([`Policy::insert`]), when a touch of a resident but unmapped page maps it again ([`Policy::promote`]), and when a
+//! page is gone for another reason ([`Policy::remove`]). A policy never sees a hit: hits set reference bits, and the
+//! policy reads the bits.
 //!
 //! To add one: copy `policy/fifo.rs`, write its naive twin beside it, and add its `SPEC` to [`ALL`]. The command line, sweeps,
 //! fuzzing, differential tests and help find it there.

@@ -1,6 +1,6 @@
-//! Prefetching: which pages are worth loading before a task stands still for them. A machine asks here when a fault comes (read-ahead of
-//! [`Streams`]) or when it knows who runs next ([`PrefetchLists`]), keeps those pages that exist and have content, and wishes for them
-//! with `Event::WillNeed`.
+//! Prefetching: which pages are worth loading before a task waits for them. A machine asks here when a fault comes
+//! (read-ahead of [`Streams`]) or when it knows the next task ([`PrefetchLists`]). It keeps the pages that exist and
+//! have content, and sends `Event::WillNeed` for them.
 
 mod faulted;
 mod streams;

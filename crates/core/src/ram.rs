@@ -1,7 +1,7 @@
 //! RAM: the frames, and the policy that chooses among those with a page.
 //!
-//! A frame is taken ([`Ram::take_free`], or a victim's with [`Ram::keep`]), settled, and given back. The policy holds each frame with a page that
-//! is not pinned; what it sees of them goes through [`Ram::policy_and_residents`].
+//! A frame is taken ([`Ram::take_free`], or a victim's with [`Ram::keep`]), gets its page, and is returned. The
+//! policy holds each frame with a page that is not pinned; it sees them through [`Ram::policy_and_residents`].
 
 use alloc::boxed::Box;
 

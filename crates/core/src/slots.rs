@@ -1,8 +1,8 @@
 //! A swap area whose slots are written again in place (NVM, DRAM, a card behind a controller), for pages that tasks own, and the low memory
 //! killer's choice when it is full. For bare flash, which must be erased, there is [`crate::swap`].
 //!
-//! Say first what there is ([`crate::Engine::set_slots`]), then whose each page is (`Event::Owned`), before its first fault, and who is in
-//! the foreground (`Event::Foreground`).
+//! First give the engine its slots ([`crate::Engine::set_slots`]). Then name the owner of each page before its first
+//! fault (`Event::Owned`), and the task in the foreground (`Event::Foreground`).
 //!
 //! ```text
 //!  an anonymous page    RAM ── evicted dirty ──► slot ── read, direct read ──► mapped in its slot, read-only
@@ -87,7 +87,7 @@ impl Slots {
         }
     }
 
-    /// Slots that nobody holds.
+    /// Free slots.
     pub(crate) fn free(&self) -> usize {
         self.free.len()
     }

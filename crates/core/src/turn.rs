@@ -60,19 +60,19 @@ impl Turn<'_> {
         self.counts.page_moves_dual += u64::from(self.flights.are_loading());
     }
 
-    /// Whether the task stands in nobody's way if it is ended now: it waits for nothing, and none of its pages is between two places.
+    /// Whether the task can be ended now: it waits for nothing, and none of its pages is between two places.
     pub(crate) fn may_end(&self, task: TaskId) -> bool {
         let owns = |page: PageId| self.backing.slots().and_then(|slots| slots.owner(page)) == Some(task);
         !self.flights.concern(task, owns) && !self.buffers.held().iter().any(|(page, _)| owns(*page))
     }
 
-    /// The page cannot be had: the task cannot go on.
+    /// The page is lost: the task cannot continue.
     pub(crate) fn halt(&mut self, task: TaskId, page: PageId) {
         self.counts.halts += 1;
         self.issue(Command::Halt { task, page });
     }
 
-    /// Nobody wants the page's bytes any more, wherever they are.
+    /// Drops the page's bytes from all places.
     pub(crate) fn release(&mut self, page: PageId) {
         let state = match self.pages.get(page) {
             PageState::Loading(_) => unreachable!("not accepted"),

@@ -1,5 +1,6 @@
-//! This machine as a device: what paging costs a program here, as the program waits for it. Measured by `coldframe calibrate` with the live
-//! pager itself, kept as a sheet whose numbers say when and how.
+//! This machine as a device: what paging costs a program here, measured as the time that the program waits.
+//! `coldframe calibrate` measures it with the live pager and keeps it as a sheet; each number says when and how it
+//! was measured.
 
 use coldframe_core::Ps;
 

@@ -1,4 +1,4 @@
-//! Data sheets: TOML files in which every number stands with its source.
+//! Data sheets: TOML files in which every number has its source.
 //!
 //! To add a device: copy `data/sheets/kfg1g16q2m.toml`, and add it to [`SHIPPED`].
 

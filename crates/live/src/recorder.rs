@@ -3,9 +3,10 @@
 //! ends.
 //!
 //! An entry costs the program some microseconds, so the recorder limits the entries. In all, entries may take
-//! [`SHARE`] of the program's own time so far, plus a constant in the first second. If entries have taken more, the
-//! window grows up to [`WIDEST`] of the sampled pages; then fewer pages are sampled; then the window grows up to
-//! [`LAST`]. If entries take little, the window shrinks down to [`NARROWEST`].
+//! [`SHARE`] of the program's own time so far, and besides the user's patience, which is spread over the program's
+//! first second. If entries have taken more, the window grows up to [`WIDEST`] of the sampled pages; then fewer pages
+//! are sampled; then the window grows up to [`LAST`]. If entries take little, the window shrinks down to
+//! [`NARROWEST`].
 //!
 //! The recorder compares the hash of a page when it leaves the window with the last hash: if they differ, the page
 //! was written. This costs no fault. It is also what a swap area needs: pages with unchanged bytes are not written

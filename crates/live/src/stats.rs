@@ -175,7 +175,7 @@ statistics! {
         device_bytes_read,
         /// Loads served from the log's buffer in RAM.
         log_hits,
-        /// Pages loaded before anybody stood still for them.
+        /// Pages that were prefetched; no thread waited for them.
         prefetches,
         /// Prefetches that nobody had the means for.
         prefetches_dropped,

@@ -1,5 +1,5 @@
-//! madvise of every advice, and what else is asked of mappings without changing them: msync, mincore. Each does for the parts of a range
-//! what the kernel would, holes included.
+//! madvise with every advice, and the queries msync and mincore. Each does for the parts of a range what the kernel
+//! would do, including holes.
 
 use std::ffi::{c_int, c_uchar, c_void};
 use std::ops::Range;

@@ -1,8 +1,8 @@
-//! Stacks of ours for the work of the pager in a thread whose own stack is managed (a coroutine's, or one that was given to a thread).
-//! The page that such a thread stands on may become the victim of its own work, or leave while it holds a lock of the engine's: then it
-//! would wait for a page that only its own work can bring.
+//! Our own stacks for the pager's work in a thread whose stack is managed (a coroutine's stack, or a stack that was
+//! given to a thread). The page of such a stack may become the victim of the thread's own work, or leave while the
+//! thread holds a lock of the engine. The thread would then wait for a page that only its own work can bring.
 //!
-//! A stack is taken for the time of one piece of work, with all signals held back; a thread that finds none free waits.
+//! A thread takes a stack for one piece of work, with all signals blocked. If no stack is free, it waits.
 
 use std::arch::asm;
 use std::cell::Cell;

@@ -1,5 +1,6 @@
-//! Who calls. The C library's and the dynamic linker's own allocations stay outside managed memory: a forked child touches them
-//! (FILE objects, thread vectors) before its pager exists. What this library maps and closes for itself is not the program's.
+//! Identifies the caller. Allocations of the C library and the dynamic linker stay outside managed memory: a forked
+//! child touches them (FILE objects, thread vectors) before its pager exists. Mappings that this library makes for
+//! itself are not the program's.
 
 use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,4 +1,5 @@
-//! Descriptors. A program that closes every one, as daemons do, must not close the pager's; to the program they are not open.
+//! Descriptors. A program that closes all descriptors, as daemons do, must not close the pager's. The program sees
+//! the pager's descriptors as not open.
 
 use std::ffi::{c_int, c_uint};
 

@@ -1,6 +1,6 @@
-//! Files with O_DIRECT. A device that writes straight into a managed page could do so while the page leaves RAM, and its bytes
-//! would be lost. Through the page cache they are copied by the kernel, which faults as any other access does: so the flag is taken
-//! off. What the program reads and writes is the same, and F_GETFL goes on to say that the flag is there.
+//! Files with O_DIRECT. A device that writes straight into a managed page could do so while the page leaves RAM; the
+//! bytes would be lost. So the flag is removed: data then goes through the page cache, and the kernel's copy faults
+//! like any other access. The program reads and writes the same data, and F_GETFL still reports the flag.
 //!
 //! What is not seen: a descriptor that was inherited or received with the flag, and files that io_uring itself opens.
 

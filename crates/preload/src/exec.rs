@@ -1,5 +1,6 @@
-//! Programs that the program starts: one that is linked for musl's dynamic linker cannot load this library, which needs glibc, and would end
-//! with 127 before its first instruction. Such a program, or a script whose interpreter is one, is started without this library.
+//! Programs that the program starts. A program for musl's dynamic linker cannot load this library, which needs glibc;
+//! it would end with 127 before its first instruction. Such a program, or a script whose interpreter is such a
+//! program, is started without this library.
 //!
 //! What runs here may run in a child that shares its parent's memory (vfork): system calls, the stack, and nothing else.
 

@@ -1,5 +1,6 @@
-//! The C library's open files while a process forks. Its child side resets the lock of each before any pager is there; where the
-//! program's own allocator made them (the executable may bring one), they lie in managed memory, and must be in RAM then.
+//! The C library's open files during a fork. In the child, the C library resets the lock of each file before a pager
+//! exists. If the program's own allocator made the files (an executable may contain one), they are in managed memory
+//! and must be in RAM then.
 
 use crate::libc_symbols::Own;
 use crate::memory;

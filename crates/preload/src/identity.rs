@@ -1,5 +1,6 @@
-//! The credentials of a process. The C library gives them to every thread it knows, and it does not know the pager's: those are replaced
-//! by others, which have what the calling thread has by then. So no thread keeps rights that the program has dropped.
+//! The credentials of a process. The C library changes them in every thread it knows, and it does not know the
+//! pager's threads. So the pager's threads are replaced by new threads with the credentials of the calling thread. No
+//! thread keeps rights that the program has dropped.
 //!
 //! A namespace of users can be entered by a process of one thread only: the pager has no threads while it is.
 

@@ -1,5 +1,6 @@
-//! Limits that the program sets for its process, which are the pager's too. One that would stop the pager is refused at the call, with
-//! EPERM and one line that says why; the others do not matter to it: its descriptors and threads are there already.
+//! Limits that the program sets for its process also limit the pager. A limit that would stop the pager is refused
+//! with EPERM and one line that says why. Other limits do not matter: the pager's descriptors and threads exist
+//! already.
 
 use std::ffi::c_int;
 

@@ -1,4 +1,4 @@
-//! mlock and its kin. A lock does not nest; the pager's pins do, so what is locked is known of each extent.
+//! mlock and related calls. Locks do not nest but the pager's pins do, so each extent records what is locked.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;

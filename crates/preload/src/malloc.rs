@@ -1,5 +1,5 @@
-//! The allocation functions of C. Which heap a new block comes from depends on who asks; where an old one belongs shows its
-//! address.
+//! The allocation functions of C. The caller decides from which heap a new block comes. The address of a block shows
+//! to which heap it belongs.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr::null_mut;

@@ -1,5 +1,5 @@
-//! The functions that the program would have got without this library. They are the C library's, which knows when a thread may be
-//! cancelled in them; a library between the two gets its turn too.
+//! The functions that the program would call without this library. They are the C library's, which handles thread
+//! cancellation in them. A library between this library and the C library is called, too.
 
 use std::ffi::CStr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! A range of addresses as a program gives it to mmap's kin, cut into parts by whose they are.
+//! A range of addresses that a program passes to mmap and related calls, cut into parts by owner.
 
 use std::ops::Range;
 

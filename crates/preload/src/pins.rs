@@ -1,6 +1,6 @@
-//! Managed memory that must stay where it is because the kernel has taken its frames or touches it where nobody can bring a page:
-//! buffers of an io_uring, robust mutexes, the control block of a thread that ends. Each hold is a pin with a holder, which gives it
-//! back. Memory that the program unmaps takes its holds with it.
+//! Managed memory that must stay in RAM, because the kernel has taken its frames or touches it where no page can be
+//! brought in: buffers of an io_uring, robust mutexes, the control block of a thread that ends. Each hold is a pin
+//! with a holder, which releases it. When the program unmaps memory, its holds end.
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;

@@ -1,5 +1,6 @@
-//! Where threads may run: the pager keeps a thread whose faults come fast on the processor of its handler (`coldframe_live`'s `follow.rs`), and
-//! the program is not to see that. Before it asks or says where a thread may run, all may run where they were allowed to.
+//! Processors on which threads may run. The pager keeps a thread whose faults come fast on the processor of its
+//! handler (`coldframe_live`'s `follow.rs`), and the program must not see this. Before the program reads or sets the
+//! processors of a thread, the pager's restriction is removed.
 //!
 //! What is not seen: what another process asks, and `/proc/self/status`.
 

@@ -1,5 +1,5 @@
-//! sbrk and brk for the program: an allocator of its own that grows its heap so (tcmalloc, shells) gets managed memory. The C library's
-//! heap keeps the kernel's break, which it moves without these names.
+//! sbrk and brk for the program. An allocator that grows its heap this way (tcmalloc, shells) gets managed memory.
+//! The C library's heap keeps the kernel's break, since it does not use these names.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};

@@ -1,4 +1,4 @@
-//! Words to the user, on file descriptor 2, without buffers or locks.
+//! Messages to the user on file descriptor 2, without buffers or locks.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

@@ -1,4 +1,4 @@
-//! System calls without the C library: its wrappers of the same name are what this crate replaces.
+//! System calls without the C library, since this crate replaces the C library's wrappers.
 
 use std::arch::asm;
 use std::sync::atomic::{AtomicU32, Ordering::*};

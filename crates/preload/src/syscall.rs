@@ -1,5 +1,6 @@
-//! The C library's `syscall`, for programs that go round its wrappers. Numbers that concern managed memory or kept descriptors are
-//! done as the functions would do them; a userfaultfd of the program's own is refused, since a range can belong to one only.
+//! The C library's `syscall`, for programs that do not use its wrappers. Calls that concern managed memory or the
+//! pager's descriptors are handled like the wrappers. A userfaultfd of the program's own is refused, since a range
+//! can belong to only one.
 
 use std::ffi::{c_char, c_int, c_long, c_uint, c_void};
 

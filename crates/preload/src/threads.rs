@@ -1,6 +1,7 @@
-//! What the kernel touches when a thread ends: it is past waiting for a page then, and skips what is not there. So these words stay in
-//! RAM: robust mutexes (the next owner would never learn of the last one's death), the control block of a thread whose stack the
-//! program made in managed memory (who joins it would wait for ever), and other words that the program has cleared at the end.
+//! Words that the kernel touches when a thread ends. At that point the kernel cannot wait for a page and skips an
+//! absent one. So these words stay in RAM: robust mutexes (otherwise the next owner would never learn of the last
+//! owner's death), the control block of a thread whose stack the program made in managed memory (otherwise a joining
+//! thread would wait for ever), and other words that the program lets the kernel clear at the end.
 //!
 //! What is not seen: lists of robust futexes that a program keeps without the C library's mutexes, and robust mutexes whose memory is
 //! freed without pthread_mutex_destroy; the latter stay in RAM until the memory is unmapped.

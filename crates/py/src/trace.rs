@@ -1,4 +1,4 @@
-//! What a trace is.
+//! Information about a trace.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! Work beside the interpreter, which is asked now and then whether to go on.
+//! Runs work beside the interpreter, and asks the interpreter at times whether to continue.
 
 use std::time::{Duration, Instant};
 

@@ -1,4 +1,5 @@
-//! Runs settings over a trace, whoever makes the references: one string, tasks under a scheduler, tasks in the foreground, a kernel's swaps.
+//! Runs settings over a trace, for each source of references: one string, tasks under a scheduler, tasks in the
+//! foreground, a kernel's swaps.
 
 use std::path::Path;
 

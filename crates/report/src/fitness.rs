@@ -1,4 +1,4 @@
-//! What a trace can be asked: results that it cannot give are refused, with the reason.
+//! Which questions a trace can answer. Other questions are refused, with the reason.
 
 use std::path::Path;
 

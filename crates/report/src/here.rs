@@ -4,7 +4,8 @@
 //!   window trace ─ rows ─► processes ─ simulate ─► counts by RAM ─ price (Here) ─► run time by RAM ─► words, JSON
 //!                          (dense pages)  (machine: the engine, no time)            (curve: knee, thrash, advice)
 //! ```
-//! RAM is what `coldframe run --ram` means: RAM for what is paged, for each process. What is not paged comes on top, and is said beside.
+//! RAM here is the RAM of `coldframe run --ram`: RAM for paged memory, for each process. Memory that is not paged
+//! comes on top and is printed separately.
 
 use std::path::Path;
 

@@ -1,6 +1,6 @@
-//! Threads side by side. A recorder hands over a thread's references in stretches, so that in a recording one thread stands still for
-//! thousands of references while another runs. Here all threads of a process go on at the same pace, a row of each in turn; a thread's
-//! own order stays. That is a guess at what no recording has: how fast each ran.
+//! Interleaves threads. A recorder writes a thread's references in stretches: one thread pauses for thousands of
+//! references while another runs. Here all threads of a process advance at the same speed, one row of each in turn;
+//! the order within a thread stays. This is a guess, since no recording has the threads' speeds.
 
 use std::collections::{BTreeMap, VecDeque};
 

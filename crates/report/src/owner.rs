@@ -1,4 +1,4 @@
-//! Whose a page is: the mapping it lies in, or its task where a trace has several address spaces.
+//! The owner of a page: the mapping that contains it, or its task if a trace has several address spaces.
 
 use coldframe_trace::provenance::Mapping;
 use coldframe_trace::Provenance;

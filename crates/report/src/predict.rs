@@ -1,5 +1,6 @@
-//! What a live pager would do with a recorded program: the recording's references to managed memory, and its notes of what the pager
-//! would have been told besides, go through an engine of the live run's configuration.
+//! Simulates what a live pager would do with a recorded program. The recording has references to managed memory, and
+//! notes of the other calls that the pager would have got. Both go through an engine with the configuration of the
+//! live run.
 //!
 //! Each address space has an engine of its own, as each process has a pager of its own. The threads of a space take turns.
 

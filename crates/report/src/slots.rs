@@ -1,4 +1,4 @@
-//! Who owns what slot of a swap area over time, in a grid of fixed size however long the run and however large the area.
+//! The owner of each slot of a swap area over time, in a grid of fixed size for any length of run and size of area.
 //!
 //! Call [`SlotPicture::look`] as often as you like while the area works. When the grid is full, every other column goes and from then on
 //! every other look is skipped, so that columns stay evenly spaced.

@@ -1,12 +1,12 @@
 //! The device of several tasks: one transfer at a time, and two queues before it.
 //!
 //! ```text
-//!   demand      [ loads that a task stands still for, and the writes that make room for them ] ─┐ first
-//!   background  [ loads that nobody stands still for, and the writes that make room for them ] ─┴─► one transfer at a time
+//!   demand      [ loads that a task waits for, and the writes that make room for them ] ────────┐ first
+//!   background  [ prefetches: no task waits for them; and the writes that make room for them ] ──┴─► one transfer at a time
 //! ```
 //!
-//! A transfer is never broken off, so work in the background delays a demand load by what is left of one transfer, and no more. When a
-//! task comes to wait for a transfer in the background, [`Bus::hurry`] makes it demand.
+//! A transfer is never interrupted, so background work delays a demand load by at most the rest of one transfer. When
+//! a task starts to wait for a background transfer, [`Bus::hurry`] makes it a demand transfer.
 
 use std::collections::VecDeque;
 

@@ -1,4 +1,4 @@
-//! A device that fails now and then, around any machine: by a seed, so that a run can be had again.
+//! A device that fails at times, around any machine. A seed decides when, so that a run can be repeated.
 //!
 //! ```text
 //!   a load, a write      the machine carries it out, and its end is told as a failure

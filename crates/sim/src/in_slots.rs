@@ -1,4 +1,5 @@
-//! Pages that are read in their slots: how often, what that takes longer than RAM, and when one has been read too often.
+//! Reads of pages in their slots: their number, their extra time compared with RAM, and when a page has been read too
+//! often.
 
 use coldframe_core::{PageId, Ps};
 

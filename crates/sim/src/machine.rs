@@ -1,5 +1,6 @@
-//! The one machine in virtual time: page table, bus, clock and meters under an engine. Drivers feed it references: a string ([`crate::Lane`]),
-//! tasks under a scheduler ([`crate::tasks`]), tasks in the foreground ([`crate::Foreground`]).
+//! The machine in virtual time: page table, bus, clock and meters below an engine. Drivers give it references: a
+//! string ([`crate::Lane`]), tasks under a scheduler ([`crate::tasks`]), tasks in the foreground
+//! ([`crate::Foreground`]).
 //!
 //! ```text
 //!   driver ── a reference that the page table does not let through ──► World::handle ──► engine
@@ -7,9 +8,9 @@
 //!     └── resumed, killed, halted ◄── page table, bus, clock, meters ◄─────┘
 //! ```
 //!
-//! Where a page lies decides its [`Route`]: what a load or a write takes the processor, and what it takes the device beside the processor.
-//! Overlap is never computed from a formula: a load that was started before the search runs on while the search's price moves the clock,
-//! and whoever waits then waits for whatever is left.
+//! The place of a page decides its [`Route`]: the time of the processor and the time of the device for a load or a
+//! write. No formula computes overlap: a load that starts before the search continues while the search's price moves
+//! the clock, and a task that waits then waits for the rest of the load.
 
 use std::collections::VecDeque;
 

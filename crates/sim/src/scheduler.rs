@@ -1,4 +1,4 @@
-//! Who runs: models of schedulers on one processor, which can be asked who is next.
+//! Models of schedulers on one processor. A scheduler can say in advance which task is next.
 //!
 //! [`Scheduler::next`] is the second call of SAP's section 3.2: the answer of [`Scheduler::switch`] in advance, without side effect. They
 //! differ only if something happens in between (a task wakes, blocks or begins). To add one: copy `scheduler/round_robin.rs` and add its

@@ -1,4 +1,4 @@
-//! What becomes of pages that are prefetched for tasks: used, useless, too early, or in the way of others.
+//! Outcomes of pages that are prefetched for tasks: used, useless, too early, or evicting pages that others need.
 
 use coldframe_core::{PageId, Ps, TaskId, Ticket};
 

@@ -1,4 +1,4 @@
-//! What the device refused: it is tried again, then elsewhere, and at last the page is given up.
+//! Failures of the device: the transfer is tried again, then in another place, and finally the page is given up.
 
 use crate::command::Command;
 use crate::fault::held::move_held;

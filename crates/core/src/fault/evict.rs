@@ -1,4 +1,4 @@
-//! Evictions: the policy's victim leaves its frame, by a write, compressed, or dropped.
+//! Evictions: the policy's victim is written, compressed or dropped, and its frame is free.
 
 use crate::command::Command;
 use crate::ids::FrameId;

@@ -1,7 +1,8 @@
 //! GetFreeframe: a free frame, or the policy's victim, evicted; several at once where the machine wants that.
 //!
-//! It finds one without fail: the engine lets no more faults in than there are frames, so either a frame is free or the policy
-//! holds one. A prefetch that must not push out pages of the running slice seeks its frame before anything else, since it may find none.
+//! This always finds a frame: the engine accepts no more faults than there are frames, so a frame is free or the
+//! policy holds one. A prefetch that must not evict pages of the running slice first looks for its frame, since it
+//! may find none.
 
 use super::compressed::{balance, shrink};
 use super::evict::{evict, evict_one};

@@ -37,9 +37,9 @@ pub struct Handler {
     pub source: &'static str,
     /// It maps pages in the device's buffers (`Place::Buffer`), where the processor must be able to read and execute them.
     pub needs_xip: bool,
-    /// When the task stands still.
+    /// Called when the task has faulted and waits.
     pub fault: fn(&mut Turn<'_>, Ticket),
-    /// When the device has loaded the page.
+    /// Called when the device has loaded the page.
     pub loaded: fn(&mut Turn<'_>, Ticket),
 }
 

@@ -1,7 +1,8 @@
 //! Direct read: a swapped page is mapped where it lies, read-only, and nothing is copied (DR.Swap, TCAD 2016, section III.B).
 //!
-//! `PageState::InSlot` is the paper's sixth bit of a page table entry. Such a page has no frame, so no policy knows it and it costs no RAM. A
-//! write to it faults, takes the mapping away, and then goes the way of any true fault: copied to DRAM, mapped read-write, slot given back.
+//! `PageState::InSlot` is the paper's sixth bit of a page table entry. Such a page has no frame, so no policy knows
+//! it and it costs no RAM. A write to it faults and removes the mapping. Then the page is handled like any true
+//! fault: it is copied to DRAM and mapped read-write, and its slot is free.
 
 use crate::command::{Command, Stage};
 use crate::ids::{PageId, SlotId, TaskId};

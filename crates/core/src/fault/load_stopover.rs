@@ -1,5 +1,5 @@
-//! LoadStopover: the page is decompressed into a buffer, if it is in the tier. Else the device is told to bring the page into a buffer, and does it by itself. The frame need not be known: that is
-//! what the parallel handler lives on.
+//! LoadStopover: a page in the tier is decompressed into a buffer. For any other page, the device loads the page into
+//! a buffer by itself. The frame need not be known yet; the parallel handler depends on this.
 
 use crate::command::{Command, Stage};
 use crate::ids::Ticket;

@@ -2,9 +2,9 @@
 //! (DR.Swap, TCAD 2016, section III.A). Whom it takes is `slots.rs`'s rule. Pages of files stay where they are, since others can read them
 //! and what was written to them must not be lost; they leave as any page does.
 //!
-//! It stands in the core though one machine alone needs it: it comes between two commands of one fault, the load and the eviction that it
-//! saves, and asks what only the engine knows: free frames, flights and waiting faults. A machine that is given no slots never sees
-//! `Command::Kill`.
+//! The killer is in the core, though only one machine needs it: it acts between two commands of one fault, the load
+//! and the eviction, and needs the engine's state: free frames, flights and waiting faults. A machine without slots
+//! never gets `Command::Kill`.
 
 use crate::command::Command;
 use crate::ids::TaskId;

@@ -1,7 +1,7 @@
 //! How policies are named: `name:key=value,...`, read and printed.
 //!
-//! It stands in the core since whoever makes an engine reads such a name: the board its settings, the live pager its environment, a replay the
-//! head of a journal, and the core is all that they have in common. A policy reads its values from [`Arguments`].
+//! This is in the core because all users of an engine read such a name: the board in its settings, the live pager in
+//! its environment, a replay in the head of a journal. A policy reads its values from [`Arguments`].
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};

@@ -1,4 +1,4 @@
-//! The books: what each slot holds, what each erase block has gone through, where each page lies.
+//! The books: the state of each slot, the history of each erase block, and the place of each page.
 
 use alloc::boxed::Box;
 use alloc::vec;

@@ -1,6 +1,6 @@
-//! The measured part of a sheet: which machine it is of, what paging costs there, and what its disk takes alone.
+//! The measured part of a sheet: the machine, the costs of paging on it, and the times of its disk alone.
 //!
-//! `coldframe calibrate` writes it. Each number is three: a machine's times vary, and by how much is part of what they are.
+//! `coldframe calibrate` writes it. Each time is three numbers, since a machine's times vary.
 
 use coldframe_core::Ps;
 use serde::{Deserialize, Serialize};

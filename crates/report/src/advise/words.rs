@@ -1,4 +1,4 @@
-//! The answer for people: the number first, then the curve, why, what to do, and how sure.
+//! The answer as text: the number first, then the curve, the reasons, what to do, and how sure it is.
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::show_bytes;

@@ -1,4 +1,5 @@
-//! The live pager's engine over a string of pages, with a machine that takes no time and counts what a run would pay for.
+//! The live pager's engine over a string of pages. The machine takes no time and counts the events that a run would
+//! pay for.
 //!
 //! The order of events is that of `sim`'s lane with prices of nothing: a thread that has faulted waits for all that its fault led to.
 

@@ -1,4 +1,4 @@
-//! What counts cost on this machine.
+//! Prices the counts on this machine.
 
 use coldframe_core::Ps;
 use coldframe_device::here::{Here, Spread};

@@ -1,4 +1,4 @@
-//! The answer for people: at most 20 lines of 80 columns.
+//! The answer as text: at most 20 lines of 80 columns.
 
 use super::curve::Point;
 use super::json::Answer;

@@ -1,4 +1,4 @@
-//! Names to what they name; a name that nobody has gets the nearest one that somebody has.
+//! Resolves names. The message for an unknown name suggests the nearest known name.
 
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::{self, PolicyChoice, PolicyError};

@@ -49,15 +49,15 @@ pub struct ForegroundCounts {
     pub swap_ins: u64,
     /// Pages copied to slots.
     pub swap_outs: u64,
-    /// Swapped pages mapped where they lie.
+    /// Swapped pages mapped in their slots (direct read).
     pub direct_reads: u64,
     /// Tasks ended because memory was short.
     pub kills: u64,
-    /// Pages that found no slot and nobody to be ended.
+    /// Pages without a slot, when no task could be ended.
     pub homeless: u64,
-    /// Pages copied from slots since they were read there often.
+    /// Pages copied from slots because they were read there often.
     pub read_often: u64,
-    /// Loads that nobody stood still for.
+    /// Prefetches; no task waited for them.
     pub prefetches: u64,
     /// References answered in slots.
     pub reads_in_slots: u64,
@@ -65,7 +65,7 @@ pub struct ForegroundCounts {
     pub card_reads: u64,
     /// Pages written to the card.
     pub card_writes: u64,
-    /// What a failing device came to, if it failed.
+    /// Failures of the device, if it failed.
     #[serde(flatten)]
     pub failed: Option<Failed>,
 }
@@ -75,11 +75,11 @@ pub struct ForegroundCounts {
 pub struct ForegroundTimes {
     /// In faults.
     pub paging: u64,
-    /// Mean of what a task waited for when it came back.
+    /// Mean wait of a task that comes back to the foreground.
     pub switch_back_mean: u64,
-    /// By which references to slots took longer than references to DRAM.
+    /// Extra time of references to slots, compared with references to DRAM.
     pub slot_reading: u64,
-    /// For copies that nobody waited for.
+    /// For copies that no task waited for.
     pub beside: u64,
     /// When the last reference was answered.
     pub end: u64,

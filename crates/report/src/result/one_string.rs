@@ -170,9 +170,9 @@ pub struct EngineCounts {
     pub walk_max: u64,
     /// Evictions by an exhausted walk budget.
     pub forced_evictions: u64,
-    /// Loads that nobody stood still for.
+    /// Prefetches; no task waited for them.
     pub prefetches: u64,
-    /// Wishes that came to nothing.
+    /// Prefetch hints that were dropped.
     pub prefetches_dropped: u64,
     /// Faults on pages that a prefetch was loading.
     pub prefetch_waits: u64,

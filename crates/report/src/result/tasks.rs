@@ -64,7 +64,7 @@ pub struct TasksCounts {
     /// Tasks ended because memory was short.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub kills: u64,
-    /// Pages that found no slot and nobody to be ended.
+    /// Pages without a slot, when no task could be ended.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub homeless: u64,
     /// Transfers that the device refused.
@@ -78,19 +78,19 @@ pub struct TasksCounts {
 /// Pages of all tasks that were loaded ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AllPrefetched {
-    /// What they were good for.
+    /// Outcome of the prefetches.
     #[serde(flatten)]
     pub pages: Prefetched,
-    /// Wishes for pages that were in RAM and became recent.
+    /// Prefetch hints for pages in RAM, which became recent.
     pub made_recent: u64,
 }
 
-/// How often the scheduler's word on who is next came true.
+/// How often the scheduler's prediction of the next task was right.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Predictions {
-    /// It did.
+    /// Right predictions.
     pub right: u64,
-    /// Another task came.
+    /// Wrong predictions: another task ran.
     pub wrong: u64,
 }
 
@@ -99,7 +99,7 @@ pub struct Predictions {
 pub struct TasksTimes {
     /// Until the last task's end.
     pub total: u64,
-    /// With nobody to run.
+    /// Without a task that can run.
     pub idle: u64,
     /// With the device at work.
     pub device_busy: u64,

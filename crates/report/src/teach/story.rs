@@ -1,4 +1,4 @@
-//! A journal told: each entry as a sentence, and where pages are by what the engine has ordered.
+//! Tells a journal: each entry as a sentence, and the place of each page.
 //!
 //! Time within an event is the event's plus the price of each stage since, as the lane's own clock has it.
 

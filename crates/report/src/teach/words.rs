@@ -1,4 +1,4 @@
-//! A lesson for people: a step is a few lines, the frames as they are afterwards.
+//! A lesson as text: each step has a few lines, with the frames after the step.
 
 use coldframe_core::Ps;
 

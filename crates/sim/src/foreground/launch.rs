@@ -1,5 +1,5 @@
-//! What each task did from its beginning until it answered: the pages of its first moments, read or written. When the low memory killer has
-//! ended a task, it does that again at its next reference, since all that it had built up is gone.
+//! The launch of each task: the pages that it read or wrote before it answered. If the low memory killer has ended a
+//! task, the task does its launch again at its next reference, since its memory is lost.
 
 use coldframe_core::{PageId, Ps, TaskId};
 

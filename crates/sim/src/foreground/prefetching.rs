@@ -1,7 +1,8 @@
-//! SAP's prefetching lists under tasks in the foreground: what a task had to copy is loaded before it comes back, and who comes back is
-//! guessed to be the one who was away longest, which round robin makes right.
+//! SAP's prefetching lists for tasks in the foreground: pages that a task had to copy are loaded before it comes
+//! back. The task that was away longest is predicted to come back next; with round robin this is right.
 //!
-//! A page that is read where it lies is on no list: it needs no copy. So with direct read the lists hold pages that are written.
+//! A page that is read in its slot is on no list, since it needs no copy. So with direct read the lists hold pages
+//! that are written.
 
 use coldframe_core::prefetch::PrefetchLists;
 use coldframe_core::{PageId, Ps, TaskId};

@@ -1,4 +1,4 @@
-//! The swap cache: pages that were read ahead and that nobody has asked for yet.
+//! The swap cache: pages that were read ahead and not used yet.
 //!
 //! A page in it is in RAM and clean, and its slot stays valid. It leaves when it is used (a hit; the caller maps it), when the cache is
 //! full (the oldest is dropped: its read was wasted), or when its copy is released or rewritten. It can always be dropped

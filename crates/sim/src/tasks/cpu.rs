@@ -1,4 +1,4 @@
-//! The processor: who runs, until when, and what happens in between.
+//! The processor: the running task, the end of its slice, and the events in between.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};

@@ -1,4 +1,4 @@
-//! The machine under several tasks: one page table for all, and who waits for which page.
+//! The machine below several tasks: one page table for all, and the tasks that wait for each page.
 
 use coldframe_core::{Access, After, Engine, Event, Machine, PageId, Ps, TaskId};
 

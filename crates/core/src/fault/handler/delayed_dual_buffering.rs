@@ -7,7 +7,7 @@
 //!                                                | move A |         A in its frame ...
 //! ```
 //!
-//! So a page has no frame while it is held, and none is sought for it until it moves: the buffers add to the RAM. What decides:
+//! So a held page has no frame until it moves, and the buffers add to the RAM. The rules:
 //! - A held page is mapped read-only. A task that wants to write gets it in a frame: at once if it faults with the write, by a move that
 //!   nothing hides if the page is held.
 //! - One buffer is kept free, so that a load can start with the fault. With more than two buffers, all others hold pages and the oldest

@@ -1,4 +1,5 @@
-//! Parallel (search while load): the device is asked first and a frame is found while it works. That swap of two lines is the paper.
+//! Parallel (search while load): the device starts first, and the search for a frame runs while the device works.
+//! This order of two lines is the paper's idea.
 
 use super::{get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Handler};
 use crate::ids::Ticket;

@@ -1,4 +1,5 @@
-//! Sequential: a frame is found first, then the device is asked. As for a disk, which needs the destination with the request.
+//! Sequential: the search finds a frame first, then the device starts. A disk that needs the destination with the
+//! request works this way.
 
 use super::{get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Handler};
 use crate::ids::Ticket;
