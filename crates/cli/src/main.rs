@@ -47,6 +47,7 @@ mod sim;
 mod sim_args;
 mod summary;
 mod teach;
+mod together;
 mod top;
 mod verify;
 mod whole;
