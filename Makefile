@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs deb clean
 
 all: build
 
@@ -93,6 +93,10 @@ papers: build
 # The book, in target/book; installs mdbook in the tree if there is none.
 docs: build
 	@sh scripts/docs.sh $(BIN)
+
+# A Debian package in target/debian: the program, its libraries, manual pages and completions.
+deb: build
+	@sh scripts/deb.sh target/release
 
 # Each reader against mutated input for a bounded time (FUZZ_SECONDS each).
 fuzz:
