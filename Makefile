@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs deb clean
 
 all: build
 
@@ -100,6 +100,10 @@ papers: build
 # Build the book in target/book, with the outputs of its commands. Installs mdbook in the tree if there is none.
 docs: build
 	@sh scripts/docs.sh $(BIN)
+
+# Build a Debian package in target/debian: the program, its libraries, manual pages and completions.
+deb: build
+	@sh scripts/deb.sh target/release
 
 # Test each reader with mutated input for FUZZ_SECONDS.
 fuzz:
