@@ -66,6 +66,7 @@ mod table;
 mod task;
 mod thread;
 mod tier;
+mod trial;
 mod unpaged;
 mod watched;
 pub mod writes;

@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::lock::Lock;
 use crate::pager::Inner;
 use crate::sys;
+use crate::trial::Trial;
 use crate::watched::Knobs;
 use crate::{LiveError, Options, Wait, PAGE};
 
@@ -98,6 +99,7 @@ pub(crate) struct Recording {
     /// What the process had had of the processors before.
     before: sys::Times,
     zeros: u128,
+    trial: Trial,
 }
 
 /// What has been counted in this period, and when it began.
@@ -314,6 +316,7 @@ impl Recording {
             own: 0,
             before: sys::process_times(),
             zeros,
+            trial: Trial::new(),
         };
         recording.head(0, space);
         Ok(recording)
@@ -526,9 +529,11 @@ impl Inner {
     /// For the recorder: the bytes of a page that has just been put into the holding area.
     pub(crate) fn note_left(&self, page: usize, holding: usize) {
         if let Some(recording) = self.recording.get() {
-            // SAFETY: the page is there, and its owner is calling.
-            let sum = unsafe { self.log.get().sum(holding) };
-            self.pages.set_sum(page, recording.left(page, self.pages.sum(page), sum));
+            // SAFETY: the page is there, or is the trial's copy of it, and its owner is calling.
+            let hash = |page| unsafe { self.log.get().sum(page) };
+            self.pages.set_sum(page, recording.left(page, self.pages.sum(page), hash(holding)));
+            let add = |word, n| _ = recording.mapped.word(word).fetch_add(n, Relaxed);
+            recording.trial.leaves(holding, |page| _ = hash(page), add);
         }
     }
 }

@@ -121,9 +121,11 @@ impl Drop for Pool {
     }
 }
 
+/// Decompresses what [`pack`] has made. False: these are not the bytes of a page.
+///
 /// # Safety
 /// `from` must be good for `size` bytes, `into` for a page, and nobody else may write to either.
-unsafe fn unpack(from: usize, size: u32, into: usize) -> bool {
+pub unsafe fn unpack(from: usize, size: u32, into: usize) -> bool {
     if size as usize == WORD {
         // SAFETY: the caller answers for it; a word has any alignment.
         let word = unsafe { (from as *const u64).read_unaligned() };

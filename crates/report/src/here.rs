@@ -21,6 +21,7 @@ pub mod machine;
 pub mod price;
 pub mod rows;
 pub mod simulate;
+pub mod tier;
 pub mod words;
 
 pub use curve::{Point, THRASHES};

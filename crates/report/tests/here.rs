@@ -9,6 +9,7 @@ use coldframe_report::here::rows::{Rows, MANAGED};
 use coldframe_report::here::simulate::simulate;
 use coldframe_report::here::words::{human_size, words};
 use coldframe_report::here::{answer, Answer, Costs, Pager, Question};
+use coldframe_trace::provenance::Compression;
 use coldframe_trace::span::{Note, Span, BASE_RECORDED, PAGE};
 use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
 
@@ -268,6 +269,35 @@ fn a_trace_without_the_programs_own_time_is_refused_with_the_remedy() {
     let path =
         write(folder.path(), Provenance { page_size: Some(1024), ..provenance(facts(1.0)) }, [touch(1, Kind::Read)]);
     assert!(answer(&path, &question()).unwrap_err().to_string().contains("other sizes"));
+}
+
+#[test]
+fn a_tier_keeps_in_ram_what_compresses_and_helps_no_page_that_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let loops = || (0..20u64).flat_map(|_| (0..4000).map(|page| touch(page * 7919 % 4000, Kind::Write)));
+    let of = |kept: u64, bytes: u64| {
+        let compression = Compression { tried: 100, kept, kept_bytes: kept * bytes, page_seconds: 10e-6 };
+        let facts = ProgramFacts { compression: Some(compression), ..facts(1.0) };
+        answer(&write(folder.path(), provenance(facts), loops()), &question()).unwrap()
+    };
+    // A quarter of a page each: half of the RAM holds all of them, as 4 * (1/2 - f) + f >= 1 for f <= 1/3. Nothing is written then.
+    let found = of(100, 1024);
+    let tier = found.tier.as_ref().unwrap();
+    assert!(tier.at(found.curve[0].ram_bytes).is_some_and(|full| full.pool_bytes == 0 && full.pool_loads == 0));
+    let half = found.curve.iter().position(|point| point.ram_bytes <= found.needed_bytes / 2).unwrap();
+    let (without, with) = (&found.curve[half], &tier.curve[half]);
+    assert!(without.device_reads > 70_000 && with.device_reads == 0 && with.bytes_written == 0, "{with:?}");
+    assert!(with.seconds < without.seconds && with.pool_loads > 70_000, "{with:?} {without:?}");
+    assert_eq!(with.bytes_written_without, without.dirty_evictions * PAGE);
+    // The frames that are left and the pool are the RAM, and a zram for the same takes what the frames do not.
+    assert_eq!(with.outside_bytes, found.needed_bytes - (with.ram_bytes - with.pool_bytes));
+    let said = words(&found, None);
+    assert!(said.contains("With --tier lz4") && said.contains("zramctl") && said.lines().count() <= 20, "{said}");
+    assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+    // Where one page of two compresses, half of what goes round still comes from the device.
+    let mixed = of(50, 1024).tier.unwrap().curve[half];
+    assert!(mixed.device_reads > 30_000 && mixed.seconds > with.seconds, "{mixed:?}");
+    assert_eq!(of(2, 1024).tier, None);
 }
 
 #[test]

@@ -105,6 +105,14 @@ pub enum Word {
     Handled,
     /// Nanoseconds that handlers and threads that faulted had waited for a processor by then, since other programs had it, or each other.
     Delayed,
+    /// Pages that were compressed when they left the window, for a try.
+    Tried,
+    /// Of those, pages that became small enough to be kept in a compressed tier.
+    Kept,
+    /// Bytes of the latter, compressed.
+    KeptBytes,
+    /// Nanoseconds of all tries, both ways.
+    PackNanos,
 }
 
 /// What the program's threads have worked for the program itself, in nanoseconds of processor time: all outside the kernel, and in the kernel

@@ -122,10 +122,38 @@ pub struct ProgramFacts {
     /// Exit code; `None` when a signal ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
+    /// How well its pages compress; `None`: none was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compression: Option<Compression>,
     /// Processes that were recorded.
     pub processes: u32,
     /// Threads that were recorded.
     pub threads: u32,
+}
+
+/// How well pages compress with lz4: a sample of those that left a recorder's window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Compression {
+    /// Pages that were tried.
+    pub tried: u64,
+    /// Of those, pages that became small enough to be kept: at most three quarters of a page.
+    pub kept: u64,
+    /// Bytes of the latter, compressed.
+    pub kept_bytes: u64,
+    /// Seconds that a page takes that is compressed and decompressed, both hashed: a mean of all that were tried.
+    pub page_seconds: f64,
+}
+
+impl Compression {
+    /// The part of all pages that is kept.
+    pub fn kept_share(&self) -> f64 {
+        self.kept as f64 / (self.tried as f64).max(1.0)
+    }
+
+    /// How many times smaller a page becomes that is kept, 4096 bytes to its own.
+    pub fn ratio(&self) -> f64 {
+        (self.kept * crate::span::PAGE) as f64 / (self.kept_bytes as f64).max(1.0)
+    }
 }
 
 /// What a recorder measured of one process.

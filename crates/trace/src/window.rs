@@ -30,7 +30,7 @@ use crate::block::Block;
 use crate::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
-use crate::provenance::{Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
+use crate::provenance::{Compression, Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
 use crate::reference::{Kind, Reference};
 use crate::span::{Note, Span, PAGE};
 use crate::store::{Columns, Summary, Writer};
@@ -158,7 +158,7 @@ pub fn window(
     let fills: u64 = recorded.iter().map(|process| process.word(Word::ZeroFills)).sum();
     provenance.sample = (shift > 0 && fills > 0).then(|| rows.fills as f64 / fills as f64);
     provenance.tasks = std::mem::take(&mut rows.tasks);
-    let program = whole(program, &group);
+    let program = ProgramFacts { compression: compression(&recorded), ..whole(program, &group) };
     (provenance.program, provenance.group) = (Some(program), group);
     Ok((rows.finish(provenance)?, program))
 }
@@ -174,6 +174,14 @@ fn whole(program: ProgramFacts, group: &[ProcessFacts]) -> ProgramFacts {
         processes: group.len() as u32,
         ..program
     }
+}
+
+/// Of the process that matters.
+fn compression(recorded: &[Recorded]) -> Option<Compression> {
+    let largest = recorded.iter().max_by_key(|process| process.word(Word::Managed))?;
+    let [tried, kept, kept_bytes, nanos] =
+        [Word::Tried, Word::Kept, Word::KeptBytes, Word::PackNanos].map(|word| largest.word(word));
+    (tried > 0).then(|| Compression { tried, kept, kept_bytes, page_seconds: nanos as f64 / tried as f64 / 1e9 })
 }
 
 fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {

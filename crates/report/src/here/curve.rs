@@ -153,8 +153,15 @@ impl<'a> Curve<'a> {
         }
     }
 
-    fn paging(&self, counts: &Counts) -> Seconds {
+    pub(super) fn paging(&self, counts: &Counts) -> Seconds {
         self.question.costs.paging(counts, self.native_fills())
+    }
+
+    /// Seconds for a page that comes from a compressed tier, for which another goes there: the fault, the eviction, a page both ways.
+    pub(super) fn pool_price(&self, page_seconds: f64) -> f64 {
+        let here = &self.question.costs.here;
+        let of = |spread: &coldframe_device::here::Spread| spread.mean.0 as f64 / 1e12;
+        of(&here.memory_fault) + of(&here.evict_dirty) + page_seconds
     }
 
     /// The standard error of the mean of the sub-samples' paging times, as a part of it.
@@ -185,7 +192,7 @@ impl<'a> Curve<'a> {
     }
 
     /// What the program alone takes.
-    fn alone(&self) -> f64 {
+    pub(super) fn alone(&self) -> f64 {
         self.rows.facts.seconds
     }
 
@@ -275,7 +282,7 @@ impl<'a> Curve<'a> {
     }
 
     /// Counts at a size between those that were tried, on the straight line.
-    fn counts_at(&self, ram: u64) -> Counts {
+    pub(super) fn counts_at(&self, ram: u64) -> Counts {
         let above = self.tried.iter().rfind(|tried| tried.ram >= ram);
         let below = self.tried.iter().find(|tried| tried.ram <= ram);
         match (above, below) {

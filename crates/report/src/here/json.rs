@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::curve::{Curve, Point};
 use super::rows::Rows;
+use super::tier::{with_tier, TierAnswer};
 use super::Question;
 use crate::result::SCHEMA_VERSION;
 
@@ -47,6 +48,9 @@ pub struct Answer {
     pub within_slowdown: bool,
     /// Run time by RAM, largest first.
     pub curve: Vec<Point>,
+    /// The same with a compressed tier; `None`: too few pages were compressed for a try, or hardly one became smaller.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<TierAnswer>,
     /// Below this RAM it takes more than twice as long as with all its RAM; `None`: at no size that was tried.
     pub thrash_bytes: Option<u64>,
     /// Below this RAM the recorder's window tells only that it takes at least so long.
@@ -125,6 +129,7 @@ impl Answer {
             slowdown_percent: 100.0 * question.slowdown,
             within_slowdown: curve.meets(),
             thrash_bytes: thrash.filter(|_| thrashes).map(|point| point.ram_bytes),
+            tier: rows.facts.compression.and_then(|compression| with_tier(curve, &points, &compression)),
             curve: points,
             told_bytes: curve.told(),
             policy: question.pager.policy.clone(),

@@ -27,6 +27,7 @@ const UNKNOWN: ProgramFacts = ProgramFacts {
     not_paged_bytes: 0,
     zero_fills: 0,
     exit: Some(0),
+    compression: None,
     processes: 1,
     threads: 1,
 };

@@ -10,6 +10,8 @@ const WIDTH: usize = 80;
 const ROWS: usize = 6;
 /// Lines for how sure it is.
 const SURE: usize = 3;
+/// A tier that makes a run this many times as fast is told of.
+const GAIN: f64 = 1.1;
 /// Lines for the command.
 const COMMAND: usize = 2;
 
@@ -55,6 +57,7 @@ pub fn words(answer: &Answer, config: Option<&str>) -> String {
     out += &table(answer);
     out += &filled("", &thrashes(answer));
     out += &filled("", &recommended(answer));
+    out += &tier(answer);
     let sure = answer.how_sure.join("; ");
     if !sure.is_empty() {
         out += &lines("How sure: ", &sure, SURE);
@@ -155,6 +158,24 @@ fn recommended(answer: &Answer) -> String {
         ),
     };
     format!("Recommended: --ram {ram}: {time} ({range}), {of}.")
+}
+
+/// What a compressed tier brings at the size of the table for which it brings most, and what the kernel has like it.
+fn tier(answer: &Answer) -> String {
+    let Some(tier) = &answer.tier else { return String::new() };
+    let percent = 100.0 * tier.kept_share;
+    let smaller = format!("{percent:.0} % of its pages become {:.1} times smaller with lz4", tier.ratio);
+    let gains = shown(answer).into_iter().filter_map(|point| {
+        let at = tier.at(point.ram_bytes)?;
+        Some((point.seconds / at.seconds, at))
+    });
+    let best = gains.filter(|(gain, _)| *gain > GAIN).max_by(|a, b| a.0.total_cmp(&b.0));
+    let Some((_, at)) = best else {
+        return filled("", &format!("Compressed RAM (--tier lz4) would not make it faster, though {smaller}."));
+    };
+    let (ram, time) = (exact(at.ram_bytes), human_seconds(at.seconds));
+    let time = if at.told { format!("about {time}") } else { format!("{time} or more") };
+    filled("", &format!("With --tier lz4, --ram {ram} takes {time}: {smaller}. zram for the same: {}.", at.zram()))
 }
 
 /// How to run it so. A long command goes on in the next line, as a shell reads it; a very long one is left to the reader.

@@ -1,0 +1,94 @@
+//! How well a program's pages compress: of those that leave a recorder's window one in [`EVERY`] is compressed and decompressed, on a copy.
+//!
+//! What is small enough for the pool counts as kept ([`crate::tier`]); the time is that of both ways, hashes included, for each page that was tried.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use coldframe_trace::entries::Word;
+use lz4_flex::block::CompressTable;
+
+use crate::lock::Lock;
+use crate::tier::{pack, unpack, PACKED};
+use crate::{sys, PAGE};
+
+/// One page of so many is tried: a try takes about as long as two entries, so that entries become hardly dearer.
+const EVERY: u64 = 32;
+
+const WORDS: usize = PAGE / size_of::<u64>();
+
+/// Where pages are tried.
+#[derive(Debug)]
+pub(crate) struct Trial {
+    left: AtomicU64,
+    room: Lock<Room>,
+}
+
+struct Room {
+    page: Box<[u64; WORDS]>,
+    back: Box<[u64; WORDS]>,
+    packed: Box<[u64; PACKED / size_of::<u64>()]>,
+    table: CompressTable,
+}
+
+impl std::fmt::Debug for Room {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Room")
+    }
+}
+
+impl Trial {
+    pub(crate) fn new() -> Trial {
+        let page = || Box::new([0u64; WORDS]);
+        let packed = Box::new([0u64; PACKED / size_of::<u64>()]);
+        let room = Room { page: page(), back: page(), packed, table: CompressTable::small() };
+        Trial { left: AtomicU64::new(0), room: Lock::new(room) }
+    }
+
+    /// A page leaves the window; its bytes lie at `from`, and nobody writes to them. `sum` hashes a page. Counts what comes of it.
+    pub(crate) fn leaves(&self, from: usize, sum: impl Fn(usize), add: impl Fn(Word, u64)) {
+        if !self.left.fetch_add(1, Relaxed).is_multiple_of(EVERY) {
+            return;
+        }
+        let mut room = self.room.lock();
+        let Room { page, back, packed, table } = &mut *room;
+        let (page, back) = (page.as_mut_ptr() as usize, back.as_mut_ptr() as usize);
+        // SAFETY: the page is the caller's, the copy this lock's.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, page as *mut u8, PAGE) };
+        let began = sys::now();
+        sum(page);
+        // SAFETY: all three are this lock's.
+        let size = unsafe { pack(page, packed.as_mut_ptr() as usize, table) };
+        let kept = (size as usize) < PAGE;
+        if kept {
+            // SAFETY: as above.
+            unsafe { unpack(page, size, back) };
+            sum(back);
+        }
+        add(Word::PackNanos, sys::now() - began);
+        add(Word::Tried, 1);
+        add(Word::Kept, u64::from(kept));
+        add(Word::KeptBytes, if kept { size.into() } else { 0 });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::collections::HashMap;
+
+    #[test]
+    fn one_page_of_thirty_two_is_tried_and_what_does_not_compress_is_not_kept() {
+        let mut random = fastrand::Rng::with_seed(3);
+        let noise: [u64; WORDS] = std::array::from_fn(|_| random.u64(..));
+        let half: [u64; WORDS] = std::array::from_fn(|i| if i < WORDS / 4 { random.u64(..) } else { 7 });
+        for (page, kept) in [(noise, 0), (half, 3), ([9; WORDS], 3)] {
+            let (trial, counts) = (Trial::new(), RefCell::new(HashMap::new()));
+            let add = |word: Word, n| *counts.borrow_mut().entry(word as usize).or_insert(0) += n;
+            (0..2 * EVERY + 1).for_each(|_| trial.leaves(page.as_ptr() as usize, |_| (), add));
+            let of = |word: Word| counts.borrow()[&(word as usize)];
+            assert_eq!((of(Word::Tried), of(Word::Kept)), (3, kept));
+            assert!(of(Word::KeptBytes) <= kept * PAGE as u64 / 2 && (kept == 0 || of(Word::KeptBytes) >= kept * 8));
+        }
+    }
+}
