@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs deb clean
 
 all: build
 
@@ -31,10 +31,17 @@ symbols:
 demo: build
 	@sh scripts/demo.sh $(BIN)
 
+# One build for all tests, Python's too: the libraries that tests load, and everything with the features that tests ask for.
+TESTED = --workspace --lib --bins --tests --examples
+
+# Tests of the live pager that run once more with the compressed tier.
+TIERED = --test region --test soak --test forks --test budget --test findings_pages --test fork --test threads --test run
+
 # Run every test. If a tool is missing, its tests are skipped and name the tool (with COLDFRAME_REQUIRE_TOOLS=1 they fail).
 test:
-	$(CARGO) build --locked -p coldframe-plugin -p coldframe-preload
+	$(CARGO) build --locked $(TESTED)
 	$(CARGO) test --locked --workspace $(TESTFLAGS)
+	COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED)
 	@sh scripts/python.sh test
 
 # Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints what differed and how to repeat it.
@@ -73,7 +80,7 @@ bench-live:
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
-# Unfinished: real programs with half and a third of their memory, without and with the compressed tier, and as root kernel swap on a file, zram and zswap.
+# Real programs with half and a third of their memory: without and with the compressed tier, and as root kernel swap on a file, zram and zswap.
 # PROGRAMS=a,b: only those; TIERFLAGS=--no-kernel, --keep FOLDER (on the disk that is meant).
 bench-tier: build
 	@python3 scripts/tier.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) --out target/tier.json $(TIERFLAGS)
@@ -94,6 +101,10 @@ papers: build
 docs: build
 	@sh scripts/docs.sh $(BIN)
 
+# Build a Debian package in target/debian: the program, its libraries, manual pages and completions.
+deb: build
+	@sh scripts/deb.sh target/release
+
 # Test each reader with mutated input for FUZZ_SECONDS.
 fuzz:
 	$(CARGO) run --release --locked -p coldframe-fuzz -- $${FUZZ_SECONDS:-20}
@@ -110,9 +121,7 @@ soak:
 lint:
 	$(CARGO) fmt --all --check
 	cd board && $(CARGO) fmt --all --check
-	cd crates/py && $(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
-	cd crates/py && CARGO_TARGET_DIR=$(CURDIR)/target $(CARGO) clippy --locked --all-targets -- -D warnings
 
 clean:
 	$(CARGO) clean

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The Python package in target/venv: `build` installs the release wheel there, `test` a debug wheel, and runs the tests on it.
+# The Python package in target/venv: `build` installs the release wheel there, `test` the workspace's debug build, and runs the tests on it.
 #
 # What is missing is named. `build` then fails; `test` is skipped, unless COLDFRAME_REQUIRE_TOOLS=1.
 set -eu
@@ -28,17 +28,19 @@ if ! cmp -s "$wanted" "$venv/installed.txt"; then
     cp "$wanted" "$venv/installed.txt"
 fi
 
-profile=release
-if [ "$verb" = test ]; then profile=dev; fi
-rm -rf "$target/wheels"
-(cd crates/py && CARGO_TARGET_DIR=$target "$venv/bin/maturin" build --locked --profile $profile --compatibility linux \
-    --interpreter "$venv/bin/python" --out "$target/wheels" --quiet)
-"$venv/bin/python" -m pip install -q --disable-pip-version-check --no-index --no-deps --force-reinstall "$target"/wheels/*.whl
 if [ "$verb" = build ]; then
+    rm -rf "$target/wheels"
+    "$venv/bin/python" -m pip wheel -q --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir "$target/wheels" .
+    "$venv/bin/python" -m pip install -q --disable-pip-version-check --no-index --no-deps --force-reinstall "$target"/wheels/*.whl
     echo "built $(ls "$target"/wheels/*.whl); target/venv/bin/python has it"
     exit 0
 fi
 
-cargo build --locked -p coldframe-cli
-cd crates/py
+# The workspace's own build is tested, so that nothing is built twice (these are the Makefile's TESTED); a wheel takes a release build.
+"${CARGO:-cargo}" build --locked --workspace --lib --bins --tests --examples
+"$venv/bin/python" -m pip uninstall -q -y --disable-pip-version-check coldframe
+package=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/coldframe
+rm -rf "$package"
+cp -r crates/py/python/coldframe "$package"
+cp "$target/debug/lib_native.so" "$package/_native.abi3.so"
 COLDFRAME_BIN=$target/debug/coldframe exec "$venv/bin/python" -m pytest -q -p no:cacheprovider ${PYTEST_ARGS:-}

@@ -15,6 +15,7 @@ use crate::{output, run};
 #[command(after_help = "\
 Examples:
   coldframe doctor
+  coldframe doctor --all
   coldframe doctor --backing /mnt/flash --format json
 
 Exit code 0 if `coldframe run` works here, 4 if not.")]
@@ -25,6 +26,9 @@ pub struct Args {
     /// How to print it.
     #[arg(long, value_parser = ["table", "json"], default_value = "table")]
     format: String,
+    /// Everything that was looked at, what is well too.
+    #[arg(long)]
+    all: bool,
 }
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
@@ -34,7 +38,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     let text = if args.format == "json" {
         output::json(&json!({ "schema_version": 1, "run_works": good, "findings": findings }))
     } else {
-        table(&findings, good, output::width())
+        told(&findings, good, args.all, output::width())
     };
     output::write(None, &text)?;
     Ok(ExitCode::from(if good { 0 } else { 4 }))
@@ -54,6 +58,38 @@ fn preload() -> Finding {
     }
 }
 
+/// What is well in a few lines; what is not in a table, with what would mend it.
+fn told(findings: &[Finding], good: bool, all: bool, width: usize) -> String {
+    if all {
+        return table(findings, good, width);
+    }
+    let of = |health| findings.iter().filter(move |finding| finding.health == health);
+    let bad: Vec<Finding> =
+        findings.iter().filter(|f| matches!(f.health, Health::Warning | Health::Missing)).cloned().collect();
+    let mut text = if bad.is_empty() { format!("{}\n", verdict(good)) } else { table(&bad, good, width) };
+    let well: Vec<&str> = of(Health::Good).map(|finding| finding.name).collect();
+    if !well.is_empty() {
+        text += &format!("ok: {}\n", well.join("; "));
+    }
+    for name in NOTED {
+        text += &of(Health::Note)
+            .find(|one| one.name == name)
+            .map_or(String::new(), |one| format!("{name}: {}\n", one.found));
+    }
+    text + "More: coldframe doctor --all\n"
+}
+
+/// Notes that are worth a line: what a reader wants to quote with a question or a figure.
+const NOTED: [&str; 2] = ["kernel", "measured"];
+
+fn verdict(good: bool) -> &'static str {
+    if good {
+        "`coldframe run` works here."
+    } else {
+        "`coldframe run` does not work here: see MISSING."
+    }
+}
+
 fn table(findings: &[Finding], good: bool, width: usize) -> String {
     let word = |health| match health {
         Health::Good => "ok",
@@ -62,14 +98,54 @@ fn table(findings: &[Finding], good: bool, width: usize) -> String {
         Health::Note => "",
     };
     let row = |f: &Finding| vec![f.name.to_string(), word(f.health).to_string(), f.found.clone(), f.remedy.clone()];
-    let verdict = if good { "`coldframe run` works here." } else { "`coldframe run` does not work here: see MISSING." };
+    let verdict = verdict(good);
     let table = styled(&["", "", "found", "remedy"], findings.iter().map(row).collect(), 4);
     format!("{}\n{verdict}\n", table.within(width).0)
 }
 
 #[cfg(test)]
 mod tests {
+    use coldframe_report::table::folded;
+
     use super::*;
+
+    #[test]
+    fn all_is_well_in_eight_lines_and_what_is_not_has_its_remedy() {
+        let finding = |name, health, found: &str, remedy: &str| Finding {
+            name,
+            health,
+            found: found.into(),
+            remedy: remedy.into(),
+        };
+        // As a machine where all is well has them.
+        let mut findings = vec![
+            finding("kernel", Health::Note, "Linux 6.18.44, 2 CPUs", ""),
+            finding("userfaultfd, faults of the kernel too", Health::Good, "allowed", ""),
+            finding("userfaultfd, faults of the program", Health::Good, "allowed", ""),
+            finding("pages move without copying", Health::Good, "UFFDIO_MOVE is there", ""),
+            finding("scattered pages leave with one flush", Health::Good, "works", ""),
+            finding("pages are held in a pipe", Health::Good, "vmsplice works", ""),
+            finding("io_uring", Health::Good, "allowed", ""),
+            finding("transparent huge pages", Health::Note, "always [madvise] never; off for managed memory", ""),
+            finding("memory cgroup", Health::Note, "version 1, limit 9223372036854771712 bytes", ""),
+            finding("kernel swap", Health::Note, "none; the pager does not need it", ""),
+            finding("swap file", Health::Good, "/tmp: ext4, 44261 MiB free", ""),
+            finding(
+                "measured",
+                Health::Note,
+                "4 KiB read 60.9 us (median), page out of the page table 0.69 us: --wait brief",
+                "",
+            ),
+            finding("preload library", Health::Good, "/usr/lib/coldframe/libcoldframe_preload.so", ""),
+        ];
+        let text = folded(&told(&findings, true, false, 80), 80);
+        assert!(text.lines().count() <= 8 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        assert!(text.starts_with("`coldframe run` works here.\n") && text.contains("swap file"), "{text}");
+        findings[6] = finding("io_uring", Health::Warning, "refused", "sysctl -w kernel.io_uring_disabled=0");
+        let text = told(&findings, true, false, 80);
+        assert!(text.contains("warning") && text.contains("kernel.io_uring_disabled=0"), "{text}");
+        assert!(told(&findings, true, true, 200).contains("9223372036854771712"));
+    }
 
     #[test]
     fn what_is_found_and_mends_it_fits_the_terminal() {

@@ -27,7 +27,7 @@ pub struct Args {
     /// The picture to write (PNG). Without it, the map is drawn in the terminal.
     #[arg(short)]
     output: Option<PathBuf>,
-    /// Columns of the map [default: 72, in a picture 800].
+    /// Columns of the map [default: as many as fit, in a picture 800].
     #[arg(long)]
     columns: Option<usize>,
     /// Rows of the map [default: 24, in a picture 600].
@@ -38,8 +38,12 @@ pub struct Args {
     format: String,
 }
 
+/// Columns of an address and the blank behind it, and of the widest page.
+const LABEL: usize = 17;
+const WIDEST: usize = 120;
+
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
-    let (columns, rows) = if args.output.is_some() { (800, 600) } else { (72, 24) };
+    let (columns, rows) = if args.output.is_some() { (800, 600) } else { (output::width().min(WIDEST) - LABEL, 24) };
     let heat = heat(&args.trace, args.rows.unwrap_or(rows), args.columns.unwrap_or(columns))?;
     if let Some(path) = &args.output {
         let write = std::fs::write(path, picture(&heat));
@@ -54,7 +58,8 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         (_, Some(path)) => format!("{}: {} by {}, {}\n", path.display(), heat.columns, heat.rows, summary(&heat)),
         _ => terminal(&heat),
     };
-    output::write(None, &text)?;
+    // Lines of a map are never broken.
+    output::exact(None, &text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -47,7 +47,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     }
     let Info { provenance: trace, rows, bytes, sha256, heat, hottest, reuse, .. } = &info;
     let mut text = String::new();
-    let mut line = |key: &str, value: &str| text += &format!("{key:<14}{value}\n");
+    let mut line = |key: &str, value: &str| text += &lines(key, value, output::width());
     line("trace", &args.trace.display().to_string());
     line("command", trace.command.as_deref().unwrap_or("not known"));
     line("recorder", &trace.recorder);
@@ -100,6 +100,29 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Columns of a key.
+const KEY: usize = 14;
+
+/// A key and its value, which goes on below itself where the page is narrow.
+fn lines(key: &str, value: &str, width: usize) -> String {
+    let mut text = format!("{key:<KEY$}");
+    let (mut at, mut first) = (KEY, true);
+    for word in value.split(' ') {
+        let len = word.chars().count();
+        if !first && at + 1 + len > width {
+            text += &format!("\n{:KEY$}", "");
+            (at, first) = (KEY, true);
+        }
+        if !first {
+            text.push(' ');
+            at += 1;
+        }
+        text += word;
+        (at, first) = (at + len, false);
+    }
+    text + "\n"
+}
+
 /// For people: a line a bin that has references.
 fn reuse_lines(reuse: &Reuse) -> Vec<(String, String)> {
     let share = |references: f64| 100.0 * references / reuse.references.max(1) as f64;
@@ -124,7 +147,7 @@ fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
         value["notes"] = json!(trace.notes);
         output::json(&value)
     } else {
-        let notes = trace.notes.iter().map(|note| format!("{:<14}{note}\n", "note")).collect::<String>();
+        let notes = trace.notes.iter().map(|note| lines("note", note, output::width())).collect::<String>();
         let plots = if args.plot { analysis.plots() } else { Vec::new() };
         plots.iter().fold(analysis.text() + &notes, |text, plot| text + "\n" + &plot.text(72, 21))
     };
@@ -142,4 +165,19 @@ fn spark(counts: &[u64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let most = counts.iter().max().copied().unwrap_or(0).max(1);
     counts.iter().map(|count| BARS[(count * 7).div_ceil(most) as usize]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_value_goes_on_below_itself_and_keeps_its_blanks() {
+        assert_eq!(lines("reuse", "  1.5 % of all", 80), "reuse           1.5 % of all\n");
+        let text = lines("hottest", "92.2 % in /usr/lib/libbz2.so, 6 pages of 4 KiB", 40);
+        assert_eq!(
+            text,
+            "hottest       92.2 % in\n              /usr/lib/libbz2.so, 6\n              pages of 4 KiB\n"
+        );
+    }
 }

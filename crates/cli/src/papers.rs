@@ -10,6 +10,7 @@ use coldframe_report::table::styled;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
+use crate::together;
 
 /// Print a paper's figures beside ours.
 #[derive(clap::Args)]
@@ -21,12 +22,23 @@ Examples:
   coldframe papers sap --all
   coldframe papers swl --format json | jq '.[] | select(.reached == false)'
   coldframe papers all --format markdown > beside.md
+  coldframe papers --on sqlite.parquet --on mix.parquet --ram 50% -o combined.svg
 
 The column `reached`: yes, within rounding; no, with the reason; shape, the paper's input is not free, and ours is of \
-the same kind and shows what the paper claims; no claim, the paper does not claim this figure.")]
+the same kind and shows what the paper claims; no claim, the paper does not claim this figure.
+
+--on takes the parts of all five papers on traces of your own, each part alone and all that go together, on one \
+device. It prints the fault time (all time not spent on references) and the energy of the devices that hold the pages. \
+`without` says how much longer faults take together when the part is taken out.")]
 pub struct Args {
     /// A system whose paper prints figures (`coldframe policies` lists them), or all.
-    paper: String,
+    #[arg(required_unless_present = "on")]
+    paper: Option<String>,
+    /// Instead: what the papers' parts bring for this trace, alone and together; may repeat.
+    #[arg(long, value_name = "TRACE", conflicts_with_all = ["paper", "all", "strict", "traces"])]
+    on: Vec<PathBuf>,
+    #[command(flatten)]
+    machine: together::Machine,
     /// Print every row, curve and bar, not only the paper's headlines.
     #[arg(long)]
     all: bool,
@@ -51,18 +63,22 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
             path.display()
         )));
     }
+    if !args.on.is_empty() {
+        return together::run(&args.on, &args.machine, &args.format, args.output.as_deref(), quiet);
+    }
+    let paper = args.paper.unwrap_or_default();
     let traces = match args.traces {
         Some(dir) => dir,
         None => shipped_traces()?,
     };
     let mut line = Line::new(quiet);
-    let rows = rows(&args.paper, &traces, &mut |file| line.show(0, None, file))?;
+    let rows = rows(&paper, &traces, &mut |file| line.show(0, None, file))?;
     let drawn = args.output.is_some() || args.all && args.format == "table";
-    let curves = if drawn { plots(&args.paper, &traces)? } else { Vec::new() };
-    let charts = if drawn { bars(&args.paper, &traces)? } else { Vec::new() };
+    let curves = if drawn { plots(&paper, &traces)? } else { Vec::new() };
+    let charts = if drawn { bars(&paper, &traces)? } else { Vec::new() };
     drop(line);
     if args.output.is_some() && curves.is_empty() && charts.is_empty() {
-        return Err(Failure::usage(format!("-o: nothing is drawn for `{}`; leave -o away", args.paper)));
+        return Err(Failure::usage(format!("-o: nothing is drawn for `{paper}`; leave -o away")));
     }
     let text = match args.format.as_str() {
         "json" => output::json(&serde_json::to_value(&rows).expect("rows are plain data")),

@@ -13,13 +13,14 @@ use std::sync::Arc;
 
 use coldframe_live::span::{Span, BASE_RECORDED, PAGE};
 use coldframe_live::{Options, Snapshot};
-use coldframe_record::{find_plugin, record, Level, Outcome, Recording, Via};
+use coldframe_record::{record, Level, Outcome, Recording, Via, PLUGIN};
 use coldframe_report::predict::{predict, Prediction};
 use coldframe_report::table::{human_count, styled};
 use coldframe_report::ReportError;
 use coldframe_trace::journal::{self, Head};
 use serde_json::{json, Value};
 
+use crate::bundle;
 use crate::failure::Failure;
 use crate::progress::Line;
 
@@ -123,8 +124,7 @@ impl Twice {
         quiet: bool,
     ) -> Result<Outcome, Failure> {
         let mut order = Recording::new(command[0].clone(), command[1..].to_vec(), trace);
-        let exe = std::env::current_exe().ok();
-        order.plugin = exe.as_deref().and_then(Path::parent).and_then(find_plugin);
+        order.plugin = bundle::library(PLUGIN)?;
         (order.via, order.level, order.system_calls) = (Via::Qemu, Level::Pages(PAGE), true);
         (order.input, order.silent) = (self.input.clone(), true);
         order.environment = environment("1").into_iter().map(|(name, value)| (name.into(), value)).collect();

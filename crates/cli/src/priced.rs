@@ -3,8 +3,10 @@
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::used::{self, Moved};
-use coldframe_device::{quantity, Sheet, SheetError};
+use coldframe_device::{Sheet, SheetError};
 use coldframe_live::Snapshot;
+use coldframe_report::here::words::human_size;
+use coldframe_report::plot::short as figure;
 use coldframe_report::table::{human_count, human_time};
 use serde_json::{json, Value};
 
@@ -64,23 +66,25 @@ impl Priced {
 
     /// For people.
     pub fn words(&self) -> String {
-        let absent = || "not in the sheet".to_string();
         let life = match (self.life, self.area) {
             (Some(Some(years)), Some(area)) => {
-                let area = quantity::show_bytes(area);
-                format!("at most {years:.3} years of {area} of swap if it goes on like this without a pause")
+                let area = human_size(area.0);
+                format!(
+                    "; life: at most {} years of {area} of swap if it goes on like this without a pause",
+                    figure(years)
+                )
             }
-            (Some(None), _) => "nothing was written".into(),
-            _ => absent(),
+            (Some(None), _) => "; life: nothing was written".into(),
+            _ => String::new(),
         };
+        let time = self.time.map(|time| format!("; time {}", human_time(time))).unwrap_or_default();
+        let energy = self.energy.map(|e| format!("; energy {} mJ", figure(e.0 as f64 / 1e9))).unwrap_or_default();
         let mut text = format!(
-            "on {}: {} page loads, {} programs, {} erases at least; time {}, energy {}; life: {life}\n",
+            "on {}: {} page loads, {} programs, {} erases at least{time}{energy}{life}\n",
             self.device,
             human_count(self.loads),
             human_count(self.programs),
             human_count(self.erases),
-            self.time.map_or_else(absent, human_time),
-            self.energy.map_or_else(absent, |e| format!("{:.3} mJ", e.0 as f64 / 1e9)),
         );
         if !self.missing.is_empty() {
             text += &format!("not in the sheet of {}: {}\n", self.device, self.missing.join(", "));

@@ -9,14 +9,14 @@ use std::time::Duration;
 
 use coldframe_device::quantity;
 use coldframe_record::{
-    find_plugin, record, record_faults, record_swap, Level, Limits, Outcome, Recording, Subject, SwapOrder, Swapped,
-    Via,
+    record, record_faults, record_swap, Level, Limits, Outcome, Recording, Subject, SwapOrder, Swapped, Via, PLUGIN,
 };
 use coldframe_report::drive::is_swap_trace;
 use coldframe_report::here::words::human_size;
 use coldframe_report::table::human_count;
 use serde_json::json;
 
+use crate::bundle;
 use crate::choice::{choose, neither, Choice};
 use crate::failure::Failure;
 use crate::output;
@@ -425,8 +425,7 @@ fn order(args: &Args) -> Result<Recording, Failure> {
         max_time: max_time(args)?,
         keep_running: args.keep_running,
     };
-    let exe = std::env::current_exe().ok();
-    order.plugin = exe.as_deref().and_then(|e| e.parent()).and_then(find_plugin);
+    order.plugin = bundle::library(PLUGIN)?;
     order.sysroot = args.sysroot.clone();
     order.overhead = args.overhead;
     Ok(order)

@@ -7,6 +7,7 @@ use coldframe_report::experiment::sha256;
 use coldframe_report::html::Page;
 use coldframe_report::ReportError;
 use coldframe_trace::heat::heat;
+use coldframe_trace::Reader;
 
 use crate::failure::Failure;
 use crate::output;
@@ -45,6 +46,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     }
     if let Some(path) = &args.trace {
         page.add_heat(&path.display().to_string(), &sha256(path)?, heat(path, MAP_ROWS, MAP_COLUMNS)?)?;
+        page.add_group(&Reader::open(path)?.provenance().group);
     }
     output::write(Some(&args.output), &page.html()?)?;
     Ok(ExitCode::SUCCESS)

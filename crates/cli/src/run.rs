@@ -12,14 +12,14 @@ use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
     Chosen, Faults, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX,
 };
-use coldframe_record::{find_library, interpreter, library_places, resolve, RecordError};
+use coldframe_record::{interpreter, library_places, resolve, RecordError};
 use coldframe_report::ReportError;
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;
 use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
-use crate::{configured, output, summary};
+use crate::{bundle, configured, output, summary};
 
 /// Pages read ahead where neither a flag nor a configuration says how many.
 const READ_AHEAD_DEFAULT: u32 = 16;
@@ -97,9 +97,8 @@ pub struct Args {
     /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
-    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system. Unfinished, and so not
-    /// shown: with many threads it has stopped programs.
-    #[arg(long, hide = true, value_name = "NAME", value_parser = ["lz4", "none"])]
+    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system.
+    #[arg(long, value_name = "NAME", value_parser = ["lz4", "none"])]
     tier: Option<String>,
     /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.
     #[arg(long)]
@@ -275,9 +274,6 @@ fn tier(args: &Args, usual: Tier) -> Result<Tier, Failure> {
             "--tier lz4: not with --system, whose swap area takes every page; leave one of them out",
         ));
     }
-    if tier == Some(Tier::Lz4) {
-        output::tell("warning: --tier lz4 is unfinished: it has stopped programs with many threads\n");
-    }
     Ok(tier.unwrap_or(usual))
 }
 
@@ -317,11 +313,11 @@ pub fn manageable(binary: &Path) -> Result<(), Failure> {
     }
 }
 
-/// The preload library beside this executable.
+/// The preload library.
 pub fn find_preload() -> Result<PathBuf, Failure> {
-    let exe = std::env::current_exe().unwrap_or_default();
-    let folder = exe.parent().unwrap_or(Path::new("."));
-    find_library(folder, PRELOAD).ok_or_else(|| {
+    bundle::library(PRELOAD)?.ok_or_else(|| {
+        let exe = std::env::current_exe().unwrap_or_default();
+        let folder = exe.parent().unwrap_or(Path::new("."));
         let places: Vec<_> = library_places(folder, PRELOAD).iter().map(|p| p.display().to_string()).collect();
         let places = places.join(", ");
         let message =

@@ -9,6 +9,7 @@ use coldframe_core::Ps;
 use coldframe_device::StagePrices;
 use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::drive::{self, Drive, Outcomes};
+use coldframe_report::here::words::human_size;
 use coldframe_report::plot::bars::stack;
 use coldframe_report::plot::{Plot, Series};
 use coldframe_report::result::{EngineCounts, OneString, SimResult};
@@ -375,7 +376,7 @@ fn of_string(args: &Args, results: &[RunResult]) -> String {
         human_count(if first.has_icache { first.front_end.instructions } else { first.references() }),
         if first.has_icache { "instructions" } else { "page references" },
         human_count(first.pages as u64),
-        coldframe_device::quantity::show_bytes(first.page),
+        human_size(first.page.0),
         first.trace.fidelity,
     );
     if let Some(caveat) = caveat(&first.trace) {
@@ -400,7 +401,7 @@ fn of_string(args: &Args, results: &[RunResult]) -> String {
         out += &format!(
             "Swap area, {} with {}{}: {} pages programmed, {} copied, {} blocks erased, {} times full.\n",
             r.policy,
-            r.ram_text(),
+            human_size(r.ram().0),
             collector(r),
             human_count(c.programs),
             human_count(c.copies),

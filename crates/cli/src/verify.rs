@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Parser;
+use coldframe_report::here::json::Verified;
 use coldframe_report::here::words::human_seconds;
 use coldframe_report::here::{Answer, Point};
 use coldframe_report::table::{human_count, styled};
@@ -12,19 +13,26 @@ use crate::failure::Failure;
 use crate::whole::{ram, worth_running};
 use crate::{output, Cli, Verb};
 
-/// Runs the program at some sizes of the curve, and prints what came of it.
+/// Runs the program at some sizes of the curve, and prints what came of it; what was measured.
 ///
 /// # Errors
 /// A run that cannot be started.
-pub fn run(answer: &Answer, program: &[OsString]) -> Result<(), Failure> {
+pub fn run(answer: &Answer, program: &[OsString]) -> Result<Vec<Verified>, Failure> {
     let sizes = worth_running(answer);
     eprintln!("coldframe: {} runs {} times more now, and all that it does happens again", answer.program, sizes.len());
     let points: Vec<&Point> = sizes.iter().filter_map(|size| answer.at(*size)).collect();
-    let rows = points.into_iter().map(|point| Ok(row(point, &measured(point.ram_bytes, program)?)));
-    let rows = rows.collect::<Result<Vec<_>, Failure>>()?;
+    let runs = points.into_iter().map(|point| Ok((point, measured(point.ram_bytes, program)?)));
+    let runs = runs.collect::<Result<Vec<_>, Failure>>()?;
+    let rows = runs.iter().map(|(point, measured)| row(point, measured)).collect();
     let headings = ["--ram", "predicted", "measured", "off by", "faults predicted", "measured"];
     output::write(None, &format!("\n{}\n", styled(&headings, rows, 0)))?;
-    Ok(())
+    Ok(runs.iter().filter_map(|(point, measured)| verified(point, measured)).collect())
+}
+
+/// What a report shows of a run: nothing of one that failed.
+fn verified(point: &Point, measured: &Value) -> Option<Verified> {
+    let seconds = measured["program"]["seconds"].as_f64().filter(|_| measured["program"]["status"] == 0)?;
+    Some(Verified { ram_bytes: point.ram_bytes, seconds, true_faults: measured["counts"]["true_faults"].as_u64() })
 }
 
 /// The statistics of a run as `coldframe run --ram SIZE -- PROGRAM` makes it.

@@ -8,6 +8,7 @@ use coldframe_report::here::words::{exact, words};
 use coldframe_report::here::Answer;
 use coldframe_report::html::Page;
 use coldframe_trace::heat::heat;
+use coldframe_trace::Reader;
 
 use crate::answer::Machine;
 use crate::choice::{choose, Choice};
@@ -79,7 +80,7 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     let machine = Machine::known()?;
     let order = window::Order { command: program, patience: window::PATIENCE, ..window::Order::default() };
     let recorded = window::record(&order, &trace)?;
-    let answer = machine.about(&trace, None, None)?;
+    let mut answer = machine.about(&trace, None, None)?;
     let files = write(folder, &trace, &answer)?;
     let config = folder.join("config.toml");
     let config = answer.config().map(|_| config.display().to_string());
@@ -92,7 +93,8 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     }
     output::write(None, &text)?;
     if asked.verify {
-        verify::run(&answer, program)?;
+        answer.verified = verify::run(&answer, program)?;
+        write(folder, &trace, &answer)?;
     }
     Ok(ExitCode::from(u8::from(config.is_none())))
 }
@@ -124,6 +126,7 @@ fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure
     let mut page = Page::default();
     page.add("advice", json.as_bytes())?;
     page.add_map(heat(trace, report::MAP_ROWS, report::MAP_COLUMNS)?);
+    page.add_group(&Reader::open(trace)?.provenance().group);
     output::write(Some(&folder.join("report.html")), &page.html()?)?;
     let advised = answer.ram_bytes.map_or(String::new(), |_| ", config.toml".into());
     Ok(format!("In {}: trace.parquet, advice.json{advised}, report.html\n", folder.display()))

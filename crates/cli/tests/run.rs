@@ -427,7 +427,12 @@ fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
     let years = 100_000.0 * f64::from(128 << 20) / (count("device_bytes_written") as f64 / seconds) / 31_557_600.0;
     assert!((price["life_years"].as_f64().unwrap() / years - 1.0).abs() < 1e-6, "{years}: {price}");
     assert_eq!((&price["energy_pj"], &price["not_in_sheet"]), (&Value::Null, &serde_json::json!(["energy.load"])));
-    assert!(words.contains("energy not in the sheet") && words.contains("years of 128MiB of swap"), "{words}");
+    // What the sheet has is said, and what it lacks is named.
+    assert!(words.contains("; time ") && !words.contains("; energy"), "{words}");
+    assert!(
+        words.contains("not in the sheet of LOBI-NAND: energy.load") && words.contains("years of 128 MiB of swap"),
+        "{words}"
+    );
     let (stats, _) = priced(&["--device", "LOBI-NAND"]);
     assert!(stats["priced"]["not_in_sheet"].to_string().contains("geometry.capacity"), "{stats}");
     let mut wrong = coldframe(&["--ram", "1MiB", "--device", "floppy", "--", "true"], folder.path());

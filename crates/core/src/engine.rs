@@ -173,6 +173,11 @@ impl Engine {
         self.flights.iter().next().is_some()
     }
 
+    /// Whether a load that nobody waits for could begin now, as far as buffers go: one is left for the next fault.
+    pub fn has_spare_buffer(&self) -> bool {
+        self.flights.has_spare_ticket()
+    }
+
     /// The frames and who lives in them.
     pub fn frames(&self) -> &Frames {
         self.ram.frames()

@@ -58,12 +58,14 @@ impl Flights {
 
     /// A ticket that no fault can miss: the last one is kept for those, unless there is only one.
     pub(crate) fn take_spare_ticket(&mut self) -> Option<Ticket> {
-        let kept = usize::from(self.flights.len() > 1);
-        if self.tickets.len() > kept {
-            self.tickets.pop()
-        } else {
-            None
+        match self.has_spare_ticket() {
+            true => self.tickets.pop(),
+            false => None,
         }
+    }
+
+    pub(crate) fn has_spare_ticket(&self) -> bool {
+        self.tickets.len() > usize::from(self.flights.len() > 1)
     }
 
     /// The ticket was taken in vain.

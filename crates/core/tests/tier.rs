@@ -181,6 +181,100 @@ proptest! {
     }
 }
 
+/// Four tasks whose transfers end in any order.
+struct Several {
+    rig: Rig,
+    /// What each task stands still for: the page, and what it writes.
+    stands: [Option<(u32, Option<u64>)>; 4],
+    written: BTreeMap<u32, u64>,
+}
+
+impl Several {
+    fn touch(&mut self, task: usize, page: u32, write: Option<u64>) {
+        let machine = &mut self.rig.machine;
+        match write {
+            Some(value) if machine.write(PageId(page), value) => {
+                self.written.insert(page, value);
+                return;
+            }
+            None => {
+                if let Some(value) = machine.read(PageId(page)) {
+                    return assert_eq!(value, self.written.get(&page).copied().unwrap_or(0), "page {page}");
+                }
+            }
+            Some(_) => {}
+        }
+        self.stands[task] = Some((page, write));
+        self.rig.fault(task as u32, page, if write.is_some() { Access::Write } else { Access::Read });
+        self.go_on();
+    }
+
+    fn end_one(&mut self, pick: usize) -> bool {
+        let Some(event) = self.rig.machine.any_event(pick) else { return false };
+        self.rig.engine.handle(event, &mut self.rig.machine);
+        self.rig.engine.check();
+        self.go_on();
+        true
+    }
+
+    /// Tasks that were told to go on repeat their access.
+    fn go_on(&mut self) {
+        for task in std::mem::take(&mut self.rig.machine.resumed) {
+            let (page, write) = self.stands[task.index()].take().expect("it stands still");
+            self.touch(task.index(), page, write);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
+
+    /// The same with four tasks, whose transfers are under way together and end in any order, under both handlers.
+    #[test]
+    fn nothing_is_lost_when_transfers_end_in_any_order(
+        acts in prop::collection::vec((act(), 0..4usize, any::<u8>()), 1..700),
+        batch in 1..6usize,
+        frames in 24..40usize,
+        most in 4..24usize,
+        handler in prop_oneof![Just("parallel"), Just("sequential")],
+        policy in prop_oneof![Just("clock"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
+    ) {
+        let caps = Caps { buffers: 4, places: true, ..HARDWARE };
+        let mut rig = Rig::with_handler((policy, handler), frames, PAGES, caps, batch);
+        rig.engine.set_tier(config(most.min(frames - 8))).unwrap();
+        rig.machine.size_of = size_of;
+        let mut several = Several { rig, stands: [None; 4], written: BTreeMap::new() };
+        for (i, (act, task, pick)) in acts.into_iter().enumerate() {
+            let page = PageId(match act {
+                Act::Read(page) | Act::Write(page) | Act::Release(page) | Act::Wish(page) | Act::Pin(page) => page,
+            });
+            let Several { rig, stands, written } = &mut several;
+            let wanted = stands.iter().flatten().any(|(stood, _)| *stood == page.0);
+            let event = match act {
+                Act::Release(_) => Event::Released { page },
+                _ => Event::WillNeed { page },
+            };
+            match act {
+                Act::Read(page) if stands[task].is_none() => several.touch(task, page, None),
+                Act::Write(page) if stands[task].is_none() => several.touch(task, page, Some(i as u64 + 1)),
+                Act::Release(_) | Act::Wish(_) if !wanted && rig.engine.accepts(&event) => {
+                    rig.engine.handle(event, &mut rig.machine);
+                    if let Act::Release(page) = act {
+                        rig.machine.forget(PageId(page));
+                        written.remove(&page);
+                    }
+                }
+                _ => {}
+            }
+            if pick % 3 > 0 {
+                several.end_one(pick.into());
+            }
+        }
+        while several.end_one(0) {}
+        prop_assert!(several.stands.iter().all(Option::is_none), "a task stands still for ever");
+    }
+}
+
 /// Reads pages 0 to `pages` in turn, and counts loads from the device from the second half on.
 fn loads_in_a_loop(pages: u32, tier: Option<TierConfig>, size: fn(PageId, u64) -> u32) -> (u64, Rig) {
     let mut rig = Rig::with_batch("clock", 32, PAGES, HARDWARE, 1);

@@ -28,6 +28,7 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("lpddr2-pcm.toml", include_str!("../../../data/sheets/lpddr2-pcm.toml")),
     ("inand-emmc.toml", include_str!("../../../data/sheets/inand-emmc.toml")),
     ("stt-mram.toml", include_str!("../../../data/sheets/stt-mram.toml")),
+    ("onenand-4k.toml", include_str!("../../../data/sheets/onenand-4k.toml")),
     ("cxl-ddr4.toml", include_str!("../../../data/sheets/cxl-ddr4.toml")),
 ];
 

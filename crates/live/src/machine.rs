@@ -248,11 +248,10 @@ impl Machine for Linux<'_> {
             }
             Command::Compress { page, dirty, .. } => self.side.packs = Some((page.index(), dirty)),
             Command::Store { page, at, size } => match self.todo.packed {
-                Some(packed) if packed.page == page.index() => self.pager.store_packed(&packed, at, size),
+                Some(packed) if packed.page == page.index() => self.pager.store_packed(self.todo, &packed, at, size),
                 _ => fatal::stop(format_args!("internal error: {command:?}, but the page is not at hand")),
             },
-            // Given up when the event is over; a page of a file is dropped as it is.
-            Command::Forget { .. } => {}
+            Command::Forget { page } => self.pager.forget_packed(self.todo, page.index()),
             Command::Shift { from, to, size, .. } => self.pager.pool.shift(from, to, size),
             Command::Unpack { ticket, page, at, size, into } => {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);

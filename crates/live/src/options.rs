@@ -55,15 +55,23 @@ pub enum Tier {
     /// No: they go to the backing.
     #[default]
     None,
-    /// With lz4, in `ram`, as much of it as that pays. Not in a recording, and not beside a swap area. Unfinished: with 32 threads it stops the
-    /// program, since a page is to be placed that has a place.
+    /// With lz4, in `ram`, as much of it as that pays. Not in a recording, and not beside a swap area.
     Lz4,
 }
 
 impl Tier {
+    /// The variable of the environment that says what [`Options::new`] has: `lz4` or `none`. For tests, all of which can run with a tier: only a
+    /// build with debug assertions reads it.
+    pub const VARIABLE: &'static str = "COLDFRAME_TIER";
+
     /// By its name.
     pub fn parse(name: &str) -> Option<Tier> {
         [("none", Tier::None), ("lz4", Tier::Lz4)].into_iter().find(|(known, _)| *known == name).map(|(_, tier)| tier)
+    }
+
+    fn usual() -> Tier {
+        let read = || std::env::var(Tier::VARIABLE).ok().and_then(|name| Tier::parse(&name));
+        cfg!(debug_assertions).then(read).flatten().unwrap_or_default()
     }
 }
 
@@ -136,7 +144,7 @@ impl Options {
             backing_max: None,
             wait: Wait::Auto,
             swap: None,
-            tier: Tier::None,
+            tier: Tier::usual(),
             faults: Faults::Handlers(2),
             encrypt: false,
             journal: None,

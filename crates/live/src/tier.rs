@@ -215,24 +215,41 @@ impl Inner {
         }
         todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write });
         self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size });
-        // Kept or forgotten; what was written has been released.
-        if todo.packed.take().is_some() {
-            self.pages.release(page, Owner::task(todo.task), Where::Out);
+        if todo.packed.is_some() {
+            fatal::stop(format_args!("internal error: page {page} is compressed, and nothing is to become of it"));
+        }
+    }
+
+    /// The page that is being told of is out: others may want it from now on, within the same event.
+    fn settle_packed(&self, todo: &mut Todo, page: usize) {
+        todo.packed = None;
+        self.pages.release(page, Owner::task(todo.task), Where::Out);
+    }
+
+    /// Command::Forget. A page of a file is dropped as it is.
+    pub(crate) fn forget_packed(&self, todo: &mut Todo, page: usize) {
+        if todo.packed.is_some_and(|packed| packed.page == page) {
+            self.settle_packed(todo, page);
         }
     }
 
     /// Command::Store, for the page that is being told of.
-    pub(crate) fn store_packed(&self, packed: &Packed, at: PoolId, size: u32) {
+    pub(crate) fn store_packed(&self, todo: &mut Todo, packed: &Packed, at: PoolId, size: u32) {
         self.pool.store(at, size, packed.from);
         Stats::add(&self.stats().tier_stores, 1);
         Stats::add(&self.stats().tier_bytes, size.into());
+        self.note_stored(packed);
+        self.settle_packed(todo, packed.page);
+    }
+
+    /// The page's newest bytes are in the pool now. Its slot in the log stays if it has the same.
+    fn note_stored(&self, packed: &Packed) {
         let Packed { page, sum, dirty, .. } = *packed;
         let old = self.pages.slot(page);
         let same = old.is_some() && self.pages.sum(page) == sum;
         if old.is_some() {
             self.note_written(!same);
         }
-        // Its slot in the log stays, if it has one.
         if same {
             return;
         }

@@ -2,7 +2,6 @@
 
 import doctest
 import importlib
-import importlib.metadata
 import json
 import os
 import pkgutil
@@ -16,7 +15,7 @@ import pytest
 from conftest import ROOT
 
 NAMES = ["coldframe"] + [f"coldframe.{module.name}" for module in pkgutil.iter_modules(coldframe.__path__)]
-CONFIG = str(ROOT / "crates" / "py" / "pyproject.toml")
+CONFIG = str(ROOT / "pyproject.toml")
 
 
 def python(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -45,11 +44,9 @@ def test_what_is_public_is_documented() -> None:
         assert name.startswith("__") or getattr(coldframe, name).__doc__, name
 
 
-def test_the_wheel_is_typed_and_for_every_python_from_3_11() -> None:
+def test_the_package_is_typed() -> None:
     home = Path(coldframe.__file__).parent
     assert (home / "py.typed").exists() and (home / "_native.pyi").exists()
-    assert ".abi3." in Path(coldframe._native.__file__).name
-    assert "cp311-abi3" in (importlib.metadata.distribution("coldframe").read_text("WHEEL") or "")
 
 
 def test_plain_sweeps_need_no_other_package() -> None:

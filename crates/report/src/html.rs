@@ -1,22 +1,25 @@
 //! Results as one HTML page: no network, light and dark, printable. It shows the numbers of the JSON it was given, and holds that JSON.
 //!
-//! Pictures are SVG made here, and stay without a script; the script only lets runs be chosen and compared, and the data be saved. What a
-//! run adds is bounded whatever its trace, so the page's size is bounded by the number of runs.
+//! Curves are drawn twice: by uPlot (`html/uplot`, MIT, with its licence) on a screen, where they fit its width and can be pointed at, and as
+//! SVG for paper and for readers without a script. All else is HTML and SVG. What a run adds is bounded whatever its trace, so the page's
+//! size is bounded by the number of runs.
 
 use coldframe_trace::heat::Heat;
+use coldframe_trace::ProcessFacts;
 use serde_json::json;
 
 use crate::advise::json::Answer;
 use crate::error::ReportError;
 use crate::here;
 use crate::plot::escape;
-use crate::result::{Sections, SimResult, Trace};
+use crate::result::{SimResult, Trace};
 
 mod answer;
 mod chart;
 mod curves;
 mod energy;
 mod given;
+mod group;
 mod heat;
 mod latency;
 mod machine;
@@ -29,10 +32,14 @@ mod words;
 
 use given::Given;
 use run::Run;
-use words::section;
+use words::{folded, section};
 
 const STYLE: &str = include_str!("html/style.css");
 const SCRIPT: &str = include_str!("html/compare.js");
+const DRAWING: &str = include_str!("html/plots.js");
+/// uPlot 1.6.32 as published, and its style.
+const PLOT: &str = include_str!("html/uplot/uPlot.iife.min.js");
+const PLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
 /// Most runs on a page, at about two thousand bytes each.
 pub const RUNS_MAX: usize = 600;
 /// Most bytes of a page.
@@ -49,6 +56,7 @@ pub struct Page {
     here: Vec<here::Answer>,
     runs: Vec<SimResult>,
     heat: Option<Heat>,
+    group: Vec<ProcessFacts>,
 }
 
 impl Page {
@@ -96,42 +104,33 @@ impl Page {
         self.heat = Some(heat);
     }
 
+    /// Adds the processes of a recorded command.
+    pub fn add_group(&mut self, group: &[ProcessFacts]) {
+        self.group = group.to_vec();
+    }
+
     /// All runs: what was given, then what was advised.
     fn all_runs(&self) -> Vec<&SimResult> {
         self.runs.iter().chain(self.advice.iter().filter_map(|advice| advice.run.as_ref())).collect()
     }
 
-    /// The page.
+    /// The page: the answer with its chart, why, how sure, and folded all the rest.
     ///
     /// # Errors
     /// It would be too large.
     pub fn html(&self) -> Result<String, ReportError> {
         let all = self.all_runs();
         let runs = Run::all(&all);
-        let mut body = String::new();
-        self.advice.iter().enumerate().for_each(|(i, advice)| body += &answer::answer(i, advice));
-        self.here.iter().for_each(|answer| body += &machine::answer(answer));
-        if self.advice.is_empty() && self.here.is_empty() {
-            body += "<h1>coldframe report</h1>";
-        }
-        match self.runs.iter().any(|run| !matches!(run.sections, Sections::SwapTrace(_))) {
-            true => body += &curves::curves(&runs),
-            false => self.advice.iter().for_each(|advice| body += &curves::searched(advice)),
-        }
-        body += &tasks::tasks(&runs);
-        body += &latency::latencies(&runs);
-        body += &stages::stages(&runs);
-        body += &energy::energies(&runs);
-        body += &swap::swap_areas(&runs);
-        body += &self.heat.as_ref().map(heat::map).unwrap_or_default();
-        body += &runs::runs(&runs);
-        body += &self.provenance();
+        let body = self.answers(&runs) + &self.why() + &self.sure() + &self.details(&runs);
         let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "here": self.here, "runs": all });
         let data = data.to_string().replace("</", "<\\/");
         let page = format!(
-            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>coldframe report</title>\n\
-             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n<style>\n{STYLE}</style></head>\n\
-             <body>\n{body}{CHOSEN}<script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{SCRIPT}</script></body></html>\n"
+            "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>\n\
+             <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n\
+             <style>\n{PLOT_STYLE}\n{STYLE}</style></head>\n<body>\n<main>{body}</main>{CHOSEN}\
+             <script type=\"application/json\" id=\"data\">{data}</script>\n<script>\n{PLOT}</script>\n<script>\n{DRAWING}</script>\n\
+             <script>\n{SCRIPT}</script></body></html>\n",
+            self.title()
         );
         match page.len() {
             n if n > BYTES_MAX => Err(ReportError::Unfit {
@@ -140,6 +139,61 @@ impl Page {
             }),
             _ => Ok(page),
         }
+    }
+
+    /// What stands on the browser's tab.
+    fn title(&self) -> String {
+        let name = match (self.here.first(), self.origins().next()) {
+            (Some(answer), _) => answer.program.clone(),
+            (None, Some((_, trace))) => trace.path.rsplit('/').next().unwrap_or_default().to_string(),
+            (None, None) => String::new(),
+        };
+        escape(&format!("{name} - coldframe report"))
+    }
+
+    fn answers(&self, runs: &[Run<'_>]) -> String {
+        let mut out = String::new();
+        self.advice.iter().enumerate().for_each(|(i, advice)| out += &answer::answer(i, advice));
+        self.here.iter().for_each(|answer| out += &machine::answer(answer));
+        if out.is_empty() {
+            out += &runs::headline(runs);
+        }
+        match self.runs.is_empty() {
+            true => out,
+            false => out + &curves::misses(runs),
+        }
+    }
+
+    /// Which memory, and when.
+    fn why(&self) -> String {
+        let regions: String = self.advice.iter().map(answer::regions).collect();
+        let map = self.heat.as_ref().map(|heat| heat::map(heat, self.here.is_empty())).unwrap_or_default();
+        match regions + &group::processes(&self.group) + &map {
+            nothing if nothing.is_empty() => nothing,
+            why => section("Why: which memory, and when", &why),
+        }
+    }
+
+    fn sure(&self) -> String {
+        let sure: String = self.advice.iter().map(answer::sure).chain(self.here.iter().map(machine::sure)).collect();
+        if sure.is_empty() {
+            sure
+        } else {
+            section("How sure", &sure)
+        }
+    }
+
+    fn details(&self, runs: &[Run<'_>]) -> String {
+        let mut out: String = self.here.iter().map(machine::sizes).collect();
+        self.advice.iter().for_each(|advice| out += &answer::tried(advice));
+        out += &tasks::tasks(runs);
+        out += &curves::latencies(runs);
+        out += &latency::latencies(runs);
+        out += &stages::stages(runs);
+        out += &energy::energies(runs);
+        out += &swap::swap_areas(runs);
+        out += &runs::runs(runs);
+        format!("<section class=\"details\"><h2>Details</h2>{out}{}</section>", self.provenance())
     }
 
     fn provenance(&self) -> String {
@@ -153,7 +207,7 @@ impl Page {
         let advised = self.advice.iter().filter_map(|advice| advice.best.as_ref());
         seen.extend(advised.map(|best| format!("advised: {:#}", best.config)));
         let texts: String = seen.iter().map(|text| format!("<pre>{}</pre>", escape(text))).collect();
-        section(
+        folded(
             "Configuration and provenance",
             &(texts + "<button type=\"button\" id=\"save\">save the data (JSON)</button>"),
         )

@@ -23,6 +23,7 @@ pub mod interleave;
 pub mod memory;
 pub mod owner;
 pub mod papers;
+pub mod parts;
 pub mod plot;
 pub mod png;
 pub mod predict;

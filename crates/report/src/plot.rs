@@ -67,14 +67,22 @@ impl Axis {
     }
 }
 
-/// A number short enough for an axis.
-pub(crate) fn short(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".into(),
-        v if v >= 1000.0 => format!("{value:.0}"),
-        v if v >= 10.0 => format!("{value:.1}"),
-        v if v >= 0.01 => format!("{value:.3}"),
-        _ => format!("{value:.1e}"),
+/// A number with three digits, short enough for an axis.
+pub fn short(value: f64) -> String {
+    let decimals = match value.abs() {
+        0.0 => return "0".into(),
+        v if v >= 100.0 => 0,
+        v if v >= 10.0 => 1,
+        v if v >= 1.0 => 2,
+        v if v >= 0.1 => 3,
+        v if v >= 0.01 => 4,
+        _ => return format!("{value:.1e}"),
+    };
+    let text = format!("{value:.decimals$}");
+    if decimals == 0 {
+        text
+    } else {
+        text.trim_end_matches('0').trim_end_matches('.').into()
     }
 }
 

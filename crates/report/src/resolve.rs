@@ -82,7 +82,7 @@ fn page(settings: &Settings, defaults: Option<Defaults>) -> Result<Bytes, Report
 }
 
 /// Refuses the first of these fields that is given, with its reason.
-fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ReportError> {
+pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ReportError> {
     match fields.iter().find(|(_, given, _)| *given) {
         Some((field, _, why)) => Err(ReportError::setting(*field, *why)),
         None => Ok(()),

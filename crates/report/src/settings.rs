@@ -137,6 +137,13 @@ pub struct Machine {
     /// Most pages of a sequential stream that are read ahead with a page (default 0: none), as by the live pager.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead: Option<u32>,
+    /// Tasks: the device moves pages to RAM by itself (default true); otherwise the processor does, as it does for one string.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dma: Option<bool>,
+    /// Tasks: bytes of a cache line. References in a row to a page that is read in a buffer or a slot read each line of it once (default: there is
+    /// no cache).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_line: Option<String>,
 }
 
 /// `time.*`: the stages' prices, each a time with its unit.

@@ -54,6 +54,19 @@ pub struct System {
     pub lessons: &'static [Lesson],
     /// Printed figures beside ours, if there are some.
     pub figures: Option<Figures>,
+    /// What it adds to a machine that has nothing of the others.
+    pub part: Option<&'static Part>,
+}
+
+/// What a system adds to a machine of tasks, as settings; [`crate::parts`] tries each alone and all that go together.
+#[derive(Clone, Copy, Debug)]
+pub struct Part {
+    /// What it is, in 22 characters at most.
+    pub text: &'static str,
+    /// Sets it, beside the parts of the systems before it in [`ALL`].
+    pub apply: fn(&mut crate::Settings),
+    /// Tasks without which it has nothing to do.
+    pub tasks_min: usize,
 }
 
 /// What feeds the machine, with what it takes where nothing is said.

@@ -8,21 +8,38 @@ use coldframe_sim::TierDone;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
+use crate::here::words::human_size;
 use crate::result::RunResult;
 
-/// A time with three or four digits and its unit.
+/// A time with three digits and its unit.
 pub fn human_time(time: Ps) -> String {
+    let (value, unit) = scaled(time);
+    let decimals = match value {
+        v if v >= 99.95 || v == 0.0 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$} {unit}").trim_end().to_string()
+}
+
+/// A time with two decimals, where times stand below each other that add up.
+pub fn fine_time(time: Ps) -> String {
+    match scaled(time) {
+        (0.0, _) => "0".into(),
+        (value, unit) => format!("{value:.2} {unit}"),
+    }
+}
+
+fn scaled(time: Ps) -> (f64, &'static str) {
     let ps = time.0 as f64;
-    let (value, unit) = match time.0 {
-        0 => return "0".into(),
+    match time.0 {
+        0 => (0.0, ""),
         1..=999 => (ps, "ps"),
         1_000..=999_999 => (ps / 1e3, "ns"),
         1_000_000..=999_999_999 => (ps / 1e6, "us"),
         1_000_000_000..=999_999_999_999 => (ps / 1e9, "ms"),
         _ => (ps / 1e12, "s"),
-    };
-    let decimals = if value >= 100.0 { 1 } else { 2 };
-    format!("{value:.decimals$} {unit}")
+    }
 }
 
 /// A count with blanks between thousands.
@@ -60,10 +77,15 @@ pub struct Grid {
     least: Vec<String>,
 }
 
-/// A table in the house style: headings, rows, numbers to the right from column `text` on.
+/// A table in the house style: headings, rows, numbers to the right from column `text` on. A column of numbers that has dashes only is left
+/// out: no row has such a number.
 pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Grid {
-    let headings = headings.iter().map(ToString::to_string).collect();
-    Grid { headings, rows, text, least: Vec::new() }
+    let has =
+        |i: &usize| *i < text || rows.is_empty() || rows.iter().any(|row| row.get(*i).is_some_and(|cell| cell != "-"));
+    let kept: Vec<usize> = (0..headings.len()).filter(has).collect();
+    let of = |row: &Vec<String>| kept.iter().filter_map(|i| row.get(*i).cloned()).collect();
+    let rows = rows.iter().map(of).collect();
+    Grid { headings: kept.iter().map(|i| headings[*i].to_string()).collect(), rows, text, least: Vec::new() }
 }
 
 /// What a column takes besides its words: a blank on each side, and one between it and the next.
@@ -194,7 +216,7 @@ pub fn results(results: &[RunResult]) -> Grid {
         let mut row = vec![
             r.policy.clone(),
             if r.handler.is_empty() { "oracle".into() } else { r.handler.clone() },
-            r.ram_text(),
+            human_size(r.ram().0),
             r.frames.to_string(),
             r.true_faults_text(),
             r.miss_ratio_text(),
@@ -246,6 +268,21 @@ mod tests {
         assert_eq!(left(20, &[]), "ratio walk");
         // And then words are broken.
         assert_eq!(left(14, &[]), "ratio walk");
+    }
+
+    #[test]
+    fn times_have_three_digits_and_where_they_add_up_two_decimals() {
+        let times = [0, 7, 85_220_000, 106_700_000, 9_999_000, 2_930_000, 4_550_000_000_000].map(Ps);
+        assert_eq!(times.map(human_time), ["0", "7.00 ps", "85.2 us", "107 us", "10.0 us", "2.93 us", "4.55 s"]);
+        assert_eq!(times.map(fine_time), ["0", "7.00 ps", "85.22 us", "106.70 us", "10.00 us", "2.93 us", "4.55 s"]);
+    }
+
+    #[test]
+    fn a_column_that_no_row_has_is_left_out() {
+        let row = |life: &str| vec!["a".to_string(), "1".into(), life.into()];
+        let shown = |rows| styled(&["name", "faults", "life"], rows, 1).within(80).0.to_string();
+        assert!(!shown(vec![row("-"), row("-")]).contains("life"));
+        assert!(shown(vec![row("-"), row("2 years")]).contains("life"));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use coldframe_core::Ps;
+use coldframe_core::{Pj, Ps};
 use coldframe_sim::tasks::{Cpu, Program, TaskSpec, TasksResult, TraceTasks};
 use coldframe_sim::RunError;
 use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
@@ -17,6 +17,7 @@ use crate::resolve::{self, FrontKey, TasksPlan};
 use crate::result::TraceFacts;
 use crate::settings::Settings;
 
+mod energy;
 mod show;
 
 pub use show::table;
@@ -50,6 +51,8 @@ pub struct TasksOutcome {
     pub names: Vec<(u32, String)>,
     /// What was found out.
     pub result: TasksResult,
+    /// What it cost the devices that hold the pages, by term, or which sheet lacks what.
+    pub energy: Result<Vec<(&'static str, Pj)>, String>,
 }
 
 /// Runs every configuration; `progress` hears how many are done, and may end the run.
@@ -112,6 +115,32 @@ pub fn run_prefix(
         tell(progress, (outcomes.len() as u64, plans.len() as u64), Unit::Configurations)?;
     }
     Ok(outcomes)
+}
+
+/// What a trace has for the driver of tasks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Counted {
+    /// Tasks.
+    pub tasks: usize,
+    /// Pages that they touch together.
+    pub pages: usize,
+    /// Of those, pages that are written to.
+    pub written: usize,
+}
+
+/// Counts tasks and pages of 1 << `shift` bytes.
+///
+/// # Errors
+/// As [`run`].
+pub(crate) fn counted(path: &Path, shift: u32) -> Result<Counted, ReportError> {
+    let trace = Reader::open(path)?.provenance().clone();
+    check(path, &trace)?;
+    let tasks = read(path, shift, u64::MAX, &trace)?;
+    let mut written = vec![false; tasks.pages];
+    let steps = tasks.programs.iter().flat_map(|(_, program)| program.steps.iter());
+    steps.filter(|step| step.reference.writing()).for_each(|step| written[step.reference.page()] = true);
+    let written = written.into_iter().filter(|written| *written).count();
+    Ok(Counted { tasks: tasks.programs.len(), pages: tasks.pages, written })
 }
 
 /// Pages that all tasks touch together, counted once for each front end.
@@ -206,6 +235,7 @@ fn simulate(
         writes_unpriced: plan.writes_unpriced() && result.counts.dirty_evictions > 0,
         pages: tasks.pages,
         names: tasks.programs.iter().map(|(id, _)| (*id, name(*id))).collect(),
+        energy: energy::energy(plan, &result).map_err(|error| error.to_string()),
         result,
     })
 }

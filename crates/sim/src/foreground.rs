@@ -442,6 +442,8 @@ impl ForegroundPrices {
             slot_read: self.slot_read,
             reads_max: None,
             failures: None,
+            moves_loaded_only: false,
+            lines: u32::MAX,
         }
     }
 }

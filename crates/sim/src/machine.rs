@@ -112,6 +112,10 @@ pub struct MachineConfig {
     pub reads_max: Option<u32>,
     /// Which transfers fail.
     pub failures: Option<Failures>,
+    /// Only pages that a device has loaded are moved from a buffer; the copy of others is on their way, and zeros are made in their frame.
+    pub moves_loaded_only: bool,
+    /// Cache lines of a page: references to it in a row read each line in a buffer or a slot once. `u32::MAX`: there is no cache.
+    pub lines: u32,
 }
 
 impl MachineConfig {
@@ -127,6 +131,8 @@ impl MachineConfig {
             slot_read: Ps::ZERO,
             reads_max: None,
             failures: None,
+            moves_loaded_only: false,
+            lines: u32::MAX,
         }
     }
 }
@@ -161,6 +167,10 @@ pub(crate) struct World {
     pub(crate) in_slots: Option<InSlots>,
     /// Pages whose bytes a device has.
     pub(crate) stored: Vec<bool>,
+    /// Pages that a device loaded when they came last.
+    loaded: Vec<bool>,
+    /// The page that is moved now came from no device.
+    moves_free: bool,
     /// Pages of files, which are never zeros; empty: none.
     pub(crate) file: Vec<bool>,
     pub(crate) zero_loads: u64,
@@ -204,6 +214,8 @@ impl World {
             xip: XipMeter::new(buffers),
             in_slots: None,
             stored: vec![false; pages],
+            loaded: vec![false; pages],
+            moves_free: false,
             file: Vec::new(),
             zero_loads: 0,
             reads: 0,
@@ -225,6 +237,11 @@ impl World {
     /// Pages are read in their slots from now on, and that is counted.
     pub(crate) fn read_in_slots(&mut self) {
         self.in_slots = Some(InSlots::new(self.homes, self.config.slot_read, self.config.reads_max));
+    }
+
+    /// Of so many references in a row those that reach memory.
+    pub(crate) fn uncached(&self, times: u32) -> u32 {
+        times.min(self.config.lines)
     }
 
     pub(crate) fn set_collect(&mut self, collect: CollectTimes) {
@@ -322,6 +339,9 @@ impl World {
     }
 
     fn stage(&mut self, stage: Stage, work: &Work) {
+        if stage == Stage::TransHostMem && std::mem::take(&mut self.moves_free) {
+            return;
+        }
         let time = match &self.config.stages {
             Stages::Each(prices) => prices.of(stage, work),
             Stages::AtOnce(fault) if stage == Stage::PreProcess => *fault,
@@ -335,6 +355,7 @@ impl World {
         self.kind = FaultKind::True;
         let zeros = !in_area && !self.has_bytes(page);
         self.zero_loads += u64::from(zeros);
+        self.loaded[i] = false;
         if zeros && self.config.zeros != Zeros::Loaded {
             self.stored[i] = self.config.zeros == Zeros::Once;
             return self.zeros.push_back(end);
@@ -346,6 +367,7 @@ impl World {
         self.spend(Stage::TransHostMem, way.processor);
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.reads += 1;
+        self.loaded[i] = true;
         let ends = self.bus.submit(self.now, takes, Some(end), self.class);
         let start = self.loading.map_or(self.now, |(start, _)| start);
         self.loading = Some((start, ends));
@@ -416,7 +438,9 @@ impl Machine for View<'_> {
             }
             Command::Load { ticket, page, from, .. } => world.load(page, ticket, from),
             // Priced with the stage.
-            Command::Move { .. } => {}
+            Command::Move { page, .. } => {
+                world.moves_free = world.config.moves_loaded_only && !world.loaded[page.index()];
+            }
             Command::Protect { page } => table.protect(world.number, page),
             Command::Write { page, to, .. } => world.write(page, to),
             Command::Unmap { page } => {

@@ -31,6 +31,7 @@ mod cpu;
 mod paging;
 mod program;
 
+pub use adaptive::Rule;
 pub use cpu::Cpu;
 pub use program::{Program, Step, TraceTasks};
 
@@ -69,7 +70,7 @@ pub enum Activation {
     Timer(f64),
     /// At the first tick at which what is left of the slice is just enough for as many of the list's absent pages as are likely to be used,
     /// by what the last transfers took (`tasks/adaptive.rs`).
-    Adaptive,
+    Adaptive(Rule),
 }
 
 /// The prefetcher.
@@ -216,6 +217,10 @@ pub struct TasksResult {
     pub idle: Ps,
     /// Time in which the device transferred.
     pub device_busy: Ps,
+    /// Pages that a device has loaded.
+    pub device_reads: u64,
+    /// Pages written to a device.
+    pub device_writes: u64,
     /// Switches from one task to another.
     pub switches: u64,
     /// References.

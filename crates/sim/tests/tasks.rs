@@ -10,7 +10,7 @@ use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::bound::{Job, Schedule};
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Area, Cpu, OnFault, Prefetching, Program, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::PageRef;
@@ -194,7 +194,7 @@ proptest! {
         writing in any::<bool>(),
     ) {
         let activation =
-            [Activation::Never, Activation::Tick(xi), Activation::Timer(xi), Activation::Adaptive][how];
+            [Activation::Never, Activation::Tick(xi), Activation::Timer(xi), Activation::Adaptive(Rule::LEARNT)][how];
         let prefetching = Prefetching { activation, list_max, depth, follow, ..NONE };
         let mut first_page = 0;
         let specs: Vec<TaskSpec> = sizes.iter().enumerate().map(|(i, pages)| {
@@ -224,7 +224,7 @@ proptest! {
         how in prop_oneof![
             (0.0..1.0f64).prop_map(Activation::Tick),
             (0.0..1.0f64).prop_map(Activation::Timer),
-            Just(Activation::Adaptive),
+            Just(Activation::Adaptive(Rule::LEARNT)),
         ],
         depth in 1..12u32,
     ) {

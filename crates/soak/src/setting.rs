@@ -121,11 +121,11 @@ impl Setting {
         .with_area(random)
     }
 
-    /// Half of all settings have a swap area, from one that holds half of what is written to one that is never collected. A page of a file
-    /// has no slot in it.
+    /// Half of all settings have a swap area, a quarter a tier; the area from one that holds half of what is written to one that is never
+    /// collected. A page of a file has no slot in it.
     fn with_area(self, random: &mut Rng) -> Setting {
         if random.bool() {
-            return self;
+            return Setting { tier: if random.bool() { Tier::Lz4 } else { Tier::None }, ..self };
         }
         let pages = (self.shared + self.file + self.own * self.threads) as u64;
         let blocks = pages * random.u64(4..=16) / 8 / 32 + u64::from(SwapArea::START) + random.u64(1..=4);
@@ -247,6 +247,9 @@ impl fmt::Display for Setting {
         }
         if let Some(SwapArea { bytes, collector, victims }) = &self.swap {
             write!(f, " area {} blocks {collector}:{victims}", bytes.unwrap_or(0) / SwapArea::BLOCK)?;
+        }
+        if self.tier == Tier::Lz4 {
+            write!(f, " tier lz4")?;
         }
         if self.pause > 0 {
             write!(f, " pause 1/{}", self.pause)?;

@@ -4,7 +4,7 @@
 //! brings the tool. Where `COLDFRAME_REQUIRE_TOOLS=1` says that a skipped test would go unnoticed, it fails instead.
 #![forbid(unsafe_code)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A program's name and the Debian package that brings it.
@@ -58,6 +58,23 @@ pub fn shared_library(package: &str, file: &str) -> PathBuf {
         .status();
     assert!(status.unwrap().success(), "{package} does not build");
     target.join("release").join(file)
+}
+
+/// The document of a folder's page as a headless browser has it once scripts have run, and what the console said; `None` without a browser.
+///
+/// # Panics
+/// As [`skip`], and where the browser does not start.
+pub fn browse(folder: &Path, page: &str) -> Option<(String, Vec<String>)> {
+    if !have(&[CHROMIUM]) {
+        return None;
+    }
+    let url = format!("file://{}", folder.join(page).display());
+    let profile = format!("--user-data-dir={}", folder.join("profile").display());
+    let args = ["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr", &profile, "--dump-dom", &url];
+    let output = Command::new(CHROMIUM.0).args(args).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let console = said.lines().filter(|line| line.contains("CONSOLE")).map(Into::into).collect();
+    Some((String::from_utf8_lossy(&output.stdout).into_owned(), console))
 }
 
 #[cfg(test)]

@@ -45,10 +45,14 @@ pub struct Handler {
 
 impl Handler {
     /// Begins to bring a page to RAM.
+    ///
+    /// A page of the tier leaves the pool before a frame is sought, under every handler: the search may take a bin from the pool, and with it the
+    /// very page that is wanted.
     pub(crate) fn begin(&self, turn: &mut Turn<'_>, ticket: Ticket, flight: Flight) {
+        let in_tier = turn.tier.as_ref().is_some_and(|tier| tier.holds(flight.page));
         turn.pages.set(flight.page, PageState::Loading(ticket));
         turn.flights.begin(ticket, flight);
-        (self.fault)(turn, ticket);
+        (if in_tier { parallel::HANDLER.fault } else { self.fault })(turn, ticket);
     }
 }
 

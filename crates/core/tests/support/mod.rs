@@ -22,9 +22,20 @@ impl Rig {
 
     /// The same, with so many victims at once.
     pub fn with_batch(policy: &str, frames: usize, pages: usize, caps: Caps, evict_batch: usize) -> Rig {
+        Rig::with_handler((policy, "parallel"), frames, pages, caps, evict_batch)
+    }
+
+    /// The same, with a policy and a handler.
+    pub fn with_handler(
+        (policy, handler): (&str, &str),
+        frames: usize,
+        pages: usize,
+        caps: Caps,
+        evict_batch: usize,
+    ) -> Rig {
         let policy = PolicyChoice::parse(policy).unwrap().build(frames, pages).unwrap();
         let config = Config { frames, pages, tasks: 4, evict_batch, caps };
-        let engine = Engine::new(config, policy, handler::find("parallel").unwrap()).unwrap();
+        let engine = Engine::new(config, policy, handler::find(handler).unwrap()).unwrap();
         Rig { engine, machine: Immediate::new(caps, pages) }
     }
 

@@ -1,18 +1,18 @@
 //! The answer as text: the number first, then the curve, the reasons, what to do, and how sure it is.
 
 use coldframe_core::{Bytes, Ps};
-use coldframe_device::quantity::show_bytes;
 use coldframe_sim::shorten::WINDOW;
 
 use crate::advise::cost::{Cost, Range};
 use crate::advise::{Advice, Candidate};
 use crate::certainty::caveat;
-use crate::plot::{Plot, Series};
+use crate::here::words::human_size;
+use crate::plot::{short, Plot, Series};
 use crate::table::{human_count, human_time, styled};
 
-/// A size as the command line takes it.
+/// A size as people say it; the configuration has it as the command line takes it.
 pub fn ram(size: Bytes) -> String {
-    show_bytes(size)
+    human_size(size.0)
 }
 
 /// One line: the smallest RAM and what it costs, or what binds.
@@ -62,12 +62,16 @@ fn percent(range: Range) -> String {
 }
 
 fn millijoules(range: Range) -> String {
-    format!("{:.3} mJ ({:.3} to {:.3})", range.high * 1e3, range.low * 1e3, range.high * 1e3)
+    let [low, high] = [range.low, range.high].map(|joules| short(joules * 1e3));
+    format!("{high} mJ ({low} to {high})")
 }
 
 fn years(life: Option<Range>) -> String {
     match life {
-        Some(range) => format!("{:.3} years ({:.3} to {:.3})", range.low, range.low, range.high),
+        Some(range) => {
+            let [low, high] = [range.low, range.high].map(short);
+            format!("{low} years ({low} to {high})")
+        }
         None => "on: nothing is written".into(),
     }
 }

@@ -1,13 +1,12 @@
 //! Outcomes of tasks in the foreground as a table and as JSON.
 
 use crate::systems::backing;
-use coldframe_core::Bytes;
 use coldframe_device::flash::{life_years, wear};
-use coldframe_device::quantity::show_bytes;
 use coldframe_device::start_gap::levelled;
 
 use super::{Outcome, Stored, PAGE};
 use crate::certainty::caveat;
+use crate::here::words::human_size;
 use crate::resolve::ForegroundPlan;
 use crate::table::{human_count, human_time, styled};
 
@@ -41,8 +40,8 @@ fn row(plan: &ForegroundPlan, o: &Outcome) -> Vec<String> {
     let dash = || "-".to_string();
     vec![
         backing(plan),
-        if plan.area().size.0 == 0 { dash() } else { show_bytes(plan.area().size) },
-        show_bytes(Bytes(plan.config.frames as u64 * PAGE.0)),
+        if plan.area().size.0 == 0 { dash() } else { human_size(plan.area().size.0) },
+        human_size(plan.config.frames as u64 * PAGE.0),
         plan.config.policy.to_string(),
         human_count(c.swap_ins),
         human_count(c.direct_reads),

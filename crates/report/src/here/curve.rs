@@ -294,11 +294,15 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// A size as people say it: to about one part in 64.
+/// A size as people say it: to about one part in 64, and from 4 MiB on in quarters of a MiB.
 fn step(bytes: f64) -> u64 {
     let step = (bytes / 64.0).max(PAGE as f64) as u64;
-    1 << step.ilog2()
+    let least = if bytes >= (4 << 20) as f64 { QUARTER } else { PAGE };
+    least.max(1 << step.ilog2())
 }
+
+/// A quarter of a MiB.
+const QUARTER: u64 = 1 << 18;
 
 fn round(bytes: f64) -> u64 {
     let step = step(bytes);
@@ -318,5 +322,7 @@ mod tests {
         assert_eq!(round((73 << 20) as f64 + 5.0), 73 << 20);
         assert_eq!(round_up(Bytes((72 << 20) + 1)), 73 << 20);
         assert_eq!(round(300_000.0), 73 * PAGE);
+        // 13.7 MiB as 13.75.
+        assert_eq!(round((14_004 << 10) as f64), 14_080 << 10);
     }
 }

@@ -75,6 +75,20 @@ pub struct Answer {
     pub how_sure: Vec<String>,
     /// What the recorder has to say.
     pub notes: Vec<String>,
+    /// Runs with less RAM that were made and timed (`--verify`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verified: Vec<Verified>,
+}
+
+/// A run with so much RAM, as it was measured.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Verified {
+    /// `--ram`.
+    pub ram_bytes: u64,
+    /// What it took.
+    pub seconds: f64,
+    /// Faults on pages that had to be brought into RAM, where they were counted.
+    pub true_faults: Option<u64>,
 }
 
 /// A sample of the pages, and what that leaves open.
@@ -125,6 +139,7 @@ impl Answer {
             measured: question.measured.clone(),
             how_sure: Vec::new(),
             notes: rows.notes.clone(),
+            verified: Vec::new(),
         };
         Answer { how_sure: answer.rests_on(rows), ..answer }
     }

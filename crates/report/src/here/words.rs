@@ -13,15 +13,18 @@ const SURE: usize = 3;
 /// Lines for the command.
 const COMMAND: usize = 2;
 
-/// A size with two or three digits: `84 MiB`, `8.4 MiB`, `640 KiB`.
+/// A size with two or three digits: `84 MiB`, `13.7 MiB`, `640 KiB`.
 pub fn human_size(bytes: u64) -> String {
     let (value, unit) = match bytes {
         0..=1_048_575 => (bytes as f64 / 1024.0, "KiB"),
         1_048_576..=1_073_741_823 => (bytes as f64 / 1_048_576.0, "MiB"),
         _ => (bytes as f64 / 1_073_741_824.0, "GiB"),
     };
-    let decimals = usize::from(value < 10.0 && unit != "KiB");
-    format!("{value:.decimals$} {unit}")
+    // A tenth that is none is not said.
+    match (unit, value < 99.95) {
+        ("KiB", _) | (_, false) => format!("{value:.0} {unit}"),
+        _ => format!("{} {unit}", (value * 10.0).round() / 10.0),
+    }
 }
 
 /// Seconds with two or three digits: `0.92 s`, `12.3 s`, `5.2 min`.
@@ -37,11 +40,11 @@ pub fn human_seconds(seconds: f64) -> String {
     }
 }
 
-/// A size as `--ram` takes it.
+/// A size as `--ram` takes it: exact, in MiB where a quarter of one is enough for that.
 pub fn exact(bytes: u64) -> String {
     match bytes {
         b if b % (1 << 30) == 0 => format!("{}GiB", b >> 30),
-        b if b % (1 << 20) == 0 => format!("{}MiB", b >> 20),
+        b if b % (1 << 18) == 0 => format!("{}MiB", b as f64 / 1_048_576.0),
         b => format!("{}KiB", b >> 10),
     }
 }
@@ -118,7 +121,7 @@ fn table(answer: &Answer) -> String {
 }
 
 /// `0.95 to 1.1 s`: both ends, the unit once where it is the same.
-fn range(point: &Point) -> String {
+pub fn range(point: &Point) -> String {
     let (low, high) = (human_seconds(point.seconds_low.max(0.0)), human_seconds(point.worst()));
     match (low.split_once(' '), high.split_once(' ')) {
         (Some((number, one)), Some((_, other))) if one == other => format!("{number} to {high}"),
@@ -216,13 +219,22 @@ mod tests {
         let mib = 1 << 20;
         assert_eq!(
             [84 * mib, 8 * mib + mib / 2, 640 << 10, 3 << 30].map(human_size),
-            ["84 MiB", "8.5 MiB", "640 KiB", "3.0 GiB"]
+            ["84 MiB", "8.5 MiB", "640 KiB", "3 GiB"]
         );
         assert_eq!(
             [0.0012, 0.056, 0.924, 12.34, 123.4, 3000.0].map(human_seconds),
             ["1.2 ms", "56 ms", "0.92 s", "12.3 s", "123 s", "50.0 min"]
         );
+        assert_eq!([14_004 << 10, 999 * mib + mib / 2].map(human_size), ["13.7 MiB", "1000 MiB"]);
         assert_eq!([68 * mib, 2 << 30, 300 << 10].map(exact), ["68MiB", "2GiB", "300KiB"]);
+        assert_eq!([38_400 << 10, 14_080 << 10, 14_004 << 10].map(exact), ["37.5MiB", "13.75MiB", "14004KiB"]);
+        for size in [68 * mib, 38_400 << 10, 14_080 << 10, 14_004 << 10] {
+            assert_eq!(
+                coldframe_device::quantity::bytes(&exact(size)).map(|bytes| bytes.0),
+                Ok(size),
+                "as it is typed"
+            );
+        }
     }
 
     #[test]

@@ -1,8 +1,12 @@
-//! Curves as SVG for a page that is read on a phone, too: no legend inside, few words, every point can be chosen.
+//! Curves by RAM: their numbers for the script that draws them on a screen, and as SVG for paper and for readers without a script.
 
 use std::fmt::Write;
 
-use crate::plot::{escape, short, Axis, COLOURS};
+use serde_json::{json, Value};
+
+use crate::here::words::human_size;
+use crate::html::words::note;
+use crate::plot::{escape, Axis, COLOURS};
 
 const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 340.0;
@@ -10,17 +14,32 @@ const LEFT: f64 = 74.0;
 const RIGHT: f64 = 22.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 52.0;
+/// What a letter takes, at least nearly.
+const LETTER: f64 = 7.0;
 
 /// A point of a curve.
 pub struct Point {
-    /// Across.
+    /// Bytes of RAM.
     pub x: f64,
     /// Upwards.
     pub y: f64,
-    /// Attributes by which the script finds its JSON; may be empty.
+    /// What `y` may be, where that is known.
+    pub span: Option<(f64, f64)>,
+    /// The path by which the script finds its JSON; may be empty.
     pub at: String,
-    /// Said of it beside the numbers; may be empty.
+    /// What is said of it, whole.
     pub said: String,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// A line with its points.
+    Line,
+    /// A bound rather than something to be had: a broken line.
+    Bound,
+    /// Points alone: what was measured.
+    Dots,
 }
 
 /// A curve.
@@ -29,20 +48,52 @@ pub struct Line {
     pub name: String,
     /// By x.
     pub points: Vec<Point>,
-    /// A bound rather than something to be had: broken.
-    pub bound: bool,
+    /// How it is drawn.
+    pub mark: Mark,
 }
 
-/// A chart; the x axis is logarithmic.
+/// The unit of the y axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// A plain number.
+    Number,
+}
+
+impl Unit {
+    fn sign(self) -> &'static str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::Number => "",
+        }
+    }
+
+    /// A value with its unit.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Unit::Seconds => seconds(value),
+            Unit::Number => plain(digits(value)),
+        }
+    }
+}
+
+/// A chart of something by RAM; the x axis is logarithmic.
 pub struct Chart<'a> {
-    /// Below the x axis, with unit.
+    /// Above it.
+    pub title: &'a str,
+    /// Below the x axis.
     pub x: &'a str,
-    /// Above the y axis, with unit.
-    pub y: &'a str,
+    /// Of the y axis.
+    pub unit: Unit,
     /// Curves.
     pub lines: Vec<Line>,
     /// The y axis in powers of ten.
     pub log_y: bool,
+    /// Less RAM than this is shaded, and why.
+    pub zone: Option<(f64, &'a str)>,
+    /// The point that is advised, and what stands beside it.
+    pub advised: Option<(f64, f64, String)>,
 }
 
 /// Both axes, and where they put a point.
@@ -58,7 +109,7 @@ impl Frame {
         Some((across, down))
     }
 
-    fn ticks(&self) -> String {
+    fn ticks(&self, unit: Unit) -> String {
         let mut out = String::new();
         for value in ticks(&self.y) {
             let Some((_, y)) = self.at(self.x.low, value) else { continue };
@@ -69,17 +120,61 @@ impl Frame {
                 WIDTH - RIGHT,
                 LEFT - 6.0,
                 y + 4.0,
-                plain(value),
+                unit.show(value),
             );
         }
         for (i, value) in powers_of_two(&self.x).into_iter().enumerate() {
             let Some((x, _)) = self.at(value, self.y.high) else { continue };
             let class = if i % 2 == 1 { " class=\"minor\"" } else { "" };
-            let y = HEIGHT - BOTTOM + 20.0;
-            let _ = write!(out, "<text{class} x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{}</text>", plain(value));
+            let (y, text) = (HEIGHT - BOTTOM + 20.0, human_size(value as u64));
+            let _ = write!(out, "<text{class} x=\"{x:.1}\" y=\"{y}\" text-anchor=\"middle\">{text}</text>");
         }
         out
     }
+
+    /// The shaded part, and the advised point.
+    fn marks(&self, chart: &Chart<'_>) -> String {
+        let (mut out, bottom) = (String::new(), HEIGHT - BOTTOM);
+        if let Some((x, _)) = chart.zone.and_then(|(ram, _)| self.at(ram, self.y.low)) {
+            let wide = x - LEFT;
+            let _ = write!(
+                out,
+                "<rect class=\"zone\" x=\"{LEFT}\" y=\"{TOP}\" width=\"{wide:.1}\" height=\"{:.1}\"/>",
+                bottom - TOP
+            );
+        }
+        if let Some(((x, y), text)) = chart.advised.as_ref().and_then(|(x, y, text)| Some((self.at(*x, *y)?, text))) {
+            let (anchor, beside) =
+                if x + LETTER * text.len() as f64 > WIDTH { ("end", x - 6.0) } else { ("start", x + 6.0) };
+            let _ = write!(
+                out,
+                "<path class=\"advised\" d=\"M{x:.1} {TOP}V{bottom}\"/><circle class=\"ring\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"8\"/>\
+                 <text x=\"{beside:.1}\" y=\"{}\" text-anchor=\"{anchor}\">{}</text>",
+                TOP + 12.0,
+                escape(text)
+            );
+        }
+        out
+    }
+}
+
+/// Seconds with two or three digits, down to nanoseconds.
+fn seconds(value: f64) -> String {
+    match value {
+        v if v < 1e-6 => format!("{} ns", plain(digits(v * 1e9))),
+        v if v < 1e-3 => format!("{} us", plain(digits(v * 1e6))),
+        v if v < 1.0 => format!("{} ms", plain(digits(v * 1e3))),
+        v => format!("{} s", plain(digits(v))),
+    }
+}
+
+/// Rounded to three digits.
+fn digits(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let unit = 10f64.powf(value.abs().log10().floor() - 2.0);
+    (value / unit).round() * unit
 }
 
 /// Most ticks of an axis.
@@ -131,64 +226,143 @@ fn plain(value: f64) -> String {
 }
 
 impl Chart<'_> {
-    /// The picture with its legend; empty without points.
+    /// Whether the values are so far apart that only a logarithmic axis shows them all.
+    pub fn wide(lines: &[Line]) -> bool {
+        let values = lines.iter().flat_map(|line| &line.points).map(|point| point.y);
+        span(values).is_some_and(|(low, high)| low > 0.0 && high > 8.0 * low)
+    }
+
+    fn points(&self) -> impl Iterator<Item = &Point> {
+        self.lines.iter().flat_map(|line| &line.points)
+    }
+
+    fn frame(&self) -> Option<Frame> {
+        let spans = || self.points().flat_map(|p| p.span).flat_map(|(low, high)| [low, high]);
+        let y = Axis::over(self.points().map(|p| p.y).chain(spans()), self.log_y)?;
+        Some(Frame { x: Axis::over(self.points().map(|p| p.x), true)?, y })
+    }
+
+    /// Whether a reader learns more from it than from a sentence: it has two sizes, and its values differ by a fiftieth.
+    pub fn says_something(&self) -> bool {
+        let (x, y) = (span(self.points().map(|p| p.x)), span(self.points().map(|p| p.y)));
+        x.zip(y).is_some_and(|((left, right), (low, high))| left < right && high - low > 0.02 * high.abs())
+    }
+
+    /// What it would show, in a sentence; empty without points.
+    pub fn sentence(&self) -> String {
+        let Some((low, high)) = span(self.points().map(|p| p.y)) else { return String::new() };
+        let (low, high) = (self.unit.show(low), self.unit.show(high));
+        let value = if low == high { low } else { format!("{low} to {high}") };
+        format!("{}: {value}.", self.title)
+    }
+
+    /// The picture; empty where it says nothing. The script draws it anew from the numbers in it; this one is for paper, and where no script
+    /// runs.
     pub fn html(&self) -> String {
-        let points = || self.lines.iter().flat_map(|line| &line.points);
-        let axes = Axis::over(points().map(|p| p.x), true).zip(Axis::over(points().map(|p| p.y), self.log_y));
-        let Some((x, y)) = axes else { return String::new() };
-        let frame = Frame { x, y };
+        let Some(frame) = self.frame().filter(|_| self.says_something()) else { return String::new() };
         let curves: String = self.lines.iter().enumerate().map(|(i, line)| self.curve(&frame, i, line)).collect();
         format!(
-            "<figure><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{y} by {x}\">{}{curves}\
-             <text x=\"{LEFT}\" y=\"18\">{y}</text><text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{x}</text></svg>\
-             <figcaption class=\"legend\">{}</figcaption></figure>",
-            frame.ticks(),
+            "<figure tabindex=\"0\" aria-label=\"{title}, by {x}\"><h3>{title}</h3><svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" \
+             aria-label=\"{title} by {x}\">{}{}{curves}<text x=\"{:.0}\" y=\"{:.0}\" text-anchor=\"middle\">{x}</text></svg>\
+             <script type=\"application/json\" class=\"plot\">{}</script><p class=\"readout\" aria-live=\"polite\"></p></figure>",
+            frame.marks(self),
+            frame.ticks(self.unit),
             (LEFT + WIDTH - RIGHT) / 2.0,
             HEIGHT - 8.0,
-            self.legend(),
+            self.numbers().to_string().replace("</", "<\\/"),
+            title = escape(self.title),
             x = escape(self.x),
-            y = escape(self.y),
         )
+    }
+
+    /// What the script draws.
+    fn numbers(&self) -> Value {
+        let point = |p: &Point| json!([p.x, p.y, p.span.map(|(low, high)| [low, high]), p.at, p.said]);
+        let line = |(i, line): (usize, &Line)| {
+            let mark = match line.mark {
+                Mark::Line => "line",
+                Mark::Bound => "bound",
+                Mark::Dots => "dots",
+            };
+            let points: Vec<Value> = line.points.iter().map(point).collect();
+            json!({ "name": line.name, "colour": COLOURS[i % COLOURS.len()], "mark": mark, "dash": dash(i, line), "points": points })
+        };
+        let lines: Vec<Value> = self.lines.iter().enumerate().map(line).collect();
+        json!({ "x": self.x, "unit": self.unit.sign(), "log": self.log_y, "zone": self.zone, "advised": self.advised, "lines": lines })
     }
 
     fn curve(&self, frame: &Frame, i: usize, line: &Line) -> String {
         let placed: Vec<_> = line.points.iter().filter_map(|p| Some((frame.at(p.x, p.y)?, p))).collect();
-        let way: Vec<String> = placed.iter().map(|((x, y), _)| format!("{x:.1},{y:.1}")).collect();
-        let (colour, dash) = (COLOURS[i % COLOURS.len()], dash(i, line));
-        let dots: String = placed
-            .iter()
-            .map(|((x, y), p)| {
-                let said = if p.said.is_empty() { String::new() } else { format!("; {}", p.said) };
-                let title = format!("{}: {} {} at {} {}{said}", line.name, short(p.y), self.y, short(p.x), self.x);
-                format!(
-                    "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"{}><title>{}</title></circle>",
-                    p.at,
-                    escape(&title)
-                )
-            })
-            .collect();
-        format!(
-            "<g data-line=\"{i}\" style=\"--c:{colour}\"><polyline points=\"{}\" stroke-dasharray=\"{dash}\"/>{dots}</g>",
-            way.join(" ")
-        )
-    }
-
-    fn legend(&self) -> String {
-        let entry = |(i, line): (usize, &Line)| {
-            let colour = COLOURS[i % COLOURS.len()];
-            let mark = if line.bound || i >= COLOURS.len() { "dashed" } else { "solid" };
-            format!(
-                "<button type=\"button\" data-line=\"{i}\"><i style=\"border-top:3px {mark} {colour}\"></i>{}</button>",
-                escape(&line.name)
-            )
+        let way = |points: &mut dyn Iterator<Item = (f64, f64)>| -> String {
+            points.map(|(x, y)| format!("{x:.1},{y:.1}")).collect::<Vec<_>>().join(" ")
         };
-        self.lines.iter().enumerate().map(entry).collect()
+        let (colour, dash) = (COLOURS[i % COLOURS.len()], dash(i, line));
+        let circle = |((x, y), p): &((f64, f64), &Point)| {
+            let at = if p.at.is_empty() { String::new() } else { format!(" data-at=\"{}\"", p.at) };
+            format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"{at}><title>{}</title></circle>", escape(&p.said))
+        };
+        let dots: String = placed.iter().map(circle).collect();
+        let ends = |high: bool| {
+            let end = move |p: &Point| Some((p.x, p.span.map(|(low, up)| if high { up } else { low })?));
+            line.points.iter().filter_map(end).filter_map(|(x, y)| frame.at(x, y))
+        };
+        let area = way(&mut ends(true).chain(ends(false).collect::<Vec<_>>().into_iter().rev()));
+        let band = if area.is_empty() { area } else { format!("<polygon class=\"band\" points=\"{area}\"/>") };
+        let way = match line.mark {
+            Mark::Dots => String::new(),
+            _ => {
+                let points = way(&mut placed.iter().map(|(place, _)| *place));
+                format!("<polyline points=\"{points}\" stroke-dasharray=\"{dash}\"/>")
+            }
+        };
+        format!("<g data-line=\"{i}\" style=\"--c:{colour}\">{band}{way}{dots}</g>")
     }
+}
+
+/// Charts of the same curves under one legend; those that say nothing as a sentence.
+pub fn charts(all: &[Chart<'_>]) -> String {
+    let (drawn, told): (Vec<_>, Vec<_>) = all.iter().partition(|chart| chart.says_something());
+    let told: String =
+        told.iter().map(|chart| chart.sentence()).filter(|text| !text.is_empty()).map(|text| note(&text)).collect();
+    let Some(first) = drawn.first() else { return told };
+    let figures: String = drawn.iter().map(|chart| chart.html()).collect();
+    format!(
+        "<div class=\"charts\">{}<div class=\"grid{}\">{figures}</div></div>{told}",
+        legend(&first.lines),
+        drawn.len().min(2)
+    )
+}
+
+/// Names of curves; a press hides one. None for a single curve.
+fn legend(lines: &[Line]) -> String {
+    let entry = |(i, line): (usize, &Line)| {
+        let colour = COLOURS[i % COLOURS.len()];
+        let mark = if line.mark == Mark::Bound || i >= COLOURS.len() { "dashed" } else { "solid" };
+        let style = match line.mark {
+            Mark::Dots => format!("width:.7rem;height:.7rem;border-radius:50%;background:{colour}"),
+            _ => format!("border-top:3px {mark} {colour}"),
+        };
+        format!(
+            "<button type=\"button\" data-line=\"{i}\" aria-pressed=\"true\"><i style=\"{style}\"></i>{}</button>",
+            escape(&line.name)
+        )
+    };
+    match lines.len() {
+        0 | 1 => String::new(),
+        _ => format!("<p class=\"legend\">{}</p>", lines.iter().enumerate().map(entry).collect::<String>()),
+    }
+}
+
+fn span(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values.filter(|v| v.is_finite()).fold(None, |span, v| match span {
+        None => Some((v, v)),
+        Some((low, high)) => Some((v.min(low), v.max(high))),
+    })
 }
 
 /// Bounds are dotted; where colours come a second time, lines are broken.
 fn dash(i: usize, line: &Line) -> &'static str {
-    match (line.bound, i / COLOURS.len()) {
+    match (line.mark == Mark::Bound, i / COLOURS.len()) {
         (true, _) => "2 4",
         (_, 0) => "none",
         (_, 1) => "8 4",
@@ -201,25 +375,53 @@ mod tests {
     use super::*;
 
     fn line(name: &str, points: &[(f64, f64)]) -> Line {
-        let point =
-            |(x, y): &(f64, f64)| Point { x: *x, y: *y, at: " data-at=\"/runs/0\"".into(), said: String::new() };
-        Line { name: name.into(), points: points.iter().map(point).collect(), bound: false }
+        let point = |(x, y): &(f64, f64)| {
+            let said = format!("{name}: {y}");
+            Point { x: *x, y: *y, span: None, at: "/runs/0".into(), said }
+        };
+        Line { name: name.into(), points: points.iter().map(point).collect(), mark: Mark::Line }
+    }
+
+    fn chart(lines: Vec<Line>, log_y: bool) -> Chart<'static> {
+        Chart { title: "Time", x: "RAM", unit: Unit::Seconds, lines, log_y, zone: None, advised: None }
     }
 
     #[test]
     fn corners_of_the_data_are_corners_of_the_frame() {
-        let chart = Chart { x: "KiB", y: "us", lines: vec![line("a<b", &[(1.0, 8.0), (4.0, 0.0)])], log_y: false };
-        let html = chart.html();
+        let html = chart(vec![line("a<b", &[(1.0, 8.0), (4.0, 0.0)])], false).html();
         assert!(html.contains(&format!("points=\"{LEFT:.1},{TOP:.1} {:.1},{:.1}\"", WIDTH - RIGHT, HEIGHT - BOTTOM)));
-        assert!(html.contains("a&lt;b") && !html.contains("a<b"));
+        assert!(html.contains("<title>a&lt;b: 8</title>") && !html.contains("<title>a<b"));
         assert_eq!(html.matches("data-at=").count(), 2);
     }
 
     #[test]
     fn what_cannot_be_drawn_is_left_out() {
-        let chart = Chart { x: "KiB", y: "us", lines: vec![line("a", &[(1.0, 0.0), (4.0, 2.0)])], log_y: true };
-        assert_eq!(chart.html().matches("<circle").count(), 1);
-        assert_eq!(Chart { x: "", y: "", lines: vec![line("a", &[(1.0, 0.0)])], log_y: true }.html(), "");
+        let html = chart(vec![line("a", &[(1.0, 0.0), (2.0, 1.0), (4.0, 2.0)])], true).html();
+        assert_eq!(html.matches("<circle").count(), 2);
+        assert_eq!(chart(Vec::new(), true).html(), "");
+    }
+
+    #[test]
+    fn a_flat_chart_or_one_of_a_single_size_is_a_sentence() {
+        let flat = || chart(vec![line("a", &[(1024.0, 61.80e-6), (4096.0, 61.86e-6)])], false);
+        assert!(!flat().says_something());
+        assert_eq!(flat().sentence(), "Time: 61.8 us to 61.9 us.");
+        let all = charts(&[flat(), chart(vec![line("a", &[(1.0, 2.0)])], false)]);
+        assert!(!all.contains("<figure") && all.contains("Time: 2 s."), "{all}");
+        let two = || chart(vec![line("a", &[(1.0, 2.0), (2.0, 4.0)]), line("b", &[(1.0, 3.0)])], false);
+        let both = charts(&[two(), two()]);
+        assert_eq!((both.matches("class=\"legend\"").count(), both.matches("<figure").count()), (1, 2));
+    }
+
+    #[test]
+    fn the_zone_ends_and_the_advice_stands_where_the_axis_puts_them() {
+        let mut one = chart(vec![line("a", &[(1.0, 8.0), (4.0, 1.0)])], false);
+        one.zone = Some((2.0, "thrashes"));
+        one.advised = Some((4.0, 1.0, "advised".into()));
+        // 2 is the middle of 1 to 4 on a logarithmic axis.
+        let (html, half) = (one.html(), (WIDTH - LEFT - RIGHT) / 2.0);
+        assert!(html.contains(&format!("width=\"{half:.1}\"")), "{html}");
+        assert!(html.contains(&format!("class=\"ring\" cx=\"{:.1}\"", WIDTH - RIGHT)), "{html}");
     }
 
     #[test]

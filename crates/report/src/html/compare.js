@@ -1,4 +1,4 @@
-// What is chosen (a point, a strip, a row) is shown whole, two of them by what differs; a third replaces the older. Legends hide curves.
+// What is chosen (a point, a strip, a row) is shown whole, two of them by what differs; a third replaces the older.
 "use strict";
 const text = document.getElementById("data").textContent;
 const data = JSON.parse(text);
@@ -55,11 +55,8 @@ function choose(path) {
   show();
 }
 document.addEventListener("click", (event) => {
-  const one = event.target.closest("[data-at]"), line = event.target.closest("button[data-line]");
+  const one = event.target.closest("[data-at]");
   if (one) choose(one.dataset.at);
-  if (!line) return;
-  line.classList.toggle("off");
-  line.closest("figure").querySelector(`g[data-line="${line.dataset.line}"]`).classList.toggle("off");
 });
 document.addEventListener("pointerover", (event) => {
   const said = event.target.querySelector?.(":scope > title")?.textContent ?? event.target.title;

@@ -1,65 +1,99 @@
 //! Curves by RAM: misses by policy with OPT as the bound, and latencies.
 
+use coldframe_core::Ps;
+
 use crate::advise::json::Answer;
-use crate::html::chart::{Chart, Line, Point};
+use crate::here::words::human_size;
+use crate::html::chart::{charts, Chart, Line, Mark, Point, Unit};
 use crate::html::run::Run;
-use crate::html::words::{note, section};
+use crate::html::words::{folded, note, section};
 use crate::result::Distribution;
+use crate::table::{human_count, human_time};
 
 /// A time of a distribution, in picoseconds.
 type Of = fn(&Distribution) -> u64;
 
-/// What a run is worth in a chart.
-type Worth<'a> = &'a dyn Fn(&Run<'_>) -> Option<f64>;
+/// The latencies that are charted.
+const LATENCIES: [(&str, Of); 3] = [
+    ("Median latency of a true fault", |l| l.p50),
+    ("99th percentile of a true fault", |l| l.p99),
+    ("Longest true fault", |l| l.max),
+];
 
-/// All charts over the runs; none where there is one run or no RAM.
-pub fn curves(runs: &[Run<'_>]) -> String {
-    let mut out = chart("Miss ratio by RAM", "true faults per reference", runs, &|run| run.miss_ratio(), true);
-    let latencies: [(&str, Of); 3] = [
-        ("Median latency of a true fault", |l| l.p50),
-        ("99th percentile of a true fault", |l| l.p99),
-        ("Longest true fault", |l| l.max),
-    ];
-    for (title, of) in latencies {
-        out += &chart(title, "us", runs, &|run| Some(of(run.string()?.true_latency()?) as f64 / 1e6), false);
+/// True faults by RAM: what a page of runs shows first. Empty for one size of RAM.
+pub fn misses(runs: &[Run<'_>]) -> String {
+    let chart = misses_of(runs);
+    if !chart.says_something() {
+        return String::new();
     }
-    out
+    section("Miss ratio by RAM", &(charts(&[chart]) + &note("Miss ratio: true faults per reference.")))
 }
 
-fn chart(title: &str, y: &str, runs: &[Run<'_>], worth: Worth<'_>, log_y: bool) -> String {
+fn misses_of(runs: &[Run<'_>]) -> Chart<'static> {
+    let point = |run: &Run<'_>| {
+        let (ram, ratio, faults) = (run.ram()?, run.miss_ratio()?, run.string()?.counts.true_faults?);
+        Some(at(run, ram, ratio, &format!("{} true faults", human_count(faults))))
+    };
+    by_ram("Miss ratio", Unit::Number, lines(runs, &point), true)
+}
+
+/// Latencies by RAM, folded: one legend for all of them.
+pub fn latencies(runs: &[Run<'_>]) -> String {
+    let of = |(title, of): (&'static str, Of)| {
+        let point = |run: &Run<'_>| {
+            let ps = of(run.string()?.true_latency()?);
+            Some(at(run, run.ram()?, ps as f64 / 1e12, &human_time(Ps(ps))))
+        };
+        by_ram(title, Unit::Seconds, lines(runs, &point), false)
+    };
+    let all = LATENCIES.map(of);
+    match all.iter().any(Chart::says_something) {
+        true => folded("Latency by RAM", &charts(&all)),
+        false => String::new(),
+    }
+}
+
+fn by_ram(title: &'static str, unit: Unit, lines: Vec<Line>, log_y: bool) -> Chart<'static> {
+    Chart { title, x: "RAM", unit, lines, log_y, zone: None, advised: None }
+}
+
+/// A point of a run with what is said of it.
+fn at(run: &Run<'_>, ram: u64, y: f64, value: &str) -> Point {
+    let said = format!("{}, {}: {value}", run.name(), human_size(ram));
+    Point { x: ram as f64, y, span: None, at: format!("/runs/{}", run.number), said }
+}
+
+fn lines(runs: &[Run<'_>], point: &dyn Fn(&Run<'_>) -> Option<Point>) -> Vec<Line> {
     let mut lines: Vec<Line> = Vec::new();
     for run in runs {
-        let (Some(x), Some(y)) = (run.ram(), worth(run)) else { continue };
-        let point = Point { x: x as f64 / 1024.0, y, at: run.at(), said: String::new() };
-        put(&mut lines, run.name(), point, run.settings.policy.as_deref() == Some("opt"));
+        if let Some(point) = point(run) {
+            let bound = run.settings.policy.as_deref() == Some("opt");
+            put(&mut lines, run.name(), point, if bound { Mark::Bound } else { Mark::Line });
+        }
     }
-    shown(title, Chart { x: "RAM, KiB", y, lines: sorted(lines), log_y }, "")
+    sorted(lines)
 }
 
 /// The misses of all that `advise` has tried, the fewest of each policy at each size.
-pub fn searched(advice: &Answer) -> String {
+pub fn searched(advice: &Answer) -> Chart<'static> {
     let references = (advice.trace.references.unwrap_or(0) as f64).max(1.0);
     let mut lines: Vec<Line> = Vec::new();
     for curve in &advice.curves {
+        let mark = if curve.policy == "opt" { Mark::Bound } else { Mark::Line };
         for (ram, faults, _) in &curve.points {
-            let (x, y) = (*ram as f64 / 1024.0, *faults as f64 / references);
-            let point = Point { x, y, at: String::new(), said: String::new() };
-            put(&mut lines, curve.policy.clone(), point, curve.policy == "opt");
+            let (size, faults_text) = (human_size(*ram), human_count(*faults));
+            let said = format!("{}, {size}: {faults_text} true faults", curve.policy);
+            let (x, y) = (*ram as f64, *faults as f64 / references);
+            put(&mut lines, curve.policy.clone(), Point { x, y, span: None, at: String::new(), said }, mark);
         }
     }
-    let title = "Misses of every policy that was tried";
-    let bound = lines.iter().any(|line| line.bound);
-    let chart = Chart { x: "RAM, KiB", y: "true faults per reference", lines: sorted(lines), log_y: true };
-    if !bound {
-        return shown(title, chart, "");
-    }
-    shown(title, chart, "OPT, which knows the future, where the bound needed it: no policy misses less.")
+    by_ram("Miss ratio of every policy that was tried", Unit::Number, sorted(lines), true)
 }
 
-fn put(lines: &mut Vec<Line>, name: String, point: Point, bound: bool) {
+fn put(lines: &mut Vec<Line>, name: String, point: Point, mark: Mark) {
     match lines.iter_mut().find(|line| line.name == name) {
         Some(line) => line.points.push(point),
-        None => lines.push(Line { name, points: vec![point], bound }),
+        None => lines.push(Line { name, points: vec![point], mark }),
     }
 }
 
@@ -70,12 +104,4 @@ fn sorted(mut lines: Vec<Line>) -> Vec<Line> {
         line.points.dedup_by(|next, kept| next.x == kept.x && next.at == kept.at);
     }
     lines
-}
-
-fn shown(title: &str, chart: Chart<'_>, said: &str) -> String {
-    match chart.html() {
-        html if html.is_empty() => html,
-        html if said.is_empty() => section(title, &html),
-        html => section(title, &(html + &note(said))),
-    }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::html::run::Run;
-use crate::html::words::{energy, note, section};
+use crate::html::words::{energy, folded, note};
 use crate::plot::{escape, COLOURS};
 
 /// Runs shown.
@@ -43,8 +43,8 @@ pub fn energies(runs: &[Run<'_>]) -> String {
     let blocks: String = all.iter().take(SHOWN).map(|(run, terms)| waterfall(run, terms, sum(terms), most)).collect();
     match (blocks.is_empty(), all.len() > SHOWN) {
         (true, _) => blocks,
-        (_, false) => section("Energy of paging", &blocks),
-        (_, true) => section("Energy of paging", &(blocks + &note(&format!("{SHOWN} of {} runs.", all.len())))),
+        (_, false) => folded("Energy of paging", &blocks),
+        (_, true) => folded("Energy of paging", &(blocks + &note(&format!("{SHOWN} of {} runs.", all.len())))),
     }
 }
 

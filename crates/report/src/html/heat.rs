@@ -2,9 +2,10 @@
 
 use std::fmt::Write;
 
-use coldframe_trace::heat::Heat;
+use coldframe_trace::heat::{Heat, PAGE};
 
-use crate::html::words::{note, section};
+use crate::here::words::human_size;
+use crate::table::human_count;
 
 /// Degrees of darkness.
 const DEGREES: [f64; 5] = [0.2, 0.4, 0.6, 0.8, 1.0];
@@ -26,8 +27,10 @@ pub fn cells(rows: usize, columns: usize, is: impl Fn(usize, usize) -> bool) -> 
     path
 }
 
-/// The section.
-pub fn map(heat: &Heat) -> String {
+/// The map, with its axes, and the working set below it.
+/// `whole`: every reference is in the trace, so that bytes touched can be told.
+pub fn map(heat: &Heat, whole: bool) -> String {
+    let (rows, columns) = (heat.rows, heat.columns);
     let most = heat.reads.iter().zip(&heat.writes).map(|(r, w)| r + w).max().unwrap_or(1).max(1) as f64;
     let degree = |at: usize| {
         let touched = (heat.reads[at] + heat.writes[at]) as f64;
@@ -35,25 +38,57 @@ pub fn map(heat: &Heat) -> String {
         (touched > 0.0).then(|| (of.ceil() as usize).clamp(1, DEGREES.len()) - 1)
     };
     let mut paths = String::new();
-    for (written, colour) in [(false, "#1b6ca8"), (true, "#d1495b")] {
+    for (written, class) in [(false, "read"), (true, "written")] {
         for (i, strength) in DEGREES.iter().enumerate() {
-            let path = cells(heat.rows, heat.columns, |row, column| {
-                let at = row * heat.columns + column;
+            let path = cells(rows, columns, |row, column| {
+                let at = row * columns + column;
                 degree(at) == Some(i) && (heat.writes[at] > heat.reads[at]) == written
             });
-            let _ = write!(paths, "<path fill=\"{colour}\" opacity=\"{strength}\" d=\"{path}\"/>");
+            let _ = write!(paths, "<path class=\"{class}\" opacity=\"{strength}\" d=\"{path}\"/>");
         }
     }
-    let svg = format!(
-        "<svg class=\"map\" viewBox=\"0 0 {} {}\" preserveAspectRatio=\"none\">{paths}</svg>",
-        heat.columns, heat.rows
-    );
+    let said: String = (0..rows).map(|row| stretch(heat, row)).collect();
     let low = heat.addresses.first().copied().unwrap_or(0);
     let high = heat.addresses.last().copied().unwrap_or(0);
-    let said = format!(
-        "Touched memory only, from {low:#x} below to {high:#x} above; time to the right; darker is more, red is mostly written."
-    );
-    section("What memory is touched when", &(svg + &note(&said)))
+    format!(
+        "<h3>Memory touched over the run</h3><div class=\"heat\"><p class=\"ends\"><span>{high:#x}</span><span>{low:#x}</span></p>\
+         <svg class=\"map\" viewBox=\"0 0 {columns} {rows}\" preserveAspectRatio=\"none\" role=\"img\" \
+         aria-label=\"memory touched, address upwards, time to the right\">{paths}{said}</svg>{}{TIME}</div>\
+         <p class=\"legend\"><span class=\"key\"><i class=\"read\"></i>mostly read</span><span class=\"key\"><i class=\"written\"></i>mostly written</span>\
+         <span class=\"key\">darker: touched more often; memory never touched is left out</span></p>",
+        working_set(heat, whole),
+    )
+}
+
+const TIME: &str = "<p class=\"ticks\"><span>start</span><span>middle of the run</span><span>end</span></p>";
+
+/// What is said of a row of the map.
+fn stretch(heat: &Heat, row: usize) -> String {
+    let of = |all: &[u64]| human_count(all.iter().skip(row * heat.columns).take(heat.columns).sum());
+    let (from, y) = (heat.addresses.get(row).copied().unwrap_or(0), heat.rows - 1 - row);
+    let (reads, writes) = (of(&heat.reads), of(&heat.writes));
+    let title = format!("from {from:#x}: {reads} reads, {writes} writes");
+    format!("<rect class=\"row\" y=\"{y}\" width=\"{}\" height=\"1\"><title>{title}</title></rect>", heat.columns)
+}
+
+/// Memory touched in each stretch of the run; empty where there are too few stretches.
+fn working_set(heat: &Heat, whole: bool) -> String {
+    let most = heat.working_set.iter().copied().max().unwrap_or(0);
+    if most == 0 || heat.working_set.len() < 2 {
+        return String::new();
+    }
+    let mut bars = String::new();
+    for (column, pages) in heat.working_set.iter().enumerate() {
+        let height = 100.0 * *pages as f64 / most as f64;
+        let _ = write!(bars, "M{column} 100v-{height:.1}h1v{height:.1}z");
+    }
+    let columns = heat.working_set.len();
+    let most = if whole { human_size(most * PAGE) } else { "most".into() };
+    format!(
+        "<p class=\"ends\"><span>{most}</span><span>0</span></p><svg class=\"set\" viewBox=\"0 0 {columns} 100\" preserveAspectRatio=\"none\" \
+         role=\"img\" aria-label=\"memory touched in each stretch of the run, on a scale from 0 to {most}\"><path class=\"read\" d=\"{bars}\">\
+         <title>memory touched in each {columns}th of the run, from 0 to {most}</title></path></svg>"
+    )
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use coldframe_core::Ps;
 
 use crate::html::run::Run;
-use crate::html::words::{note, section, time};
+use crate::html::words::{folded, note, time};
 use crate::plot::escape;
 use crate::result::Distribution;
 use crate::table::{human_count, human_time};
@@ -59,13 +59,23 @@ pub fn latencies(runs: &[Run<'_>]) -> String {
     let all: Vec<Timed<'_>> = runs.iter().filter_map(timed).collect();
     let shown = &all[..all.len().min(SHOWN)];
     let Some(axis) = Axis::over(shown) else { return String::new() };
+    if let Some(alike) = alike(&all) {
+        return folded("How long a true fault takes", &alike);
+    }
     let strips: String = shown.iter().map(|one| strip(*one, axis)).collect();
     let mut said = "Bars: true faults of that latency, their height by the logarithm of their number. Lines: p50, p90, p99, p99.9, max."
         .to_string();
     if all.len() > SHOWN {
         let _ = write!(said, " {SHOWN} of {} runs; choose two others below to see theirs.", all.len());
     }
-    section("How long a true fault takes", &format!("{strips}{}{}", axis.ticks(), note(&said)))
+    folded("How long a true fault takes", &format!("{strips}{}{}", axis.ticks(), note(&said)))
+}
+
+/// Where every true fault takes the same, a sentence.
+fn alike(all: &[Timed<'_>]) -> Option<String> {
+    let (_, _, first) = all.first()?;
+    let same = all.iter().all(|(.., latency)| latency.max == first.max && latency.p50 == first.max);
+    same.then(|| format!("<p>Every true fault takes {}.</p>", time(first.max)))
 }
 
 fn strip((run, faults, latency): Timed<'_>, axis: Axis) -> String {

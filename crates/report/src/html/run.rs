@@ -1,8 +1,8 @@
 //! One run of the page: its name and its place, whatever simulated it.
 
-use coldframe_core::Bytes;
-use coldframe_device::quantity::{self, show_bytes};
+use coldframe_device::quantity;
 
+use crate::here::words::human_size;
 use crate::html::words::text;
 use crate::result::{InForce, OneString, Sections, SimResult};
 
@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
 
     /// RAM for people.
     pub fn ram_text(&self) -> String {
-        self.ram().map_or_else(|| "-".into(), |bytes| show_bytes(Bytes(bytes)))
+        self.ram().map_or_else(|| "-".into(), |bytes| human_size(bytes))
     }
 
     /// Name and RAM.

@@ -1,7 +1,28 @@
 //! The table of all runs.
 
 use crate::html::run::Run;
-use crate::html::words::{count, note, plain, section, table, time, Row};
+use crate::html::words::{count, folded, note, plain, table, time, Row};
+use crate::plot::escape;
+use crate::table::human_count;
+
+/// What a page of runs alone has to say, in a sentence.
+pub fn headline(runs: &[Run<'_>]) -> String {
+    let of = match runs.first().map(|run| run.result.trace.path.as_str()) {
+        Some(path) if runs.iter().all(|run| run.result.trace.path == path) => path.rsplit('/').next().unwrap_or(path),
+        _ => "several traces",
+    };
+    let faults = |run: &&Run<'_>| run.string().and_then(|string| string.counts.true_faults);
+    let practical = runs.iter().filter(|run| run.settings.handler.is_some());
+    let least = practical.filter_map(|run| Some((faults(&run)?, run))).min_by_key(|(faults, run)| (*faults, run.ram()));
+    let text = match least {
+        Some((faults, run)) if runs.len() > 1 => {
+            format!("{} runs of {of}: {} has the fewest true faults, {}.", runs.len(), run.title(), human_count(faults))
+        }
+        Some((faults, run)) => format!("{of} with {}: {} true faults.", run.title(), human_count(faults)),
+        None => format!("{} runs of {of}.", runs.len()),
+    };
+    format!("<h1>{}</h1>", escape(&text))
+}
 
 /// The section; a row can be chosen.
 pub fn runs(runs: &[Run<'_>]) -> String {
@@ -25,5 +46,5 @@ pub fn runs(runs: &[Run<'_>]) -> String {
         return String::new();
     }
     let heads = ["run", "RAM", "true faults", "miss ratio", "p99", "longest", "in faults"];
-    section("All runs", &(note("Choose one to see all of it, two to see where they differ.") + &table(&heads, &rows)))
+    folded("All runs", &(note("Choose one to see all of it, two to see where they differ.") + &table(&heads, &rows)))
 }

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use coldframe_core::Ps;
 
 use crate::html::run::Run;
-use crate::html::words::{note, section};
+use crate::html::words::{folded, note};
 use crate::plot::{escape, COLOURS};
-use crate::table::human_time;
+use crate::table::fine_time;
 
 /// Runs shown.
 const SHOWN: usize = 40;
@@ -26,17 +26,21 @@ fn means(run: &Run<'_>) -> Option<Means> {
 pub fn stages(runs: &[Run<'_>]) -> String {
     let all: Vec<_> = runs.iter().filter_map(|run| Some((run, means(run)?))).collect();
     let most = all.iter().map(|(_, means)| sum(means)).fold(0.0, f64::max);
-    let rows: String = all.iter().take(SHOWN).map(|(run, means)| row(run, means, most)).collect();
+    let alike = all.len() > 1 && all.iter().all(|(_, means)| shown(means) == shown(&all[0].1));
+    let rows: String = match alike {
+        true => row(("", format!("all {} runs", all.len())), &all[0].1, most),
+        false => all.iter().take(SHOWN).map(|(run, means)| row((&run.at(), run.title()), means, most)).collect(),
+    };
     if rows.is_empty() {
         return rows;
     }
     let mut said =
         "Means over all faults, false ones too. What a stage does beside a load in flight is the load's time."
             .to_string();
-    if all.len() > SHOWN {
+    if all.len() > SHOWN && !alike {
         let _ = write!(said, " {SHOWN} of {} runs.", all.len());
     }
-    section("Where the time of a fault goes", &format!("{}{rows}{}", legend(&all[0].1), note(&said)))
+    folded("Where the time of a fault goes", &format!("{}{rows}{}", legend(&all[0].1), note(&said)))
 }
 
 fn sum(means: &Means) -> f64 {
@@ -50,18 +54,23 @@ fn legend(stages: &Means) -> String {
     format!("<p class=\"legend\">{}</p>", stages.iter().enumerate().map(key).collect::<String>())
 }
 
-fn row(run: &Run<'_>, means: &Means, most: f64) -> String {
+/// As people read them.
+fn shown(means: &Means) -> Vec<String> {
+    means.iter().map(|(_, mean)| fine_time(Ps(mean.round() as u64))).collect()
+}
+
+fn row((at, title): (&str, String), means: &Means, most: f64) -> String {
     let (mut bar, mut numbers) = (String::new(), String::new());
     for (i, (name, mean)) in means.iter().enumerate() {
-        let shown = human_time(Ps(mean.round() as u64));
+        let shown = fine_time(Ps(mean.round() as u64));
         let width = 100.0 * mean / most.max(1.0);
         let _ = write!(bar, "<i style=\"width:{width:.2}%;background:{}\" title=\"{name}: {shown}\"></i>", COLOURS[i]);
         let _ = write!(numbers, "<span>{name} {shown}</span> ");
     }
     format!(
         "<div class=\"strip\"{}><b>{}</b> {}<div class=\"bar\">{bar}</div><p class=\"numbers\">{numbers}</p></div>",
-        run.at(),
-        escape(&run.title()),
-        human_time(Ps(sum(means).round() as u64)),
+        at,
+        escape(&title),
+        fine_time(Ps(sum(means).round() as u64)),
     )
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::html::run::Run;
-use crate::html::words::{count, note, section, table, Row};
+use crate::html::words::{count, folded, note, table, Row};
 use crate::plot::{escape, COLOURS};
 use crate::result::{AreaView, SlotMap, WearMap};
 use crate::table::human_count;
@@ -26,9 +26,9 @@ pub fn swap_areas(runs: &[Run<'_>]) -> String {
         let map = |(run, area): &(&Run<'_>, AreaView<'_>)| strip(run, &of(area));
         all.iter().take(SHOWN).map(map).collect::<String>() + &few
     };
-    section("The swap area", &table(&heads, &rows))
-        + &section("Wear: erases of each block, in the blocks' order", &maps(|area| wear(area.wear)))
-        + &section("Slots: whose they are, time to the right, slots upwards", &maps(|area| slots(area.slots)))
+    folded("The swap area", &table(&heads, &rows))
+        + &folded("Wear: erases of each block, in the blocks' order", &maps(|area| wear(area.wear)))
+        + &folded("Slots: whose they are, time to the right, slots upwards", &maps(|area| slots(area.slots)))
 }
 
 fn strip(run: &Run<'_>, body: &str) -> String {

@@ -1,7 +1,7 @@
 //! Runs of several tasks: on one processor with a scheduler (`--system sap`), and in the foreground in turn (`--system drswap`).
 
 use crate::html::run::Run;
-use crate::html::words::{energy, note, section, table, time, Row};
+use crate::html::words::{energy, folded, note, table, time, Row};
 use crate::plot::escape;
 use crate::result::{Task, Tasks};
 use crate::table::human_count;
@@ -32,7 +32,7 @@ fn scheduled(runs: &[Run<'_>]) -> String {
     let rows: Vec<Row> = all.iter().map(row).collect();
     let few = if all.len() > SHOWN { note(&format!("{SHOWN} of {} runs.", all.len())) } else { String::new() };
     let tasks: String = all.iter().take(SHOWN).map(|(run, tasks)| by_task(run, &tasks.tasks)).collect();
-    section("Several tasks on one processor", &table(&heads, &rows)) + &section("Task by task", &(tasks + &few))
+    folded("Several tasks on one processor", &table(&heads, &rows)) + &folded("Task by task", &(tasks + &few))
 }
 
 fn by_task(run: &Run<'_>, tasks: &[Task]) -> String {
@@ -71,5 +71,5 @@ fn foreground(runs: &[Run<'_>]) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    section("Tasks in the foreground, by where the swap area lies", &table(&heads, &rows))
+    folded("Tasks in the foreground, by where the swap area lies", &table(&heads, &rows))
 }

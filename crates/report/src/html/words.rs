@@ -1,15 +1,36 @@
 //! Values of results as text, tables and sections.
 
-use coldframe_core::{Bytes, Ps};
-use coldframe_device::quantity::show_bytes;
+use coldframe_core::Ps;
 
 use crate::advise::cost::Range;
+use crate::here::words::human_size;
+use crate::html::chart::Unit;
 use crate::plot::escape;
 use crate::table::{human_count, human_time};
 
 /// Under a heading.
 pub fn section(title: &str, body: &str) -> String {
     format!("<section><h2>{}</h2>{body}</section>\n", escape(title))
+}
+
+/// Under a heading, folded until somebody opens it.
+pub fn folded(title: &str, body: &str) -> String {
+    format!("<details><summary><h2>{}</h2></summary>{body}</details>\n", escape(title))
+}
+
+/// Sentences as a list; empty without any.
+pub fn list<'a>(of: impl Iterator<Item = &'a String>) -> String {
+    let items: String = of.map(|line| format!("<li>{}</li>", escape(line))).collect();
+    if items.is_empty() {
+        items
+    } else {
+        format!("<ul>{items}</ul>")
+    }
+}
+
+/// A number with three digits.
+pub fn figure(value: f64) -> String {
+    Unit::Number.show(value)
 }
 
 /// A small line below a heading.
@@ -29,7 +50,7 @@ pub fn time(ps: impl Into<Option<u64>>) -> String {
 
 /// Bytes.
 pub fn size(bytes: u64) -> String {
-    show_bytes(Bytes(bytes))
+    human_size(bytes)
 }
 
 /// A whole number; where it is not known, a dash.
@@ -53,17 +74,21 @@ pub fn energy(pj: u64) -> String {
 
 /// Both ends of a range; where it is not known, a dash.
 pub fn range(range: Option<Range>, scale: f64, unit: &str) -> String {
-    range.map_or_else(|| "-".into(), |r| format!("{:.3} to {:.3} {unit}", r.low * scale, r.high * scale))
+    range.map_or_else(|| "-".into(), |r| format!("{} to {} {unit}", figure(r.low * scale), figure(r.high * scale)))
 }
 
 /// A row of a table: attributes, and its cells; the first is text, the others numbers.
 pub type Row = (String, Vec<String>);
 
-/// A table that becomes a list of cards on a narrow screen.
+/// A table that becomes a list of cards on a narrow screen. A column of dashes says nothing, and is left out.
 pub fn table(headings: &[&str], rows: &[Row]) -> String {
+    let says = |i: &usize| *i == 0 || rows.iter().any(|(_, cells)| cells.get(*i).is_some_and(|cell| cell != "-"));
+    let kept: Vec<usize> = (0..headings.len()).filter(says).collect();
+    let headings: Vec<&str> = kept.iter().map(|i| headings[*i]).collect();
     let heads: String = headings.iter().map(|h| format!("<th>{}</th>", escape(h))).collect();
     let cell = |(head, text): (&&str, &String)| format!("<td data-of=\"{}\">{}</td>", escape(head), escape(text));
     let row = |(attributes, cells): &Row| {
+        let cells = kept.iter().filter_map(|i| cells.get(*i));
         format!("<tr{attributes}>{}</tr>", headings.iter().zip(cells).map(cell).collect::<String>())
     };
     let rows: String = rows.iter().map(row).collect();

@@ -13,7 +13,7 @@ use super::log::{self, LogArea};
 use super::{failures, front, names, refuse, size, tier, FrontKey, Pages, TierPlan};
 use crate::error::ReportError;
 use crate::memory::{self, MemoryPrices, PageTimes};
-use crate::settings::{Settings, Swap};
+use crate::settings::{Settings, Swap, Tasks};
 use crate::systems::{self, System};
 
 /// What simulates a configuration.
@@ -148,6 +148,9 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
         handler,
     )?;
     let machine = &settings.machine;
+    if machine.dma.is_some() && settings.tasks == Tasks::default() && !system.is_some_and(System::schedules) {
+        return Err(ReportError::setting("machine.dma", "is for tasks; the processor moves the pages of one string"));
+    }
     let caps = Caps {
         reference_bit: machine.reference_bit.unwrap_or(true),
         dirty_bit: machine.dirty_bit.unwrap_or(true),

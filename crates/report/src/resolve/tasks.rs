@@ -1,11 +1,12 @@
 //! Tasks under a scheduler.
 
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::{Caps, Ps};
+use coldframe_core::{Bytes, Caps, Ps};
+use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
-use coldframe_sim::tasks::{Activation, Area, OnFault, Prefetching, TasksConfig, CAPS};
-use coldframe_sim::DeviceTimes;
+use coldframe_sim::tasks::{Activation, Area, OnFault, Prefetching, Rule, TasksConfig, CAPS};
+use coldframe_sim::{DeviceTimes, LaneConfig};
 use coldframe_trace::Provenance;
 use serde::Serialize;
 use serde_json::{json, Value};
@@ -107,11 +108,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     let t = &settings.tasks;
     let prefetching = prefetching(t, defaults)?;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
-    // The device moves the page by itself (section 3 asks for DMA), so that the transfer is its time and not the processor's.
-    let device = DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program };
-    let mut machine =
-        MachineConfig::device(StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices }, device, Zeros::Once);
-    machine.failures = lane.failures;
+    let mut machine = machine(&settings, lane, base.front.page())?;
     // A handler that runs pages from the device's buffers has as many as there are; others have one for each load.
     let buffers = if lane.handler.needs_xip { lane.caps.buffers } else { CAPS.buffers };
     let mut caps = Caps { buffers, ..lane.caps };
@@ -139,7 +136,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         machine,
         caps,
         area,
-        xip_surplus: base.front.idle.xip_surplus,
+        xip_surplus: xip_surplus(&settings, &base, lane)?,
         reference: if reference == Ps::ZERO { defaults.reference } else { reference },
         tick: names::positive_time("tasks.tick", &t.tick)?.unwrap_or(defaults.tick),
         scheduler,
@@ -164,6 +161,38 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     }
     let settings = in_force(t, name, &config);
     Ok(TasksPlan { base, config, rounds, pause, turns, fresh, backed, settings })
+}
+
+/// The device moves a page by itself (section 3 of SAP asks for DMA), so that the transfer is its time; or the processor does.
+fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<MachineConfig, ReportError> {
+    let mut machine = if settings.machine.dma.unwrap_or(true) {
+        let device = DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program };
+        MachineConfig::device(StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices }, device, Zeros::Once)
+    } else {
+        let machine = MachineConfig::device(lane.prices, lane.device, Zeros::Once);
+        MachineConfig { moves_loaded_only: true, ..machine }
+    };
+    machine.failures = lane.failures;
+    if let Some(text) = &settings.machine.cache_line {
+        let line = quantity::bytes(text).map_err(|e| ReportError::quantity("machine.cache_line", e))?;
+        if line.0 == 0 || line > page {
+            let reason = format!("`{text}` is no part of a page of {}; give 32B or 64B", show_bytes(page));
+            return Err(ReportError::setting("machine.cache_line", reason));
+        }
+        machine.lines = (page.0 / line.0) as u32;
+    }
+    Ok(machine)
+}
+
+/// What a cache block read in a buffer takes beyond one read in RAM: nothing, unless settings or sheet say what it takes.
+fn xip_surplus(settings: &Settings, base: &Plan, lane: &LaneConfig) -> Result<Ps, ReportError> {
+    if !lane.handler.needs_xip {
+        return Ok(Ps::ZERO);
+    }
+    let t = &settings.time;
+    let near = names::time("time.main_read", &t.main_read)?;
+    let far = names::time("time.xip_read", &t.xip_read)?.or_else(|| base.sheet.read().ok());
+    Ok(far.map_or(Ps::ZERO, |far| far.saturating_sub(near.unwrap_or(Ps::ZERO))))
 }
 
 fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) -> TasksSettings {
@@ -279,7 +308,7 @@ fn activation(text: &str) -> Result<Activation, ReportError> {
     let part = |text: &str| text.parse::<f64>().ok().filter(|xi| (0.0..=1.0).contains(xi)).ok_or_else(bad);
     match (text, text.split_once('=')) {
         ("off", _) => Ok(Activation::Never),
-        ("adaptive", _) => Ok(Activation::Adaptive),
+        ("adaptive", _) => Ok(Activation::Adaptive(Rule::LEARNT)),
         (_, Some(("xi", xi))) => Ok(Activation::Tick(part(xi)?)),
         (_, Some(("timer", xi))) => Ok(Activation::Timer(part(xi)?)),
         (percent, None) => match percent.parse::<u32>() {
@@ -300,7 +329,7 @@ mod tests {
         assert_eq!(activation("75").unwrap(), Activation::Tick(0.75));
         assert_eq!(activation("xi=0.6").unwrap(), Activation::Tick(0.6));
         assert_eq!(activation("timer=1").unwrap(), Activation::Timer(1.0));
-        assert_eq!(activation("adaptive").unwrap(), Activation::Adaptive);
+        assert_eq!(activation("adaptive").unwrap(), Activation::Adaptive(Rule::LEARNT));
         for bad in ["", "101", "-1", "xi=", "xi=1.1", "xi=nan", "timer", "soon=1"] {
             let error = activation(bad).unwrap_err();
             assert!(error.to_string().contains("tasks.prefetch"), "{bad}: {error}");

@@ -3,12 +3,11 @@
 use std::path::Path;
 
 use coldframe_core::Ps;
-use coldframe_device::quantity::show_time;
 use coldframe_sim::tasks::TaskResult;
 
 use super::TasksOutcome;
 use crate::certainty::caveat;
-use crate::table::{human_count, styled};
+use crate::table::{human_count, human_time, styled};
 
 /// What a failing device came to, as a line; nothing if it did not fail.
 pub(crate) fn failures(failures: u64, halted: u64) -> String {
@@ -64,21 +63,15 @@ fn sums(outcome: &TasksOutcome) -> Vec<String> {
         [outcome.frames as u64, r.major(), r.faults() - r.major(), in_flight, p.loads, p.useless].map(human_count),
     );
     row.push(format!("{}/{}", r.prefetch.predicted, r.prefetch.predicted + r.prefetch.mispredicted));
-    row.push(show_time(round(r.time)));
+    row.push(human_time(r.time));
     row
 }
 
 fn task_row((id, name): &(u32, String), task: &TaskResult, time: Ps) -> Vec<String> {
     let p = task.prefetched;
-    let shown = |time: Option<Ps>| time.map_or("-".into(), |time| show_time(round(time)));
+    let shown = |time: Option<Ps>| time.map_or("-".into(), human_time);
     let mut row = vec![format!("{id} {name}").trim_end().to_string()];
     row.extend([task.major, task.minor, task.in_flight, p.loads, p.used, p.useless].map(human_count));
     row.extend([shown(task.stall.mean()), shown(task.wait.quantile(0.99)), format!("{:.1} %", share(task, time))]);
     row
-}
-
-/// To four digits and no more, for people.
-fn round(time: Ps) -> Ps {
-    let unit = 10u64.pow(time.0.max(1).ilog10().saturating_sub(3));
-    Ps(time.0.div_ceil(unit) * unit)
 }

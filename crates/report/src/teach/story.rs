@@ -2,12 +2,12 @@
 //!
 //! Time within an event is the event's plus the price of each stage since, as the lane's own clock has it.
 
-use coldframe_core::{Access, Command, Event, Place, Ps};
+use coldframe_core::{Access, Command, Event, Place, Ps, Stage};
 use coldframe_device::StagePrices;
 use coldframe_sim::LaneConfig;
 use coldframe_trace::journal::Entry;
 
-use crate::table::human_time;
+use crate::table::fine_time;
 
 /// What a buffer was used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,7 +108,8 @@ impl Story {
     }
 
     fn event(&mut self, now: u64, event: &Event) -> Option<String> {
-        (self.event, self.now) = (now, Ps(now));
+        let before = std::mem::replace(&mut self.now, Ps(now));
+        self.event = now;
         match event {
             Event::Fault { page, access, .. } => {
                 self.began = Ps(now);
@@ -118,7 +119,13 @@ impl Story {
             Event::Loaded { .. } => {
                 let loading = self.buffers.iter_mut().flatten().find(|busy| busy.loaded == Ps::ZERO)?;
                 loading.loaded = Ps(now);
-                Some(format!("the device is done, {} after it began", human_time(Ps(now) - loading.loading)))
+                // The stage is what of the load no other stage is beside.
+                let (load, wait) = (Ps(now) - loading.loading, Ps(now) - before.max(self.began));
+                Some(format!(
+                    "LoadStopover: {}, until the device is done, {} after it began",
+                    fine_time(wait),
+                    fine_time(load)
+                ))
             }
             Event::Written { page } => Some(format!("page {} is safe on the device", page.0)),
             _ => None,
@@ -130,8 +137,12 @@ impl Story {
             Command::Stage { stage, work } => {
                 let price = self.prices.of(stage, &work);
                 self.now += price;
+                // Its time is the wait for the device, told when that ends.
+                if stage == Stage::LoadStopover && price == Ps::ZERO {
+                    return None;
+                }
                 let walk = if work.walk.0 > 0 { format!(", {} frames examined", work.walk.0) } else { String::new() };
-                Some(format!("{stage:?}: {}{walk}", human_time(price)))
+                Some(format!("{stage:?}: {}{walk}", fine_time(price)))
             }
             Command::Load { page, into, .. } => {
                 let (loading, zero) = (self.now, Ps::ZERO);
@@ -149,7 +160,11 @@ impl Story {
             Command::Write { page, .. } => {
                 // The processor brings the bytes over the bus.
                 self.now += self.prices.trans_host_mem;
-                Some(format!("page {} is written to the device", page.0))
+                Some(format!(
+                    "page {} goes over the bus and is written: {}",
+                    page.0,
+                    fine_time(self.prices.trans_host_mem)
+                ))
             }
             Command::Evict { page, from } => {
                 self.frames[from.index()] = None;
@@ -164,7 +179,7 @@ impl Story {
                 Some(format!("page {} is mapped in frame {}", page.0, frame.index()))
             }
             Command::Resume { .. } => {
-                Some(format!("the program goes on, {} after its fault", human_time(self.latency())))
+                Some(format!("the program goes on, {} after its fault", fine_time(self.latency())))
             }
             _ => None,
         }

@@ -2,7 +2,7 @@
 
 use coldframe_core::Ps;
 
-use crate::table::human_time;
+use crate::table::fine_time;
 use crate::teach::{Held, Lesson, Played, Step};
 
 /// Characters of a timeline.
@@ -25,7 +25,7 @@ pub fn setup(played: &Played) -> String {
 /// Step `number`, from 1 on.
 pub fn step(number: usize, step: &Step) -> String {
     let verb = if step.writing { "write" } else { "read" };
-    let result = step.fault.map_or_else(|| "hit".into(), |latency| format!("fault, {}", human_time(latency)));
+    let result = step.fault.map_or_else(|| "hit".into(), |latency| format!("fault, {}", fine_time(latency)));
     let mut out = format!("\n{number:>3}. {verb} page {}: {result}\n", step.page);
     step.said.iter().for_each(|line| out += &format!("       {line}\n"));
     out += &format!("     frames {}\n", frames(step));
@@ -61,7 +61,7 @@ pub fn timeline(played: &Played) -> String {
     }
     let line = |(i, row): (usize, &Vec<char>)| format!("  buffer {i} |{}|\n", row.iter().collect::<String>());
     let rows: String = rows.iter().enumerate().map(line).collect();
-    format!("\n{rows}           0 to {}; = loading, a digit: that page is in it\n", human_time(played.time))
+    format!("\n{rows}           0 to {}; = loading, a digit: that page is in it\n", fine_time(played.time))
 }
 
 /// What stands behind the last step.

@@ -1,11 +1,11 @@
-//! An activation moment that adapts (SAP section 6, future work): prefetching starts when the rest of the slice is twice what the wanted
-//! pages will take the device, since the running task's own loads go before them.
+//! An activation moment that adapts (SAP section 6, future work): prefetching starts when the rest of the slice is some times what the wanted
+//! pages will take the device, since the running task's own loads go before them. How many times, and two numbers more, is a [`Rule`].
 //!
 //! ```text
-//!   start when   left of the slice <= 2 x wanted pages x pace + a tick
+//!   start when   left of the slice <= ahead x wanted pages x pace + a tick, and `earliest` of the slice is used
 //!   pace         what a prefetched page has taken the device lately, with the write that made room for it: throughput
 //!   wanted       the next task's listed pages that are absent (list length), at most its limit
-//!   limit        half of itself if the last list for the task lost more than it gained, else five quarters: memory size
+//!   limit        half of itself if the last list for the task lost (times `loss`) more than it gained, else five quarters: memory size
 //!   gained       pages that were used: a fault less each
 //!   lost         pages that left unused before the task had to load them itself, and faults on pages that would still have been in RAM
 //! ```
@@ -19,9 +19,26 @@ use coldframe_core::Ps;
 
 use super::Prefetched;
 
+/// The numbers of the moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// Percent of the time that the wanted pages will take the device.
+    pub ahead_percent: u32,
+    /// What a lost page counts against one that was gained.
+    pub loss: u32,
+    /// Percent of the slice before which nothing is started.
+    pub earliest_percent: u32,
+}
+
+impl Rule {
+    /// The one in force where none is given: the least harm on the mixes to learn on (`coldframe papers sap --all` learns it again).
+    pub const LEARNT: Rule = Rule { ahead_percent: 200, loss: 1, earliest_percent: 0 };
+}
+
 /// What has been learnt.
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
+    rule: Rule,
     pace: Ps,
     /// The device's time in the background and the loads there when the pace was last looked at.
     seen: (Ps, u64),
@@ -38,14 +55,15 @@ struct Learnt {
 
 impl Adaptive {
     /// Nothing is known: a page takes `load`, and a list of `list_max` pages can wait.
-    pub(super) fn new(tasks: usize, load: Ps, list_max: usize) -> Adaptive {
+    pub(super) fn new(rule: Rule, tasks: usize, load: Ps, list_max: usize) -> Adaptive {
         let learnt = Learnt { limit: list_max, before: Prefetched::default() };
-        Adaptive { pace: load, seen: (Ps::ZERO, 0), tasks: vec![learnt; tasks], list_max }
+        Adaptive { rule, pace: load, seen: (Ps::ZERO, 0), tasks: vec![learnt; tasks], list_max }
     }
 
     /// How long before the end of a slice the list of this task is to be started, of which so many pages are absent.
     pub(super) fn ahead(&self, task: usize, absent: usize) -> Ps {
-        self.pace * (2 * absent.min(self.tasks[task].limit) as u64)
+        let takes = self.pace * absent.min(self.tasks[task].limit) as u64;
+        Ps(takes.0 * u64::from(self.rule.ahead_percent) / 100)
     }
 
     /// A list is about to be worked through for the task: looks at what became of the last one, and at the device's time and loads in the
@@ -61,7 +79,7 @@ impl Adaptive {
         let (gained, lost) = (since(|p| p.used), since(|p| p.early + p.displaced));
         if since(|p| p.loads) > 0 {
             let grown = (learnt.limit + learnt.limit / 4 + 1).min(self.list_max);
-            learnt.limit = if lost > gained { (learnt.limit / 2).max(1) } else { grown };
+            learnt.limit = if lost * u64::from(self.rule.loss) > gained { (learnt.limit / 2).max(1) } else { grown };
         }
         learnt.before = now;
     }
@@ -71,9 +89,11 @@ impl Adaptive {
 mod tests {
     use super::*;
 
+    const TWICE: Rule = Rule { ahead_percent: 200, loss: 1, earliest_percent: 0 };
+
     #[test]
     fn the_pace_goes_half_way_to_what_the_device_took_lately() {
-        let mut adaptive = Adaptive::new(1, Ps(100), 8);
+        let mut adaptive = Adaptive::new(TWICE, 1, Ps(100), 8);
         adaptive.learn(0, Prefetched::default(), (Ps(3_000), 10));
         assert_eq!(adaptive.ahead(0, 1), Ps(400), "twice 200: 100 before, 300 lately");
         adaptive.learn(0, Prefetched::default(), (Ps(3_000), 10));
@@ -82,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_limit_halves_or_grows_by_a_quarter_with_what_became_of_the_last_list() {
-        let mut adaptive = Adaptive::new(2, Ps(100), 64);
+        let mut adaptive = Adaptive::new(TWICE, 2, Ps(100), 64);
         let (mut counts, mut limits) = (Prefetched::default(), Vec::new());
         // By list: loads, used, early, displaced.
         for [loads, used, early, displaced] in
@@ -102,7 +122,7 @@ mod tests {
 
     #[test]
     fn a_limit_never_ends_the_search() {
-        let mut adaptive = Adaptive::new(1, Ps(100), 8);
+        let mut adaptive = Adaptive::new(TWICE, 1, Ps(100), 8);
         for i in 1..20 {
             adaptive.learn(0, Prefetched { loads: i, early: i, ..Prefetched::default() }, (Ps::ZERO, 0));
         }

@@ -10,7 +10,9 @@ use coldframe_trace::journal::{Head, Journal};
 
 use super::adaptive::Adaptive;
 use super::paging::{Outcome, Paging};
-use super::{Activation, Area, OnFault, Prefetched, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
+use super::{
+    Activation, Area, OnFault, Prefetched, Prefetching, Rule, Step, TaskResult, TaskSpec, TasksConfig, TasksResult,
+};
 use crate::bus::Class;
 use crate::front_end::PageRef;
 use crate::lane::{LaneError, SwapDone};
@@ -95,8 +97,10 @@ impl Cpu {
     pub fn new(config: &TasksConfig, specs: &[TaskSpec]) -> Result<Cpu, LaneError> {
         let pages = specs.iter().map(|spec| spec.first_page + spec.program.pages).max().unwrap_or(0) as usize;
         let p = config.prefetching;
-        // A buffer for each task and one for each load in the background: a demand load never lacks one.
-        let buffers = specs.len() as u32 + p.depth + config.caps.buffers;
+        // A buffer for each task and one for each load in the background: a demand load never lacks one. Where pages stay in buffers there are
+        // as many as the device has, or they would add to the RAM.
+        let queued = if config.handler.needs_xip { 0 } else { specs.len() as u32 + p.depth };
+        let buffers = queued + config.caps.buffers;
         let caps = Caps { buffers, ..config.caps };
         let bounds = Config { frames: config.frames, pages, tasks: specs.len(), evict_batch: config.evict_batch, caps };
         let policy = config.policy.build(config.frames, pages)?;
@@ -114,6 +118,10 @@ impl Cpu {
                 head.slots = Some(*slots);
             }
         }
+        let rule = match p.activation {
+            Activation::Adaptive(rule) => rule,
+            Activation::Never | Activation::Tick(_) | Activation::Timer(_) => Rule::LEARNT,
+        };
         let load = config.machine.home.load.device.unwrap_or(config.machine.home.load.processor);
         let mut world = World::new(config.machine.clone(), 0, pages, buffers);
         world.xip.price(config.xip_surplus);
@@ -136,7 +144,7 @@ impl Cpu {
             tasks: specs.iter().map(Task::new).collect(),
             lists: PrefetchLists::new(specs.len(), p.list_max, p.idle_max),
             prefetching: p,
-            adaptive: Adaptive::new(specs.len(), load, p.list_max),
+            adaptive: Adaptive::new(rule, specs.len(), load, p.list_max),
             reference: config.reference,
             tick: config.tick,
             next_tick: config.tick,
@@ -288,7 +296,10 @@ impl Cpu {
         }
         let due = match self.prefetching.activation {
             Activation::Tick(xi) => xi < 1.0 && self.used().0 as f64 > xi * self.unit().0 as f64,
-            Activation::Adaptive => self.unit().saturating_sub(self.used()) <= self.time_needed(),
+            Activation::Adaptive(rule) => {
+                self.used().0 * 100 >= self.unit().0 * u64::from(rule.earliest_percent)
+                    && self.unit().saturating_sub(self.used()) <= self.time_needed()
+            }
             Activation::Never | Activation::Timer(_) => false,
         };
         if due {
@@ -541,6 +552,8 @@ impl Cpu {
             time: world.now,
             idle: self.idle,
             device_busy: world.bus.busy(),
+            device_reads: world.reads,
+            device_writes: world.writes,
             switches: self.switches,
             references: self.references,
             xip_reads: world.xip.reads(&self.paging.table),

@@ -1,6 +1,6 @@
 //! A lesson that shows what DDB does.
 
-use crate::table::human_time;
+use crate::table::fine_time;
 use crate::teach::{Lesson, Setup};
 
 pub(super) const ALL: &[Lesson] = &[
@@ -16,7 +16,7 @@ pub(super) const ALL: &[Lesson] = &[
         ],
         timeline: true,
         so: |all| {
-            let of = |i: usize| format!("{} faults, the longest {}", all[i].faults(), human_time(all[i].longest()));
+            let of = |i: usize| format!("{} faults, the longest {}", all[i].faults(), fine_time(all[i].longest()));
             format!("Sequential: {}. Delayed dual buffering: {}.", of(0), of(1))
         },
     },

@@ -8,7 +8,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
 use crate::papers::Claim;
-use crate::systems::{Area, Defaults, Driver, Figures, System};
+use crate::systems::{Area, Defaults, Driver, Figures, Part, System};
 
 pub mod effects;
 pub mod figures;
@@ -40,7 +40,23 @@ pub const SYSTEM: System = System {
     front_end: Some(&front_end::L1),
     lessons: lessons::ALL,
     figures: Some(Figures { plots: figures::plots, ..Figures::rows(figures::rows, &CLAIMS) }),
+    part: Some(&PART),
 };
+
+/// The handler, in the order of stages that there is: with SWL's part the frame is sought beside the load.
+const PART: Part = Part {
+    text: "DDB: run in buffer",
+    apply: |s| {
+        let beside = s.handler.as_deref() == Some("parallel");
+        s.handler = Some(if beside { DELAYED } else { SEARCH_FIRST }.into());
+        // Table 3, t_rdmain: a cache block of main memory, with which one in a buffer is compared.
+        s.time.main_read.get_or_insert_with(|| "0.04us".into());
+    },
+    tasks_min: 1,
+};
+
+/// The handler that finds the frame before it asks the device.
+const SEARCH_FIRST: &str = "delayed-dual-buffering-search-first";
 
 /// What the paper claims above all, and the rows that answer it.
 const CLAIMS: [Claim; 6] = [

@@ -9,7 +9,7 @@ use coldframe_core::{Bytes, Ps};
 
 use crate::papers::Claim;
 use crate::systems::backing::{Backing, Path};
-use crate::systems::{lobi, Area, Defaults, Driver, Figures, ForegroundDefaults, System};
+use crate::systems::{lobi, Area, Defaults, Driver, Figures, ForegroundDefaults, Part, System};
 
 pub mod figures;
 pub mod golden;
@@ -37,6 +37,20 @@ pub const SYSTEM: System = System {
     front_end: None,
     lessons: &[],
     figures: Some(Figures::rows(figures::rows, &CLAIMS)),
+    part: Some(&PART),
+};
+
+/// The area in PCM, as large as all that is touched, whose pages are read where they lie. Slots are rewritten in place, so that blocks of
+/// flash and a map of their slots have no use there.
+const PART: Part = Part {
+    text: "DR.Swap: read in NVM",
+    apply: |s| {
+        (s.swap.backing, s.swap.size) = (Some("nvm-dr".into()), Some("100%".into()));
+        if s.swap.layout.as_deref() == Some("linux") {
+            (s.swap.layout, s.swap.blocks) = (None, None);
+        }
+    },
+    tasks_min: 1,
 };
 
 /// What the paper claims above all, and the rows that answer it.

@@ -8,7 +8,7 @@ use coldframe_device::flash::Operations;
 use coldframe_device::StagePrices;
 
 use crate::papers::Claim;
-use crate::systems::{swl, Area, Defaults, Driver, Figures, LogDefaults, System};
+use crate::systems::{swl, Area, Defaults, Driver, Figures, LogDefaults, Part, System};
 
 pub mod figures;
 pub mod golden;
@@ -42,7 +42,11 @@ pub const SYSTEM: System = System {
     front_end: None,
     lessons: &[],
     figures: Some(Figures { bars: figures::bars, ..Figures::rows(figures::rows, &CLAIMS) }),
+    part: Some(&PART),
 };
+
+/// The log, in place of Linux's map of slots on the same blocks.
+const PART: Part = Part { text: "LOBI: log", apply: |s| s.swap.layout = Some("log".into()), tasks_min: 1 };
 
 /// What the paper claims above all, and the rows that answer it.
 const CLAIMS: [Claim; 7] = [

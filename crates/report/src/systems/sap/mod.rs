@@ -8,7 +8,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
 use crate::papers::Claim;
-use crate::systems::{lobi, swl, Area, Defaults, Driver, Figures, System, TasksDefaults};
+use crate::systems::{lobi, swl, Area, Defaults, Driver, Figures, Part, System, TasksDefaults};
 
 pub mod figures;
 pub mod golden;
@@ -41,7 +41,12 @@ pub const SYSTEM: System = System {
     front_end: None,
     lessons: &[],
     figures: Some(Figures::rows(figures::rows, &CLAIMS)),
+    part: Some(&PART),
 };
+
+/// Prefetching before the switch, at the paper's first moment (section 5.2, prefetch-75).
+const PART: Part =
+    Part { text: "SAP: load before turn", apply: |s| s.tasks.prefetch = Some("75".into()), tasks_min: 2 };
 
 /// What the paper claims above all, and the rows that answer it.
 const CLAIMS: [Claim; 8] = [

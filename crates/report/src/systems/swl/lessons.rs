@@ -1,6 +1,6 @@
 //! Lessons that show what SWL does.
 
-use crate::table::human_time;
+use crate::table::fine_time;
 use crate::teach::{Lesson, Setup};
 
 pub(super) const ALL: &[Lesson] = &[
@@ -13,7 +13,7 @@ pub(super) const ALL: &[Lesson] = &[
         setups: &[Setup::measured("clock", "sequential", 3), Setup::measured("clock", "parallel", 3)],
         timeline: false,
         so: |all| {
-            let shown = |i: usize| human_time(all[i].longest());
+            let shown = |i: usize| fine_time(all[i].longest());
             format!("The longest fault takes {} with the search before the load, {} beside it.", shown(0), shown(1))
         },
     },
@@ -27,7 +27,7 @@ pub(super) const ALL: &[Lesson] = &[
         setups: &[Setup::measured("clock", "parallel", 20), Setup::measured("pa-clock:budget=13", "parallel", 20)],
         timeline: false,
         so: |all| {
-            let shown = |i: usize| human_time(all[i].longest());
+            let shown = |i: usize| fine_time(all[i].longest());
             format!("The longest fault takes {} with Clock, {} with PA-Clock, however many frames there are.", shown(0), shown(1))
         },
     },

@@ -8,7 +8,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
 use crate::papers::Claim;
-use crate::systems::{Area, Defaults, Driver, Figures, System};
+use crate::systems::{Area, Defaults, Driver, Figures, Part, System};
 
 pub mod equations;
 pub mod figures;
@@ -38,7 +38,11 @@ pub const SYSTEM: System = System {
     front_end: Some(&front_end::FRONT_END),
     lessons: lessons::ALL,
     figures: Some(Figures { plots: |_| Ok(vec![figures::walk_plot()]), ..Figures::rows(figures::rows, &CLAIMS) }),
+    part: Some(&PART),
 };
+
+/// The parallel handler (section 3.2, figure 5); every policy goes with it.
+const PART: Part = Part { text: "SWL: search in load", apply: |s| s.handler = Some("parallel".into()), tasks_min: 1 };
 
 /// What the paper claims above all, and the rows that answer it.
 const CLAIMS: [Claim; 6] = [

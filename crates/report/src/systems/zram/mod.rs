@@ -36,6 +36,7 @@ pub const SYSTEM: System = System {
     front_end: None,
     lessons: &[],
     figures: None,
+    part: None,
 };
 
 /// A page and a slot: PAGE_SIZE of x86-64 and AArch64.

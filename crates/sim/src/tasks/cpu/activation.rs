@@ -2,7 +2,7 @@
 
 use coldframe_core::{PageId, Ps, TaskId};
 
-use super::Cpu;
+use super::{Cpu, Paging};
 use crate::tasks::Activation;
 
 impl Cpu {
@@ -38,7 +38,7 @@ impl Cpu {
         }
         self.tasks[next].prefetched = true;
         self.predicted = Some(next);
-        if self.prefetching.activation == Activation::Adaptive {
+        if let Activation::Adaptive(_) = self.prefetching.activation {
             self.learn(next);
         }
         // First, or the loads would push out what is there and listed.
@@ -58,7 +58,8 @@ impl Cpu {
 
     /// Wishes for as many pages as the device's queue takes.
     pub(super) fn feed(&mut self) {
-        while !self.pending.is_empty() && self.paging.in_background() < self.prefetching.depth {
+        let may = |paging: &Paging, depth: u32| paging.in_background() < depth && paging.engine.has_spare_buffer();
+        while !self.pending.is_empty() && may(&self.paging, self.prefetching.depth) {
             let page = self.pending.pop_front().expect("there is one");
             if !self.paging.is_absent(page) {
                 continue;

@@ -29,11 +29,12 @@ impl Cpu {
     /// Where pages can be read in a buffer or a slot, which may take longer, steps are accounted for one by one.
     pub(super) fn account_in_place(&mut self, page: PageId, step: Step) {
         let Paging { world, table, .. } = &mut self.paging;
+        let times = world.uncached(step.times);
         let before = world.xip.time(table);
         if table.counts_reads() && !step.reference.writing() {
-            table.count_more(page, step.times);
+            table.count_more(page, times);
         }
-        let longer = world.in_slots.as_mut().map_or(Ps::ZERO, |in_slots| in_slots.touch(page, step.times));
+        let longer = world.in_slots.as_mut().map_or(Ps::ZERO, |in_slots| in_slots.touch(page, times));
         world.now += longer + (world.xip.time(table) - before);
         if world.in_slots.as_mut().is_some_and(|in_slots| in_slots.is_read_often(page)) {
             self.paging.handle(Event::ReadOften { page }, Class::Background);

@@ -10,7 +10,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Area, Cpu, OnFault, Prefetching, Program, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::RunError;
 use coldframe_sim::{DeviceTimes, PageRef};
@@ -74,7 +74,7 @@ pub(super) fn variants() -> Vec<Kernel> {
         kernel("timer, xi 0.75", Activation::Timer(0.75)),
         kernel("timer, xi 0.5", Activation::Timer(0.5)),
         kernel("timer, xi 0", Activation::Timer(0.0)),
-        kernel("adaptive", Activation::Adaptive),
+        kernel("adaptive", Activation::Adaptive(Rule::LEARNT)),
         with("exact LRU", |k| k.policy = "fifo-sc:valid=1"),
         kernel_with("exact LRU, xi 0.5", 0.5, |k| k.policy = "fifo-sc:valid=1"),
         with("pages unmapped until touched", |k| k.prefetching.arrival = Arrival::BehindSlice),

@@ -1,0 +1,42 @@
+//! With COLDFRAME_BUNDLE=1 (see `.cargo/config.toml` beside this file) builds the libraries that coldframe loads into other programs, and says
+//! where they are, so that `src/bundle.rs` takes them into the program. Other builds have them beside the program and do nothing here.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What is built, and what comes of it.
+const LIBRARIES: [(&str, &str); 2] =
+    [("coldframe-preload", "libcoldframe_preload.so"), ("coldframe-plugin", "libcoldframe_plugin.so")];
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=COLDFRAME_BUNDLE");
+    println!("cargo:rustc-check-cfg=cfg(bundled)");
+    if std::env::var("COLDFRAME_BUNDLE").is_ok_and(|asked| asked == "1") {
+        bundle();
+    }
+}
+
+fn bundle() {
+    let of = |name: &str| std::env::var(name).unwrap_or_else(|_| panic!("cargo says {name} to a build script"));
+    let home = PathBuf::from(of("CARGO_MANIFEST_DIR"));
+    let root = home.parent().and_then(Path::parent).expect("crates/cli lies in the workspace");
+    // A folder of its own: cargo has locked the other one while this runs.
+    let target = Path::new(&of("OUT_DIR")).join("bundle");
+    let packages = LIBRARIES.iter().flat_map(|(package, _)| ["-p", package]);
+    let mut command = Command::new(of("CARGO"));
+    command.args(["build", "--release", "--locked", "--target-dir"]).arg(&target).args(packages).current_dir(root);
+    // What cargo says to this build script is not for that build.
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_FEATURE") || name == "RUSTC_WRAPPER") {
+        command.env_remove(name);
+    }
+    let status = command.env_remove("COLDFRAME_BUNDLE").env_remove("CARGO_ENCODED_RUSTFLAGS").status();
+    assert!(status.is_ok_and(|status| status.success()), "the libraries that coldframe loads cannot be built");
+    for (package, file) in LIBRARIES {
+        let built = target.join("release").join(file);
+        assert!(built.is_file(), "{package} has built no {file}");
+        println!("cargo:rerun-if-changed={}", root.join("crates").join(&package["coldframe-".len()..]).display());
+    }
+    println!("cargo:rustc-cfg=bundled");
+    println!("cargo:rustc-env=COLDFRAME_BUNDLED={}", target.join("release").display());
+}

@@ -1,0 +1,80 @@
+//! The libraries that coldframe loads into other programs: beside the program, in `../lib/coldframe`, or within the program itself.
+//!
+//! `cargo install` installs programs only, so a program that it has built holds the libraries, and writes the one that is needed to the user's
+//! cache folder. A file that is there already must have the same bytes, or it is written anew.
+
+use std::path::{Path, PathBuf};
+
+use coldframe_record::find_library;
+
+use crate::failure::Failure;
+
+#[cfg(bundled)]
+const LIBRARIES: &[(&str, &[u8])] = &[
+    ("libcoldframe_preload.so", include_bytes!(concat!(env!("COLDFRAME_BUNDLED"), "/libcoldframe_preload.so"))),
+    ("libcoldframe_plugin.so", include_bytes!(concat!(env!("COLDFRAME_BUNDLED"), "/libcoldframe_plugin.so"))),
+];
+#[cfg(not(bundled))]
+const LIBRARIES: &[(&str, &[u8])] = &[];
+
+/// The library, if there is one.
+///
+/// # Errors
+/// The program holds it, and cannot write it to the cache folder.
+pub fn library(name: &str) -> Result<Option<PathBuf>, Failure> {
+    let exe = std::env::current_exe().unwrap_or_default();
+    let folder = exe.parent().unwrap_or(Path::new("."));
+    if let Some(found) = find_library(folder, name) {
+        return Ok(Some(found));
+    }
+    let Some((_, bytes)) = LIBRARIES.iter().find(|(held, _)| *held == name) else { return Ok(None) };
+    let refuse = |message: String| Failure::Other { message, code: 5 };
+    let Some(cache) = cache() else {
+        return Err(refuse(format!("{name} has no place to be written to: set HOME or XDG_CACHE_HOME")));
+    };
+    let place = cache.join(name);
+    let unwritten =
+        |error| format!("{} cannot be written: {error}; set XDG_CACHE_HOME to a folder of yours", place.display());
+    write(&place, bytes).map_err(|error| refuse(unwritten(error)))?;
+    Ok(Some(place))
+}
+
+/// A folder that nobody else writes to.
+fn cache() -> Option<PathBuf> {
+    let of = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
+    cache.map(|cache| cache.join("coldframe").join(concat!("lib-", env!("CARGO_PKG_VERSION"))))
+}
+
+/// At once: another program may be loading it.
+fn write(place: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    if std::fs::read(place).is_ok_and(|there| there == bytes) {
+        return Ok(());
+    }
+    let folder = place.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    std::io::Write::write_all(&mut file, bytes)?;
+    file.persist(place)?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_library_with_other_bytes_is_written_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("a/b.so");
+        for bytes in [b"one".as_slice(), b"one", b"another"] {
+            write(&place, bytes).unwrap();
+            assert_eq!(std::fs::read(&place).unwrap(), bytes);
+        }
+    }
+
+    #[test]
+    fn a_library_that_nobody_has_is_not_found() {
+        assert!(library("libnobody.so").unwrap().is_none());
+    }
+}

@@ -1,0 +1,103 @@
+//! The Debian package, made of this build: what is in it, and that it works once it is installed.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use coldframe_toolbox::{have, skip};
+use serde_json::Value;
+
+const DPKG: coldframe_toolbox::Tool = ("dpkg-deb", "dpkg");
+
+fn text(command: &mut Command) -> String {
+    let output = command.output().expect("the command runs");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The package, of the programs beside this test's; `None`: something that it needs is not here.
+fn package(folder: &Path) -> Option<PathBuf> {
+    if !have(&[DPKG]) {
+        return None;
+    }
+    let built = Path::new(env!("CARGO_BIN_EXE_coldframe")).parent().unwrap();
+    for library in ["libcoldframe_preload.so", "libcoldframe_plugin.so"] {
+        if !built.join(library).exists() {
+            skip(&format!("{library} is missing; cargo build -p coldframe-preload -p coldframe-plugin"));
+            return None;
+        }
+    }
+    let mut command = Command::new("sh");
+    command.arg("scripts/deb.sh").arg(built).arg(folder).env("DEB_PACK", "-Zgzip -z1");
+    let said = text(command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")));
+    Some(PathBuf::from(said.trim()))
+}
+
+/// Names of all verbs that have a page, as `--help` lists them.
+fn verbs(program: &Path) -> Vec<String> {
+    let help = text(Command::new(program).arg("--help").env("COLUMNS", "200"));
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.filter_map(|line| Some(line.split_whitespace().next()?.to_string())).filter(|name| name != "help").collect()
+}
+
+#[test]
+fn the_package_installs_and_its_program_finds_its_libraries_and_has_its_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(package) = package(folder.path()) else { return };
+    let listed = text(Command::new("dpkg-deb").arg("--contents").arg(&package));
+    assert!(listed.lines().all(|line| line.contains(" root/root ") && !line.contains("rws")), "{listed}");
+    let control = text(Command::new("dpkg-deb").arg("--info").arg(&package).arg("control"));
+    assert!(control.contains("Depends: libc6 (>= 2.") && control.contains("Version: 0."), "{control}");
+    // As `dpkg --install` would, into a root of its own.
+    let root = folder.path().join("installed");
+    std::fs::create_dir_all(root.join("var/lib/dpkg/info")).unwrap();
+    std::fs::create_dir_all(root.join("var/lib/dpkg/updates")).unwrap();
+    std::fs::write(root.join("var/lib/dpkg/status"), "").unwrap();
+    let mut install = Command::new("dpkg");
+    let forced = ["--force-depends", "--force-not-root", "--force-script-chrootless", "--force-bad-path"];
+    install
+        .arg(format!("--root={}", root.display()))
+        .arg("--log=/dev/null")
+        .args(forced)
+        .arg("--install")
+        .arg(&package);
+    text(&mut install);
+    let program = root.join("usr/bin/coldframe");
+    assert_eq!(text(Command::new(&program).arg("--version")), format!("coldframe {}\n", env!("CARGO_PKG_VERSION")));
+    // Whatever else this machine allows: the library is found where the package has it.
+    let doctor = Command::new(&program).args(["doctor", "--format", "json"]).output().unwrap();
+    let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let findings = doctor["findings"].as_array().unwrap();
+    let library = findings.iter().find(|finding| finding["name"] == "preload library").unwrap();
+    assert_eq!(library["health"], "good", "{library}");
+    assert!(library["found"].as_str().unwrap().ends_with("usr/lib/coldframe/libcoldframe_preload.so"), "{library}");
+    assert!(root.join("usr/lib/coldframe/libcoldframe_plugin.so").exists());
+    let verbs = verbs(&program);
+    assert!(verbs.len() > 20, "{verbs:?}");
+    for verb in verbs {
+        let page = root.join(format!("usr/share/man/man1/coldframe-{verb}.1.gz"));
+        assert!(page.exists(), "{}", page.display());
+    }
+    for (place, word) in [
+        ("usr/share/bash-completion/completions/coldframe", "complete -F _coldframe"),
+        ("usr/share/zsh/vendor-completions/_coldframe", "#compdef coldframe"),
+        ("usr/share/fish/vendor_completions.d/coldframe.fish", "complete -c coldframe"),
+        ("usr/share/doc/coldframe/copyright", "License: Expat"),
+    ] {
+        let text = std::fs::read_to_string(root.join(place)).unwrap_or_else(|e| panic!("{place}: {e}"));
+        assert!(text.contains(word), "{place} lacks {word}");
+    }
+}
+
+#[test]
+fn what_is_not_built_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new("sh");
+    command.arg("scripts/deb.sh").arg(folder.path()).arg(folder.path());
+    let output = command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        !output.status.success() && errors.contains("coldframe is missing; build it with `make build`"),
+        "{errors}"
+    );
+}

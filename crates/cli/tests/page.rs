@@ -1,0 +1,161 @@
+//! What a reader of the report sees in a browser: the answer, one chart that has what the answer's numbers say, at every width, by the keyboard.
+
+use std::path::Path;
+use std::process::Command;
+
+use coldframe_toolbox::browse;
+use serde_json::{json, Value};
+
+/// RAM in MiB, seconds, the range; the last two are below what the recorder's window tells.
+const CURVE: [(u64, f64, Option<(f64, f64)>); 6] = [
+    (64, 1.10, Some((1.05, 1.15))),
+    (48, 1.12, Some((1.06, 1.2))),
+    (32, 1.20, Some((1.1, 1.4))),
+    (24, 2.00, Some((1.7, 2.6))),
+    (16, 6.00, None),
+    (8, 20.0, None),
+];
+const MIB: u64 = 1 << 20;
+
+/// An answer about this machine as `coldframe --verify -- PROGRAM` keeps it.
+fn advice() -> Value {
+    let point = |(ram, seconds, span): &(u64, f64, Option<(f64, f64)>)| {
+        let (low, high) = (span.map_or(*seconds, |span| span.0), span.map(|span| span.1));
+        json!({
+            "ram_bytes": ram * MIB, "seconds": seconds, "seconds_low": low, "seconds_high": high, "true_faults": 9000, "zero_fills": 8000,
+            "device_reads": 1000 + ram, "read_ahead": 0, "memory_loads": 0, "false_faults": 0, "evictions": 2000, "dirty_evictions": 900
+        })
+    };
+    json!({
+        "schema_version": 1, "version": "0.1.0", "kind": "advice", "device": "here", "program": "sort", "command": "sort <numbers>",
+        "trace": "trace.parquet", "program_seconds": 1.0, "not_paged_bytes": 4 * MIB, "managed_bytes": 60 * MIB, "needed_bytes": 64 * MIB,
+        "ram_bytes": 32 * MIB, "slowdown_percent": 30.0, "within_slowdown": true, "curve": CURVE.iter().map(point).collect::<Vec<_>>(),
+        "thrash_bytes": 24 * MIB, "told_bytes": 20 * MIB, "policy": "multi-queue", "read_ahead": 16, "evict_batch": 24, "sampled": null,
+        "window_pages": 4096, "entries": 5000, "processes": 1, "threads": 1, "exit": 0, "measured": "measured here",
+        "how_sure": ["costs: measured here"], "notes": [],
+        "verified": [{ "ram_bytes": 24 * MIB, "seconds": 2.8, "true_faults": 9100 }]
+    })
+}
+
+/// A page around the report in frames of all widths, which reads what is drawn and presses keys as a reader would. The names of what the
+/// report's script has are looked up in its frame.
+const AROUND: &str = r##"<!doctype html><html><body><script>
+const report = REPORT, MIB = 2 ** 20;
+for (const width of [500, 900, 1600]) {
+  const frame = document.createElement("iframe");
+  frame.width = width; frame.height = 900; frame.srcdoc = report;
+  frame.onload = () => {
+    const page = frame.contentDocument, body = document.documentElement.dataset, inside = frame.contentWindow;
+    const note = (name, value) => { body[name + width] = value; };
+    for (const folded of page.querySelectorAll("details")) folded.open = true;
+    note("wide", page.documentElement.scrollWidth <= width ? "fits" : "is " + page.documentElement.scrollWidth);
+    // One below the other, and none without a height.
+    const parts = [...page.querySelectorAll("main > *")].map((part) => part.getBoundingClientRect());
+    const heights = parts.every((part) => part.height > 0), order = parts.every((part, i) => !i || part.top >= parts[i - 1].bottom - 0.5);
+    note("parts", heights && order ? "in order" : JSON.stringify(parts));
+    const figure = page.querySelector("figure"), { u } = inside.eval("plots").get(figure), canvas = figure.querySelector("canvas");
+    note("figures", page.querySelectorAll("figure").length);
+    note("canvas", canvas.getBoundingClientRect().right <= width && canvas.width > 0.8 * figure.clientWidth ? "fits" : canvas.width);
+    const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
+    const picture = copy.getContext("2d", { willReadFrequently: true });
+    picture.drawImage(canvas, 0, 0);
+    const pixel = (ram, seconds) => {
+      const at = [u.valToPos(ram, "x", true), u.valToPos(seconds, "y", true)].map(Math.round);
+      return [...picture.getImageData(...at, 1, 1).data].join();
+    };
+    // Beside the curves and the grid: shaded below 24 MiB, not above.
+    note("zone", pixel(11 * MIB, 3.3)), note("paper", pixel(36 * MIB, 12.7));
+    note("line", pixel(48 * MIB, 1.12)), note("measured", pixel(24 * MIB, 2.8));
+    const press = (key) => figure.dispatchEvent(new inside.KeyboardEvent("keydown", { key, bubbles: true }));
+    const read = () => figure.querySelector(".readout").textContent;
+    press("Home"); note("first", read());
+    press("ArrowRight"); press("ArrowRight"); note("third", read());
+    press("Escape"); note("none", read());
+    const button = [...page.querySelectorAll(".legend button")].find((one) => one.textContent === "measured");
+    button.click(); press("End"); press("ArrowLeft"); press("ArrowLeft"); press("ArrowLeft"); note("hidden", read());
+    note("pressed", button.getAttribute("aria-pressed"));
+  };
+  document.body.appendChild(frame);
+}
+</script></body></html>"##;
+
+/// The folder with the report, and the page.
+fn report() -> (tempfile::TempDir, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at("advice.json"), advice().to_string()).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    let output = command.arg("report").arg(at("advice.json")).arg("-o").arg(at("report.html")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = std::fs::read_to_string(at("report.html")).unwrap();
+    (folder, text)
+}
+
+/// What the page around noted.
+fn noted(dom: &str, name: &str) -> String {
+    let start = dom.split(&format!(" data-{name}=\"")).nth(1);
+    let start = start.unwrap_or_else(|| panic!("data-{name} in {}", &dom[..dom.len().min(900)]));
+    start.split('"').next().unwrap().to_string()
+}
+
+/// Whether a pixel has this colour: a canvas rounds.
+fn near(pixel: &str, colour: [i32; 4]) -> bool {
+    let found = pixel.split(',').map(|part| part.parse::<i32>().unwrap());
+    found.zip(colour).all(|(found, wanted)| (found - wanted).abs() <= 8)
+}
+
+fn around(folder: &Path, report: &str) -> Option<String> {
+    let report = serde_json::to_string(report).unwrap().replace("</", "<\\/");
+    std::fs::write(folder.join("around.html"), AROUND.replace("REPORT", &report)).unwrap();
+    let (dom, console) = browse(folder, "around.html")?;
+    assert_eq!(console, Vec::<String>::new());
+    Some(dom)
+}
+
+#[test]
+fn the_answer_is_a_sentence_and_a_chart_at_every_width() {
+    let (folder, text) = report();
+    let sentence = "With 32 MiB of RAM for its data instead of 60 MiB, sort takes 1.20 s instead of 1.00 s.";
+    assert!(text.contains(&format!("<h1 id=\"answer\" data-ram=\"{}\">{sentence}</h1>", 32 * MIB)), "{text}");
+    assert!(text.contains("<code>coldframe run --ram 32MiB -- sort &lt;numbers&gt;</code>"));
+    assert!(text.len() < 200_000, "{}", text.len());
+    let Some(dom) = around(folder.path(), &text) else { return };
+    for width in [500, 900, 1600] {
+        let of = |name: &str| noted(&dom, &format!("{name}{width}"));
+        assert_eq!(
+            [of("wide"), of("parts"), of("canvas"), of("figures")],
+            ["fits", "in order", "fits", "1"],
+            "{width}"
+        );
+        // Red, green, blue and how opaque: the zone is tinted red and the paper bare.
+        let (zone, paper) = (of("zone"), of("paper"));
+        assert!(zone.starts_with("2") && zone != paper && paper == "0,0,0,0", "{width}: {zone} and {paper}");
+        assert!(near(&of("line"), [27, 108, 168, 255]), "{width}: {}", of("line"));
+        assert!(near(&of("measured"), [46, 147, 60, 255]), "{width}: {}", of("measured"));
+    }
+}
+
+#[test]
+fn the_arrow_keys_read_the_curve_and_the_legend_hides_a_line() {
+    let (folder, text) = report();
+    let Some(dom) = around(folder.path(), &text) else { return };
+    for width in [500, 900, 1600] {
+        let of = |name: &str| noted(&dom, &format!("{name}{width}"));
+        assert_eq!(of("first"), "8 MiB: 20.0 s (or more), 20.00 times its own; 1 008 pages from disk");
+        let third = "24 MiB: 2.00 s (1.70 to 2.60 s), 2.00 times its own; 1 024 pages from disk";
+        assert_eq!(of("third"), format!("{third}\n24 MiB: measured 2.80 s"));
+        assert_eq!([of("none"), of("hidden"), of("pressed")], ["", third, "false"]);
+    }
+}
+
+/// Without a script the same numbers are there as pictures and tables.
+#[test]
+fn the_page_says_the_same_without_a_script() {
+    let (_folder, text) = report();
+    let figure = text.split_once("<figure").unwrap().1.split_once("</figure>").unwrap().0;
+    // Six sizes predicted, a joint of both lines, one measured, and the ring around the advised one.
+    assert_eq!(figure.matches("<circle").count(), 6 + 1 + 1 + 1, "{figure}");
+    assert_eq!(figure.matches("class=\"zone\"").count(), 1);
+    assert!(figure.contains("advised: 32 MiB, 1.20 s") && figure.contains("class=\"band\""), "{figure}");
+    assert!(text.contains("<summary><h2>All sizes</h2></summary>"));
+}

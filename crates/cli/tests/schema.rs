@@ -1,0 +1,227 @@
+//! What verbs print with `--format json` is what `docs/schema` says. The check knows the keywords that those files use, and refuses any other.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use coldframe_live::doctor::{examine, Health};
+use serde_json::{json, Value};
+
+/// Commands, a line each; `$` is the folder of the shipped traces. Later ones use what earlier ones have written.
+const COMMANDS: &str = "\
+import din:t.din -o t.parquet
+info $/worker.parquet
+info t.parquet
+info $/swap-desktop.csv.zst
+heatmap t.parquet
+reduce $/worker.parquet -o small.parquet --above 64KiB
+generate phone --category browser -o phone.parquet
+merge phone.parquet phone.parquet -o both.parquet
+mix --task $/worker.parquet*2 --task $/memload.parquet --slice 10000 -o mix.parquet
+convert t.parquet --to oracleGeneral -o t.bin
+sim $/worker.parquet --policy clock,lru,opt --ram 10%,50%
+sim $/worker.parquet --ram 50% --journal w.journal
+sim $/fft.parquet --system ddb --ram 16KiB
+sim mix.parquet --system sap --ram 50% --prefetch off,75
+sim mix.parquet --system drswap --ram 50% --swap-size 64MiB --backing emmc,nvm-dr
+sim $/swap-desktop.csv.zst --layout log,linux-ftl --blocks 1024
+sim $/worker.parquet --ram 50% --backing zram-lz4,nvm --swap-area 50%
+replay w.journal
+advise $/worker.parquet --device NAND01GW3B2B --policy clock --no-cache
+check $/worker.parquet --max-ram 512KiB --device NAND01GW3B2B --policy clock --no-cache
+policies
+devices
+devices KFG1G16Q2M
+doctor
+teach
+teach belady
+papers ddb
+";
+/// Where this machine pages.
+const PAGED: &str = "\
+calibrate --show
+advise sort.parquet --device here
+check sort.parquet --max-ram 512MiB --device here
+";
+/// Verbs whose JSON another test or another way below looks at, since it does not stand on stdout at once.
+const OTHERS: [&str; 2] = ["run", "top"];
+
+fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    command.args(words).current_dir(folder).env("NO_COLOR", "1").env("COLUMNS", "400").env("XDG_CACHE_HOME", folder);
+    command.output().expect("the command runs")
+}
+
+fn words(line: &str) -> Vec<String> {
+    let traces = root().join("data/traces").display().to_string();
+    line.split(' ').map(|word| word.replace('$', &traces)).collect()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+fn schema(verb: &str) -> Value {
+    let path = root().join(format!("docs/schema/{verb}.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}; write one", path.display()));
+    serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Where a value is not what a schema says (JSON Schema 2020-12), and how.
+fn wrong(value: &Value, schema: &Value, whole: &Value, at: &str) -> Option<String> {
+    schema.as_object().expect("a schema is an object").iter().find_map(|(keyword, says)| {
+        let all = |found: bool, what: &str| (!found).then(|| format!("{at} is {value}, and no {what} {says}"));
+        match keyword.as_str() {
+            "$schema" | "$id" | "$defs" | "title" | "description" => None,
+            "$ref" => {
+                let pointer = says.as_str().unwrap().strip_prefix('#').expect("of the same file");
+                wrong(value, whole.pointer(pointer).expect("what is referred to is there"), whole, at)
+            }
+            "const" => all(value == says, "constant"),
+            "type" => {
+                let any =
+                    says.as_array().map_or_else(|| is(value, says), |types| types.iter().any(|one| is(value, one)));
+                all(any, "value of type")
+            }
+            "minimum" => all(value.as_f64().is_none_or(|v| v >= says.as_f64().unwrap()), "number from"),
+            "minItems" => {
+                all(value.as_array().is_none_or(|v| v.len() as u64 >= says.as_u64().unwrap()), "array of at least")
+            }
+            "maxItems" => {
+                all(value.as_array().is_none_or(|v| v.len() as u64 <= says.as_u64().unwrap()), "array of at most")
+            }
+            "required" => {
+                let lacks = |key: &&Value| value.is_object() && value.get(key.as_str().unwrap()).is_none();
+                says.as_array().unwrap().iter().find(lacks).map(|key| format!("{at} lacks {key}"))
+            }
+            "properties" => says
+                .as_object()
+                .unwrap()
+                .iter()
+                .find_map(|(key, schema)| wrong(value.get(key)?, schema, whole, &format!("{at}.{key}"))),
+            "items" => value
+                .as_array()
+                .into_iter()
+                .flatten()
+                .enumerate()
+                .find_map(|(i, one)| wrong(one, says, whole, &format!("{at}[{i}]"))),
+            "prefixItems" => {
+                let pairs = value.as_array().into_iter().flatten().zip(says.as_array().unwrap()).enumerate();
+                pairs.into_iter().find_map(|(i, (one, schema))| wrong(one, schema, whole, &format!("{at}[{i}]")))
+            }
+            "anyOf" => {
+                let each: Vec<_> = says.as_array().unwrap().iter().map(|one| wrong(value, one, whole, at)).collect();
+                let none = each.iter().all(Option::is_some);
+                none.then(|| each.into_iter().flatten().collect::<Vec<_>>().join("; or "))
+            }
+            other => panic!("the test does not know the keyword {other}"),
+        }
+    })
+}
+
+fn is(value: &Value, name: &Value) -> bool {
+    match name.as_str().unwrap() {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_u64() || value.is_i64(),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        other => panic!("there is no type {other}"),
+    }
+}
+
+/// That the output is of its verb's schema, and would not be without each of what the schema wants.
+fn fits(verb: &str, said: &str, value: &Value) {
+    let schema = schema(verb);
+    assert_eq!(schema["$id"], format!("urn:coldframe:schema:1:{verb}"));
+    assert_eq!(wrong(value, &schema, &schema, verb), None, "{said}");
+    assert!(wrong(&json!("words"), &schema, &schema, verb).is_some(), "{verb}: everything fits");
+    let Some(object) = value.as_object() else { return };
+    let refused = |key: &&String| {
+        let mut less = object.clone();
+        less.remove(*key);
+        wrong(&Value::Object(less), &schema, &schema, verb).is_some()
+    };
+    assert!(object.keys().filter(refused).count() * 2 > object.len(), "{verb}: most keys may be missing");
+}
+
+/// What `top` prints of a program that runs meanwhile.
+fn top(folder: &Path) -> Value {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
+    let mut running =
+        command.args(["-q", "run", "--ram", "4MiB", "--", "sleep", "60"]).current_dir(folder).spawn().unwrap();
+    let of = running.id();
+    let programs = || std::fs::read_to_string(format!("/proc/{of}/task/{of}/children")).unwrap_or_default();
+    let look = |pid: &str| {
+        let output = coldframe(&words(&format!("top {pid} --once --format json")), folder);
+        output.status.success().then(|| serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let found = (0..300).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        programs().split_whitespace().find_map(look)
+    });
+    for pid in programs().split_whitespace() {
+        let _ = Command::new("kill").arg(pid).status();
+    }
+    let _ = running.wait();
+    found.expect("a program that runs is found")
+}
+
+#[test]
+fn every_verbs_json_is_of_its_schema() {
+    let folder = tempfile::tempdir().unwrap();
+    let lines: String = (0..3000).map(|i| format!("{} {:x}\n", i % 3, i * 7919 % 100_000 * 64)).collect();
+    std::fs::write(folder.path().join("t.din"), lines).unwrap();
+    let numbers: String = (0..100_000u64).map(|i| format!("{}\n", i * 7919 % 100_003)).collect();
+    std::fs::write(folder.path().join("n.txt"), numbers).unwrap();
+    let pages = examine(folder.path()).iter().all(|found| found.health != Health::Missing);
+    if pages {
+        let done = coldframe(&words("record -o sort.parquet -- sort -o sorted n.txt"), folder.path());
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let done = coldframe(&words("run --ram 4MiB --stats run.json -- sort -o sorted n.txt"), folder.path());
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let stats: Value = serde_json::from_slice(&std::fs::read(folder.path().join("run.json")).unwrap()).unwrap();
+        fits("run", "run --stats", &stats);
+        fits("top", "top --once", &top(folder.path()));
+    }
+    for line in COMMANDS.lines().chain(if pages { PAGED.lines() } else { "".lines() }) {
+        let output = coldframe(&words(&format!("{line} --format json")), folder.path());
+        // A check whose answer is no is an answer.
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {errors}");
+        let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{line}: {e}: {errors}"));
+        fits(line.split(' ').next().unwrap(), line, &value);
+    }
+}
+
+#[test]
+fn every_verb_with_json_has_a_schema_and_every_schema_a_verb() {
+    let folder = tempfile::tempdir().unwrap();
+    let help = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+        String::from_utf8_lossy(&coldframe(&words, folder.path()).stdout).into_owned()
+    };
+    let all = help(&["--help"]);
+    let listed = all.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let names = listed.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    let verbs: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
+    let with_json = |verb: &&str| {
+        let text = help(&[verb, "--help"]);
+        text.split("--format <FORMAT>").nth(1).is_some_and(|rest| {
+            rest.split("[possible values: ").nth(1).unwrap_or("").split(']').next().unwrap().contains("json")
+        })
+    };
+    let mut verbs: Vec<String> = verbs.into_iter().filter(with_json).map(String::from).collect();
+    verbs.sort();
+    assert!(verbs.len() > 15, "{verbs:?}");
+    let files = std::fs::read_dir(root().join("docs/schema")).unwrap().map(|entry| entry.unwrap().path());
+    let json = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+    let mut schemas: Vec<String> = json.map(|path| path.file_stem().unwrap().to_string_lossy().into_owned()).collect();
+    schemas.sort();
+    assert_eq!(verbs, schemas);
+    for verb in verbs {
+        let tried = COMMANDS.lines().chain(PAGED.lines()).any(|line| line.split(' ').next() == Some(verb.as_str()));
+        assert!(tried || OTHERS.contains(&verb.as_str()), "{verb}: add a line above");
+    }
+}

@@ -1,0 +1,90 @@
+//! The study of parts, by what must be so without running it.
+
+use super::*;
+
+fn trace(name: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name)
+}
+
+fn of(name: &str, sets: &[&str]) -> Study {
+    let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+    study(&trace(name), &Settings::read(None, &sets).unwrap(), &mut |_| ()).unwrap()
+}
+
+#[test]
+fn a_set_of_no_parts_is_what_sim_finds_with_its_settings() {
+    let study = of("worker.parquet", &["ram=30%"]);
+    let set =
+        ["device=OneNAND-4K", "handler=sequential", "machine.dma=false", "tasks.prefetch=off", "swap.layout=linux"];
+    let mut again = Settings::read(None, &set.map(String::from)).unwrap();
+    again.machine.cache_line = Some("32B".into());
+    again.swap.blocks = Some(blocks(study.written).to_string());
+    let at = |frames: &u64| Settings { frames: Some(*frames), ..again.clone() };
+    let all: Vec<Settings> = study.frames.iter().map(at).collect();
+    let outcomes = tasks::run(&trace("worker.parquet"), &all, &mut |_| ()).unwrap();
+    let mean = |of: fn(&TasksOutcome) -> u64| outcomes.iter().map(of).sum::<u64>() / outcomes.len() as u64;
+    assert_eq!(study.none().time_ps, mean(|outcome| outcome.result.time.0));
+    assert_eq!(study.none().device_reads, mean(|outcome| outcome.result.device_reads));
+    assert!(study.none().parts.is_empty() && study.none().device_reads > 0);
+}
+
+#[test]
+fn what_excludes_each_other_says_so_by_the_sheets() {
+    let study = of("worker.parquet", &["ram=30%"]);
+    let said = |parts: &[&str]| study.excluded.iter().find(|one| one.parts == parts).map(|one| one.why.clone());
+    assert!(said(&["lobi", "drswap"]).is_some_and(|why| why.contains("time.erase")), "{:?}", study.excluded);
+    assert!(said(&["sap"]).is_some_and(|why| why.contains("one task")), "{:?}", study.excluded);
+    assert!(study.combinations.iter().all(|one| !one.parts.contains(&"sap")));
+    // Two handlers' orders, and three swap areas: the device's map, its log, and the one in PCM.
+    assert_eq!(study.combinations.len(), 2 * 2 * 3);
+    // A plain NAND chip has one page buffer that nobody can read as memory.
+    let study = of("worker.parquet", &["ram=30%", "device=NAND01GW3B2B"]);
+    let ddb = study.excluded.iter().find(|one| one.parts == ["ddb"]).expect("excluded");
+    assert!(ddb.why.contains("time.read"), "{}", ddb.why);
+}
+
+#[test]
+fn reads_in_nvm_copy_nothing_and_a_page_that_is_never_written_stays_out_of_it() {
+    // Instruction fetches: no page is ever written, so the area stays empty and its device idle but for its standby.
+    let study = of("render.parquet", &["ram=30%"]);
+    let (none, nvm) = (study.none(), study.of(&["drswap"]).unwrap());
+    assert_eq!((nvm.fault_time_ps, nvm.device_reads, nvm.dirty_evictions), (none.fault_time_ps, none.device_reads, 0));
+    assert!(nvm.energy_pj > none.energy_pj, "a second chip stands by");
+    // A worker writes every page and then reads it: all that was swapped is read where it lies, and no device loads anything.
+    let study = of("worker.parquet", &["ram=30%"]);
+    let nvm = study.of(&["drswap"]).unwrap();
+    assert!(
+        study.none().device_reads > 1000 && nvm.device_reads == 0,
+        "{} {}",
+        study.none().device_reads,
+        nvm.device_reads
+    );
+}
+
+#[test]
+fn searching_beside_the_load_moves_no_page_more_and_takes_no_longer() {
+    let study = of("render.parquet", &["ram=30%"]);
+    let (none, swl) = (study.none(), study.of(&["swl"]).unwrap());
+    // One task: the order of stages changes no decision, only the clock, and the device does the same work.
+    assert_eq!((swl.device_reads, swl.energy_pj), (none.device_reads, none.energy_pj));
+    assert!(swl.fault_time_ps < none.fault_time_ps);
+    // What is hidden is at most the whole search or the whole load, 20 us of the sheet, of each fault.
+    assert!(none.fault_time_ps - swl.fault_time_ps <= none.device_reads * 20_000_000);
+}
+
+#[test]
+fn each_row_stands_once_and_a_part_that_is_a_parts_own_is_refused() {
+    let study = of("worker.parquet", &["ram=30%"]);
+    let rows = show::rows(&study);
+    let several = usize::from(study.best().unwrap().parts.len() > 1);
+    assert_eq!(rows.len(), 1 + 4 + several, "none, four alone, the best set if it has several");
+    let text = show::table(std::slice::from_ref(&study));
+    assert!(text.lines().skip(1).all(|line| line.chars().count() <= 80), "{text}");
+    let bars = show::bars(&[study]);
+    assert_eq!((bars.len(), bars[0].groups[0].1.len()), (2, 6));
+    for set in ["handler=parallel", "swap.layout=log", "tasks.prefetch=75"] {
+        let asked = Settings::read(None, &[set.to_string()]).unwrap();
+        assert!(check(&asked).unwrap_err().to_string().contains("part"), "{set}");
+    }
+    assert!(all().iter().all(|(_, part)| part.text.len() <= 22));
+}

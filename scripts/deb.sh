@@ -1,0 +1,89 @@
+#!/bin/sh
+# A Debian package of what is in a folder of built programs: scripts/deb.sh target/release [FOLDER OF THE PACKAGE]. Prints the package's path.
+# DEB_PACK: how dpkg-deb packs it (-Zxz unless set).
+set -eu
+built=$1
+out=${2:-target/debian}
+program=$built/coldframe
+for file in coldframe libcoldframe_preload.so libcoldframe_plugin.so; do
+    if [ ! -f "$built/$file" ]; then
+        echo "deb: $built/$file is missing; build it with \`make build\`" >&2
+        exit 1
+    fi
+done
+if ! command -v dpkg-deb >/dev/null; then
+    echo "deb: dpkg-deb is missing; on Debian: apt-get install dpkg" >&2
+    exit 1
+fi
+version=$("$program" --version | cut -d ' ' -f 2)
+machine=$(dpkg --print-architecture)
+mkdir -p "$out"
+root=$(mktemp -d "$out/root.XXXXXX")
+trap 'rm -rf "$root"' EXIT
+chmod 755 "$root"
+put() { # MODE FILE PLACE
+    mkdir -p "$root/$(dirname "$3")"
+    cp "$2" "$root/$3"
+    chmod "$1" "$root/$3"
+}
+put 755 "$program" usr/bin/coldframe
+put 644 "$built/libcoldframe_preload.so" usr/lib/coldframe/libcoldframe_preload.so
+put 644 "$built/libcoldframe_plugin.so" usr/lib/coldframe/libcoldframe_plugin.so
+if command -v strip >/dev/null; then
+    strip --strip-unneeded "$root/usr/bin/coldframe" "$root"/usr/lib/coldframe/*.so
+fi
+mkdir -p "$root/usr/share/man/man1"
+"$program" man --dir "$root/usr/share/man/man1"
+gzip -9 -n "$root"/usr/share/man/man1/*
+completions() { # SHELL PLACE
+    mkdir -p "$root/$(dirname "$2")"
+    "$program" completions "$1" >"$root/$2"
+    chmod 644 "$root/$2"
+}
+completions bash usr/share/bash-completion/completions/coldframe
+completions zsh usr/share/zsh/vendor-completions/_coldframe
+completions fish usr/share/fish/vendor_completions.d/coldframe.fish
+put 644 README.md usr/share/doc/coldframe/README.md
+gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
+{
+    echo "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/"
+    echo "Upstream-Name: coldframe"
+    echo
+    echo "Files: *"
+    echo "Copyright: The coldframe developers"
+    echo "License: Apache-2.0"
+    echo " On Debian systems the text of the licence is in /usr/share/common-licenses/Apache-2.0."
+    echo
+    echo "Files: uPlot, within usr/bin/coldframe"
+    sed -n 's/^Copyright (c) /Copyright: /p' crates/report/src/html/uplot/LICENSE
+    echo "License: Expat"
+    sed -n '/^Permission/,$ s/^$/./; /^Permission/,$ s/^/ /p' crates/report/src/html/uplot/LICENSE
+} >"$root/usr/share/doc/coldframe/copyright"
+chmod 644 "$root"/usr/share/doc/coldframe/* "$root"/usr/share/man/man1/*
+# The oldest C library that has every symbol that the files ask for.
+libc=$(for file in "$root/usr/bin/coldframe" "$root"/usr/lib/coldframe/*.so; do
+    objdump -T "$file" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' || true
+done | sed 's/GLIBC_//' | sort -V | tail -1)
+mkdir -p "$root/DEBIAN"
+cat >"$root/DEBIAN/control" <<CONTROL
+Package: coldframe
+Version: $version
+Architecture: $machine
+Maintainer: The coldframe developers <maintainers@coldframe.invalid>
+Installed-Size: $(du -sk "$root/usr" | cut -f 1)
+Depends: libc6${libc:+ (>= $libc)}, libgcc-s1
+Recommends: qemu-user
+Suggests: valgrind, linux-perf
+Section: utils
+Priority: optional
+Description: how little RAM a program can live with, and what that costs
+ Records which memory a program touches, says how long it takes by RAM, and
+ runs it unmodified in the RAM that it is given. Simulates page replacement,
+ fault handlers and swap areas on flash for boards.
+CONTROL
+(cd "$root" && find usr -type f | LC_ALL=C sort | xargs md5sum >DEBIAN/md5sums)
+find "$root" -type d -exec chmod 755 {} +
+package=$out/coldframe_${version}_$machine.deb
+# shellcheck disable=SC2086 # options
+dpkg-deb ${DEB_PACK:--Zxz} --root-owner-group --build "$root" "$package" >&2
+echo "$package"
