@@ -65,7 +65,7 @@ impl Twice {
         if let Some(path) = &input {
             std::io::copy(&mut std::io::stdin().lock(), &mut File::create(path).map_err(io)?).map_err(io)?;
         }
-        // What is read ahead hangs on which of two threads is first.
+        // Read-ahead depends on which of two threads is first.
         options.read_ahead = 0;
         // Both runs have the same addresses, and the recorder needs its own.
         options.base = Some(BASE_RECORDED);
@@ -152,7 +152,7 @@ impl Twice {
 fn left_out(asked: Option<u32>) -> Option<String> {
     let pages = asked.filter(|pages| *pages > 0)?;
     Some(format!(
-        "--read-ahead {pages} was left out of the measured run, too: what is read ahead hangs on which of two threads is first, so that it \
+        "--read-ahead {pages} was left out of the measured run, too: it depends on which of two threads is first, so it \
          cannot be predicted"
     ))
 }

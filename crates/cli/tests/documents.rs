@@ -6,11 +6,12 @@
 //! ```text
 //! <!-- not run: REASON -->          this `sh` block is not run
 //! <!-- output -->                   this block is what the `sh` block above it prints, to the letter
-//! <!-- output: our machine -->      the same, but only its first words are compared: its numbers are of one machine
+//! <!-- output: our machine -->      the same, but only words of its first lines are compared: its numbers are of one machine
 //! ```
 //!
 //! A `text` block whose first line is `$ COMMAND` is run as well, and compared as `output: our machine`.
 //! `COLDFRAME_WRITE_DOCUMENTS=1` writes outputs into the pages instead of comparing them (`=all`: those of one machine, too).
+//! `DOCUMENT=advise` goes through the pages whose path contains that word only.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -176,7 +177,7 @@ impl Page<'_> {
     }
 
     fn compare(&mut self, line: usize, shown: &str, printed: &str, exactly: bool) {
-        let same = if exactly { shown == printed } else { shape(shown) == shape(printed) };
+        let same = if exactly { shown == printed } else { resembles(shown, printed) };
         if !same {
             let remedy = "if the new one is right: make docs";
             self.wrong
@@ -185,11 +186,15 @@ impl Page<'_> {
     }
 }
 
-/// The words of the first sentence or row: no numbers and no units, which are of one machine.
-fn shape(text: &str) -> Vec<&str> {
-    let first = text.trim_start().lines().next().unwrap_or_default();
-    let words = first.split(|c: char| !c.is_alphabetic());
-    words.filter(|word| word.len() > 3).collect()
+/// Whether the first lines of the first two paragraphs have been printed, whatever their numbers and units: those are of one machine.
+fn resembles(shown: &str, printed: &str) -> bool {
+    let firsts = shown.split("\n\n").take(2).map(|paragraph| paragraph.lines().next().unwrap_or_default());
+    let mut firsts = firsts.filter(|line| !words(line).is_empty()).peekable();
+    firsts.peek().is_some() && firsts.all(|first| printed.lines().any(|line| words(line) == words(first)))
+}
+
+fn words(line: &str) -> Vec<&str> {
+    line.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 3).collect()
 }
 
 /// Goes through one page; the page anew if outputs are to be written.
@@ -200,6 +205,7 @@ fn go_through(page: &mut Page, text: &str, write: &str) -> String {
     let mut printed: Option<String> = None;
     for block in fenced(&lines) {
         let shown = block.text(&lines);
+        let mut said = shown.as_str();
         let (fresh, exactly) = match (block.language, block.mark) {
             ("sh", Some(mark)) if mark.starts_with("not run: ") => {
                 printed = None;
@@ -214,17 +220,19 @@ fn go_through(page: &mut Page, text: &str, write: &str) -> String {
             ("text", _) if shown.starts_with("$ ") => {
                 let command = shown.lines().next().unwrap_or_default();
                 let fresh = page.run(block.first + 1, &command[2..]);
-                (fresh.map(|printed| format!("{command}\n{printed}")), false)
+                said = &shown[command.len() + 1..];
+                (fresh, false)
             }
             _ => continue,
         };
         let Some(fresh) = fresh else { continue };
         if write == "all" || (write == "1" && exactly) {
-            new.extend(lines[copied..block.first].iter().map(|line| (*line).to_owned()));
+            let kept = block.first + usize::from(said.len() < shown.len());
+            new.extend(lines[copied..kept].iter().map(|line| (*line).to_owned()));
             new.extend(fresh.lines().map(Into::into));
             copied = block.end;
         } else {
-            page.compare(block.first + 1, &shown, &fresh, exactly);
+            page.compare(block.first + 1, said, &fresh, exactly);
         }
     }
     new.extend(lines[copied..].iter().map(|line| (*line).to_owned()));

@@ -70,7 +70,7 @@ fn said(output: &Output) -> String {
 /// Whether this machine lets processes be watched; elsewhere the recorder must say what is missing.
 fn watched(output: &Output) -> bool {
     if output.status.code() == Some(4) {
-        assert!(said(output).contains("is not to be had here"), "{}", said(output));
+        assert!(said(output).contains("is not available here"), "{}", said(output));
         eprintln!("skipped: {}", said(output));
         return false;
     }

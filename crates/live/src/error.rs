@@ -16,7 +16,7 @@ pub enum LiveError {
         reason: String,
     },
     /// The kernel or its configuration does not allow it.
-    #[error("{feature} is not to be had here: {reason}; {remedy}")]
+    #[error("{feature} is not available here: {reason}; {remedy}")]
     Missing {
         /// What is missing.
         feature: &'static str,

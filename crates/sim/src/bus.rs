@@ -1,8 +1,8 @@
 //! The device of several tasks: one transfer at a time, and two queues before it.
 //!
 //! ```text
-//!   demand      [ loads that a task waits for, and the writes that make room for them ] ────────┐ first
-//!   background  [ prefetches: no task waits for them; and the writes that make room for them ] ──┴─► one transfer at a time
+//!   demand      [ loads that a task waits for, and the writes that make room for them ]         ─┐ first
+//!   background  [ prefetches, which no task waits for, and the writes that make room for them ] ─┴─► one transfer at a time
 //! ```
 //!
 //! A transfer is never interrupted, so background work delays a demand load by at most the rest of one transfer. When

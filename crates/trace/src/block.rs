@@ -1,7 +1,7 @@
 //! Consecutive rows, column by column.
 //!
-//! The vectors hold `i64` and `i32`, which is what the parquet crate decodes into, and are shown as unsigned slices of
-//! the same memory. A column that nobody asked for is empty, and [`Block::get`] then gives its default.
+//! The vectors hold `i64` and `i32`, the types that the parquet crate decodes into. They are shown as unsigned slices
+//! of the same memory. A column that was not asked for is empty; [`Block::get`] then returns its default.
 
 use crate::reference::{Kind, Reference};
 use crate::store::Columns;

@@ -1,4 +1,4 @@
-//! A part of a trace as a trace of its own, compressed harder: what one ships or mails.
+//! Writes a part of a trace as a new trace with stronger compression, to ship or mail.
 
 use std::fmt;
 use std::path::Path;

@@ -1,10 +1,11 @@
-//! The file into which a live pager records a program: which page entered its window, when, and what became of it. Mapped by the pager, so
-//! that all that was recorded is there however the program ends; read by [`mod@crate::window`].
+//! The file into which a live pager records a program: which page entered its window, when, and whether it was
+//! written. The pager maps the file, so all records are there however the program ends. [`mod@crate::window`] reads
+//! it.
 //!
 //! ```text
 //!   4096 bytes: head, 8-byte words | records of 16 bytes: what, page, thread | value
 //! ```
-//! The words are in the machine's own order: who reads them runs on the machine that wrote them.
+//! The words are in the byte order of the machine; the reader runs on the machine that wrote them.
 
 /// Bytes of the head.
 pub const HEAD: usize = 4096;

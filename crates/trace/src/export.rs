@@ -1,7 +1,7 @@
-//! From a store to another tool's trace, so that an outsider can check our results with a second tool.
+//! Converts a store to another tool's trace, so that anyone can check our results with a second tool.
 //!
-//! A *request* is a whole page of each access, in the order of the trace, numbered by first touch; of a block trace it is the access as
-//! it was. Rows that stand for several references are written as often.
+//! A *request* is a whole page of each access, in the order of the trace, numbered by first touch. For a block trace,
+//! a request is the access itself. A row that stands for several references is written as many times.
 //!
 //! **To add a format**: a `fn` that takes a [`Job`], and one line in [`EXPORTS`].
 

@@ -1,4 +1,4 @@
-//! How close a trace is to what the program did, and hence which results it can carry.
+//! The fidelity of a trace: how close it is to what the program did, and which results it allows.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,8 @@
 //! Where and when a trace touches memory: its pages over its references, in a grid of fixed size.
 //!
-//! Two passes over the file: the first finds the stretches of memory that are touched, the second counts. Untouched stretches take no
-//! room, since an address space is mostly empty; memory use depends on the footprint, not on the length of the trace.
+//! Two passes over the file: the first finds the touched stretches of memory, the second counts. Untouched stretches
+//! are left out, since an address space is mostly empty. Memory use depends on the footprint, not on the length of
+//! the trace.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,7 +1,8 @@
-//! The journal of an engine: every event, every bit that was read, every command, in order, and the proof it makes possible.
+//! The journal of an engine: every event, every bit that was read and every command, in order; and the replay that
+//! checks it.
 //!
-//! An engine's decisions depend on nothing but events and bits. So a fresh engine of the same configuration that is given the events
-//! and bits of a journal must issue the same commands: [`replay`] checks that, for a journal of any machine.
+//! An engine's decisions depend only on events and bits. So a new engine of the same configuration that gets the
+//! events and bits of a journal must issue the same commands. [`replay`] checks this, for a journal of any machine.
 //!
 //! ```text
 //! "coldframe journal 6\n"   key=value\n ...   "\n"   entries

@@ -4,8 +4,9 @@
 //! trace ─ rows ─► pages ─┬─ Compaction ─► compact.rs: references that no larger memory can tell are dropped
 //!                        └─ HashSample ─► sample.rs: pages whose hash is small are kept, with all their references
 //! ```
-//! The result's [`Provenance::reduction`] says which, of what, and what the whole trace had; results drawn from it carry that, and what it
-//! cannot give is refused. A part of a trace (`cut`) is a trace as good as the whole: cut first, then reduce.
+//! The result's [`Provenance::reduction`] says how it was reduced, from what, and what the whole trace had. Results
+//! carry this note, and questions that a reduced trace cannot answer are refused. A part of a trace (`cut`) is as
+//! good as a whole trace: cut first, then reduce.
 
 mod chain;
 mod compact;

@@ -152,6 +152,6 @@ fn sure(advice: &Advice) -> String {
         }
         Err(reason) => out += &format!("  bound: none, {reason}\n"),
     }
-    advice.assumptions.iter().for_each(|one| out += &format!("  taken for granted: {one}\n"));
+    advice.assumptions.iter().for_each(|one| out += &format!("  assumed: {one}\n"));
     out
 }

@@ -81,7 +81,9 @@ fn legend(stored: &Stored) -> String {
     let homeless: u64 = stored.outcomes.iter().map(|(_, o)| o.result.counts.homeless).sum();
     if homeless > 0 {
         let pages = human_count(homeless);
-        out += &format!("{pages} anonymous pages found no place at all: nobody was left to be ended. Such rows have too little memory.\n");
+        out += &format!(
+            "{pages} anonymous pages found no place, and no task was left to end. Such rows have too little memory.\n"
+        );
     }
     for (_, outcome) in &stored.outcomes {
         out += &crate::tasks::failures(outcome.result.counts.failures, outcome.result.halts);
@@ -90,7 +92,7 @@ fn legend(stored: &Stored) -> String {
         out += "The trace has no times: each reference took front_end.reference (1ns unless set).\n";
     }
     if stored.tasks < 2 {
-        out += "One task only: nobody is switched to, and nobody can be ended. `coldframe mix` and `coldframe generate phone` make several.\n";
+        out += "There is only one task: no switch, and no task to end. `coldframe mix` and `coldframe generate phone` make several.\n";
     }
     out
 }

@@ -152,8 +152,10 @@ impl Rows {
 fn without_facts(fidelity: Fidelity) -> String {
     let again = "record it again with this version (coldframe record --via faults), or say what the program takes with --program-time TIME";
     match fidelity {
-        Fidelity::Window => format!("does not say what the program takes by itself; {again}"),
-        _ => format!("does not say what the program takes by itself; {again}, or give a board with --device NAME"),
+        Fidelity::Window => format!("does not say how long the program takes without paging; {again}"),
+        _ => format!(
+            "does not say how long the program takes without paging; {again}, or give a board with --device NAME"
+        ),
     }
 }
 

@@ -1,7 +1,8 @@
 //! libCacheSim's oracleGeneral, with the next access of each object, which Belady's policy reads.
 //!
-//! Written forwards without it, then filled in backwards piece by piece, so that memory is that of the pages and not of the
-//! trace. Pages of different address spaces get different ids.
+//! The file is first written without next accesses; they are then filled in backwards, piece by piece. So memory
+//! depends on the number of pages and not on the length of the trace. Pages of different address spaces get different
+//! ids.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};

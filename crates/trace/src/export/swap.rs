@@ -1,7 +1,8 @@
 //! A block trace as a swap trace: what a system that swaps to this device in place of its files would have done to the swap area.
 //!
-//! Each page of a write is an `out`, of a read an `in`; the slot is the page's place on the device. A slot is never freed, since no block
-//! trace tells when its contents are dead (discards are not in the store), and owners are unknown: the device stands for them.
+//! Each page of a write is an `out`, each page of a read an `in`. The slot is the page's place on the device. A slot
+//! is never freed, since no block trace says when its contents are no longer needed (the store has no discards).
+//! Owners are unknown; the device is the owner.
 
 use std::io::{self, Write};
 

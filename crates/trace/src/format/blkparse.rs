@@ -3,8 +3,8 @@
 //! ```text
 //! 8,0    3        1     0.000000000   697  D   W 223490 + 8 [kjournald]      device cpu sequence seconds pid action rwbs sector + blocks
 //! ```
-//! Sector and length count 512 bytes. One action of a request's life counts, `D` (issued to the device); the others say the
-//! same request again. Discards, flushes and the summary at the end are skipped. Each device is a task.
+//! Sector and length count 512 bytes. Of the actions of a request, only `D` (issued to the device) counts, since the
+//! others repeat the request. Discards, flushes and the summary at the end are skipped. Each device is a task.
 
 use super::fields::{Field, Fields, Separator};
 use super::lines::Fault;

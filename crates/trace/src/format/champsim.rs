@@ -4,8 +4,8 @@
 //!  0 u64 ip   8 u8 is_branch, taken   10 u8 registers   16 u64 destination memory[2]   32 u64 source memory[4]     64 bytes
 //!  0 u64 ip   8 u8 is_branch, taken   10 u8 registers   24 u64 destination memory[4]   56 u64 source memory[4]     96 bytes (Cloudsuite)
 //! ```
-//! An instruction is a fetch, then its reads, then its writes; address 0 is an unused slot. Nothing tells how many bytes are
-//! touched, so every access is one byte.
+//! An instruction is a fetch, then its reads, then its writes. Address 0 is an unused slot. The format has no sizes,
+//! so every access is one byte.
 
 use super::options::Options;
 use super::records::{le, Binary, Decode, Records};

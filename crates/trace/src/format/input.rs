@@ -1,7 +1,7 @@
 //! Bytes of a trace: from a file, standard input or memory, decompressed if their first bytes say so.
 //!
-//! gzip with several members, zstd, lz4 with several frames, xz and bzip2 with several streams are read to their ends. Data
-//! that stop in the middle are an error: half a trace would give results, only wrong ones.
+//! gzip with several members, zstd, lz4 with several frames, xz and bzip2 with several streams are read to their
+//! ends. Data that stop in the middle are an error: results from half a trace would be wrong.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};

@@ -3,7 +3,7 @@
 //! ```text
 //! 48513000 0 1048576 8 1          arrival device lba size type: sectors of 512 bytes, 0 write, 1 read
 //! ```
-//! What the arrival counts stands in the simulator's own configuration, not in the trace: it must be declared.
+//! The unit of the arrival is in the simulator's configuration and not in the trace, so it must be declared.
 
 use super::fields::{Fields, Separator};
 use super::lines::Fault;

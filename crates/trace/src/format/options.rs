@@ -1,6 +1,6 @@
-//! What a user declares about a trace that does not say it itself: columns, units, numbers of kinds.
+//! Declarations by the user for traces that do not describe themselves: columns, units, numbers of kinds.
 //!
-//! Nothing here has a default that could be wrong: a format that needs a unit and was given none refuses to open.
+//! There is no default that could be wrong: a format that needs a unit and has none refuses to open.
 
 use crate::error::TraceError;
 use crate::reference::Kind;

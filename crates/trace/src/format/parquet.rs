@@ -1,10 +1,10 @@
 //! Parquet files that other tools wrote, with declared columns or with the column names of the [store](crate::store).
 //!
-//! Which columns hold what, and in which units, the user declares as for `csv` (see `declared.rs`). A file whose columns have the
-//! store's names needs no declaration: integer columns
-//! `address`, `size` (bytes) and `kind` (0 fetch, 1 read, 2 write) must be there, of 32 or 64 bits, signed or not; `task` and
-//! `time` (nanoseconds) may. Whoever imports such a file declares its rows to be exact references.
-//! Reduced traces carry a page size, which only a store written by this crate can tell.
+//! The user declares the columns and their units, as for `csv` (see `declared.rs`). A file whose columns have the
+//! store's names needs no declaration: it must have integer columns `address`, `size` (bytes) and `kind` (0 fetch, 1
+//! read, 2 write), of 32 or 64 bits, signed or not; it may have `task` and `time` (nanoseconds). A user who imports
+//! such a file declares its rows to be exact references. Reduced traces carry a page size, which only a store written
+//! by this crate has.
 
 use std::path::PathBuf;
 

@@ -3,8 +3,9 @@
 //! ```text
 //! [local header, name, extra, data] ...   [directory entry: method, sizes, place of the local header, name] ...   [end record]
 //! ```
-//! Only what a trace archive needs: stored and deflated members, the 64-bit extension, no encryption, one disk. Sizes that
-//! the archive claims are not believed but only bound what is read, so that a small archive cannot ask for memory.
+//! This reads only what a trace archive needs: stored and deflated members, the 64-bit extension, no encryption, one
+//! disk. Sizes in the archive are not trusted; they only limit what is read, so a small archive cannot ask for much
+//! memory.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Take};

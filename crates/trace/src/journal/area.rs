@@ -1,10 +1,10 @@
-//! The journal of a swap area that stands alone, without an engine: a swap trace drives it so.
+//! The journal of a swap area without an engine, driven by a swap trace.
 //!
 //! ```text
 //! "coldframe journal 6 of a swap area\n"   key=value\n ...   "\n"   entries
 //! ```
-//! A page that goes out or is released is what comes in; programs, copies and erases are what the area does. A page that goes out and is
-//! not programmed was refused by a full area.
+//! Input: a page goes out or is released. Output: programs, copies and erases. If a page goes out and is not
+//! programmed, a full area has refused it.
 
 use alloc::boxed::Box;
 use alloc::format;

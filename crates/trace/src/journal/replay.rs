@@ -1,4 +1,4 @@
-//! The proof: a fresh engine is given a journal's events and bits, and must issue its commands.
+//! Replay: a new engine gets a journal's events and bits, and must issue its commands.
 
 use alloc::boxed::Box;
 use alloc::format;

@@ -1,6 +1,6 @@
-//! Which pages a hash sample keeps: those whose hash is below a threshold (SHARDS: Waldspurger, Park, Garthwaite and Ahmad, "Efficient
-//! MRC construction with SHARDS", FAST 2015, section 3.1). All references to a kept page are kept, so that distances are those of the
-//! whole trace times the share of pages kept.
+//! The pages that a hash sample keeps: those whose hash is below a threshold (SHARDS: Waldspurger, Park, Garthwaite
+//! and Ahmad, "Efficient MRC construction with SHARDS", FAST 2015, section 3.1). All references to a kept page are
+//! kept, so that distances are those of the whole trace times the share of pages kept.
 
 use std::collections::BinaryHeap;
 

@@ -1,4 +1,4 @@
-//! One column of one row group: how its values get into a block.
+//! Decodes one column of one row group into a block.
 
 use parquet::column::reader::ColumnReaderImpl;
 use parquet::data_type::{Int32Type, Int64Type};

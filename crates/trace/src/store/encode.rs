@@ -1,4 +1,4 @@
-//! Row groups encoded beside the thread that gathers them, and put into the file in order.
+//! Encodes row groups in threads beside the thread that gathers rows, and writes them to the file in order.
 //!
 //! Encoding is nearly all the work of writing (five sixths of it, measured on recordings), and row groups do not depend on
 //! each other. So each is encoded into memory by a thread of its own, as many at a time as there are processors, and the
