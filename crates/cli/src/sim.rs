@@ -357,7 +357,7 @@ fn words(args: &Args, outcomes: &Outcomes) -> String {
         Outcomes::Tasks(outcomes) => tasks::table(&args.trace, outcomes),
         Outcomes::Foreground(stored) => {
             let (pages, tasks) = (human_count(stored.pages as u64), stored.tasks);
-            format!("{path}: {tasks} tasks, {pages} pages of 4KiB touched\n{}", foreground::table(stored))
+            format!("{path}: {tasks} tasks, {pages} pages of 4 KiB touched\n{}", foreground::table(stored))
         }
         Outcomes::SwapTrace(outcomes) => {
             let pictures = if args.plot { format!("\n{}", swap_table::pictures(outcomes)) } else { String::new() };

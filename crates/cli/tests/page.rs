@@ -6,8 +6,10 @@ use std::process::Command;
 use coldframe_toolbox::browse;
 use serde_json::{json, Value};
 
-/// RAM in MiB, seconds, the range; the last two are below what the recorder's window tells.
-const CURVE: [(u64, f64, Option<(f64, f64)>); 6] = [
+/// RAM in MiB, seconds, the range.
+type Size = (u64, f64, Option<(f64, f64)>);
+/// The last two are below what the recorder's window tells.
+const CURVE: [Size; 6] = [
     (64, 1.10, Some((1.05, 1.15))),
     (48, 1.12, Some((1.06, 1.2))),
     (32, 1.20, Some((1.1, 1.4))),
@@ -19,7 +21,7 @@ const MIB: u64 = 1 << 20;
 
 /// An answer about this machine as `coldframe --verify -- PROGRAM` keeps it.
 fn advice() -> Value {
-    let point = |(ram, seconds, span): &(u64, f64, Option<(f64, f64)>)| {
+    let point = |(ram, seconds, span): &Size| {
         let (low, high) = (span.map_or(*seconds, |span| span.0), span.map(|span| span.1));
         json!({
             "ram_bytes": ram * MIB, "seconds": seconds, "seconds_low": low, "seconds_high": high, "true_faults": 9000, "zero_fills": 8000,

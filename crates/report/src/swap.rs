@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use coldframe_device::flash::{self, FlashTime, Operations, Wear};
-use coldframe_device::quantity::show_bytes;
 use coldframe_sim::swap::{SwapConfig, SwapResult, SwapRun};
 use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::Value;
 
 use crate::error::ReportError;
 use crate::experiment::{sha256, tell, Progress, Sink, Unit};
+use crate::here::words::human_size;
 use crate::resolve::{swaps, SwapPlan};
 use crate::result::{SimResult, SlotMap, Trace};
 use crate::settings::Settings;
@@ -170,5 +170,5 @@ pub fn results(path: &Path, outcomes: &[SwapOutcome]) -> Result<Vec<SimResult>, 
 /// Size of the areas as shown.
 pub fn size_text(o: &SwapOutcome) -> String {
     let n = o.config["swap"]["slots_per_block"].as_u64().unwrap_or(0);
-    show_bytes(coldframe_core::Bytes(u64::from(o.blocks) * n * systems::of_log().1.slot.0))
+    human_size(u64::from(o.blocks) * n * systems::of_log().1.slot.0)
 }

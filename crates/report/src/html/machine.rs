@@ -39,7 +39,7 @@ fn headline(answer: &Answer) -> String {
     match answer.ram_bytes.and_then(|ram| answer.at(ram)) {
         Some(size) => {
             let (ram, time) = (human_size(size.ram_bytes), human_seconds(size.seconds));
-            let text = match size.ram_bytes < answer.managed_bytes {
+            let text = match ram != heap && size.ram_bytes < answer.managed_bytes {
                 true => format!(
                     "With {ram} of RAM for its data instead of {heap}, {program} takes {time} instead of {own}."
                 ),

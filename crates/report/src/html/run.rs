@@ -86,7 +86,7 @@ impl<'a> Run<'a> {
 
     /// RAM for people.
     pub fn ram_text(&self) -> String {
-        self.ram().map_or_else(|| "-".into(), |bytes| human_size(bytes))
+        self.ram().map_or_else(|| "-".into(), human_size)
     }
 
     /// Name and RAM.

@@ -141,7 +141,11 @@ impl Story {
                 if stage == Stage::LoadStopover && price == Ps::ZERO {
                     return None;
                 }
-                let walk = if work.walk.0 > 0 { format!(", {} frames examined", work.walk.0) } else { String::new() };
+                let walk = match work.walk.0 {
+                    0 => String::new(),
+                    1 => ", 1 frame examined".into(),
+                    frames => format!(", {frames} frames examined"),
+                };
                 Some(format!("{stage:?}: {}{walk}", fine_time(price)))
             }
             Command::Load { page, into, .. } => {
