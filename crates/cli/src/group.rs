@@ -94,9 +94,9 @@ mod tests {
         assert_eq!(words(&[process("python3 m.py", 80, false)]), "");
         let shell = process("/bin/bash /usr/bin/python3 m.py", 1, true);
         let text = words(&[shell.clone(), process("python3 m.py", 80, false)]);
-        assert_eq!(text, "Left out, too small to matter: bash (1.0 MiB).\n");
+        assert_eq!(text, "Left out, too small to matter: bash (1 MiB).\n");
         let text = words(&[shell.clone(), shell, process("python3 m.py", 80, false)]);
-        assert_eq!(text, "Left out, too small to matter: 2 bash (1.0 MiB at most).\n");
+        assert_eq!(text, "Left out, too small to matter: 2 bash (1 MiB at most).\n");
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
         let mut group = vec![process("sort a", 9, false), process(&long, 20, false)];
         let text = words(&group);
         assert!(text.starts_with("2 processes, each with a --ram of its own:\n\n"), "{text}");
-        assert!(text.find("20 MiB") < text.find("9.0 MiB"), "{text}");
+        assert!(text.find("20 MiB") < text.find("9 MiB"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         group.extend((0..10).map(|_| process("cc1", 5, false)));
         assert!(words(&group).contains("and 6 smaller ones"));
