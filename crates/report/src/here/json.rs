@@ -167,7 +167,7 @@ impl Answer {
         }
         if self.window_pages > 0 {
             let window = super::words::human_size(self.window_pages * PAGE);
-            let told = super::words::exact(self.told_bytes);
+            let told = super::words::human_size(self.told_bytes);
             notes.push(format!("window of {window}: below {told} run times are at least those"));
         }
         if let Some(inferred) = rows.inferred {

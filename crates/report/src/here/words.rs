@@ -60,7 +60,7 @@ pub fn words(answer: &Answer, config: Option<&str>) -> String {
     out += &tier(answer);
     let sure = answer.how_sure.join("; ");
     if !sure.is_empty() {
-        out += &lines("How sure: ", &sure, SURE);
+        out += &lines("How sure: ", &sure, SURE - usize::from(answer.tier.is_some()));
     }
     out + &command(answer, config)
 }
@@ -95,7 +95,8 @@ fn shown(answer: &Answer) -> Vec<&Point> {
     let mut points: Vec<&Point> = wanted.into_iter().flatten().filter_map(near).collect();
     points.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
     points.dedup_by_key(|point| point.ram_bytes);
-    points.truncate(ROWS);
+    // What is said of a tier takes lines elsewhere.
+    points.truncate(ROWS - usize::from(answer.tier.is_some()));
     points
 }
 
