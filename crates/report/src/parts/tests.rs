@@ -50,26 +50,23 @@ fn reads_in_nvm_copy_nothing_and_a_page_that_is_never_written_stays_out_of_it() 
     let (none, nvm) = (study.none(), study.of(&["drswap"]).unwrap());
     assert_eq!((nvm.fault_time_ps, nvm.device_reads, nvm.dirty_evictions), (none.fault_time_ps, none.device_reads, 0));
     assert!(nvm.energy_pj > none.energy_pj, "a second chip stands by");
-    // A worker writes every page and then reads it: all that was swapped is read where it lies, and no device loads anything.
+    // A worker writes nearly every page and then reads it: what was swapped is read where it lies, and flash is left with the code.
     let study = of("worker.parquet", &["ram=30%"]);
-    let nvm = study.of(&["drswap"]).unwrap();
-    assert!(
-        study.none().device_reads > 1000 && nvm.device_reads == 0,
-        "{} {}",
-        study.none().device_reads,
-        nvm.device_reads
-    );
+    let (none, nvm) = (study.none(), study.of(&["drswap"]).unwrap());
+    assert!(study.written * 100 > study.pages * 95, "{} of {}", study.written, study.pages);
+    assert!(none.device_reads > 1000 && nvm.device_reads * 50 < none.device_reads && nvm.device_writes == 0);
 }
 
 #[test]
 fn searching_beside_the_load_moves_no_page_more_and_takes_no_longer() {
-    let study = of("render.parquet", &["ram=30%"]);
+    let study = of("worker.parquet", &["ram=30%"]);
     let (none, swl) = (study.none(), study.of(&["swl"]).unwrap());
     // One task: the order of stages changes no decision, only the clock, and the device does the same work.
     assert_eq!((swl.device_reads, swl.energy_pj), (none.device_reads, none.energy_pj));
     assert!(swl.fault_time_ps < none.fault_time_ps);
-    // What is hidden is at most the whole search or the whole load, 20 us of the sheet, of each fault.
-    assert!(none.fault_time_ps - swl.fault_time_ps <= none.device_reads * 20_000_000);
+    // A fault gains its load at most, 20 us of the sheet, and that it no longer waits for the write before it: 37.92 and 180 us.
+    let most = none.device_reads * 20_000_000 + none.device_writes * 217_920_000;
+    assert!(none.fault_time_ps - swl.fault_time_ps <= most, "{} {} {most}", none.fault_time_ps, swl.fault_time_ps);
 }
 
 #[test]
