@@ -35,7 +35,7 @@ demo: build
 TESTED = --workspace --lib --bins --tests --examples
 
 # Tests of the live pager that run once more with the compressed tier.
-TIERED = --test region --test soak --test forks --test budget --test findings_pages --test fork --test threads --test run
+TIERED = --test region --test soak --test forks --test findings_pages --test threads
 
 # Run every test. If a tool is missing, its tests are skipped and name the tool (with COLDFRAME_REQUIRE_TOOLS=1 they fail).
 test:

@@ -8,7 +8,9 @@ use crate::table::human_count;
 const WIDTH: usize = 80;
 /// Sizes in the table.
 const ROWS: usize = 6;
-/// Lines for how sure it is.
+/// Lines of the whole answer.
+const LINES: usize = 20;
+/// Most lines for how sure it is.
 const SURE: usize = 3;
 /// A tier that makes a run this many times as fast is told of.
 const GAIN: f64 = 1.1;
@@ -58,11 +60,12 @@ pub fn words(answer: &Answer, config: Option<&str>) -> String {
     out += &filled("", &thrashes(answer));
     out += &filled("", &recommended(answer));
     out += &tier(answer);
-    let sure = answer.how_sure.join("; ");
+    let (sure, command) = (answer.how_sure.join("; "), command(answer, config));
     if !sure.is_empty() {
-        out += &lines("How sure: ", &sure, SURE - usize::from(answer.tier.is_some()));
+        let left = LINES.saturating_sub(out.lines().count() + command.lines().count());
+        out += &lines("How sure: ", &sure, left.clamp(1, SURE));
     }
-    out + &command(answer, config)
+    out + &command
 }
 
 fn needs(answer: &Answer) -> String {
