@@ -15,6 +15,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::Mutex;
 
 use coldframe_toolbox::{have, skip, BZIP2, GCC, QEMU, VALGRIND};
 
@@ -252,19 +254,30 @@ fn what_the_documents_tell_to_type_runs_and_prints_what_they_show() {
     }
     let write = std::env::var("COLDFRAME_WRITE_DOCUMENTS").unwrap_or_default();
     let only = std::env::var("DOCUMENT").unwrap_or_default();
-    let mut wrong = Vec::new();
-    for path in pages().iter().filter(|path| path.to_string_lossy().contains(&only)) {
-        let folder = tempfile::tempdir().unwrap();
-        assert!(sh(folder.path(), &format!("cp -r {}/. .", inputs.path().display())).status.success());
-        let text = std::fs::read_to_string(path).unwrap();
-        let name = path.strip_prefix(root()).unwrap().display().to_string();
-        let mut page = Page { name, folder: folder.path(), can_page, wrong: Vec::new() };
-        let fresh = go_through(&mut page, &text, &write);
-        wrong.append(&mut page.wrong);
-        if fresh != text {
-            std::fs::write(path, fresh).unwrap();
+    let wrong = Mutex::new(Vec::new());
+    let next = AtomicUsize::new(0);
+    let paths: Vec<_> = pages().into_iter().filter(|path| path.to_string_lossy().contains(&only)).collect();
+    let go = || {
+        while let Some(path) = paths.get(next.fetch_add(1, Relaxed)) {
+            let folder = tempfile::tempdir().unwrap();
+            assert!(sh(folder.path(), &format!("cp -r {}/. .", inputs.path().display())).status.success());
+            let text = std::fs::read_to_string(path).unwrap();
+            let name = path.strip_prefix(root()).unwrap().display().to_string();
+            let mut page = Page { name, folder: folder.path(), can_page, wrong: Vec::new() };
+            let fresh = go_through(&mut page, &text, &write);
+            wrong.lock().unwrap().append(&mut page.wrong);
+            if fresh != text {
+                std::fs::write(path, fresh).unwrap();
+            }
         }
-    }
+    };
+    // Most of a page's time is waiting.
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(go);
+        }
+    });
+    let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
 }
 

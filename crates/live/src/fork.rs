@@ -162,6 +162,7 @@ impl Inner {
         // SAFETY: a forked child has one thread, and this is it.
         unsafe {
             *self.pidfd.renew() = pidfd;
+            *self.memory.renew() = sys::OwnMemory::open();
             *self.rings.renew() = self.tasks.renew().renew(*self.rings.get())?;
             self.log.renew().fork_child(device)?;
         }
@@ -276,6 +277,7 @@ impl Inner {
         }
         let _signals = crate::memory::Signals::block();
         all.extend([self.uffd.get().raw(), self.pidfd.get().as_raw_fd()]);
+        all.extend(self.memory.get().descriptor());
         all.extend(self.recording.get().iter().flat_map(Recording::descriptors));
         all.extend(self.source.descriptor());
         all.extend(self.store.descriptors());

@@ -55,11 +55,6 @@ struct Shift {
 // SAFETY: what it points to outlives its threads, which are joined before either is dropped.
 unsafe impl Send for Crew {}
 
-fn process() -> usize {
-    // SAFETY: no arguments.
-    unsafe { sys::call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0)
-}
-
 impl Inner {
     /// The pager's first handlers, or those of a forked child.
     pub(crate) fn start_handlers(&self) -> Result<(), LiveError> {
@@ -73,7 +68,7 @@ impl Inner {
     pub(crate) fn threads(&self) -> usize {
         let _signals = Signals::block();
         let crew = self.crew.lock();
-        match crew.as_ref().filter(|crew| crew.process == process()) {
+        match crew.as_ref().filter(|crew| crew.process == sys::process()) {
             Some(crew) => crew.threads.len() + usize::from(self.log.get().has_writer()),
             None => 0,
         }
@@ -92,7 +87,7 @@ impl Inner {
         let _signals = Signals::block();
         let mut crew = self.crew.lock();
         // A child that shares its parent's memory (vfork) has no handlers and needs none: its parent's serve it.
-        if crew.as_ref().is_none_or(|crew| crew.process != process()) {
+        if crew.as_ref().is_none_or(|crew| crew.process != sys::process()) {
             return Ok(());
         }
         self.stop_writer();
@@ -109,7 +104,7 @@ impl Inner {
     pub(crate) fn without_handlers<T>(&self, work: impl FnOnce() -> T) -> T {
         let _signals = Signals::block();
         let mut crew = self.crew.lock();
-        if crew.as_ref().is_none_or(|crew| crew.process != process()) {
+        if crew.as_ref().is_none_or(|crew| crew.process != sys::process()) {
             return work();
         }
         // The writer's end and beginning use the allocator, whose memory the handlers may have to bring in.
@@ -159,7 +154,7 @@ impl Inner {
         }
         shift.count.store(threads.len(), Ordering::Relaxed);
         shift.await_all();
-        let crew = Crew { shift, threads, process: process() };
+        let crew = Crew { shift, threads, process: sys::process() };
         if open {
             crew.shift.begin();
         }
@@ -169,7 +164,7 @@ impl Inner {
     /// Ends a crew, and lets the next one begin.
     fn dismiss(&self, crew: Crew, next: *mut Shift) {
         let Crew { shift, threads, process: of } = crew;
-        if of != process() {
+        if of != sys::process() {
             // They are another process's: of a parent that has made this one by a bare system call.
             std::mem::forget((shift, threads));
             return;

@@ -97,6 +97,7 @@ pub(crate) struct Inner {
     /// Which of them reads the messages.
     pub(crate) lead: Lead,
     pub(crate) pidfd: Own<OwnedFd>,
+    pub(crate) memory: Own<sys::OwnMemory>,
     pub(crate) tasks: Own<Tasks>,
     pub(crate) log: Own<Log>,
     /// Compressed pages.

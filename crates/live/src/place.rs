@@ -114,7 +114,7 @@ impl Inner {
             self.refill(page);
             self.must(self.uffd.get().protect(address..address + PAGE, true), "protect a page", page);
             // SAFETY: the caller has a page for it.
-            match unsafe { sys::peek(address, into) } {
+            match unsafe { self.memory.get().peek(address, into) } {
                 Ok(()) => return,
                 // Dropped meanwhile; or, if it stays so, swapped out and not to be read as a file.
                 Err(Errno::FAULT) => {}

@@ -178,6 +178,7 @@ fn build(
         crew: Lock::new(None),
         lead: Lead::new(options.lets_go && options.handlers() > 1),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
+        memory: Own::new(sys::OwnMemory::open()),
         tasks: Own::new(tasks),
         log: Own::new(log),
         pool: Pool::new(tier.map_or(0, |tier| tier.frames_max))?,

@@ -15,7 +15,7 @@ mod uffd;
 
 use crate::errno::Words;
 pub(crate) use crate::high::{move_high, move_high_inherited, with_room};
-pub use leaving::{drop_pages, hold, iovec, is_there, peek, peek_elsewhere, read_pipe, write_pipe};
+pub use leaving::{drop_pages, hold, iovec, is_there, peek_elsewhere, read_pipe, write_pipe, OwnMemory};
 pub use processors::{ask_for_short_slices, here, Processors};
 pub use signals::{block_signals, has_default_action, pending_signals, restore_signals, take_signal, unblock_signal};
 pub use uffd::{Message, Notify, Source, Uffd};
@@ -292,12 +292,17 @@ pub unsafe fn drop_range(range: Range<usize>) -> Sys<()> {
 /// `include/uapi/asm-generic/mman-common.h`.
 const MADV_DONTNEED_LOCKED: i32 = 24;
 
+/// The number of this process.
+pub fn process() -> usize {
+    // SAFETY: no arguments.
+    unsafe { call(libc::SYS_getpid, [0; 6]) }.unwrap_or(0)
+}
+
 /// A pidfd of this process.
 pub fn own_pidfd() -> Sys<OwnedFd> {
     // SAFETY: no pointers; the descriptor is new and ours.
     unsafe {
-        let pid = call(libc::SYS_getpid, [0; 6])?;
-        call(libc::SYS_pidfd_open, [pid, 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd))
+        call(libc::SYS_pidfd_open, [process(), 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd))
     }
 }
 

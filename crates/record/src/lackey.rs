@@ -169,7 +169,8 @@ fn take(block: &Block, runs: Option<&mut Runs>, sink: &mut Sink) -> u64 {
             for ((address, size), kind) in rows {
                 runs.push(*address, *size, Kind::from_number(*kind).unwrap_or(Kind::Read));
             }
-            if runs.len() >= crate::rows::ROWS {
+            // A loop in one page is one run, however long it goes on.
+            if runs.len() >= crate::rows::ROWS || runs.references() >= sink.wanted() {
                 put_runs(runs, sink);
             }
         }

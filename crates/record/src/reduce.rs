@@ -10,12 +10,13 @@ pub struct Runs {
     /// Places of the open runs in `rows`.
     fetch: Option<usize>,
     data: Option<usize>,
+    references: u64,
 }
 
 impl Runs {
     /// `page` is a power of two.
     pub fn new(page: u64) -> Self {
-        Runs { shift: page.trailing_zeros(), rows: Vec::new(), fetch: None, data: None }
+        Runs { shift: page.trailing_zeros(), rows: Vec::new(), fetch: None, data: None, references: 0 }
     }
 
     /// Adds a reference: one for each page that it touches.
@@ -27,6 +28,7 @@ impl Runs {
     }
 
     fn touch(&mut self, page: u64, kind: Kind) {
+        self.references += 1;
         let open = if kind == Kind::Fetch { &mut self.fetch } else { &mut self.data };
         if let Some(row) = open.and_then(|at| self.rows.get_mut(at)) {
             let dirty_already = row.kind == Kind::Write || kind != Kind::Write;
@@ -48,9 +50,14 @@ impl Runs {
         self.rows.is_empty()
     }
 
+    /// References in these rows.
+    pub fn references(&self) -> u64 {
+        self.references
+    }
+
     /// Gives out all rows; runs that were open end.
     pub fn drain(&mut self) -> impl Iterator<Item = Reference> + '_ {
-        (self.fetch, self.data) = (None, None);
+        (self.fetch, self.data, self.references) = (None, None, 0);
         self.rows.drain(..)
     }
 }

@@ -146,6 +146,11 @@ impl Sink {
         })
     }
 
+    /// References until the limit on them is reached, those that are skipped among them.
+    pub fn wanted(&self) -> u64 {
+        self.references_left.saturating_add(self.skip)
+    }
+
     /// The limit that was reached, if one was.
     pub fn limit(&self) -> Option<&'static str> {
         self.limit

@@ -46,7 +46,7 @@ fn wanted() -> BTreeSet<(String, String)> {
         for list in text.match_indices("const ").map(|(at, _)| &text[at..]) {
             let (head, body) = list.split_once(" = ").unwrap_or_default();
             if head.contains("Tool") && !head.contains('{') {
-                add(&file, tools(body.split("];").next().unwrap_or_default()));
+                add(&file, tools(body.split(';').next().unwrap_or_default()));
             }
         }
         parts(&text, "apt-get install ", "\n").for_each(|part| add(&file, named(part)));

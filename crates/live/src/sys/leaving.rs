@@ -1,6 +1,6 @@
 //! Pages that leave: held, read where they are out of reach, dropped.
 
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::{again, call, drop_range, read_at, unmap_memory, Errno, Sys};
 
@@ -66,19 +66,34 @@ pub fn is_there(page: usize) -> bool {
     asked.is_ok() && there & 1 != 0
 }
 
-/// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. It never sleeps in a fault, which the kernel
-/// allows nobody who reads memory as a file.
-///
-/// # Safety
-/// `into` must be good for a page.
-pub unsafe fn peek(page: usize, into: usize) -> Sys<()> {
-    let (path, flags) = (c"/proc/self/mem".as_ptr() as usize, (libc::O_RDONLY | libc::O_CLOEXEC) as usize);
-    // SAFETY: the path is a C string, the descriptor is new and ours; the caller answers for `into`.
-    unsafe {
-        let file = call(libc::SYS_openat, [libc::AT_FDCWD as usize, path, flags, 0, 0, 0])?;
-        let read = read_at(file as RawFd, into, crate::PAGE, page as u64);
-        let _ = call(libc::SYS_close, [file, 0, 0, 0, 0, 0]);
-        match read {
+/// The memory of this process as a file. It is opened once: a descriptor that is new takes the lowest free number, if only for a moment, and
+/// another thread of the program may count on that number.
+#[derive(Debug)]
+pub struct OwnMemory {
+    /// `None`: the process may not open it.
+    file: Option<OwnedFd>,
+    /// A child has its parent's file until it opens its own.
+    process: usize,
+}
+
+impl OwnMemory {
+    pub fn open() -> OwnMemory {
+        OwnMemory { file: super::open_file(c"/proc/self/mem").ok().map(super::move_high), process: super::process() }
+    }
+
+    pub fn descriptor(&self) -> Option<RawFd> {
+        self.file.as_ref().map(AsRawFd::as_raw_fd)
+    }
+
+    /// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. It never sleeps in a fault, which the
+    /// kernel allows nobody who reads memory as a file.
+    ///
+    /// # Safety
+    /// `into` must be good for a page.
+    pub unsafe fn peek(&self, page: usize, into: usize) -> Sys<()> {
+        let file = self.descriptor().filter(|_| self.process == super::process()).ok_or(Errno::ACCES)?;
+        // SAFETY: the caller answers for `into`.
+        match unsafe { read_at(file, into, crate::PAGE, page as u64) } {
             Ok(crate::PAGE) => Ok(()),
             _ if !is_there(page) => Err(Errno::FAULT),
             other => Err(other.err().unwrap_or(Errno::IO)),
@@ -86,7 +101,7 @@ pub unsafe fn peek(page: usize, into: usize) -> Sys<()> {
     }
 }
 
-/// The same for a process that may not open its own memory as a file, since it has changed its user or has another root folder: it can always
+/// Copies a page of a process that may not open its own memory as a file, since it has changed its user or has another root folder: it can always
 /// move the page to a new place, where the rights on it are nobody else's business. That takes a mapping more for a moment, so it comes
 /// second. The page is gone from its place then.
 ///

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use coldframe_record::{record, Outcome, RecordError, Recording};
 use coldframe_toolbox::{shared_library, Tool};
-use coldframe_trace::{Block, Provenance, Reader, Reference, Wanted};
+use coldframe_trace::{Block, Kind, Provenance, Reader, Reference, Wanted};
 
 pub const CC: Tool = ("cc", "gcc");
 
@@ -45,4 +45,13 @@ pub fn read(path: &Path) -> (Vec<Reference>, Provenance) {
     }
     let provenance = reader.provenance().clone();
     (rows, provenance)
+}
+
+/// Stores of 2 bytes into the program's own data: the first writable mapping.
+pub fn own_halves(rows: &[Reference], provenance: &Provenance, task: u32) -> Vec<u64> {
+    let data = provenance.mappings.iter().find(|m| m.protection == "rw-p").expect("the program's data");
+    let own = rows
+        .iter()
+        .filter(|r| r.task == task && r.kind == Kind::Write && r.size == 2 && (data.start..data.end).contains(&r.address));
+    own.map(|r| r.address).collect()
 }
