@@ -301,9 +301,7 @@ pub fn process() -> usize {
 /// A pidfd of this process.
 pub fn own_pidfd() -> Sys<OwnedFd> {
     // SAFETY: no pointers; the descriptor is new and ours.
-    unsafe {
-        call(libc::SYS_pidfd_open, [process(), 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd))
-    }
+    unsafe { call(libc::SYS_pidfd_open, [process(), 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
 }
 
 /// A pipe for held pages: so many bytes, closed on exec.

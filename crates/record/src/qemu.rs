@@ -75,6 +75,7 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
         native: BTreeMap::new(),
         not_recorded: Vec::new(),
         limit: None,
+        enough: false,
     };
     session.run(progress)?;
     session.finish(order, target)
@@ -149,6 +150,8 @@ struct Session {
     native: BTreeMap<u32, (String, String)>,
     not_recorded: Vec<String>,
     limit: Option<&'static str>,
+    /// What the program still holds in its chunks reaches the limit on references.
+    enough: bool,
 }
 
 impl Session {
@@ -169,7 +172,7 @@ impl Session {
                 }
             }
             self.limit = self.limit.or(self.process.limit()).or(self.sink.limit());
-            if self.limit.is_some() && !ended {
+            if (self.limit.is_some() || self.enough) && !ended {
                 // Before the program is asked to end: it might be waiting for room.
                 self.ring.stop().map_err(read())?;
                 self.snapshot_maps();
@@ -177,6 +180,8 @@ impl Session {
             }
             if told.elapsed() > PROGRESS {
                 told = Instant::now();
+                // A loop in one page is one run, and the chunk that holds the run is not full for hours.
+                self.enough |= self.limit.is_none() && self.ring.held().map_err(read())? >= self.sink.wanted();
                 let (references, skipped) = (self.sink.kept, self.sink.skipped);
                 progress(Progress { references, skipped, bytes: self.sink.bytes(), seconds: self.process.seconds() });
             }

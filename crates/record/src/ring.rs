@@ -132,6 +132,20 @@ impl Ring {
         Ok(chunks)
     }
 
+    /// References, page level, in the chunks that still belong to threads: no fewer than this.
+    pub fn held(&mut self) -> io::Result<u64> {
+        self.file.read_exact_at(&mut self.states, wire::STATES_AT)?;
+        let mut references = 0u64;
+        for index in (0..self.states.len()).filter(|index| self.states[*index] == wire::OWNED) {
+            for counter in [wire::INSTRUCTIONS_AT, wire::READS_AT, wire::WRITES_AT] {
+                let mut count = [0; 8];
+                self.file.read_exact_at(&mut count, Self::place(index) + counter)?;
+                references = references.saturating_add(u64::from_le_bytes(count));
+            }
+        }
+        Ok(references)
+    }
+
     /// Notes the chunks that are full, the next to take last.
     fn look(&mut self) -> io::Result<()> {
         self.file.read_exact_at(&mut self.states, wire::STATES_AT)?;

@@ -50,8 +50,8 @@ pub fn read(path: &Path) -> (Vec<Reference>, Provenance) {
 /// Stores of 2 bytes into the program's own data: the first writable mapping.
 pub fn own_halves(rows: &[Reference], provenance: &Provenance, task: u32) -> Vec<u64> {
     let data = provenance.mappings.iter().find(|m| m.protection == "rw-p").expect("the program's data");
-    let own = rows
-        .iter()
-        .filter(|r| r.task == task && r.kind == Kind::Write && r.size == 2 && (data.start..data.end).contains(&r.address));
+    let own = rows.iter().filter(|r| {
+        r.task == task && r.kind == Kind::Write && r.size == 2 && (data.start..data.end).contains(&r.address)
+    });
     own.map(|r| r.address).collect()
 }
