@@ -37,6 +37,8 @@ class Machine(TypedDict, total=False):
     buffers: int
     evict_batch: int
     read_ahead: int
+    dma: bool
+    cache_line: str
 
 
 class Time(TypedDict, total=False):

@@ -115,19 +115,13 @@ fn at(curve: &Curve<'_>, point: &Point, pool: u64, compression: &Compression) ->
 }
 
 impl Tiered {
-    /// What one types for the kernel's own tier, zram: as large as what does not fit into the frames, and as much RAM for it as the pool has.
-    pub fn zram(&self) -> String {
+    /// What one types for the kernel's own tiers. zram is as large as what does not fit into the frames, and may take as much RAM as the pool
+    /// has. zswap takes a share of all RAM of the machine, which is taken to be this RAM.
+    pub fn kernel(&self) -> String {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20).max(1);
-        format!(
-            "zramctl --find --algorithm lz4 --size {}M, mem_limit {}M",
-            mib(self.outside_bytes),
-            mib(self.pool_bytes)
-        )
-    }
-
-    /// And for zswap before a swap device of as many bytes: `max_pool_percent`, of all RAM that is meant here.
-    pub fn zswap_percent(&self) -> u64 {
-        (100 * self.pool_bytes).div_ceil(self.ram_bytes.max(1))
+        let (size, limit) = (mib(self.outside_bytes), mib(self.pool_bytes));
+        let percent = (100 * self.pool_bytes).div_ceil(self.ram_bytes.max(1));
+        format!("zramctl -f -a lz4 -s {size}M, mem_limit {limit}M; or zswap, max_pool_percent {percent}")
     }
 }
 

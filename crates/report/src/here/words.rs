@@ -179,7 +179,13 @@ fn tier(answer: &Answer) -> String {
     };
     let (ram, time) = (exact(at.ram_bytes), human_seconds(at.seconds));
     let time = if at.told { format!("about {time}") } else { format!("{time} or more") };
-    filled("", &format!("With --tier lz4, --ram {ram} takes {time}: {smaller}. zram for the same: {}.", at.zram()))
+    let without = human_size(at.bytes_written_without);
+    let with = if at.bytes_written == 0 { "nothing".into() } else { human_size(at.bytes_written) };
+    let disk = match at.bytes_written_without {
+        0 => String::new(),
+        _ => format!(" and writes {with} to the disk instead of {without}"),
+    };
+    filled("", &format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}. The kernel's own: {}.", at.kernel()))
 }
 
 /// How to run it so. A long command goes on in the next line, as a shell reads it; a very long one is left to the reader.
