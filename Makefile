@@ -87,7 +87,7 @@ bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
 # Real programs with half and a third of their memory: without and with the compressed tier, and as root kernel swap on a file, zram and zswap.
-# PROGRAMS=a,b: only those; TIERFLAGS=--no-kernel, --keep FOLDER (on the disk that is meant).
+# PROGRAMS=a,b: only those; TIERFLAGS=--no-kernel, --patience SECONDS, --keep FOLDER (on the disk that is meant).
 bench-tier: build
 	@python3 scripts/tier.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) --out target/tier.json $(TIERFLAGS)
 

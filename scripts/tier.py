@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Real programs with half and a third of their memory: without and with a compressed tier, and the kernel's swap beside them.
 
-    python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--no-kernel] [--out FILE.json] [--keep FOLDER]
+    python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--no-kernel] [--patience S] [--out FILE.json] [--keep FOLDER]
 
 Each program runs plain, under `coldframe run` with all of its memory (which says how much that is), and then with each share of it: without
 tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram, and on a file behind zswap (lz4, lz4, lz4). What the cgroup may
@@ -214,14 +214,15 @@ def rivals() -> tuple[dict, list]:
 
 
 class Bench:
-    def __init__(self, coldframe: str, data: str, folder: str, kernel: dict):
+    def __init__(self, coldframe: str, data: str, folder: str, kernel: dict, patience: float):
         self.coldframe, self.data, self.folder, self.kernel = os.path.abspath(coldframe), data, folder, kernel
+        self.patience = patience
         self.words = truth.Bench(coldframe, data, folder, False).words
 
     def measure(self, program: truth.Program, shares: list) -> dict:
         words = self.words(program)
-        Run(words, self.folder, PATIENCE_S)
-        plain = Run(words, self.folder, PATIENCE_S)
+        Run(words, self.folder, self.patience)
+        plain = Run(words, self.folder, self.patience)
         if plain.ended:
             raise truth.Ended(plain.ended)
         whole = self.paged(words, 4 << 30, "none", plain)
@@ -241,7 +242,7 @@ class Bench:
     def paged(self, words: list, ram: int, tier: str, plain: Run) -> dict:
         stats = f"{self.folder}/stats.json"
         start = [self.coldframe, "run", "--ram", f"{ram // 1024}KiB", "--tier", tier, "--backing", self.folder, "--stats", stats, "--"]
-        run = Run([*start, *words], self.folder, PATIENCE_S)
+        run = Run([*start, *words], self.folder, self.patience)
         if run.ended:
             return {"ended": run.ended, "seconds": run.seconds}
         counts = json.load(open(stats))["counts"]
@@ -252,7 +253,7 @@ class Bench:
         for _ in range(TRIES):
             try:
                 with place(self.folder, 2 * memory + 64 * MIB) as swap, Group(limit) as group:
-                    run = Run(words, self.folder, PATIENCE_S, group)
+                    run = Run(words, self.folder, self.patience, group)
                     compressed, flash = swap.compressed(run), swap.flash()
             except (OSError, subprocess.CalledProcessError) as error:
                 return {"ended": str(error), "seconds": 0.0}
@@ -298,6 +299,7 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(CHOSEN))
     parser.add_argument("--shares", default="50,30")
     parser.add_argument("--no-kernel", action="store_true")
+    parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds until a run is ended")
     parser.add_argument("--out")
     parser.add_argument("--keep", help="a folder on the disk that is to be measured")
     args = parser.parse_args()
@@ -307,7 +309,7 @@ def main() -> int:
     folder = args.keep or tempfile.mkdtemp(prefix="coldframe-tier-", dir="/var/tmp")
     os.makedirs(folder, exist_ok=True)
     truth.inputs(folder)
-    bench, found = Bench(args.coldframe, folder, folder, kernel), []
+    bench, found = Bench(args.coldframe, folder, folder, kernel, args.patience), []
     wanted = args.only.split(",")
     for program in (p for p in truth.PROGRAMS if p.name in wanted):
         if need := truth.missing(program):
@@ -318,13 +320,14 @@ def main() -> int:
             found.append(bench.measure(program, [int(share) for share in args.shares.split(",")]))
         except truth.Ended as ended:
             lacking.append(f"{program.name}: {ended}")
+        # A bench of an hour that is ended leaves what it has.
+        if args.out:
+            write(args.out, json.dumps({"programs": found, "left_out": lacking}, indent=1))
     arms = ["none", "tier", *kernel]
     print(table(found, arms))
     print(summary(found, arms))
     for line in lacking:
         print(line)
-    if args.out:
-        write(args.out, json.dumps({"programs": found, "left_out": lacking}, indent=1))
     if not args.keep:
         shutil.rmtree(folder)
     return 0
