@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test test-rust test-beside oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs deb clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs deb clean
 
 all: build
 
@@ -41,14 +41,10 @@ TIERED = --test region --test soak --test forks --test findings_pages --test thr
 # Much of a test's time is waiting, so the tests of the tier and of Python run beside the others; they print at their end.
 test:
 	$(CARGO) build --locked $(TESTED)
-	@$(MAKE) --no-print-directory -j2 test-rust test-beside
-
-test-rust:
-	$(CARGO) test --locked --workspace $(TESTFLAGS)
-
-test-beside:
-	@mkdir -p target; { COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED) && sh scripts/python.sh test; } \
-	    > target/test-beside.log 2>&1; code=$$?; cat target/test-beside.log; exit $$code
+	@{ COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED) && sh scripts/python.sh test; } \
+	    > target/test-beside.log 2>&1 & beside=$$!; \
+	$(CARGO) test --locked --workspace $(TESTFLAGS); code=$$?; \
+	wait $$beside || code=1; cat target/test-beside.log; exit $$code
 
 # Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints what differed and how to repeat it.
 oracle:
