@@ -4,13 +4,15 @@
     python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--no-kernel] [--patience S] [--out FILE.json] [--keep FOLDER]
 
 Each program runs plain, under `coldframe run` with all of its memory (which says how much that is), and then with each share of it: without
-tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram, and on a file behind zswap (lz4, lz4, lz4). What the cgroup may
+tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram (lz4), and on a file behind zswap (lz4, or what
+the kernel has). What the cgroup may
 have is what coldframe's program has: the share, and what coldframe does not page. Memory of zram and zswap is not charged to a cgroup of the
 first version, so the limit is lowered by what they took, and the run is done again. It checks no limit: who reads the table judges.
 
     times    run time, in that of the plain run
     flash    MiB written to the swap file, or to the disk below
-    =        outputs are the same as the plain run's; != they are not; - the run was ended
+    =        outputs are the same as the plain run's; ! they are not; - the run was ended
+    +        the kernel had more memory than coldframe: with no more it killed the program
 """
 
 import argparse
@@ -144,7 +146,11 @@ class SwapFile:
             os.fsync(file.fileno())
         self.before = {name: read(f"{ZSWAP}/{name}") for name in ("enabled", "compressor", "max_pool_percent")}
         if self.zswap:
-            write(f"{ZSWAP}/compressor", "lz4")
+            try:
+                write(f"{ZSWAP}/compressor", "lz4")
+            except OSError:
+                # A kernel without lz4 has lzo, which is nearly as fast.
+                pass
             write(f"{ZSWAP}/max_pool_percent", 50)
             write(f"{ZSWAP}/enabled", "Y")
         on(self.path)
@@ -249,7 +255,7 @@ class Bench:
         return {"seconds": run.seconds, "equal": run.digest == plain.digest, "flash_bytes": counts["device_bytes_written"], "counts": counts}
 
     def swapped(self, words: list, place, ram: int, beside: int, memory: int, plain: Run) -> dict:
-        limit, found = ram + beside, {}
+        limit, found, earlier = ram + beside, {}, None
         for _ in range(TRIES):
             try:
                 with place(self.folder, 2 * memory + 64 * MIB) as swap, Group(limit) as group:
@@ -259,14 +265,20 @@ class Bench:
                 return {"ended": str(error), "seconds": 0.0}
             found = {"seconds": run.seconds, "limit_bytes": limit, "compressed_bytes": compressed, "flash_bytes": flash}
             found |= {"ended": run.ended} if run.ended else {"equal": run.digest == plain.digest}
+            if run.ended and earlier:
+                # With less it is killed: the run before it stands, which had more memory than it should.
+                return {**earlier, "over": True}
             if limit + compressed <= (ram + beside) * SLACK or run.ended:
                 break
+            earlier = found
             limit = max(ram + beside - compressed, (ram + beside) // 8)
         return found
 
 
 def mark(arm: dict) -> str:
-    return "-" if "ended" in arm else "=" if arm["equal"] else "!="
+    if "ended" in arm:
+        return "-"
+    return ("=" if arm["equal"] else "!") + ("+" if arm.get("over") else "")
 
 
 def table(found: list, arms: list) -> str:
@@ -274,7 +286,7 @@ def table(found: list, arms: list) -> str:
     lines = [f"{'program':9} {'RAM':>10} " + " ".join(f"{arm:>8} " for arm in arms) + " flash: none  tier"]
     for one in found:
         for share, at in one["shares"].items():
-            times = [f"{at['arms'][arm]['seconds'] / one['plain_seconds']:7.1f}x{mark(at['arms'][arm]):1}" for arm in arms]
+            times = [f"{at['arms'][arm]['seconds'] / one['plain_seconds']:6.1f}x{mark(at['arms'][arm]):2}" for arm in arms]
             flash = [f"{at['arms'][arm].get('flash_bytes', 0) / MIB:6.0f}M" for arm in ("none", "tier")]
             lines.append(f"{one['name']:9} {share:>3}% {truth.size(at['ram_bytes']):>5} " + " ".join(times) + " " + "".join(flash))
     return "\n".join(lines)

@@ -185,7 +185,10 @@ fn tier(answer: &Answer) -> String {
         0 => String::new(),
         _ => format!(" and writes {with} to the disk instead of {without}"),
     };
-    filled("", &format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}. The kernel's own: {}.", at.kernel()))
+    filled(
+        "",
+        &format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}. The kernel's own: {}.", at.kernel()),
+    )
 }
 
 /// How to run it so. A long command goes on in the next line, as a shell reads it; a very long one is left to the reader.

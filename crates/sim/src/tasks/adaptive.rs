@@ -32,7 +32,7 @@ pub struct Rule {
 
 impl Rule {
     /// The one in force where none is given: the least harm on the mixes to learn on (`coldframe papers sap --all` learns it again).
-    pub const LEARNT: Rule = Rule { ahead_percent: 200, loss: 1, earliest_percent: 0 };
+    pub const LEARNT: Rule = Rule { ahead_percent: 800, loss: 4, earliest_percent: 50 };
 }
 
 /// What has been learnt.

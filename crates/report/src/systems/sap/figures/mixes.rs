@@ -42,8 +42,8 @@ const JUDGE: [(&str, &[Part]); 7] = [
 
 /// Rules to choose from.
 fn rules() -> impl Iterator<Item = Rule> {
-    let loss = |ahead_percent, earliest_percent| [1, 2].map(|loss| Rule { ahead_percent, loss, earliest_percent });
-    [100, 200, 400].into_iter().flat_map(move |ahead| [0, 50].into_iter().flat_map(move |first| loss(ahead, first)))
+    let loss = |ahead_percent, earliest_percent| [2, 4].map(|loss| Rule { ahead_percent, loss, earliest_percent });
+    [200, 400, 800].into_iter().flat_map(move |ahead| [0, 50].into_iter().flat_map(move |first| loss(ahead, first)))
 }
 
 /// RAM in percent of the pages that a mix touches.
