@@ -47,8 +47,8 @@ const BESIDES: f64 = 0.6;
 const SHARE: f64 = 0.6;
 /// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner.
 const FIRST_NS: f64 = 1e9;
-/// Nanoseconds that entries may take beyond their share before the recorder reacts, and the least patience: a program's start has more entries than
-/// the rest.
+/// Nanoseconds that entries may take beyond their share before the recorder reacts, and the part of the patience that is added to them: a program's
+/// start has more entries than the rest.
 const SLACK_NS: f64 = 40e6;
 const SLACK: f64 = 0.25;
 /// Below this part of the time, entries take little.
