@@ -158,8 +158,8 @@ struct Took {
     idle: f64,
 }
 
-/// Processes that run at the same time wait for the one from which most was taken. Of the time taken from the others,
-/// that one has waited for as much as it waited at all.
+/// The time that recording took from several processes together. Processes that run at the same time wait for the one
+/// from which most was taken. In its idle time, that process has also waited for the time taken from the others.
 fn together(processes: &[Took]) -> f64 {
     let mut marks: Vec<f64> = processes.iter().flat_map(|process| [process.start, process.end]).collect();
     marks.sort_by(f64::total_cmp);
@@ -178,7 +178,7 @@ fn together(processes: &[Took]) -> f64 {
     marks.windows(2).map(|mark| (mark[1] - mark[0]) * share(mark[0], mark[1])).sum()
 }
 
-/// The program's own time is at least this part of the recording: a smaller estimate would be noise.
+/// The program's own time is at least the recording's time divided by this: a smaller estimate would be noise.
 const LEAST: f64 = 100.0;
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {

@@ -305,7 +305,7 @@ impl Swap {
         self.blocks.slots_per_block
     }
 
-    /// The number of pages that it can hold a copy of, 0 to `pages` - 1.
+    /// The number of pages that it can hold copies of. They are numbered from 0.
     pub fn pages(&self) -> usize {
         self.blocks.pages()
     }

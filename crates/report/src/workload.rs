@@ -35,7 +35,8 @@ pub struct MachineParameters {
     pub block_layer_us: f64,
     pub nand_read_us: f64,
     pub nand_program_us: f64,
-    /// Whether the task that needs the frame waits for a page-out to the card; 0: the card writes in the background.
+    /// Time of a page-out to the card for which the task that needs the frame waits; 0: the card writes in the
+    /// background.
     #[serde(default)]
     pub page_out_us: f64,
     pub answer_s: u64,

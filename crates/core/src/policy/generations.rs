@@ -107,8 +107,8 @@ impl Generations {
         }
     }
 
-    /// Whether the oldest generation is one that eviction must not take from, or the next two are too young, or the
-    /// oldest is too small to wait longer.
+    /// Whether aging must run: eviction may take from no generation; or from one only, and the youngest generation has
+    /// more than half of the pages, or the oldest fewer than a quarter.
     fn should_age(&self) -> bool {
         let size = |seq| self.lists[slot(seq)].len();
         match self.max_seq - self.min_seq {

@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(ram_disk.swap_in, us(m.block_layer_us) + Ps(1_295_000 + 3_210_000));
         let emmc = of(area(1, None));
         assert!(emmc.swap_on_card && emmc.swap_in == us(m.block_layer_us));
-        // Only the card causes a page-out that is waited for.
+        // Only with the card does a task wait for a page-out.
         let waited = MachineParameters { page_out_us: 1140.0, ..m };
         let out = |i| prices(&area(i, None), &waited).unwrap().swap_out;
         assert_eq!((out(1), out(3)), (us(m.block_layer_us + 1140.0), nvm.swap_out));

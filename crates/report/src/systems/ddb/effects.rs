@@ -1,8 +1,8 @@
 //! The paper's three effects (section III.3) as shares of the difference between a run without and one with the scheme.
 //!
 //! Both runs make the same accesses, so by equations 1 and 3 the difference splits without a remainder. `before`
-//! moves every page that it loads. `after` holds pages; it counts only the moves that no load hides, and the last
-//! pages that it holds do not move:
+//! moves every page that it loads. `after` pays only for the moves that no load hides; it hides the others, or still
+//! holds the pages at the end:
 //!
 //! ```text
 //! more memory    (price of load + price of move) * (loads before - loads after)
