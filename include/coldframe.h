@@ -10,33 +10,33 @@
 #include <stdint.h>
 
 /**
- * How a call went. The numbers are the exit codes of the `coldframe` command.
+ * The result of a call. The numbers are the exit codes of the `coldframe` command.
  */
 typedef enum coldframe_status {
   /**
-   * It did what it should.
+   * Success.
    */
   COLDFRAME_STATUS_OK = 0,
   /**
-   * An argument that cannot be: a null pointer, text that is not UTF-8, too little RAM, a range beyond the region.
+   * An argument is wrong: a null pointer, text that is not UTF-8, too little RAM, a range beyond the region.
    */
   COLDFRAME_STATUS_USAGE = 2,
   /**
-   * This machine does not allow it; `coldframe doctor` says more.
+   * This machine does not allow it; `coldframe doctor` gives the reason.
    */
   COLDFRAME_STATUS_MACHINE = 4,
   /**
-   * The swap file or a region's file cannot be used, or there is no room.
+   * The swap file or a region's file cannot be used, or there is no room left.
    */
   COLDFRAME_STATUS_BACKING = 5,
   /**
-   * A mistake in coldframe itself. Nothing is promised about the handles of this call any more.
+   * A bug in coldframe. The handles of this call must not be used any more.
    */
   COLDFRAME_STATUS_BUG = 125,
 } coldframe_status;
 
 /**
- * A pager: one RAM budget over any number of regions. Any thread may use it, several at a time.
+ * A pager: one RAM budget for any number of regions. Several threads may use it at the same time.
  */
 typedef struct coldframe_pager coldframe_pager;
 
@@ -48,8 +48,8 @@ typedef struct coldframe_pager coldframe_pager;
 typedef struct coldframe_region coldframe_region;
 
 /**
- * What a pager is made from. Fill it by `coldframe_options_default`, then change what should be otherwise. A null pointer means the
- * default.
+ * The options of a pager. Fill it by `coldframe_options_default`, then change what should differ. A null pointer
+ * means the default.
  */
 typedef struct coldframe_options {
   /**
@@ -57,19 +57,21 @@ typedef struct coldframe_options {
    */
   uint64_t ram;
   /**
-   * The most bytes all regions together may have. Costs nothing until it is used.
+   * The most bytes that all regions together may have. Unused memory costs nothing.
    */
   uint64_t max_memory;
   /**
-   * Folder for the swap file, which has no name and is gone with the pager; null: where temporary files go.
+   * Folder for the swap file. The file has no name and is gone when the pager ends. Null: the folder of temporary
+   * files.
    */
   const char *backing;
   /**
-   * Page replacement policy, as `coldframe policies` lists them, `pa-clock:budget=13` for instance; null: fitted to the device.
+   * Page replacement policy, as `coldframe policies` lists them, for example `pa-clock:budget=13`. Null: fitted to
+   * the device.
    */
   const char *policy;
   /**
-   * Where a journal of the engine goes, for `coldframe replay`; null: nowhere.
+   * File for a journal of the engine, for `coldframe replay`. Null: no journal.
    */
   const char *journal;
   /**
@@ -79,15 +81,15 @@ typedef struct coldframe_options {
 } coldframe_options;
 
 /**
- * Bytes of a region.
+ * A range of bytes of a region.
  */
 typedef struct coldframe_range {
   /**
-   * First byte, from the region's base on.
+   * First byte, counted from the region's base.
    */
   size_t offset;
   /**
-   * How many.
+   * Length in bytes.
    */
   size_t len;
 } coldframe_range;
@@ -97,13 +99,13 @@ extern "C" {
 #endif // __cplusplus
 
 /**
- * What went wrong in this thread's last call that failed; never null, empty if none has. It stays until this thread's next call
- * that fails.
+ * The message of this thread's last failed call. Never null; empty if no call has failed. It stays valid until this
+ * thread's next failed call.
  */
 const char *coldframe_last_error(void);
 
 /**
- * The defaults, for so many bytes of RAM.
+ * The defaults, for `ram` bytes of RAM.
  */
 struct coldframe_options coldframe_options_default(uint64_t ram);
 
@@ -121,12 +123,13 @@ enum coldframe_status coldframe_start(const struct coldframe_options *options, s
  * Closes the handle; null is fine. The pager itself ends with the last of its regions.
  *
  * Contract:
- * `pager` is null or a handle that has not been closed, and nobody uses it any more.
+ * `pager` is null or a handle that has not been closed, and no thread uses it any more.
  */
 enum coldframe_status coldframe_close(struct coldframe_pager *pager);
 
 /**
- * The statistics now, as one JSON object (the counters of `coldframe run --stats`); for `coldframe_string_free`. Null if that fails.
+ * The statistics now, as one JSON object (the counters of `coldframe run --stats`). Free it with
+ * `coldframe_string_free`. Null on failure.
  *
  * Contract:
  * `pager` is null or a handle that has not been closed.
@@ -134,7 +137,7 @@ enum coldframe_status coldframe_close(struct coldframe_pager *pager);
 char *coldframe_stats(const struct coldframe_pager *pager);
 
 /**
- * Frees a string that coldframe has given; null is fine.
+ * Frees a string that coldframe has returned; null is fine.
  *
  * Contract:
  * `text` is null or comes from `coldframe_stats` and has not been freed.
@@ -152,8 +155,8 @@ enum coldframe_status coldframe_region_anonymous(const struct coldframe_pager *p
                                                  struct coldframe_region **out);
 
 /**
- * A file, as a shared mapping of it would be: what is written to the memory comes to the file when its page leaves RAM, when it is
- * flushed, and when the region is closed. The region is as long as the file. `*out` is null if that fails.
+ * A file, as in a shared mapping. What is written to the memory reaches the file when the page leaves RAM, when it
+ * is flushed, and when the region is closed. The region is as long as the file. `*out` is null if that fails.
  *
  * Contract:
  * `pager` is null or a handle that has not been closed; `path` is null or a C string; `out` is null or can be written to.
@@ -171,7 +174,7 @@ enum coldframe_status coldframe_region_file(const struct coldframe_pager *pager,
 void *coldframe_region_base(const struct coldframe_region *region);
 
 /**
- * The region's bytes; 0 for a null handle.
+ * The region's length in bytes; 0 for a null handle.
  *
  * Contract:
  * `region` is null or a handle that has not been closed.
@@ -179,8 +182,8 @@ void *coldframe_region_base(const struct coldframe_region *region);
 size_t coldframe_region_len(const struct coldframe_region *region);
 
 /**
- * Brings every page of a file's region that was written to before the call to the file, durably. Of private memory there is nothing
- * to flush.
+ * Writes every page of a file's region that was changed before the call to the file, durably. Private memory has
+ * nothing to flush.
  *
  * Contract:
  * `region` is null or a handle that has not been closed.
@@ -188,7 +191,7 @@ size_t coldframe_region_len(const struct coldframe_region *region);
 enum coldframe_status coldframe_flush(const struct coldframe_region *region);
 
 /**
- * Loads a range and keeps it in RAM until `coldframe_unpin` of the same range. Nests.
+ * Loads a range and keeps it in RAM until `coldframe_unpin` of the same range. Pins nest.
  *
  * Contract:
  * `region` is null or a handle that has not been closed.
@@ -204,7 +207,8 @@ enum coldframe_status coldframe_pin(const struct coldframe_region *region, size_
 enum coldframe_status coldframe_unpin(const struct coldframe_region *region, size_t offset, size_t len);
 
 /**
- * Loads a range, many pages at a time, and waits for it. Of a range larger than RAM the end is there.
+ * Loads a range, many pages at a time, and waits until it is loaded. Of a range larger than RAM, only the end is
+ * then in RAM.
  *
  * Contract:
  * `region` is null or a handle that has not been closed.
@@ -222,22 +226,20 @@ enum coldframe_status coldframe_will_need(const struct coldframe_region *region,
                                           size_t count);
 
 /**
- * Forgets the content of a range: it reads as zeros from now on, or as its file has it (what was written to a file's pages and not
- * flushed is lost).
+ * Drops the content of a range. Private memory reads as zeros from then on. A file's region reads as the file has
+ * it; unflushed writes are lost.
  *
  * Contract:
- * `region` is null or a handle that has not been closed, and nobody holds the range's content for dear.
+ * `region` is null or a handle that has not been closed, and the range's content is not needed any more.
  */
-enum coldframe_status coldframe_discard(const struct coldframe_region *region,
-                                        size_t offset,
-                                        size_t len);
+enum coldframe_status coldframe_discard(const struct coldframe_region *region, size_t offset, size_t len);
 
 /**
- * Closes the region; null is fine. Its memory must not be touched any more. A file's dirty pages are written before; if that fails, the
- * answer says so, and the region is closed all the same.
+ * Closes the region; null is fine. Its memory must not be touched any more. A file's dirty pages are written first.
+ * If that fails, the status says so, and the region is closed all the same.
  *
  * Contract:
- * `region` is null or a handle that has not been closed, and nobody uses it or its memory any more.
+ * `region` is null or a handle that has not been closed, and no thread uses it or its memory any more.
  */
 enum coldframe_status coldframe_region_close(struct coldframe_region *region);
 

@@ -1,4 +1,4 @@
-//! What a pager is made from, as C says it.
+//! The options of a pager, as a C struct.
 
 use std::ffi::c_char;
 
@@ -6,29 +6,31 @@ use coldframe_live::Options;
 
 use crate::status::{text, Failure};
 
-/// What a pager is made from. Fill it by `coldframe_options_default`, then change what should be otherwise. A null pointer means the
-/// default.
+/// The options of a pager. Fill it by `coldframe_options_default`, then change what should differ. A null pointer
+/// means the default.
 #[repr(C)]
 pub struct ColdframeOptions {
     /// RAM for all regions together, in bytes; at least 256 KiB.
     pub ram: u64,
-    /// The most bytes all regions together may have. Costs nothing until it is used.
+    /// The most bytes that all regions together may have. Unused memory costs nothing.
     pub max_memory: u64,
-    /// Folder for the swap file, which has no name and is gone with the pager; null: where temporary files go.
+    /// Folder for the swap file. The file has no name and is gone when the pager ends. Null: the folder of temporary
+    /// files.
     pub backing: *const c_char,
-    /// Page replacement policy, as `coldframe policies` lists them, `pa-clock:budget=13` for instance; null: fitted to the device.
+    /// Page replacement policy, as `coldframe policies` lists them, for example `pa-clock:budget=13`. Null: fitted to
+    /// the device.
     pub policy: *const c_char,
-    /// Where a journal of the engine goes, for `coldframe replay`; null: nowhere.
+    /// File for a journal of the engine, for `coldframe replay`. Null: no journal.
     pub journal: *const c_char,
     /// Keep pages encrypted and authenticated in the swap file, with a key that lives only in memory.
     pub encrypt: bool,
 }
 
-/// The defaults, for so many bytes of RAM.
+/// The defaults, for `ram` bytes of RAM.
 #[no_mangle]
 pub extern "C" fn coldframe_options_default(ram: u64) -> ColdframeOptions {
     let null = std::ptr::null();
-    // As `Options::new`, but without what allocates: the caller owns nothing of the result.
+    // As `Options::new`, but nothing is allocated: the caller has nothing to free.
     ColdframeOptions { ram, max_memory: 64 << 30, backing: null, policy: null, journal: null, encrypt: false }
 }
 

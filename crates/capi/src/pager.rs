@@ -8,10 +8,10 @@ use coldframe_live::Pager;
 use crate::options::ColdframeOptions;
 use crate::status::{call, give, Failure, Status};
 
-/// A pager: one RAM budget over any number of regions. Any thread may use it, several at a time.
+/// A pager: one RAM budget for any number of regions. Several threads may use it at the same time.
 pub struct ColdframePager(pub(crate) Pager);
 
-/// A pager of the caller's.
+/// The pager of a handle.
 ///
 /// # Safety
 /// `pager` is null or a handle that has not been closed.
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn coldframe_start(options: *const ColdframeOptions, out: 
 /// Closes the handle; null is fine. The pager itself ends with the last of its regions.
 ///
 /// # Safety
-/// `pager` is null or a handle that has not been closed, and nobody uses it any more.
+/// `pager` is null or a handle that has not been closed, and no thread uses it any more.
 #[no_mangle]
 pub unsafe extern "C" fn coldframe_close(pager: *mut ColdframePager) -> Status {
     call(|| {
@@ -56,7 +56,8 @@ pub unsafe extern "C" fn coldframe_close(pager: *mut ColdframePager) -> Status {
     })
 }
 
-/// The statistics now, as one JSON object (the counters of `coldframe run --stats`); for `coldframe_string_free`. Null if that fails.
+/// The statistics now, as one JSON object (the counters of `coldframe run --stats`). Free it with
+/// `coldframe_string_free`. Null on failure.
 ///
 /// # Safety
 /// `pager` is null or a handle that has not been closed.
@@ -73,7 +74,7 @@ pub unsafe extern "C" fn coldframe_stats(pager: *const ColdframePager) -> *mut c
     text
 }
 
-/// Frees a string that coldframe has given; null is fine.
+/// Frees a string that coldframe has returned; null is fine.
 ///
 /// # Safety
 /// `text` is null or comes from `coldframe_stats` and has not been freed.

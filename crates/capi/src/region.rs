@@ -1,4 +1,5 @@
-//! Regions: managed memory with a base and a length. Ranges are bytes from the base on; what they meet of a page is all of it.
+//! Regions: managed memory with a base and a length. Ranges are in bytes from the base. A range that covers a part of
+//! a page acts on the whole page.
 
 use std::ffi::{c_char, c_void};
 use std::ops::Range;
@@ -15,17 +16,17 @@ use crate::status::{call, give, text, Failure, Status};
 /// A system call that is given a page which is not in RAM fails with EFAULT: pin the range first.
 pub struct ColdframeRegion(Region);
 
-/// Bytes of a region.
+/// A range of bytes of a region.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ColdframeRange {
-    /// First byte, from the region's base on.
+    /// First byte, counted from the region's base.
     pub offset: usize,
-    /// How many.
+    /// Length in bytes.
     pub len: usize,
 }
 
-/// A region of the caller's.
+/// The region of a handle.
 ///
 /// # Safety
 /// `region` is null or a handle that has not been closed.
@@ -55,8 +56,8 @@ pub unsafe extern "C" fn coldframe_region_anonymous(
     })
 }
 
-/// A file, as a shared mapping of it would be: what is written to the memory comes to the file when its page leaves RAM, when it is
-/// flushed, and when the region is closed. The region is as long as the file. `*out` is null if that fails.
+/// A file, as in a shared mapping. What is written to the memory reaches the file when the page leaves RAM, when it
+/// is flushed, and when the region is closed. The region is as long as the file. `*out` is null if that fails.
 ///
 /// # Safety
 /// `pager` is null or a handle that has not been closed; `path` is null or a C string; `out` is null or can be written to.
@@ -88,7 +89,7 @@ pub unsafe extern "C" fn coldframe_region_base(region: *const ColdframeRegion) -
     unsafe { self::region(region) }.map_or(null_mut(), |region| region.as_ptr().cast())
 }
 
-/// The region's bytes; 0 for a null handle.
+/// The region's length in bytes; 0 for a null handle.
 ///
 /// # Safety
 /// `region` is null or a handle that has not been closed.
@@ -98,8 +99,8 @@ pub unsafe extern "C" fn coldframe_region_len(region: *const ColdframeRegion) ->
     unsafe { self::region(region) }.map_or(0, Region::len)
 }
 
-/// Brings every page of a file's region that was written to before the call to the file, durably. Of private memory there is nothing
-/// to flush.
+/// Writes every page of a file's region that was changed before the call to the file, durably. Private memory has
+/// nothing to flush.
 ///
 /// # Safety
 /// `region` is null or a handle that has not been closed.
@@ -109,7 +110,7 @@ pub unsafe extern "C" fn coldframe_flush(region: *const ColdframeRegion) -> Stat
     call(|| Ok(unsafe { self::region(region) }?.flush()?))
 }
 
-/// Loads a range and keeps it in RAM until `coldframe_unpin` of the same range. Nests.
+/// Loads a range and keeps it in RAM until `coldframe_unpin` of the same range. Pins nest.
 ///
 /// # Safety
 /// `region` is null or a handle that has not been closed.
@@ -143,7 +144,8 @@ pub unsafe extern "C" fn coldframe_unpin(region: *const ColdframeRegion, offset:
     })
 }
 
-/// Loads a range, many pages at a time, and waits for it. Of a range larger than RAM the end is there.
+/// Loads a range, many pages at a time, and waits until it is loaded. Of a range larger than RAM, only the end is
+/// then in RAM.
 ///
 /// # Safety
 /// `region` is null or a handle that has not been closed.
@@ -175,22 +177,22 @@ pub unsafe extern "C" fn coldframe_will_need(
     })
 }
 
-/// Forgets the content of a range: it reads as zeros from now on, or as its file has it (what was written to a file's pages and not
-/// flushed is lost).
+/// Drops the content of a range. Private memory reads as zeros from then on. A file's region reads as the file has
+/// it; unflushed writes are lost.
 ///
 /// # Safety
-/// `region` is null or a handle that has not been closed, and nobody holds the range's content for dear.
+/// `region` is null or a handle that has not been closed, and the range's content is not needed any more.
 #[no_mangle]
 pub unsafe extern "C" fn coldframe_discard(region: *const ColdframeRegion, offset: usize, len: usize) -> Status {
     // SAFETY: the caller answers for it.
     call(|| Ok(unsafe { self::region(region) }?.advise(range(offset, len), Advice::DontNeed)?))
 }
 
-/// Closes the region; null is fine. Its memory must not be touched any more. A file's dirty pages are written before; if that fails, the
-/// answer says so, and the region is closed all the same.
+/// Closes the region; null is fine. Its memory must not be touched any more. A file's dirty pages are written first.
+/// If that fails, the status says so, and the region is closed all the same.
 ///
 /// # Safety
-/// `region` is null or a handle that has not been closed, and nobody uses it or its memory any more.
+/// `region` is null or a handle that has not been closed, and no thread uses it or its memory any more.
 #[no_mangle]
 pub unsafe extern "C" fn coldframe_region_close(region: *mut ColdframeRegion) -> Status {
     call(|| {

@@ -6,23 +6,23 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 
 use coldframe_live::LiveError;
 
-/// How a call went. The numbers are the exit codes of the `coldframe` command.
+/// The result of a call. The numbers are the exit codes of the `coldframe` command.
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Status {
-    /// It did what it should.
+    /// Success.
     Ok = 0,
-    /// An argument that cannot be: a null pointer, text that is not UTF-8, too little RAM, a range beyond the region.
+    /// An argument is wrong: a null pointer, text that is not UTF-8, too little RAM, a range beyond the region.
     Usage = 2,
-    /// This machine does not allow it; `coldframe doctor` says more.
+    /// This machine does not allow it; `coldframe doctor` gives the reason.
     Machine = 4,
-    /// The swap file or a region's file cannot be used, or there is no room.
+    /// The swap file or a region's file cannot be used, or there is no room left.
     Backing = 5,
-    /// A mistake in coldframe itself. Nothing is promised about the handles of this call any more.
+    /// A bug in coldframe. The handles of this call must not be used any more.
     Bug = 125,
 }
 
-/// A failed call: its status and its words.
+/// A failed call: its status and its message.
 pub struct Failure(Status, String);
 
 impl Failure {
@@ -52,7 +52,7 @@ fn keep(words: &str) {
     LAST.with(|last| *last.borrow_mut() = CString::new(bytes).unwrap_or_default());
 }
 
-/// Runs the inside of a call; a panic becomes a status.
+/// Runs the body of a call; a panic becomes a status.
 pub fn call(inside: impl FnOnce() -> Result<(), Failure>) -> Status {
     match catch_unwind(AssertUnwindSafe(inside)) {
         Ok(Ok(())) => Status::Ok,
@@ -69,14 +69,14 @@ pub fn call(inside: impl FnOnce() -> Result<(), Failure>) -> Status {
     }
 }
 
-/// What went wrong in this thread's last call that failed; never null, empty if none has. It stays until this thread's next call
-/// that fails.
+/// The message of this thread's last failed call. Never null; empty if no call has failed. It stays valid until this
+/// thread's next failed call.
 #[no_mangle]
 pub extern "C" fn coldframe_last_error() -> *const c_char {
     LAST.with(|last| last.borrow().as_ptr())
 }
 
-/// A C string of the caller's.
+/// Reads a C string.
 ///
 /// # Safety
 /// `text` is null or a C string that lives as long as the result is used.
@@ -89,7 +89,7 @@ pub unsafe fn text<'a>(name: &str, text: *const c_char) -> Result<Option<&'a str
     bytes.to_str().map(Some).map_err(|_| Failure::usage(format!("{name}: not UTF-8 text")))
 }
 
-/// A place for a result.
+/// Stores a new handle at `out`.
 ///
 /// # Safety
 /// `out` is null or can be written to.

@@ -131,7 +131,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// The first option given that means something for a board only.
+    /// The first given option that only has a meaning for a board.
     pub fn of_boards(&self) -> Option<&'static str> {
         let given = [
             ("--max-p99", self.max_p99.is_some()),
@@ -170,7 +170,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(code(&advice))
 }
 
-/// About this machine.
+/// The answer for this machine.
 fn here(args: &Args) -> Result<ExitCode, Failure> {
     let found = answer::of(&args.asked)?;
     let config = found.config();
@@ -201,7 +201,7 @@ pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(code(&advice))
 }
 
-/// On this machine.
+/// The answer for this machine.
 fn check_here(args: &CheckArgs) -> Result<ExitCode, Failure> {
     let found = answer::of(&args.asked)?;
     let fits = fits(&found, &args.asked)?;
@@ -295,7 +295,7 @@ fn question(asked: &Asked) -> Result<Question, Failure> {
     })
 }
 
-/// Where results are kept; without a home folder nowhere.
+/// The folder of kept results; without a home folder there is none.
 fn cache(asked: &Asked) -> Cache {
     let of = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let folder = match (&asked.cache, asked.no_cache) {
@@ -306,7 +306,7 @@ fn cache(asked: &Asked) -> Cache {
     folder.map_or_else(Cache::none, |folder| Cache::in_folder(folder, build()))
 }
 
-/// This very build: two that differ in what they find may have the same version.
+/// Identifies this build: two builds that find different results may have the same version.
 fn build() -> String {
     let meta = std::env::current_exe().and_then(std::fs::metadata).ok();
     let made = meta.as_ref().and_then(|m| m.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok());
@@ -314,7 +314,7 @@ fn build() -> String {
     format!("{}-{size:x}-{made:x}", env!("CARGO_PKG_VERSION"))
 }
 
-/// The advised settings with where they come from.
+/// Writes the advised settings, with a note on their origin.
 pub fn write_config(path: &Path, advice: &Advice) -> Result<(), Failure> {
     let Some(best) = &advice.best else { return Ok(()) };
     let settings = best.point.settings()?.to_toml()?;

@@ -21,8 +21,8 @@ use crate::failure::Failure;
 use crate::here;
 use crate::run::{default_backing, find_preload, preloads, start};
 
-/// Whether the question is about this machine: the trace is one of this machine's recorder, it is known what the program takes by itself, and
-/// no other device is named.
+/// Whether the question is about this machine: its recorder made the trace, the program's own time is known, and no
+/// other device is named.
 pub fn is_here(asked: &Asked) -> bool {
     let recorded = |path: &Path| {
         let provenance = Reader::open(path).ok().map(|reader| reader.provenance().clone());
@@ -31,7 +31,7 @@ pub fn is_here(asked: &Asked) -> bool {
     };
     match asked.device.as_slice() {
         [] => asked.system.is_none() && recorded(&asked.trace),
-        // Of other traces the sheet prices what a board would do.
+        // For other traces, the sheet prices the times of a board.
         devices => devices.iter().all(|device| device == DEVICE) && recorded(&asked.trace),
     }
 }
@@ -39,7 +39,7 @@ pub fn is_here(asked: &Asked) -> bool {
 /// The answer.
 ///
 /// # Errors
-/// Options that mean nothing here, and as [`answer`].
+/// Options without a meaning here, and as [`answer`].
 pub fn of(asked: &Asked) -> Result<Answer, Failure> {
     if let Some(option) = asked.of_boards() {
         return Err(Failure::usage(format!(
@@ -57,14 +57,14 @@ pub fn of(asked: &Asked) -> Result<Answer, Failure> {
     )
 }
 
-/// This machine, as answers are about it.
+/// This machine, as the answers need it.
 pub struct Machine {
     costs: Costs,
     measured: String,
 }
 
 impl Machine {
-    /// What paging costs here, and where that comes from. Measured where it is not known.
+    /// The costs of paging here, and their source. They are measured if they are not known.
     ///
     /// # Errors
     /// This machine cannot page.
@@ -94,16 +94,16 @@ impl Machine {
     }
 }
 
-/// The most bytes that the program's largest process had in RAM of what is paged, where its recorder has said it.
+/// The largest amount of paged memory in RAM of the program's largest process, if the recorder has noted it.
 fn heap(trace: &Path) -> Option<u64> {
     Some(Reader::open(trace).ok()?.provenance().program?.managed_bytes)
 }
 
-/// How often the start of a pager is timed; the median counts.
+/// How often the start of a pager is timed; the median is used.
 const STARTS: usize = 3;
 
-/// What a pager takes to start and to end, in seconds: a program that does nothing else, with it and without. `None`: it cannot be
-/// told here.
+/// The seconds that a pager takes to start and to end: a program that does nothing, with and without it. `None`: it
+/// cannot be measured here.
 fn start_seconds() -> Option<f64> {
     let program = vec![OsString::from("true")];
     let preload = preloads(&find_preload().ok()?);

@@ -56,7 +56,7 @@ fn amplification(stats: &Snapshot) -> f64 {
     (stats.swap_programs + stats.swap_copies) as f64 / stats.swap_programs.max(1) as f64
 }
 
-/// What the area has gone through, as JSON; null where there was none.
+/// The events of the area as JSON; null without an area.
 pub fn json(options: &Options, stats: &Snapshot) -> Value {
     let Some(area) = &options.swap else { return Value::Null };
     json!({
@@ -71,7 +71,7 @@ pub fn json(options: &Options, stats: &Snapshot) -> Value {
     })
 }
 
-/// The same to read.
+/// The same as text.
 pub fn words(options: &Options, stats: &Snapshot) -> String {
     let Some(area) = &options.swap else { return String::new() };
     let beside = match stats.swap_full {

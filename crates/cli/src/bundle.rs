@@ -1,7 +1,8 @@
-//! The libraries that coldframe loads into other programs: beside the program, in `../lib/coldframe`, or within the program itself.
+//! The libraries that coldframe loads into other programs. They are beside the program, in `../lib/coldframe`, or
+//! within the program itself.
 //!
-//! `cargo install` installs programs only, so a program that it has built holds the libraries, and writes the one that is needed to the user's
-//! cache folder. A file that is there already must have the same bytes, or it is written anew.
+//! `cargo install` only installs programs. So a program built by it contains the libraries, and writes the one that
+//! is needed to the user's cache folder. An existing file must have the same bytes; otherwise it is written again.
 
 use std::path::{Path, PathBuf};
 
@@ -39,14 +40,14 @@ pub fn library(name: &str) -> Result<Option<PathBuf>, Failure> {
     Ok(Some(place))
 }
 
-/// A folder that nobody else writes to.
+/// A folder that no other user writes to.
 fn cache() -> Option<PathBuf> {
     let of = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let cache = of("XDG_CACHE_HOME").or_else(|| Some(of("HOME")?.join(".cache")));
     cache.map(|cache| cache.join("coldframe").join(concat!("lib-", env!("CARGO_PKG_VERSION"))))
 }
 
-/// At once: another program may be loading it.
+/// In one step: another program may be loading the file.
 fn write(place: &Path, bytes: &[u8]) -> std::io::Result<()> {
     if std::fs::read(place).is_ok_and(|there| there == bytes) {
         return Ok(());

@@ -64,7 +64,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What each event is to who waits for it.
+/// Each event, in a user's words.
 const EVENTS: [(&str, &str); 11] = [
     ("zero_fill_native", "first touch, the kernel's own"),
     ("zero_fill_huge", "  the same with its huge pages"),
@@ -79,7 +79,7 @@ const EVENTS: [(&str, &str); 11] = [
     ("evict_dirty_read", "  the same behind a disk read"),
 ];
 
-/// What each request is.
+/// Each request, in words.
 const REQUESTS: [(&str, &str); 6] = [
     ("read_1", "4 KiB read"),
     ("read_4", "  4 in flight"),
@@ -121,7 +121,7 @@ fn time(text: &str) -> Option<Ps> {
     quantity::time(text).ok()
 }
 
-/// The values of a table of a sheet, without their sources and without what is not known.
+/// The values of a table of a sheet, without their sources and without unknown values.
 fn values(table: &Value) -> Map<String, Value> {
     let known = table.as_object().into_iter().flatten().filter(|(_, entry)| !entry.is_null());
     known.map(|(key, entry)| (key.clone(), entry["value"].clone())).collect()

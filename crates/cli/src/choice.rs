@@ -1,4 +1,4 @@
-//! Chooses the recorder where the user does not: this machine's pager, or an emulator where the pager cannot record.
+//! Chooses the recorder if the user does not: this machine's pager, or an emulator if the pager cannot record.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -14,11 +14,11 @@ use crate::run::{find_preload, manageable, program};
 pub enum Choice {
     /// This machine's pager.
     Pager,
-    /// An emulator, and why.
+    /// An emulator, and the reason.
     Emulator(String),
 }
 
-/// The recorder of a program. `option`: what was asked for and only an emulator gives.
+/// The recorder of a program. `option`: an option that only an emulator supports.
 ///
 /// # Errors
 /// The program cannot be started at all.
@@ -43,7 +43,7 @@ pub fn pageable(command: &[OsString]) -> Result<(), Failure> {
     rights()
 }
 
-/// Whether the kernel lets memory be managed. No folder is looked at: what is recorded stays in RAM.
+/// Whether the kernel allows managed memory. No folder is checked: all recorded pages stay in RAM.
 fn rights() -> Result<(), Failure> {
     let of_folder = ["swap file", "measured"];
     let findings = examine(Path::new("")).into_iter().filter(|finding| !of_folder.contains(&finding.name));
@@ -56,7 +56,7 @@ fn rights() -> Result<(), Failure> {
     }
 }
 
-/// What an emulator that is not there means, where the pager could not be taken for this reason.
+/// The failure if there is no emulator, and the pager could not be used for this reason.
 pub fn neither(why: &str, error: RecordError) -> Failure {
     match error {
         RecordError::MissingTool { .. } | RecordError::WrongMachine { .. } => Failure::Other {

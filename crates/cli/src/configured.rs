@@ -10,7 +10,7 @@ use coldframe_report::{ReportError, Settings};
 
 use crate::failure::Failure;
 
-/// What a configuration says of a live run.
+/// The settings of a configuration for a live run.
 #[derive(Default)]
 pub struct Configured {
     /// RAM, as `--ram` takes it.
@@ -26,7 +26,7 @@ pub struct Configured {
 /// Reads a configuration.
 ///
 /// # Errors
-/// It cannot be read, or names pages or RAM that a live run cannot have.
+/// It cannot be read, or it has a page size or RAM that a live run does not support.
 pub fn read(path: &Path) -> Result<Configured, Failure> {
     let name = path.display().to_string();
     let text =

@@ -58,7 +58,7 @@ fn one(sheet: &Sheet) -> String {
     format!("{}: {}\n{}\n", sheet.name, sheet.title, styled(&["field", "value", "source"], rows, 3))
 }
 
-/// A number, or the several that one time of a machine is.
+/// A number, or the three numbers of a machine's time.
 fn shown(value: &serde_json::Value) -> String {
     let plain = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), Into::into);
     match value.as_object() {

@@ -58,7 +58,7 @@ fn preload() -> Finding {
     }
 }
 
-/// What is well in a few lines; what is not in a table, with what would mend it.
+/// Good findings in a few lines; the others in a table, with their remedies.
 fn told(findings: &[Finding], good: bool, all: bool, width: usize) -> String {
     if all {
         return table(findings, good, width);
@@ -79,7 +79,7 @@ fn told(findings: &[Finding], good: bool, all: bool, width: usize) -> String {
     text + "More: coldframe doctor --all\n"
 }
 
-/// Notes that are worth a line: what a reader wants to quote with a question or a figure.
+/// Notes that get a line: readers quote them with a question or a figure.
 const NOTED: [&str; 2] = ["kernel", "measured"];
 
 fn verdict(good: bool) -> &'static str {
@@ -117,7 +117,7 @@ mod tests {
             found: found.into(),
             remedy: remedy.into(),
         };
-        // As a machine where all is well has them.
+        // As on a machine without problems.
         let mut findings = vec![
             finding("kernel", Health::Note, "Linux 6.18.44, 2 CPUs", ""),
             finding("userfaultfd, faults of the kernel too", Health::Good, "allowed", ""),

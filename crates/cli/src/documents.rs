@@ -38,7 +38,7 @@ fn shell_lines(text: &str) -> Vec<(usize, String)> {
     lines
 }
 
-/// The `coldframe` commands of a line of shell, each as its words.
+/// The `coldframe` commands in a line of shell, each as its words.
 fn commands(line: &str) -> Vec<Vec<String>> {
     let words = shlex::split(&line.replace(';', " ; ")).unwrap_or_else(|| panic!("not shell: {line}"));
     let ends = |word: &String| [";", "|", "||", "&&", ">", "<", "2>"].contains(&word.as_str());
@@ -46,7 +46,8 @@ fn commands(line: &str) -> Vec<Vec<String>> {
     parts.filter(|words| words.first().is_some_and(|word| word == "coldframe")).collect()
 }
 
-/// Parses the commands of a line of shell; how many there are that clap reads. `place`: what a message begins with.
+/// Parses the commands of a line of shell. Returns the number of those that clap reads. `place`: the start of a
+/// message.
 fn parse(place: &str, line: &str) -> usize {
     let mut tried = 0;
     for words in commands(line) {

@@ -13,19 +13,19 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use crate::failure::Failure;
 
-/// How long a program may take to end after SIGTERM, as with an emulator.
+/// How long a program may take to end after SIGTERM; the same as with an emulator.
 const GRACE: Duration = Duration::from_secs(2);
-/// How often it is looked whether time is up.
+/// How often the time limit is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Signals that end the recording, and not coldframe.
+/// Signals that end the recording, but not coldframe.
 pub struct Signals {
     stop: Arc<AtomicBool>,
     over: Arc<AtomicBool>,
 }
 
 impl Signals {
-    /// From now on.
+    /// Catches the signals from now on.
     ///
     /// # Errors
     /// A signal cannot be caught.
@@ -33,11 +33,11 @@ impl Signals {
         let signals = Signals { stop: Arc::default(), over: Arc::default() };
         let caught = || -> std::io::Result<()> {
             for signal in [SIGINT, SIGTERM, SIGHUP] {
-                // A later one ends coldframe itself.
+                // A second signal ends coldframe itself.
                 signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&signals.over))?;
                 signal_hook::flag::register(signal, Arc::clone(&signals.stop))?;
             }
-            // It is for the program alone.
+            // This signal is for the program alone.
             signal_hook::flag::register(SIGQUIT, Arc::default()).map(|_| ())
         };
         caught().map_err(|e| Failure::Other { message: format!("cannot catch signals: {e}"), code: 5 })?;
@@ -55,13 +55,14 @@ impl Drop for Signals {
 pub struct Ended {
     /// The program's status.
     pub status: ExitStatus,
-    /// What ended the recording before the program ended by itself.
+    /// The reason, if the recording ended before the program did.
     pub limit: Option<&'static str>,
     /// Recorded processes that go on.
     pub left: Vec<u32>,
 }
 
-/// Waits for the program, which records into `folder`; ends it and what it started when time is up or a signal says so.
+/// Waits for the program, which records into `folder`. At the time limit, or after a signal, ends it and the
+/// processes that it started.
 ///
 /// # Errors
 /// It cannot be waited for.
@@ -91,7 +92,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Until the program has ended: what ended it, and when it was asked to end.
+    /// Waits until the program has ended. Returns the reason, and when the program was asked to end.
     fn run(&self, ended: &Receiver<()>) -> (Option<&'static str>, Option<Instant>) {
         let (mut limit, mut asked, mut killed) = (None, None, false);
         while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
@@ -123,7 +124,7 @@ impl Watch<'_> {
         Instant::now()
     }
 
-    /// What the program has started ends with it.
+    /// Ends the processes that the program has started.
     fn end_rest(&self, asked: Instant) {
         let gone = |until: Instant| loop {
             let rest = alive(self.folder);
@@ -144,7 +145,7 @@ fn send(process: u32, signal: Signal) {
     }
 }
 
-/// Processes that record into this folder now: a file is named after its process, which has it mapped.
+/// Processes that record into this folder now. A file is named after its process, which has it mapped.
 fn alive(folder: &Path) -> Vec<u32> {
     let Ok(files) = std::fs::read_dir(folder) else { return Vec::new() };
     let process = |name: std::ffi::OsString| name.to_str()?.split('.').next()?.parse::<u32>().ok();

@@ -11,7 +11,7 @@ use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource,
 
 use crate::output::OutputError;
 
-/// Why a verb did not do its work.
+/// Why a verb has failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// Simulation or configuration.
@@ -32,7 +32,7 @@ pub enum Failure {
     /// Anything else, with its exit code.
     #[error("{message}")]
     Other {
-        /// What is wrong and what to do.
+        /// What is wrong, and the remedy.
         message: String,
         /// Exit code.
         code: u8,

@@ -13,7 +13,7 @@ const WIDTH: usize = 80;
 /// Rows of the table; the largest ones are shown.
 const ROWS: usize = 6;
 
-/// About the processes of a trace; empty where there is nothing to say.
+/// The processes of a trace in words; empty if there is nothing to report.
 pub fn of(trace: &Path) -> String {
     Reader::open(trace).map_or_else(|_| String::new(), |reader| words(&reader.provenance().group))
 }
@@ -50,7 +50,7 @@ fn table(matter: &[&ProcessFacts]) -> String {
     out
 }
 
-/// By their program's name: how many, and the most that one of them has; the largest first.
+/// Small processes by their program's name: their number, and the largest memory of one of them; the largest first.
 fn left_out(left: &[&ProcessFacts]) -> String {
     let mut names: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for process in left {

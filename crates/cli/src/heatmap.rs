@@ -38,7 +38,7 @@ pub struct Args {
     format: String,
 }
 
-/// Columns of an address and the blank behind it, and of the widest page.
+/// Columns of an address with the blank after it, and of the widest page.
 const LABEL: usize = 17;
 const WIDEST: usize = 120;
 
@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
         (_, Some(path)) => format!("{}: {} by {}, {}\n", path.display(), heat.columns, heat.rows, summary(&heat)),
         _ => terminal(&heat),
     };
-    // Lines of a map are never broken.
+    // Lines of a map are never wrapped.
     output::exact(None, &text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -19,13 +19,15 @@ use crate::output;
 use crate::progress::Line;
 use crate::run::allowed;
 
-/// The way in which `coldframe_live::costs` measures. To be raised when numbers of two ways cannot stand beside each other.
+/// The version of the measurement in `coldframe_live::costs`. Raise it if its numbers can no longer be compared with
+/// older ones.
 const CALIBRATION: u32 = 1;
 
-/// What a whole measurement takes on a solid-state disk, in seconds.
+/// Seconds of a whole measurement on a solid-state disk.
 const SECONDS: u32 = 8;
 
-/// The sheet that is kept of this machine, if it is true of it and of the disk that `backing` is on; else it is measured, and kept.
+/// The kept sheet of this machine, if it applies to this machine and to the disk of `backing`. Otherwise the machine
+/// is measured, and the sheet is kept.
 ///
 /// # Errors
 /// A folder that cannot be used, a machine that cannot page.
@@ -36,7 +38,7 @@ pub fn sheet(backing: &Path, extent: Extent, quiet: bool) -> Result<Sheet, Failu
     }
 }
 
-/// Measures this machine, and keeps the sheet in the file that is named, if it can be kept.
+/// Measures this machine. Keeps the sheet, if possible, and returns its file.
 ///
 /// # Errors
 /// A folder that cannot be used, a machine that cannot page.
@@ -62,7 +64,7 @@ pub fn measured(backing: &Path, extent: Extent, quiet: bool) -> Result<(Sheet, O
     Ok((sheet, path))
 }
 
-/// Whether a sheet is of this machine.
+/// Whether a sheet applies to this machine.
 fn is_of(sheet: &Sheet, machine: &Machine) -> bool {
     sheet.machine.as_ref().is_some_and(|measured| measured.is_like(machine))
 }
@@ -76,7 +78,7 @@ fn has_room(backing: &Path, free: u64) -> Result<(), Failure> {
     Err(Failure::Other { message, code: 5 })
 }
 
-/// Which machine this is.
+/// Identifies this machine.
 fn machine(backing: &Path) -> Machine {
     let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default();
     Machine {
@@ -94,7 +96,8 @@ fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
 }
 
-/// How many threads have lately run or waited for a processor or a disk; 0 where the kernel does not say.
+/// The mean number of threads that lately ran or waited for a processor or a disk; 0 if the kernel does not report
+/// it.
 fn load(loadavg: &str) -> f64 {
     loadavg.split(' ').next().and_then(|first| first.parse().ok()).unwrap_or(0.0)
 }
@@ -110,7 +113,7 @@ fn processor(cpuinfo: &str) -> String {
     named.or_else(numbers).unwrap_or_else(|| std::env::consts::ARCH.into())
 }
 
-/// Number of the disk that a folder lies on, or of the disk that the path is, and the file system.
+/// Number of the folder's disk, or of the disk that the path names, and the file system.
 fn disk(backing: &Path) -> String {
     let number = std::fs::metadata(backing).map_or(0, |meta| match meta.file_type().is_block_device() {
         true => meta.rdev(),
@@ -129,7 +132,7 @@ fn written(machine: Machine, costs: &Costs) -> Sheet {
     fn with<T>(value: T, source: &str) -> Option<Sourced<T>> {
         Some(Sourced { value, source: source.into() })
     }
-    // The recorder's window moves a page out and back as the invalid list does.
+    // The recorder's window moves a page out and back in the same way as the invalid list.
     for (event, sample) in costs.events().into_iter().chain([("entry", costs.false_fault)]) {
         let place = sheet.live.of(event).expect("a sheet has every event");
         *place = with(Varying::of(spread(sample)), &source);
@@ -155,7 +158,7 @@ fn spread(sample: Sample) -> Spread {
     Spread { low, mean, high }
 }
 
-/// A time as people say it: two digits.
+/// A time for people: with two digits.
 pub fn said(time: Ps) -> String {
     let (value, unit) = match time.0 {
         0..=994_999 => (time.0 as f64 / 1e3, "ns"),

@@ -114,7 +114,7 @@ fn words(out: &Path, skips: &str, summary: &Summary, notes: &[String]) -> String
     if let Some(first) = &summary.first_bad {
         text += &format!("{} bad lines left out, the first: {first}\n", human_count(summary.bad));
     }
-    // The note on bad lines has just been told.
+    // The note on bad lines has just been printed.
     let told = |note: &&String| summary.first_bad.as_ref().is_none_or(|first| !note.contains(first.as_str()));
     notes.iter().filter(told).for_each(|note| text += &format!("note: {note}\n"));
     text

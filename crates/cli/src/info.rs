@@ -69,7 +69,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
     line("", &format!("up to {} pages of 4 KiB in 1/{} of the trace", human_count(most), heat.columns));
     line("phases", &phases(heat));
     line("", &format!("{} begin, each where most pages are new", heat.phases.len()));
-    // An access that crosses pages is a reference to each.
+    // An access that crosses pages counts as a reference to each of them.
     let all: u64 = heat.counts.iter().map(|(_, references)| references).sum();
     for h in hottest {
         let share = 100.0 * h.references as f64 / all.max(1) as f64;
@@ -103,7 +103,7 @@ pub fn run(args: Args) -> Result<ExitCode, Failure> {
 /// Columns of a key.
 const KEY: usize = 14;
 
-/// A key and its value, which goes on below itself where the page is narrow.
+/// A key and its value. On a narrow page the value continues on the next line.
 fn lines(key: &str, value: &str, width: usize) -> String {
     let mut text = format!("{key:<KEY$}");
     let (mut at, mut first) = (KEY, true);
@@ -123,7 +123,7 @@ fn lines(key: &str, value: &str, width: usize) -> String {
     text + "\n"
 }
 
-/// For people: a line a bin that has references.
+/// For people: one line for each bin with references.
 fn reuse_lines(reuse: &Reuse) -> Vec<(String, String)> {
     let share = |references: f64| 100.0 * references / reuse.references.max(1) as f64;
     let (kib, followed) = (reuse.page / 1024, 100.0 * reuse.followed);
@@ -155,7 +155,7 @@ fn swap_trace(args: &Args) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Where phases begin, under the bars of the working set.
+/// Marks the beginnings of phases below the bars of the working set.
 fn phases(heat: &Heat) -> String {
     (0..heat.columns).map(|column| if heat.phases.contains(&column) { '|' } else { '-' }).collect()
 }

@@ -1,4 +1,4 @@
-//! `coldframe man`: manual pages, generated from the command line itself.
+//! `coldframe man`: manual pages, generated from the definition of the command line.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

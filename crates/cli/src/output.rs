@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_report::table::folded;
 
-/// A result that cannot be written.
+/// A result cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: cannot be written: {source}", path.display())]
 pub struct OutputError {
@@ -14,12 +14,12 @@ pub struct OutputError {
     source: std::io::Error,
 }
 
-/// Columns where there is no terminal.
+/// Columns without a terminal.
 const WIDTH: usize = 80;
-/// A narrower terminal is taken for one of so many columns.
+/// The least width: a narrower terminal is treated as this wide.
 const WIDTH_MIN: usize = 40;
 
-/// Columns of the page that stdout is: what COLUMNS says, or the terminal; 80 without either.
+/// Columns of stdout: from COLUMNS, or the terminal's; 80 without either.
 pub fn width() -> usize {
     said().or_else(|| columns(std::io::stdout())).unwrap_or(WIDTH)
 }
@@ -34,13 +34,13 @@ fn columns(terminal: impl AsFd) -> Option<usize> {
     (columns > 0).then_some(usize::from(columns).max(WIDTH_MIN))
 }
 
-/// Says it on stderr, in lines that fit what COLUMNS says, or the terminal that stderr is.
+/// Prints text on stderr, in lines that fit COLUMNS or the terminal.
 pub fn tell(text: &str) {
     let columns = said().or_else(|| columns(std::io::stderr()));
     eprint!("{}", columns.map_or_else(|| text.into(), |columns| folded(text, columns)));
 }
 
-/// Writes to the file, or to stdout without one: there lines of words fit the page. JSON is as it is.
+/// Writes to the file, or to stdout without one. On stdout, lines of text are wrapped; JSON is not changed.
 pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     match to {
         None if !text.starts_with(['{', '[']) => exact(None, &folded(text, width())),
@@ -48,7 +48,7 @@ pub fn write(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     }
 }
 
-/// Writes what is for a program, or for a tool that breaks lines itself.
+/// Writes output for a program, or for a tool that wraps lines itself.
 pub fn exact(to: Option<&Path>, text: &str) -> Result<(), OutputError> {
     let failed = |path: &Path| {
         let path = path.to_path_buf();

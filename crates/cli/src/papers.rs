@@ -102,7 +102,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(if args.strict && missed { ExitCode::from(1) } else { ExitCode::SUCCESS })
 }
 
-/// Beside an installed program, in the folder one stands in, or in the source tree the program was built from.
+/// Beside an installed program, in the current folder, or in the source tree that the program was built from.
 fn shipped_traces() -> Result<PathBuf, Failure> {
     let beside =
         std::env::current_exe().ok().and_then(|exe| Some(exe.parent()?.parent()?.join("share/coldframe/traces")));
@@ -153,7 +153,7 @@ fn table(rows: &[Row]) -> String {
     format!("{table}\n{}.\n{missed}", tally(rows))
 }
 
-/// A page for each paper: what it claims above all, and why what is not reached is not.
+/// A page for each paper: its main claims, and why those that are not reached are not.
 fn headlines(rows: &[Row]) -> String {
     let pages = rows.chunk_by(|a, b| a.paper == b.paper).map(headline_page);
     pages.collect::<Vec<_>>().join("\n")
@@ -168,14 +168,14 @@ fn headline_page(rows: &[Row]) -> String {
         out += &format!("{claim:<46} {paper:>10} {:>10}  {}\n", number(row.our_value), verdict(row.reached));
     }
     for row in rows.iter().filter(|row| row.claim.is_some() && row.reached == Reached::No) {
-        // The first clause is the reason; what follows are counts.
+        // The first clause is the reason; counts follow.
         let why = row.note.split("; ").next().unwrap_or_default();
         out += &(wrapped(&format!("{}: {why}.", row.claim.unwrap_or_default())) + "\n");
     }
     out + &wrapped(&format!("{}; --all shows each of the {} rows and why.", tally(rows), rows.len())) + "\n"
 }
 
-/// Lines of 78 characters at most, those after the first indented.
+/// Wraps to at most 78 characters; all lines but the first are indented.
 fn wrapped(text: &str) -> String {
     let (mut out, mut column) = (String::new(), 0);
     for word in text.split_whitespace() {
@@ -205,7 +205,7 @@ fn markdown(rows: &[Row]) -> String {
     format!("{head}{body}\n{}.\n\n{missed}", tally(rows))
 }
 
-/// Why rows are not reached; those of one item with one reason together, in the order of the first of them.
+/// Why rows are not reached. Rows of one item with the same reason are joined, in the order of their first.
 fn reasons(rows: &[Row]) -> Vec<String> {
     let mut groups: Vec<Vec<&Row>> = Vec::new();
     for row in rows.iter().filter(|row| row.reached == Reached::No) {

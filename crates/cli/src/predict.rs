@@ -2,7 +2,7 @@
 //! recorder, without paging and with its heap at the same addresses. The recording then goes through an engine with
 //! the configuration of the live run.
 //!
-//! Both runs get an environment in which the C library and the allocator do not choose by processor or clock.
+//! Both runs get an environment in which the C library and the allocator make no choice by processor or clock.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -24,9 +24,9 @@ use crate::bundle;
 use crate::failure::Failure;
 use crate::progress::Line;
 
-/// glibc chooses its copying routines by the processor, and how they go through large blocks by its caches. The recorded program's
-/// processor is QEMU's, so both runs use the routines that every x86-64 processor has (names: glibc manual, "Hardware Capability
-/// Tunables"), without the one that copies four pages at a time.
+/// glibc chooses its copying routines by the processor, and how they copy large blocks by its caches. The recorded
+/// program's processor is QEMU's. So both runs use the routines that every x86-64 processor has (names: glibc manual,
+/// "Hardware Capability Tunables"), without the one that copies four pages at a time.
 #[cfg(target_arch = "x86_64")]
 const TUNABLES: &str =
     "glibc.cpu.hwcaps=-AVX512F,-AVX512VL,-AVX512BW,-AVX2,-AVX,-AVX_Fast_Unaligned_Load,-SSSE3,-SSE4_1,-SSE4_2,-ERMS,\
@@ -34,27 +34,27 @@ const TUNABLES: &str =
 #[cfg(not(target_arch = "x86_64"))]
 const TUNABLES: &str = "glibc.cpu.name=generic";
 
-/// The heap gives free memory back 10 ms after it became free, and time runs otherwise under a recorder: here it keeps it. At once would
-/// be the same in every run too, but is farther from a run as it usually is.
+/// Usually the heap returns free memory after 10 ms, but time passes differently under a recorder. So here the heap
+/// keeps it. Returning it at once would also be the same in every run, but is less like a usual run.
 const PURGE_DELAY: (&str, &str) = ("COLDFRAME_PURGE_DELAY", "-1");
 
 /// Two runs of one program.
 pub struct Twice {
-    /// Journal, standard input, recording; gone at the end.
+    /// Journal, standard input, recording; deleted at the end.
     folder: tempfile::TempDir,
     /// Standard input, if it is not a terminal.
     input: Option<PathBuf>,
     journal: PathBuf,
-    /// Of what was asked for, what neither run does.
+    /// What was asked for and neither run does.
     left_out: Option<String>,
 }
 
 impl Twice {
-    /// Before the first run: keeps a copy of the standard input, and has the live run say its configuration in a journal. `asked` is the
-    /// read-ahead that the user gave, if any.
+    /// Before the first run: keeps a copy of the standard input, and makes the live run write its configuration to a
+    /// journal. `asked` is the user's read-ahead, if any.
     ///
     /// # Errors
-    /// The folder of the swap file takes no files.
+    /// No files can be written to the folder of the swap file.
     pub fn prepare(options: &mut Options, asked: Option<u32>) -> Result<Twice, Failure> {
         let place = if options.backing.is_dir() { options.backing.clone() } else { crate::run::default_backing() };
         let io = |e: std::io::Error| {
@@ -67,7 +67,7 @@ impl Twice {
         }
         // Read-ahead depends on which of two threads is first.
         options.read_ahead = 0;
-        // Both runs have the same addresses, and the recorder needs its own.
+        // Both runs use the same addresses, and the recorder needs special ones.
         options.base = Some(BASE_RECORDED);
         let journal = options.journal.get_or_insert_with(|| folder.path().join("journal")).clone();
         Ok(Twice { folder, input, journal, left_out: left_out(asked) })
@@ -99,7 +99,7 @@ impl Twice {
     ) -> Result<Predicted, Failure> {
         let head = self.head()?;
         let trace = self.folder.path().join("recording.parquet");
-        // The live run may have had to do with fewer addresses than it was given.
+        // The live run may have got fewer addresses than it asked for.
         let options = Options { max_memory: head.config.pages as u64 * PAGE, ..options.clone() };
         let outcome = self.record(command, &options, preload, &trace, quiet)?;
         let span = Span { start: BASE_RECORDED, len: options.max_memory };
@@ -157,7 +157,7 @@ fn left_out(asked: Option<u32>) -> Option<String> {
     ))
 }
 
-/// What both runs have; `layout_only` is the one difference, and as long in both.
+/// The environment of both runs. `layout_only` is the only difference; its value has the same length in both.
 fn environment(layout_only: &str) -> Vec<(&'static str, OsString)> {
     let mut tunables = std::env::var_os("GLIBC_TUNABLES").unwrap_or_default();
     if !tunables.is_empty() {
@@ -171,7 +171,7 @@ fn environment(layout_only: &str) -> Vec<(&'static str, OsString)> {
     ]
 }
 
-/// A prediction and where it comes from.
+/// A prediction and its origin.
 pub struct Predicted {
     prediction: Prediction,
     outcome: Outcome,
@@ -194,7 +194,7 @@ impl Predicted {
         ]
     }
 
-    /// What keeps the prediction from being exact, as far as it can be seen.
+    /// Visible reasons why the prediction is not exact.
     fn notes(&self, measured: &Snapshot, status: ExitStatus) -> Vec<String> {
         let p = &self.prediction;
         let mut notes = Vec::from_iter(self.left_out.clone());
@@ -275,7 +275,7 @@ impl Predicted {
     }
 }
 
-/// By how much the prediction is too high, in percent of what was measured; `None` if that was nothing and the prediction is not.
+/// The error of the prediction, in percent of the measured value; `None` if only the measured value is 0.
 fn deviation(measured: u64, predicted: u64) -> Option<f64> {
     match (measured, predicted) {
         (0, 0) => Some(0.0),

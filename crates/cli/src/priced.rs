@@ -21,15 +21,15 @@ pub struct Priced {
     /// Years; the inner `None`: nothing was written.
     life: Option<Option<f64>>,
     area: Option<Bytes>,
-    /// What the sheet would need for the rest.
+    /// The numbers that the sheet lacks for the other prices.
     missing: Vec<&'static str>,
 }
 
 impl Priced {
-    /// `area`: the most that the swap file may take; without it, the whole device.
+    /// `area`: the largest size of the swap file; without it, the whole device.
     ///
     /// # Errors
-    /// A sheet without page or block size prices nothing.
+    /// The sheet lacks a page or block size.
     pub fn new(sheet: &Sheet, stats: &Snapshot, area: Option<u64>, seconds: f64) -> Result<Priced, SheetError> {
         let moved = Moved { read: Bytes(stats.device_bytes_read), written: Bytes(stats.device_bytes_written) };
         let done = used::operations(sheet, moved)?;
@@ -49,7 +49,7 @@ impl Priced {
         })
     }
 
-    /// For `--stats` and `--format json`; what the sheet does not give is null.
+    /// For `--stats` and `--format json`; prices that the sheet does not give are null.
     pub fn json(&self) -> Value {
         json!({
             "device": self.device,
@@ -93,7 +93,7 @@ impl Priced {
     }
 }
 
-/// The value, or the name of what it would need.
+/// The value, or the name of the missing number.
 fn known<T>(value: Result<T, SheetError>, missing: &mut Vec<&'static str>) -> Option<T> {
     match value {
         Ok(value) => Some(value),

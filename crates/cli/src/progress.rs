@@ -15,12 +15,12 @@ pub struct Line {
 }
 
 impl Line {
-    /// Nothing is shown yet.
+    /// A line that is not shown yet.
     pub fn new(quiet: bool) -> Line {
         Line { began: Instant::now(), quiet: quiet || !std::io::stderr().is_terminal(), bar: None }
     }
 
-    /// `done` of `total`, which may not be known, and a few words.
+    /// Shows `done` of `total`, which may not be known, and a few words.
     pub fn show(&mut self, done: u64, total: Option<u64>, words: &str) {
         if self.quiet || self.began.elapsed() < PATIENCE {
             return;

@@ -145,7 +145,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Options given that only an emulator can follow.
+/// Given options that only an emulator supports.
 fn of_emulators(args: &Args) -> Vec<&'static str> {
     let given = [
         ("--level", args.level.is_some()),
@@ -159,7 +159,7 @@ fn of_emulators(args: &Args) -> Vec<&'static str> {
     given.into_iter().filter_map(|(option, given)| given.then_some(option)).collect()
 }
 
-/// By an emulator; `why`: not by this machine's pager.
+/// Records by an emulator; `why`: the reason why this machine's pager cannot record.
 pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode, Failure> {
     if args.window.is_some() {
         return Err(Failure::usage(match why {
@@ -206,7 +206,7 @@ pub fn emulated(args: &Args, why: Option<&str>, quiet: bool) -> Result<ExitCode,
     Ok(ExitCode::SUCCESS)
 }
 
-/// Why it is not this machine's pager that records.
+/// Why this machine's pager does not record.
 fn instead(level: &Level, why: &str) -> String {
     let level = match level {
         Level::Exact => "reference by reference".into(),
@@ -247,7 +247,7 @@ fn default_output(command: &[OsString]) -> PathBuf {
     PathBuf::from(name).with_extension("parquet")
 }
 
-/// How long a process is attached to unless `--max-time` says otherwise.
+/// How long a process is recorded without `--max-time`.
 const ATTACHED: Duration = Duration::from_secs(10);
 
 /// Ctrl-C and SIGTERM end a recording, not the recorder.
@@ -393,7 +393,7 @@ fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What only an emulator can do is refused rather than passed over.
+/// Refuses options that only an emulator supports, instead of ignoring them.
 fn refuse_limits(args: &Args) -> Result<(), Failure> {
     let untimed = args.max_time.is_some() && args.attach.is_none() && args.via != "faults" && args.via != "auto";
     match of_emulators(args).first().or(untimed.then_some(&"--max-time")) {

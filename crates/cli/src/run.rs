@@ -21,7 +21,7 @@ use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
 use crate::{bundle, configured, output, summary};
 
-/// Pages read ahead where neither a flag nor a configuration says how many.
+/// Pages read ahead if neither a flag nor a configuration gives a number.
 const READ_AHEAD_DEFAULT: u32 = 16;
 
 /// The library that holds the program's heap.
@@ -128,7 +128,7 @@ pub struct Args {
     command: Vec<OsString>,
 }
 
-/// The folder that temporary files go to, or one on a disk if that lies in RAM.
+/// The folder of temporary files, or one on a disk if that folder is in RAM.
 pub fn default_backing() -> PathBuf {
     let usual = std::env::temp_dir();
     let disk = PathBuf::from("/var/tmp");
@@ -174,7 +174,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(code(status)))
 }
 
-/// A run that is over.
+/// A finished run.
 struct Ended {
     /// `None`: no pager has started.
     stats: Option<Snapshot>,
@@ -266,7 +266,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
     })
 }
 
-/// What `--tier` says. The engine of a system has an area instead.
+/// The tier that `--tier` selects. With `--system`, the engine has an area instead.
 fn tier(args: &Args, usual: Tier) -> Result<Tier, Failure> {
     let tier = args.tier.as_deref().and_then(Tier::parse);
     if tier == Some(Tier::Lz4) && args.area.area(args.predict)?.is_some() {
@@ -288,7 +288,7 @@ pub fn program(command: &[OsString]) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Whether the preload library can take its heap.
+/// Whether the preload library can manage the program's heap.
 pub fn manageable(binary: &Path) -> Result<(), Failure> {
     let refuse = |why: &str| {
         let message = format!("{} cannot be paged: {why}", binary.display());
@@ -326,7 +326,7 @@ pub fn find_preload() -> Result<PathBuf, Failure> {
     })
 }
 
-/// What is missing here is said before the program starts.
+/// Reports what this machine lacks before the program starts.
 pub fn allowed(backing: &Path) -> Result<(), Failure> {
     let Some(missing) = examine(backing).into_iter().find(|finding| finding.health == Health::Missing) else {
         return Ok(());
@@ -338,7 +338,7 @@ pub fn allowed(backing: &Path) -> Result<(), Failure> {
 /// A program that has been started.
 pub struct Running(Child);
 
-/// What the dynamic linker is told to load: our library, then the user's own.
+/// The libraries that the dynamic linker loads first: ours, then the user's own.
 pub fn preloads(preload: &Path) -> OsString {
     let mut list = preload.as_os_str().to_os_string();
     if let Some(own) = std::env::var_os("LD_PRELOAD").filter(|own| !own.is_empty()) {
@@ -369,7 +369,7 @@ impl Running {
         self.0
     }
 
-    /// Waits for the program. Ctrl-C reaches it from the terminal; what is sent to us alone is passed on.
+    /// Waits for the program. Ctrl-C reaches it from the terminal; signals sent only to us are passed on.
     pub fn wait_with_signals(mut self) -> Result<ExitStatus, Failure> {
         use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
         let failed =

@@ -121,7 +121,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     any_system(args, quiet).map_err(|failure| in_file(failure, config.as_deref()))
 }
 
-/// A setting that cannot be, with its line if it stands in the configuration file.
+/// A setting that is not possible, with its line if it is in the configuration file.
 fn in_file(failure: Failure, config: Option<&Path>) -> Failure {
     let text = config.and_then(|path| Some((path, std::fs::read_to_string(path).ok()?)));
     match (failure, text) {
@@ -165,7 +165,7 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What `-c` and `--set` say.
+/// The settings of `-c` and `--set`.
 fn base(args: &Args) -> Result<Settings, Failure> {
     let read = |path: &PathBuf| {
         let text = std::fs::read_to_string(path);
@@ -207,7 +207,7 @@ fn settings(args: &Args) -> Result<Vec<Settings>, Failure> {
     Ok(sweep.expand(&base)?)
 }
 
-/// `a,b:k=v,k=v,c` is three policies: a part with `=` but without `:` before it belongs to the policy before.
+/// `a,b:k=v,k=v,c` is three policies: a part with `=` and without `:` before it belongs to the policy before.
 pub fn policies(text: &str) -> Vec<String> {
     let mut out: Vec<String> = Vec::new();
     for part in text.split(',') {
@@ -220,7 +220,8 @@ pub fn policies(text: &str) -> Vec<String> {
     out
 }
 
-/// One configuration, whose journal goes into a file, into a timeline, or both. For a timeline it is held in memory.
+/// Runs one configuration, with its journal in a file, in a timeline, or both. For a timeline the journal is held in
+/// memory.
 fn with_journal(args: &Args, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, Failure> {
     let [settings] = all else {
         return Err(Failure::usage(format!(
@@ -246,7 +247,7 @@ fn with_journal(args: &Args, all: &[Settings], progress: &mut dyn FnMut(Progress
     Ok(outcomes)
 }
 
-/// A file written piece by piece.
+/// A file that is written in pieces.
 struct Piecewise<'a> {
     path: &'a Path,
     out: BufWriter<File>,
@@ -294,7 +295,7 @@ fn format(args: &Args) -> Result<&str, Failure> {
     }
 }
 
-/// One object for one configuration of a string or a swap trace, an array for a sweep and for tasks.
+/// One object for one configuration of a string or a swap trace; an array for a sweep and for tasks.
 fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ReportError> {
     let lists =
         [args.policy.len(), args.ram.len(), args.frames.len(), args.handler.len(), args.page.len(), args.device.len()];

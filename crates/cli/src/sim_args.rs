@@ -3,7 +3,7 @@
 use coldframe_report::settings::Vary;
 use coldframe_report::Settings;
 
-/// What only swap areas have.
+/// Options for swap areas only.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Swap areas")]
 pub struct AreaArgs {
@@ -31,7 +31,7 @@ pub struct AreaArgs {
 }
 
 impl AreaArgs {
-    /// What a sweep varies outermost.
+    /// The settings that a sweep varies in its outer loops.
     pub fn varied(&self) -> Vec<Vary> {
         vec![
             (|s, v| s.swap.blocks = Some(v.into()), self.blocks.clone()),
@@ -45,7 +45,7 @@ impl AreaArgs {
     }
 }
 
-/// What only several tasks have.
+/// Options for several tasks only.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Several tasks on one processor (--scheduler, --prefetch, or --system sap)")]
 pub struct TasksArgs {
@@ -64,7 +64,7 @@ pub struct TasksArgs {
 }
 
 impl TasksArgs {
-    /// What a sweep varies innermost.
+    /// The settings that a sweep varies in its inner loops.
     pub fn varied(&self) -> Vec<Vary> {
         vec![
             (|s, v| s.tasks.scheduler = Some(v.into()), self.scheduler.clone()),
@@ -72,7 +72,7 @@ impl TasksArgs {
         ]
     }
 
-    /// What all of its configurations share.
+    /// The settings that all configurations share.
     pub fn apply(&self, settings: &mut Settings) {
         settings.tasks.list = self.list.or(settings.tasks.list);
         settings.tasks.follow = settings.tasks.follow.or(self.follow.then_some(true));

@@ -8,7 +8,7 @@ use serde_json::{json, Value};
 
 use crate::area;
 
-/// Bytes of an erase block, to say how many the written bytes amount to. LOBI's flash (slide 4): 128 KiB.
+/// Bytes of an erase block, to convert written bytes to blocks. LOBI's flash (slide 4): 128 KiB.
 const ERASE_BLOCK: u64 = 128 << 10;
 
 /// The statistics of a run as JSON. `status`: the program's exit code.
@@ -35,7 +35,7 @@ pub fn json(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, status
     })
 }
 
-/// The same to read.
+/// The same as text.
 pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took: Duration) -> String {
     let us = |ns: u64| format!("{:.1}", ns as f64 / 1e3);
     let row = |name: &str, t: Times| {
@@ -87,7 +87,7 @@ pub fn table(options: &Options, stats: &Snapshot, chosen: Option<&Chosen>, took:
     )
 }
 
-/// What the stages of a true fault take.
+/// The time of each stage of a true fault.
 fn stages(stats: &Snapshot) -> String {
     let Some(faults) = std::num::NonZero::new(stats.true_faults) else { return String::new() };
     let stages = [

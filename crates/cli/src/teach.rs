@@ -74,7 +74,7 @@ fn step_by_step(lesson: &Lesson, all: &[Played]) -> Result<(), Failure> {
     Ok(output::write(None, &words::closing(lesson, all))?)
 }
 
-/// Whether the reader wants the next step. The end of the input is a no.
+/// Whether the reader wants the next step. The end of the input means no.
 fn wanted() -> bool {
     eprint!("     [Enter: next, q: quit] ");
     let _ = std::io::stderr().flush();

@@ -1,4 +1,4 @@
-//! `coldframe papers --on`: what the papers' parts bring for traces of one's own, alone and together.
+//! `coldframe papers --on`: the gain of the papers' parts for given traces, alone and together.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

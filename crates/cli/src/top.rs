@@ -1,4 +1,4 @@
-//! `coldframe top`: shows what a running pager does.
+//! `coldframe top`: shows the work of a running pager.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -40,7 +40,7 @@ pub struct Args {
     format: String,
 }
 
-/// Looks that are kept: 20 intervals.
+/// Samples that are kept: 20 intervals.
 const LOOKS: usize = 21;
 
 pub fn run(args: Args) -> Result<ExitCode, Failure> {
@@ -104,7 +104,7 @@ fn find(pid: Option<u32>) -> Result<(u32, PathBuf), Failure> {
     }
 }
 
-/// `seen`: two looks at least, the newest last.
+/// `seen`: at least two samples, the newest last.
 fn show(format: &str, seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
     let now = &seen[seen.len() - 1];
     match format {
@@ -114,7 +114,7 @@ fn show(format: &str, seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> 
     }
 }
 
-/// A bar for each interval, as high as its share of the highest.
+/// A bar for each interval, in proportion to the highest.
 fn bars(counts: &[u64]) -> String {
     const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let steps: Vec<u64> = counts.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).collect();
@@ -141,7 +141,7 @@ fn table(seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
     let per = if interval.is_some() { "/s" } else { "in all" };
     let mut headings = vec!["fault", "", per, "p50 us", "p99", "p99.9"];
     if interval.is_none() {
-        // Totals have no course.
+        // Totals have no history.
         headings.remove(1);
         rows.iter_mut().for_each(|row| drop(row.remove(1)));
     }
@@ -161,7 +161,7 @@ fn table(seen: &VecDeque<Snapshot>, interval: Option<Duration>) -> String {
     )
 }
 
-/// What goes up and down; all else only counts.
+/// Values that can fall; all others only grow.
 const GAUGES: &[&str] =
     &["processes", "frames", "resident", "resident_max", "managed", "pinned", "device_read_ns", "walk_step_ns"];
 

@@ -13,10 +13,10 @@ use crate::failure::Failure;
 use crate::whole::{ram, worth_running};
 use crate::{output, Cli, Verb};
 
-/// Runs the program at some sizes of the curve, and prints what came of it; what was measured.
+/// Runs the program at some sizes of the curve, and prints and returns the results.
 ///
 /// # Errors
-/// A run that cannot be started.
+/// A run cannot be started.
 pub fn run(answer: &Answer, program: &[OsString]) -> Result<Vec<Verified>, Failure> {
     let sizes = worth_running(answer);
     eprintln!("coldframe: {} runs {} times more now, and all that it does happens again", answer.program, sizes.len());
@@ -29,13 +29,13 @@ pub fn run(answer: &Answer, program: &[OsString]) -> Result<Vec<Verified>, Failu
     Ok(runs.iter().filter_map(|(point, measured)| verified(point, measured)).collect())
 }
 
-/// What a report shows of a run: nothing of one that failed.
+/// A run as a report shows it; `None` if it failed.
 fn verified(point: &Point, measured: &Value) -> Option<Verified> {
     let seconds = measured["program"]["seconds"].as_f64().filter(|_| measured["program"]["status"] == 0)?;
     Some(Verified { ram_bytes: point.ram_bytes, seconds, true_faults: measured["counts"]["true_faults"].as_u64() })
 }
 
-/// The statistics of a run as `coldframe run --ram SIZE -- PROGRAM` makes it.
+/// The statistics of a run of `coldframe run --ram SIZE -- PROGRAM`.
 fn measured(size: u64, program: &[OsString]) -> Result<Value, Failure> {
     let failed = |e: std::io::Error| Failure::Other { message: format!("a file for statistics: {e}"), code: 5 };
     let file = tempfile::NamedTempFile::new().map_err(failed)?;

@@ -15,7 +15,7 @@ use crate::choice::{choose, Choice};
 use crate::failure::Failure;
 use crate::{emulated, group, output, report, verify, window};
 
-/// What was asked for.
+/// The user's request.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Asked {
     quiet: bool,
@@ -24,7 +24,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Options and then `--` with a program; `None`: something else.
+    /// Reads options, then `--` and a program; `None`: it is not such a command line.
     pub fn read(words: &[OsString]) -> Option<Asked> {
         let mut asked = Asked::default();
         for (i, word) in words.iter().enumerate() {
@@ -38,12 +38,12 @@ impl Asked {
                 _ => return None,
             }
         }
-        // Without `--` it is nothing else either.
+        // Without `--`, it is no other verb either.
         asked.verify.then_some(asked)
     }
 }
 
-/// All of it, into the folder `PROGRAM.coldframe`.
+/// Does all of it, into the folder `PROGRAM.coldframe`.
 pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
     let program = &asked.program;
     let Some(name) = program.first().and_then(|path| Path::new(path).file_name()) else {
@@ -67,16 +67,16 @@ pub fn run(asked: &Asked) -> Result<ExitCode, Failure> {
         Choice::Emulator(why) => emulated::run(program, &folder, &why, asked.quiet),
     };
     if done.is_err() {
-        // Where there is nothing in it.
+        // Only if the folder is empty.
         let _ = std::fs::remove_dir(&folder);
     }
     done
 }
 
-/// For this machine, by its pager.
+/// For this machine, with its pager.
 fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     let (program, trace) = (&asked.program, folder.join("trace.parquet"));
-    // What this machine lacks is said before the program runs.
+    // Reports what this machine lacks before the program runs.
     let machine = Machine::known()?;
     let order = window::Order { command: program, patience: window::PATIENCE, ..window::Order::default() };
     let recorded = window::record(&order, &trace)?;
@@ -102,7 +102,7 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
 /// Columns of a line.
 const WIDTH: usize = 80;
 
-/// A sentence in lines.
+/// Wraps a sentence.
 fn folded(text: &str) -> String {
     let mut lines = vec![String::new()];
     for word in text.split(' ') {
@@ -116,7 +116,7 @@ fn folded(text: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Writes what is kept; says what that is.
+/// Writes the files to keep, and prints their names.
 fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure> {
     let json = output::json(&answer.json());
     output::write(Some(&folder.join("advice.json")), &json)?;
@@ -132,11 +132,11 @@ fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure
     Ok(format!("In {}: trace.parquet, advice.json{advised}, report.html\n", folder.display()))
 }
 
-/// What is run again may take so many times the program's own time.
+/// A repeated run may take this many times the program's own time.
 const PATIENT: f64 = 8.0;
 
-/// Sizes worth running: the advised one, and one on each side of where it begins to thrash, if that does not take too long; else half of what it
-/// needs.
+/// Sizes to run the program at: the advised size, and one on each side of the point where it begins to thrash, if
+/// that does not take too long; otherwise half of the RAM that it needs.
 pub fn worth_running(answer: &Answer) -> Vec<u64> {
     let thrash = answer.thrash_bytes.unwrap_or(answer.needed_bytes / 2);
     let near = |ram: u64| answer.curve.iter().map(|point| point.ram_bytes).min_by_key(|size| size.abs_diff(ram));
@@ -146,7 +146,7 @@ pub fn worth_running(answer: &Answer) -> Vec<u64> {
     let mut sizes: Vec<u64> = [answer.ram_bytes, near(thrash), other].into_iter().flatten().collect();
     sizes.sort_unstable_by(|a, b| b.cmp(a));
     sizes.dedup();
-    // Where two of them are one, the next ones of the curve.
+    // If two of them are equal, the next ones of the curve.
     for point in &answer.curve {
         if sizes.len() < 3 && !sizes.contains(&point.ram_bytes) {
             sizes.push(point.ram_bytes);
@@ -156,7 +156,7 @@ pub fn worth_running(answer: &Answer) -> Vec<u64> {
     sizes
 }
 
-/// `--ram` of a size.
+/// A size in the form of `--ram`.
 pub fn ram(size: u64) -> String {
     exact(size)
 }

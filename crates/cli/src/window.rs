@@ -22,10 +22,10 @@ use crate::ending::{self, Ended, Signals};
 use crate::failure::Failure;
 use crate::run::{default_backing, find_preload, preloads, start};
 
-/// What came of a recording.
+/// The result of a recording.
 pub struct Recorded {
     summary: Summary,
-    /// What is known of the program.
+    /// The measurements of the program.
     pub facts: ProgramFacts,
     faults: u64,
     way: u64,
@@ -38,31 +38,32 @@ pub struct Recorded {
     lost: bool,
 }
 
-/// What is to be recorded, and how.
+/// What to record, and how.
 #[derive(Default)]
 pub struct Order<'a> {
     /// The program and its arguments.
     pub command: &'a [OsString],
-    /// A window of so many pages, and no sampling; `None`: both fit the program.
+    /// A window of this many pages, without sampling; `None`: both adapt to the program.
     pub pages: Option<usize>,
-    /// Nanoseconds that recording may take the program besides.
+    /// Nanoseconds of the user's patience that recording may take in addition.
     pub patience: u64,
     /// The program runs alone once before, without input and output.
     pub overhead: bool,
-    /// After this time the program is ended.
+    /// The program is ended after this time.
     pub max_time: Option<Duration>,
 }
 
-/// Nanoseconds that a recording may take a program besides, for an answer while one waits.
+/// The patience if the user waits for an answer, in nanoseconds.
 pub const PATIENCE: u64 = 400_000_000;
 
-/// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace comes beside them.
+/// Bytes that a folder must have free: the recorder takes 4 MiB at a time, and the trace needs room, too.
 const ROOM: u64 = 8 << 20;
 
 /// Runs the program and writes the trace to `out`.
 ///
 /// # Errors
-/// The program cannot be recorded so, which is said before it runs; nothing was recorded; the folder of the trace is full.
+/// The program cannot be recorded in this way, which is reported before it runs; nothing was recorded; the folder of
+/// the trace is full.
 pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     let (command, pages) = (order.command, order.pages);
     if let Some(pages) = pages.filter(|pages| *pages < FRAMES_MIN) {
@@ -109,7 +110,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     Ok(Recorded { summary, facts, way, faults, handling, times, status, native_seconds, limit, left, lost })
 }
 
-/// A folder beside the trace for what is recorded; it goes when it is dropped.
+/// A folder beside the trace for the recordings; it is deleted when dropped.
 fn folder_for(out: &Path) -> Result<tempfile::TempDir, Failure> {
     if out.is_dir() {
         let message = format!("{}: is a folder; name a file with -o", out.display());
@@ -130,8 +131,8 @@ fn folder_for(out: &Path) -> Result<tempfile::TempDir, Failure> {
     Ok(folder)
 }
 
-/// What the program takes alone, if its recording took `seconds`: less what the recorder took of each process, and less what its threads
-/// waited for a processor.
+/// The program's own time, if its recording took `seconds`: without the time that the recorder took from each
+/// process, and without the time that its threads waited for a processor.
 fn alone_of(processes: &[Process], seconds: f64) -> f64 {
     let of = |process: &Process| {
         let word = |word| process.word(word) as f64;
@@ -147,7 +148,8 @@ fn alone_of(processes: &[Process], seconds: f64) -> f64 {
     (seconds - taken).max(seconds / LEAST)
 }
 
-/// A process from when to when, what was taken of its time, evenly, and what it waited, in nanoseconds.
+/// The start and end of a process, the time that was taken from it, evenly spread, and the time that it waited, in
+/// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 struct Took {
     start: f64,
@@ -156,8 +158,8 @@ struct Took {
     idle: f64,
 }
 
-/// Processes beside each other wait for the one of which most was taken; of what was taken of the others, that one has waited for as much as
-/// it waited at all.
+/// The time that recording took from several processes together. Processes that run at the same time wait for the one
+/// from which most was taken. In its idle time, that process has also waited for the time taken from the others.
 fn together(processes: &[Took]) -> f64 {
     let mut marks: Vec<f64> = processes.iter().flat_map(|process| [process.start, process.end]).collect();
     marks.sort_by(f64::total_cmp);
@@ -176,7 +178,7 @@ fn together(processes: &[Took]) -> f64 {
     marks.windows(2).map(|mark| (mark[1] - mark[0]) * share(mark[0], mark[1])).sum()
 }
 
-/// A program takes no smaller part of its recording than one in so many: what the estimate is then made of is noise.
+/// The program's own time is at least the recording's time divided by this: a smaller estimate would be noise.
 const LEAST: f64 = 100.0;
 
 fn refused(path: &Path, error: &std::io::Error) -> Failure {
@@ -248,7 +250,7 @@ impl Recorded {
         text
     }
 
-    /// Why there is less in the trace than the program does, a sentence each.
+    /// Why the trace has less than the program did, one sentence each.
     pub fn remarks(&self) -> Vec<String> {
         let mut all = Vec::new();
         match (self.limit, self.status.signal()) {
@@ -297,7 +299,7 @@ mod tests {
 
     #[test]
     fn processes_that_wait_for_each_other_are_added_up_as_far_as_they_wait() {
-        // A server of which 2 s were taken and that waited for 3 s, and its client, of which 1.5 s were taken meanwhile.
+        // A server that lost 2 s and waited for 3 s, and its client, which lost 1.5 s meanwhile.
         let server = Took { start: 0.0, end: 8.0, taken: 2.0, idle: 3.0 };
         let client = Took { taken: 1.5, idle: 2.5, ..server };
         assert_eq!(together(&[server, client]), 3.5);

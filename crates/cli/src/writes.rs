@@ -17,13 +17,13 @@ use serde_json::{json, Value};
 use crate::failure::Failure;
 use crate::record::stop_by_signal;
 
-/// What came of a recording.
+/// The result of a recording.
 pub struct Recorded {
     summary: Summary,
     interval: Duration,
     intervals: u64,
     seconds: f64,
-    /// Seconds in scans; the process runs meanwhile, on another processor where there is one.
+    /// Seconds spent on scans. The process runs meanwhile, on another processor if there is one.
     scanning: f64,
     /// The longest time between two scans.
     longest: Duration,
@@ -85,7 +85,7 @@ pub fn record(subject: &Subject, interval: Duration, out: &Path, overhead: bool)
     Ok(recorded)
 }
 
-/// A child that does not outlive the recording of it unnoticed.
+/// A child that does not outlive its recording unnoticed.
 struct Ended(Child);
 
 impl Ended {
@@ -123,7 +123,7 @@ struct Scans {
 }
 
 impl Scans {
-    /// Time to sleep. Intervals that a slow scan has missed are one with the next.
+    /// Time to sleep. If a slow scan has missed intervals, they are joined with the next one.
     fn until_next(&mut self, interval: Duration, end: Option<Duration>) -> Duration {
         let now = self.began.elapsed();
         while self.at <= now {

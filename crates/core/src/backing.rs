@@ -14,7 +14,8 @@ use crate::slots::Slots;
 use crate::swap::{Flash, Refused, Swap};
 
 impl PageId {
-    /// The slot in which the page lies as long as no swap area has given it another: the one of its own number.
+    /// The home slot of the page, which has the page's number. The page lies there unless a swap area has given it
+    /// another slot.
     pub const fn home(self) -> SlotId {
         SlotId(self.0)
     }
@@ -59,8 +60,8 @@ impl Backing {
         swapped.map_or(page.home(), |slot| SlotId(self.homes + slot.0))
     }
 
-    /// Where the page's next copy shall go. What a collection copies and erases for it is ordered first; a page that is mapped in a slot which
-    /// it empties is unmapped before.
+    /// The slot for the page's next copy. Copies and erases that a collection needs for it are issued first. If a
+    /// page is mapped in a slot that the collection empties, the page is unmapped first.
     pub(crate) fn slot_for(&mut self, page: PageId, pages: &mut PageStates, machine: &mut dyn Machine) -> SlotId {
         if let Some(slots) = &mut self.slots {
             return slots.take(page).map_or(page.home(), |slot| SlotId(self.homes + slot.0));
@@ -82,14 +83,14 @@ impl Backing {
         }
     }
 
-    /// Whether a page can have been copied to this slot.
+    /// Whether a copy of the page to this slot can be under way.
     pub(crate) fn takes_copies(&self, page: PageId, to: SlotId) -> bool {
         let slots = |swap: &Swap| swap.block_count() * swap.slots_per_block() as usize;
         let in_area = |slot: u32| self.swap.as_ref().is_some_and(|swap| (slot as usize) < slots(swap));
         to.0.checked_sub(self.homes).map_or(self.swap.is_some() && to == page.home(), in_area)
     }
 
-    /// The device refused to copy the page to this slot. True: that would have been its newest copy.
+    /// The device refused to copy the page to this slot. Returns true if that was the page's newest copy.
     pub(crate) fn copy_failed(&mut self, page: PageId, to: SlotId) -> bool {
         match (to.0.checked_sub(self.homes), &mut self.swap) {
             (Some(slot), Some(swap)) => swap.program_failed(page, SlotId(slot)),
@@ -114,7 +115,7 @@ impl Backing {
         self.in_slots(page).or_else(|| self.swap.as_ref().and_then(|swap| swap.slot_of(page)))
     }
 
-    /// Whether the page has somewhere to go. Always, where the home slots take what an area refuses.
+    /// Whether the page can leave RAM. With home slots this is always so, since they take what an area refuses.
     pub(crate) fn has_room_for(&self, page: PageId) -> bool {
         self.slots.as_ref().is_none_or(|slots| slots.has_room_for(page))
     }
@@ -124,7 +125,7 @@ impl Backing {
         self.slots.as_ref().is_some_and(|slots| !slots.is_file(page))
     }
 
-    /// The page came to a frame. True: it gave a slot back, so that its only bytes are those in the frame.
+    /// The page came to a frame. Returns true if it gave its slot back, so that the only copy is in the frame.
     pub(crate) fn came(&mut self, page: PageId) -> bool {
         let Some(slots) = &mut self.slots else { return false };
         slots.came(page);
@@ -138,7 +139,7 @@ impl Backing {
         }
     }
 
-    /// Nobody wants the page's copy any more.
+    /// The page's copy is no longer needed.
     pub(crate) fn release(&mut self, page: PageId) {
         if let Some(slots) = &mut self.slots {
             slots.give_back(page);
@@ -149,8 +150,8 @@ impl Backing {
     }
 }
 
-/// Tells the machine what a collection does. Programs of pages from RAM are `Command::Write` and need no order. What the machine refuses it
-/// reports later.
+/// Passes a collection's orders on to the machine. A page from RAM is programmed by `Command::Write`, so a program
+/// needs no order here. The machine reports refusals later.
 struct Orders<'a> {
     homes: u32,
     pages: &'a mut PageStates,

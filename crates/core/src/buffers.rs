@@ -1,4 +1,5 @@
-//! The device's stopover buffers: free, loaded into (the flight knows which), or held by a page that stays there (delayed dual buffering).
+//! The device's stopover buffers. Each is free, or the target of a load (the flight knows which), or holds a page
+//! that stays there (delayed dual buffering).
 
 use alloc::vec::Vec;
 
@@ -15,7 +16,7 @@ pub(crate) struct Buffers {
 }
 
 impl Buffers {
-    /// So many, of which pages may hold some or none.
+    /// `count` buffers; `holds`: whether pages may stay in them.
     pub(crate) fn new(count: usize, holds: bool) -> Buffers {
         let held = Vec::with_capacity(if holds { count } else { 0 });
         Buffers { free: (0..count).rev().map(BufferId::from).collect(), held, count }
@@ -53,14 +54,14 @@ impl Buffers {
         self.held.first().copied()
     }
 
-    /// The page is in its buffer no more, which is free again.
+    /// The page has left its buffer, and the buffer is free again.
     pub(crate) fn forget(&mut self, page: PageId) {
         let at = self.held.iter().position(|(held, _)| *held == page).expect("the page is held");
         let (_, buffer) = self.held.remove(at);
         self.free.push(buffer);
     }
 
-    /// Each buffer is free, held by one page, or one of those that are loaded into.
+    /// Checks that each buffer is free, holds one page, or is the target of a load.
     pub(crate) fn check(&self, loaded_into: impl Iterator<Item = BufferId> + Clone) {
         let count = self.free.len() + loaded_into.clone().count() + self.held.len();
         assert_eq!(count, self.count, "a buffer has leaked");

@@ -33,21 +33,22 @@ impl Stage {
     ];
 }
 
-/// The work a stage took, in counts that do not depend on the machine. A simulator prices it, a live machine measures instead.
+/// The work that a stage took, in counts that do not depend on the machine. A simulator prices the work; a live
+/// machine measures it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Work {
     /// Frames examined in the search for a victim.
     pub walk: Walk,
-    /// Pages moved to the invalid list now although a false fault before had made it necessary (PA-FIFO-SC).
+    /// Downgrades done now that an earlier false fault had made necessary (PA-FIFO-SC).
     pub delayed_downgrades: u32,
     /// The stage belongs to a false fault: the page was in RAM.
     pub false_fault: bool,
 }
 
-/// An order to the machine, which carries it out at once and answers nothing.
+/// An order to the machine. The machine carries it out at once and returns nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// A stage of a fault has been gone through; everything issued since the last such mark belongs to it.
+    /// End of a stage of a fault. All commands since the last such mark belong to this stage.
     Stage {
         /// Which.
         stage: Stage,
@@ -60,12 +61,13 @@ pub enum Command {
         ticket: Ticket,
         /// The page.
         page: PageId,
-        /// Where it lies, unless the machine places pages itself (`Caps::places`).
+        /// The slot that holds it, unless the machine places pages itself (`Caps::places`).
         from: SlotId,
-        /// Where it shall go.
+        /// The buffer that it is loaded into.
         into: BufferId,
     },
-    /// Copy the loaded page from the buffer into the frame. It may be mapped in the buffer, read-only, and stays so until `Map`.
+    /// Copy the loaded page from the buffer into the frame. The page may be mapped in the buffer, read-only; that
+    /// mapping stays until `Map`.
     Move {
         /// The page.
         page: PageId,
@@ -74,31 +76,32 @@ pub enum Command {
         /// The frame it shall live in.
         to: FrameId,
     },
-    /// Let no write to the page succeed from now on. The dirty bit does not change after this.
+    /// Let no further write to the page succeed. The dirty bit does not change after this.
     Protect {
         /// The page.
         page: PageId,
     },
-    /// Take the page's bytes out of the frame and bring them to the slot. The frame may be reused when `issue` returns; the machine
-    /// keeps the bytes until it reports `Event::Written`, and tries again when told to.
+    /// Take the page's bytes out of the frame and write them to the slot. The frame may be reused when `issue`
+    /// returns. The machine keeps the bytes until it reports `Event::Written`, and repeats the write when told to.
     Write {
         /// The page.
         page: PageId,
-        /// Where its bytes are; `None`: the machine has them, from a write that failed, from `Compress`, or from `TakeOut`.
+        /// The frame with its bytes. `None`: the machine has kept the bytes of a failed write, of `Compress`, or of
+        /// `TakeOut`.
         from: Option<FrameId>,
-        /// Where they shall go, unless the machine places pages itself (`Caps::places`).
+        /// The slot that they are written to, unless the machine places pages itself (`Caps::places`).
         to: SlotId,
     },
-    /// The page leaves RAM: take it out of the page table and the TLB if it is there. The frame may be reused when `issue` returns;
-    /// what was dirty in it has been taken out by `Write`.
+    /// The page leaves RAM. Remove it from the page table and the TLB if it is there. The frame may be reused when
+    /// `issue` returns; a `Write` before this command has taken its dirty bytes out.
     Evict {
         /// The page.
         page: PageId,
         /// Its frame.
         from: FrameId,
     },
-    /// Take the page out of the page table and the TLB, and keep it in its frame: the next touch faults. (A page that is released while
-    /// it is held in a buffer is unmapped, too, and the buffer is free.)
+    /// Remove the page from the page table and the TLB, and keep it in its frame: the next touch faults. A page that
+    /// is released while a buffer holds it is unmapped by this command, too; the buffer is then free.
     Unmap {
         /// The page.
         page: PageId,
@@ -119,24 +122,27 @@ pub enum Command {
         /// The task.
         task: TaskId,
     },
-    /// Copy a page from one slot of the swap area to another, after all loads and writes issued before. Its end is not reported; if it
-    /// failed `Event::Failed` says so, before the end of anything that was issued later. The machine then still has the bytes, and refuses
-    /// loads from `to` until something else is brought there. Only if the engine was given a swap area.
+    /// Copy a page from one slot of the swap area to another, after all loads and writes issued before. The end of a
+    /// copy is not reported. A failed copy is reported with `Event::Failed`, before the end of any later command. The
+    /// machine then still has the bytes, and refuses loads from `to` until something else is written there. Issued
+    /// only if the engine has a swap area.
     CopySlot {
         /// The page.
         page: PageId,
-        /// Where its bytes are; `None`: try again with the bytes that the machine has kept.
+        /// The slot with its bytes; `None`: repeat the copy with the bytes that the machine has kept.
         from: Option<SlotId>,
-        /// Where they shall go.
+        /// The slot that they are copied to.
         to: SlotId,
     },
-    /// Erase a block of the swap area, after everything issued before. As `CopySlot`, only a failure is reported.
+    /// Erase a block of the swap area, after all commands issued before. As with `CopySlot`, only a failure is
+    /// reported.
     EraseBlock {
         /// The block.
         block: BlockId,
     },
-    /// Take the page's bytes out of the frame, compress them, and keep both forms; `Event::Compressed` comes later. The frame may be reused
-    /// when `issue` returns. Only if the engine was given a tier, as the next six.
+    /// Take the page's bytes out of the frame, compress them, and keep both forms; `Event::Compressed` comes later.
+    /// The frame may be reused when `issue` returns. This command and the next six are issued only if the engine has
+    /// a tier.
     Compress {
         /// The page.
         page: PageId,
@@ -145,13 +151,13 @@ pub enum Command {
         /// Its slot has older bytes.
         dirty: bool,
     },
-    /// Put the compressed page into the pool. Its bytes are nowhere else to be kept.
+    /// Put the compressed page into the pool. The machine need not keep any other copy of its bytes.
     Store {
         /// The page.
         page: PageId,
         /// Where.
         at: PoolId,
-        /// Its bytes, as `Event::Compressed` told.
+        /// Its size in bytes, as `Event::Compressed` reported it.
         size: u32,
     },
     /// Drop the bytes that the machine has kept since `Compress`: the page's slot has the same bytes, or the page was released.
@@ -176,38 +182,39 @@ pub enum Command {
         ticket: Ticket,
         /// The page.
         page: PageId,
-        /// Where it lies in the pool.
+        /// Its place in the pool.
         at: PoolId,
-        /// Its bytes there.
+        /// Its size in the pool, in bytes.
         size: u32,
-        /// Where it shall go.
+        /// The buffer that it is decompressed into.
         into: BufferId,
     },
-    /// Take the page out of the pool and keep its bytes: a `Write` of them follows. Its place may be reused when `issue` returns.
+    /// Take the page out of the pool and keep its bytes for the `Write` that follows. Its place may be reused when
+    /// `issue` returns.
     TakeOut {
         /// The page.
         page: PageId,
-        /// Where it lies in the pool.
+        /// Its place in the pool.
         at: PoolId,
-        /// Its bytes there.
+        /// Its size in the pool, in bytes.
         size: u32,
     },
-    /// The RAM of a frame is a part of the pool from now on, or is a frame again.
+    /// The RAM of a frame becomes a part of the pool, or a frame again.
     Lend {
         /// The frame.
         frame: FrameId,
         /// Which page-sized part of the pool, from its beginning.
         part: u32,
-        /// Whether the pool has it.
+        /// True: the pool gets the frame. False: the frame comes back.
         lent: bool,
     },
-    /// Memory is short: end the task. Its anonymous pages are taken out by the commands that follow; if it is begun anew the
-    /// machine loads zeros for them. Only if the engine was given slots.
+    /// Memory is short: end the task. The commands that follow remove its anonymous pages. If the task is started
+    /// again, the machine loads zeros for them. Issued only if the engine has slots that are rewritten in place.
     Kill {
         /// The task.
         task: TaskId,
     },
-    /// The page cannot be had: stop the task with a message. It must never read garbage.
+    /// The page is lost: stop the task with a message. The task must never read garbage.
     Halt {
         /// The task.
         task: TaskId,

@@ -13,8 +13,8 @@ pub struct Config {
     pub pages: usize,
     /// Tasks that can fault, at least 1.
     pub tasks: usize,
-    /// Victims that leave together when a frame is needed, at least 1, as long as there are any. The papers evict one; a machine
-    /// for which taking a page out is dear (a TLB flush for each call) wants more.
+    /// Victims that are evicted together when a frame is needed, as long as there are that many. At least 1. The
+    /// papers evict one. A machine on which an eviction is expensive (a TLB flush for each call) uses more.
     pub evict_batch: usize,
     /// What the machine can do.
     pub caps: Caps,

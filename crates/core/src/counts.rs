@@ -13,42 +13,43 @@ pub struct Counts {
     pub write_faults: u64,
     /// True faults on pages never touched before; part of `true_faults`.
     pub cold_faults: u64,
-    /// Pages that left a frame.
+    /// Pages evicted from a frame.
     pub evictions: u64,
-    /// Of those, pages that had to be written.
+    /// Of those evictions, the dirty ones: their pages were written.
     pub dirty_evictions: u64,
-    /// Evictions by an exhausted walk budget.
+    /// Evictions forced because the walk budget was used up.
     pub forced_evictions: u64,
     /// Frames examined in all searches.
     pub walk_sum: Walk,
     /// Frames examined in the longest search.
     pub walk_max: Walk,
-    /// Loads of pages that nobody stood still for.
+    /// Loads for prefetch hints. No task waited when they began.
     pub prefetches: u64,
-    /// Wishes for pages that were in RAM and became as recent as if they had been loaded now.
+    /// Prefetch hints for pages that were in RAM already and became as recent as pages loaded now.
     pub prefetches_present: u64,
-    /// Wishes for pages that came when every ticket but one was taken, or when only pages of the running slice could have left.
+    /// Prefetch hints that were dropped: only one ticket was free, or only pages of the running slice could have left
+    /// RAM.
     pub prefetches_dropped: u64,
     /// Faults on pages that a prefetch was loading.
     pub prefetch_waits: u64,
-    /// Loads started, repeated ones included.
+    /// Loads started, including repeated ones.
     pub page_loads: u64,
     /// Pages moved from a buffer to a frame.
     pub page_moves: u64,
-    /// Of those, while the device was loading another page (DDB's `N_pmdual`).
+    /// Of those moves, the ones made while the device was loading another page (DDB's `N_pmdual`).
     pub page_moves_dual: u64,
     /// Transfers that the device refused.
     pub failures: u64,
-    /// Swapped pages mapped where they lie, without a copy.
+    /// Swapped pages mapped in their slots, without a copy.
     pub direct_reads: u64,
-    /// Pages copied from slots since they were read there often; part of `swap_ins`.
+    /// Pages copied from slots because they were read there often; part of `swap_ins`.
     pub read_often: u64,
     /// Pages copied from slots that are rewritten in place (`SlotsConfig`).
     pub swap_ins: u64,
-    /// Pages copied to them.
+    /// Pages copied to slots that are rewritten in place.
     pub swap_outs: u64,
-    /// Anonymous pages that were written to their home slots, since all slots were taken and nobody could be ended. Where there is no
-    /// such place the machine was given too little memory.
+    /// Anonymous pages written to their home slots, because all slots were taken and no task could be ended. On a
+    /// machine without home slots this means that it has too little memory.
     pub homeless: u64,
     /// Tasks ended because memory was short.
     pub kills: u64,

@@ -70,7 +70,7 @@ impl Engine {
         Ok(Engine {
             pages: PageStates::new(pages),
             ram: Ram::new(&config, policy),
-            // With a frame for each fault in flight a search cannot come back empty-handed.
+            // With a frame for each fault in flight, a search always finds one.
             flights: Flights::new(buffers.min(frames), tasks),
             buffers: Buffers::new(buffers, handler.needs_xip),
             backing: Backing::new(pages),
@@ -82,7 +82,8 @@ impl Engine {
         })
     }
 
-    /// Gives it a swap area, before the first event: pages that are written out get a slot there, numbered behind the home slots.
+    /// Adds a swap area. Call it before the first event. Pages that are written out get a slot in the area; these
+    /// slots are numbered after the home slots.
     ///
     /// # Panics
     /// If the area cannot name every page, or the machine places pages itself.
@@ -92,20 +93,22 @@ impl Engine {
         self.backing.set_swap(swap);
     }
 
-    /// Gives it a swap area whose slots are rewritten in place, before the first event; they too are numbered behind the home slots.
+    /// Adds a swap area whose slots are rewritten in place. Call it before the first event. These slots, too, are
+    /// numbered after the home slots.
     ///
     /// # Panics
-    /// If it has a swap area, slots do not fit into 29 bits, or the machine places pages itself.
+    /// If there is a swap area already, slots do not fit into 29 bits, or the machine places pages itself.
     pub fn set_slots(&mut self, config: SlotsConfig) {
         assert!(!self.config.caps.places, "a swap area on a machine that places pages itself");
         assert!(self.swap().is_none() && config.slots < NUMBERS, "one swap area of fewer than 2^29 slots");
         self.backing.set_slots(Slots::new(config, self.config.pages, self.config.tasks));
     }
 
-    /// Gives it a tier, before the first event: pages that leave are compressed, and kept in RAM that the frames lack.
+    /// Adds a compressed tier. Call it before the first event. Pages that leave their frames are compressed and kept
+    /// in RAM that is taken from the frames.
     ///
     /// # Errors
-    /// Bounds that cannot be, or a machine on which pages are read where they lie.
+    /// A bound is not possible, or the machine reads pages where they lie (in buffers or slots).
     ///
     /// # Panics
     /// If a load is under way.
@@ -123,12 +126,12 @@ impl Engine {
         Ok(())
     }
 
-    /// What has happened in the tier, if it was given one.
+    /// The counters of the tier, if there is one.
     pub fn tier_counts(&self) -> Option<TierCounts> {
         self.tier.as_ref().map(|tier| tier.counts)
     }
 
-    /// Frames that the tier has now, those that it may have, and the pages in it.
+    /// The tier's size: frames that it has now, frames that it may have, and pages in it.
     pub fn tier_size(&self) -> Option<(usize, usize, usize)> {
         self.tier.as_ref().map(|tier| (tier.frames(), tier.target(), tier.pages()))
     }
@@ -138,7 +141,7 @@ impl Engine {
         self.tier.as_ref().is_some_and(|tier| tier.holds(page))
     }
 
-    /// Where the page lies in the tier, and its bytes there.
+    /// The page's place in the tier, and its compressed size in bytes.
     pub fn tier_place(&self, page: PageId) -> Option<(PoolId, u32)> {
         self.tier.as_ref()?.place(page)
     }
@@ -173,7 +176,7 @@ impl Engine {
         self.flights.iter().next().is_some()
     }
 
-    /// Whether a load that nobody waits for could begin now, as far as buffers go: one is left for the next fault.
+    /// Whether a prefetch could begin now, as far as buffers go: one buffer is kept for the next fault.
     pub fn has_spare_buffer(&self) -> bool {
         self.flights.has_spare_ticket()
     }
@@ -228,7 +231,7 @@ impl Engine {
     }
 }
 
-/// What an event comes to.
+/// What the engine does for each event.
 impl Turn<'_> {
     fn fault(&mut self, handler: &Handler, fault: Waiting) {
         if self.start(handler, fault) {
@@ -240,7 +243,7 @@ impl Turn<'_> {
         self.flights.wait(fault);
     }
 
-    /// Does what can be done for a fault now. False: it must wait for a transfer, or for a ticket.
+    /// Does what can be done for a fault now. Returns false if the fault must wait for a transfer or for a ticket.
     fn start(&mut self, handler: &Handler, fault: Waiting) -> bool {
         let Waiting { task, page, writing } = fault;
         let state = self.pages.get(page);
@@ -272,7 +275,7 @@ impl Turn<'_> {
         true
     }
 
-    /// The slot in which the page can be read as it lies.
+    /// The slot in which the page can be read without a copy.
     fn direct(&self, page: PageId) -> Option<SlotId> {
         self.backing.in_area(page).filter(|_| self.config.caps.direct_read)
     }
@@ -302,7 +305,7 @@ impl Turn<'_> {
         }
     }
 
-    /// What an engine with slots is told of tasks and their pages.
+    /// Events about tasks and their pages; only an engine with slots takes them.
     fn told(&mut self, event: Event) {
         let slots = self.backing.slots_mut().expect("accepted");
         match event {
@@ -316,7 +319,7 @@ impl Turn<'_> {
         }
     }
 
-    /// A pinned page must stay where it is, and a buffer is no place to stay.
+    /// Pins a page. A pinned page must stay in its place, so a page held in a buffer moves to a frame first.
     fn pin(&mut self, page: PageId) {
         let frame = match self.pages.get(page) {
             PageState::Held(buffer) => move_held(self, (page, buffer), false),
@@ -335,8 +338,8 @@ impl Turn<'_> {
         }
     }
 
-    /// The page is read in its slot so often that a copy pays: it goes to a frame like any swapped page, but no task
-    /// waits for it. Without a ticket the page stays in its slot; that is harmless.
+    /// The page is read in its slot so often that a copy pays. The page goes to a frame like any swapped page; no
+    /// task waits. If there is no ticket, the page stays in its slot, which is harmless.
     fn read_often(&mut self, handler: &Handler, page: PageId) {
         let Some(ticket) = self.flights.take_ticket() else { return };
         self.counts.read_often += 1;
@@ -356,7 +359,8 @@ impl Turn<'_> {
         }
     }
 
-    /// False: there is no ticket to spare, or no frame behind the slice.
+    /// Returns false if no ticket can be spared, or if no frame can be found without evicting a page of the running
+    /// slice.
     fn prefetch(&mut self, handler: &Handler, page: PageId) -> bool {
         let Some(ticket) = self.flights.take_spare_ticket() else { return false };
         let mut flight = Flight::new(None, page, false);
@@ -372,7 +376,8 @@ impl Turn<'_> {
         true
     }
 
-    /// Makes a page recent that was wished for and is there (SAP section 3.4: to make pages present moves them in the LRU list).
+    /// A prefetch hint for a page in RAM makes it recent (SAP section 3.4: to make pages present moves them in the
+    /// LRU list).
     fn renew(&mut self, frame: FrameId) {
         if self.arrival.is_behind_slice() && self.ram.frames().get(frame).pins == 0 {
             let (policy, mut residents) = self.policy_and_residents();

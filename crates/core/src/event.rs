@@ -19,27 +19,28 @@ pub enum Transfer {
     Load(Ticket),
     /// The write of this page; a page has at most one.
     Write(PageId),
-    /// The copy of a page to this slot of the swap area. Told only when it failed.
+    /// The copy of this page to this slot of the swap area. Reported only if it failed.
     Copy {
         /// The page.
         page: PageId,
-        /// Where it was to go.
+        /// The slot that it was copied to.
         to: SlotId,
     },
-    /// The erase of this block of the swap area. Told only when it failed.
+    /// The erase of this block of the swap area. Reported only if it failed.
     Erase(BlockId),
 }
 
-/// What happened. The engine is told of faults and of the ends of what it asked for; it never sees a hit.
+/// What happened. The machine reports faults and the ends of transfers; the engine never sees a hit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
-    /// `task` touched `page` and the page table did not let it. The task stands still until `Command::Resume` or `Command::Halt`.
+    /// `task` touched `page`, and the page table did not allow it. The task waits until `Command::Resume` or
+    /// `Command::Halt`.
     Fault {
-        /// The task that stands still.
+        /// The task that waits.
         task: TaskId,
         /// The page it touched.
         page: PageId,
-        /// What it wanted of it.
+        /// Whether it reads or writes.
         access: Access,
     },
     /// The load with this ticket is in its buffer.
@@ -47,24 +48,26 @@ pub enum Event {
         /// The ticket of the `Command::Load`.
         ticket: Ticket,
     },
-    /// The page's bytes are safe in the slot that `Command::Write` named. A machine that places pages itself may say so after
-    /// `Command::Compress`, too: it has found a place of its own, such as the nowhere of zeros.
+    /// The page's bytes are safe in the slot that `Command::Write` named. A machine that places pages itself may also
+    /// report this after `Command::Compress`, if it has found a place of its own (for a page of zeros, none is
+    /// needed).
     Written {
         /// The page of the `Command::Write`.
         page: PageId,
     },
-    /// The device could not do it. The machine still has the bytes of a failed write or copy.
+    /// The device refused the transfer. The machine still has the bytes of a failed write or copy.
     Failed {
         /// What failed.
         transfer: Transfer,
     },
-    /// Somebody says that the page will be wanted soon. Nobody stands still for it; if it can be loaded now it is.
+    /// A prefetch hint: the page will be needed soon. No task waits for it. The page is loaded if that is possible
+    /// now; otherwise the hint is dropped.
     WillNeed {
         /// The page.
         page: PageId,
     },
-    /// The page must stay in RAM from now on. It must be mapped, in a frame or held in a buffer. Nests. The machine sees to it that enough frames stay
-    /// unpinned: one for each load that can be in flight.
+    /// The page must stay in RAM from now on. It must be mapped, in a frame or held in a buffer. Pins nest. The
+    /// machine must leave enough frames unpinned: one for each load that can be in flight.
     Pinned {
         /// The page.
         page: PageId,
@@ -74,45 +77,46 @@ pub enum Event {
         /// The page.
         page: PageId,
     },
-    /// The page is this task's. Once, before its first fault, and only if the engine was given slots.
+    /// The page belongs to this task. Sent once for each page, before its first fault, and only if the engine has
+    /// slots that are rewritten in place.
     Owned {
         /// The task.
         task: TaskId,
         /// The page.
         page: PageId,
-        /// What it is a copy of.
+        /// Anonymous memory, or a page of a file.
         backed: Backed,
     },
-    /// The task is the one that its user looks at from now on. Only if the engine was given slots.
+    /// The task is in the foreground from now on. Sent only if the engine has slots that are rewritten in place.
     Foreground {
         /// The task.
         task: TaskId,
     },
-    /// The page, mapped in its slot, has been read there more often than it may, as the machine counts: it is worth a copy. Nobody stands
-    /// still for it; if it can be copied now it is.
+    /// The page, mapped in its slot, was read there more often than the machine's limit allows, so a copy in a frame
+    /// pays. No task waits for it. The page is copied if that is possible now.
     ReadOften {
         /// The page.
         page: PageId,
     },
-    /// A fork: `child` has the bytes of `page`, which lies in a slot, and shares the slot until either is written. What lies in a frame
-    /// the machine copies or shares by itself.
+    /// A fork: `child` has the bytes of `page`, which lies in a slot. Both share the slot until one of them is
+    /// written. The machine itself copies or shares pages that lie in frames.
     Forked {
         /// The parent's page.
         page: PageId,
-        /// The child's, owned and never touched.
+        /// The child's page, which is owned and was never touched.
         child: PageId,
     },
-    /// The page's bytes, which the machine has kept since `Command::Compress`, take so many compressed. A machine that does not want to
-    /// compress a page says the size of the page.
+    /// The compressed size of the page's bytes, which the machine has kept since `Command::Compress`. A machine that
+    /// does not want to compress a page reports the size of a page.
     Compressed {
         /// The page.
         page: PageId,
-        /// Bytes, at least 1.
+        /// Size in bytes, at least 1.
         size: u32,
     },
-    /// Another task runs from now on: a slice begins in the policy's recency order.
+    /// Another task runs from now on: a new slice begins in the policy's recency order.
     Slice,
-    /// Nobody wants the page's bytes any more (unmapped, or its last task ended). The page must not be in flight.
+    /// The page's bytes are no longer needed (unmapped, or its last task ended). The page must not be in flight.
     Released {
         /// The page.
         page: PageId,

@@ -1,7 +1,7 @@
 //! The handling of one page fault: six stages, one file each, in the order of a handler.
 //!
-//! A true fault calls a handler twice: `fault` when the task has faulted, and `loaded` when the device is done. A
-//! false fault needs no device and no handler.
+//! A true fault calls a handler twice: `fault` when the task has faulted, and `loaded` when the device has loaded the
+//! page. A false fault needs no device and no handler.
 //!
 //! Imports go one way: the engine starts a [`Turn`] for an event and calls a handler; the handler calls stages;
 //! stages work on the turn's rooms. No room knows the rooms above it.
@@ -24,8 +24,9 @@ mod pre_process;
 mod trans_host_mem;
 mod update_mmu;
 
-/// A touch of a page that is in RAM. Three cases, none of which needs the device: the page waits unmapped for its second chance (a
-/// false fault), or it is mapped read-only to learn of the first write, or another task's fault has mapped it in the meantime.
+/// A fault on a page in RAM. There are three cases, and none needs the device: the page is unmapped and gets its
+/// second chance (a false fault); or it is mapped read-only so that the first write shows; or another task's fault
+/// has mapped it in the meantime.
 pub(crate) fn resident(turn: &mut Turn<'_>, task: TaskId, frame: FrameId, writing: bool) {
     let Frame { mapped, referenced, dirty, .. } = *turn.ram.frames().get(frame);
     let mark = |turn: &mut Turn<'_>, stage| {

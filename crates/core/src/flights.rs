@@ -1,4 +1,4 @@
-//! What is in flight: loads under way, one a ticket, and the faults that wait for one of them or for a ticket.
+//! Transfers in flight: one load for each ticket, and the faults that wait for a load or for a ticket.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -13,9 +13,9 @@ pub(crate) struct Flight {
     pub(crate) task: Option<TaskId>,
     pub(crate) page: PageId,
     pub(crate) writing: bool,
-    /// What it is loaded into, from the load to the move.
+    /// The buffer that it is loaded into, from the load to the move.
     pub(crate) buffer: Option<BufferId>,
-    /// Where it shall live, once that has been found.
+    /// The frame reserved for it, once one has been found.
     pub(crate) frame: Option<FrameId>,
     pub(crate) tries: u8,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Flights {
 }
 
 impl Flights {
-    /// So many at a time, for so many tasks.
+    /// Room for `flights` loads at a time and for `tasks` tasks.
     pub(crate) fn new(flights: usize, tasks: usize) -> Flights {
         Flights {
             flights: vec![None; flights].into_boxed_slice(),
@@ -56,7 +56,7 @@ impl Flights {
         self.tickets.pop()
     }
 
-    /// A ticket that no fault can miss: the last one is kept for those, unless there is only one.
+    /// A ticket that no fault will miss. The last free ticket is kept for faults, unless there is only one in all.
     pub(crate) fn take_spare_ticket(&mut self) -> Option<Ticket> {
         match self.has_spare_ticket() {
             true => self.tickets.pop(),
@@ -68,7 +68,7 @@ impl Flights {
         self.tickets.len() > usize::from(self.flights.len() > 1)
     }
 
-    /// The ticket was taken in vain.
+    /// Returns a ticket that was taken and not used.
     pub(crate) fn give_back(&mut self, ticket: Ticket) {
         self.tickets.push(ticket);
     }
@@ -99,7 +99,7 @@ impl Flights {
         self.flights.iter().flatten()
     }
 
-    /// Whether the device is at work for one of them.
+    /// Whether the device is loading a page.
     pub(crate) fn are_loading(&self) -> bool {
         self.iter().any(|flight| flight.buffer.is_some())
     }
@@ -114,18 +114,18 @@ impl Flights {
         self.waiting.get(place).copied()
     }
 
-    /// The fault in this place waits no more.
+    /// The fault at this place of the queue no longer waits.
     pub(crate) fn admit(&mut self, place: usize) {
         self.waiting.remove(place);
     }
 
-    /// Whether a fault or flight is the task's, or for a page of these.
+    /// Whether a fault or flight belongs to the task, or concerns one of these pages.
     pub(crate) fn concern(&self, task: TaskId, pages: impl Fn(PageId) -> bool) -> bool {
         self.iter().any(|flight| flight.task == Some(task) || pages(flight.page))
             || self.waiting.iter().any(|fault| fault.task == task || pages(fault.page))
     }
 
-    /// Each ticket is free or flies; returns how many fly and how many faults wait.
+    /// Checks that each ticket is free or in flight. Returns the number of flights and of waiting faults.
     pub(crate) fn check(&self) -> (usize, usize) {
         let flying = self.iter().count();
         assert_eq!(self.tickets.len() + flying, self.flights.len(), "a ticket has leaked");

@@ -1,8 +1,9 @@
-//! The frames of RAM: who lives in each, and what the engine knows of it.
+//! The frames of RAM: the page in each, and what the engine knows of it.
 //!
-//! A frame is free, reserved for a load in flight, lent to the pool of compressed pages, or resident. Free frames are handed out in order 0, 1, 2, ... first, and what is known of
-//! one takes memory from then on, so that frames which are never used cost nothing.
-//! [`Residents`] is the window through which a policy sees the resident ones; it is the only way from a policy to the machine.
+//! A frame is free, reserved for a load in flight, lent to the pool of compressed pages, or resident. Free frames are
+//! first handed out in the order 0, 1, 2, ... The record of a frame takes memory from its first use on, so frames
+//! that are never used cost nothing. A policy sees the resident frames through [`Residents`]; there is no other way
+//! from a policy to the machine.
 
 use alloc::vec::Vec;
 
@@ -15,9 +16,9 @@ use crate::place::Place;
 /// What a frame is used for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Use {
-    /// Nobody's.
+    /// Not used.
     Free,
-    /// Promised to a load in flight.
+    /// Reserved for a load in flight.
     Reserved,
     /// Lent to the pool of compressed pages.
     Lent,
@@ -28,7 +29,7 @@ pub enum Use {
 /// One frame.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame {
-    /// What it is used for.
+    /// Its use.
     pub used: Use,
     /// The page table points at it. A resident page that is not mapped is on a policy's invalid list, or its reference bit is
     /// emulated and clear.
@@ -37,7 +38,7 @@ pub struct Frame {
     pub referenced: bool,
     /// The page is known to be dirty: from a dirty bit read before it was unmapped, or from a write fault.
     pub dirty: bool,
-    /// How often the page is pinned; a pinned page is not among those that the policy sees.
+    /// How often the page is pinned. A policy does not see pinned pages.
     pub pins: u32,
 }
 
@@ -48,10 +49,10 @@ impl Frame {
 /// All frames.
 #[derive(Debug)]
 pub struct Frames {
-    /// Those that have been handed out so far; room for all of them.
+    /// Frames that have been handed out so far; the capacity is for all of them.
     frames: Vec<Frame>,
     count: usize,
-    /// Those that have been given back.
+    /// Frames that have been returned.
     free: List,
     links: Links,
     pinned: usize,
@@ -68,7 +69,7 @@ impl Frames {
         self.count
     }
 
-    /// Never: an engine has at least one frame.
+    /// Always false: an engine has at least one frame.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -83,7 +84,7 @@ impl Frames {
         self.pinned
     }
 
-    /// True if it was not pinned before.
+    /// Returns true if it was not pinned before.
     pub(crate) fn pin(&mut self, frame: FrameId) -> bool {
         let frame = &mut self.frames[frame.index()];
         frame.pins += 1;
@@ -91,7 +92,7 @@ impl Frames {
         frame.pins == 1
     }
 
-    /// True if it is not pinned any more.
+    /// Returns true if it is not pinned any more.
     pub(crate) fn unpin(&mut self, frame: FrameId) -> bool {
         let frame = &mut self.frames[frame.index()];
         frame.pins -= 1;
@@ -111,7 +112,7 @@ impl Frames {
     /// The page in a resident frame.
     ///
     /// # Panics
-    /// If the frame is not resident: whoever asks has lost count of its frames.
+    /// If the frame is not resident. That is a bug of the caller.
     pub fn page(&self, frame: FrameId) -> PageId {
         match self.frames[frame.index()].used {
             Use::Resident(page) => page,
@@ -119,7 +120,7 @@ impl Frames {
         }
     }
 
-    /// All frames in order that have ever been used.
+    /// All frames that have ever been used, in order.
     pub fn iter(&self) -> impl Iterator<Item = (FrameId, &Frame)> {
         self.frames.iter().enumerate().map(|(i, frame)| (FrameId::from(i), frame))
     }
@@ -135,12 +136,12 @@ impl Frames {
         Some(FrameId::from(i))
     }
 
-    /// A victim's frame goes straight to the load that needed it.
+    /// A victim's frame goes directly to the load that needs it.
     pub(crate) fn hand_over(&mut self, frame: FrameId) {
         self.frames[frame.index()] = Frame { used: Use::Reserved, ..Frame::FREE };
     }
 
-    /// A reserved frame is the pool's.
+    /// A reserved frame becomes a part of the pool.
     pub(crate) fn lend(&mut self, frame: FrameId) {
         debug_assert_eq!(self.frames[frame.index()].used, Use::Reserved);
         self.frames[frame.index()].used = Use::Lent;
@@ -193,7 +194,7 @@ impl Residents<'_> {
         referenced
     }
 
-    /// Whether a cleared bit costs nothing.
+    /// Whether clearing a reference bit costs nothing.
     pub fn has_reference_bits(&self) -> bool {
         self.caps.reference_bit
     }
@@ -203,7 +204,7 @@ impl Residents<'_> {
         self.unmap(frame);
     }
 
-    /// A downgrade that a false fault had made necessary and that was put off until now (PA-FIFO-SC); it is counted as extra work.
+    /// A downgrade that an earlier false fault had made necessary (PA-FIFO-SC). It is counted as extra work.
     pub fn downgrade_delayed(&mut self, frame: FrameId) {
         self.work.delayed_downgrades += 1;
         self.unmap(frame);
@@ -220,7 +221,7 @@ impl Residents<'_> {
         self.frames.get_mut(frame).mapped = false;
     }
 
-    /// After this no write can succeed and `Frame::dirty` is the last word.
+    /// After this no write can succeed, and `Frame::dirty` is final.
     fn protect(&mut self, frame: FrameId) {
         let page = self.frames.page(frame);
         self.machine.issue(Command::Protect { page });
@@ -229,8 +230,8 @@ impl Residents<'_> {
         }
     }
 
-    /// Protect, read the dirty bit, write, evict: in this order no write of the task can be lost. Returns whether it was dirty.
-    /// `write` says what is done with its bytes, if anything is.
+    /// Protect, read the dirty bit, write, evict: in this order no write of the task can be lost. Returns whether the
+    /// page was dirty. `write` gives the command for the page's bytes, if there is one.
     pub(crate) fn evict(
         &mut self,
         frame: FrameId,
@@ -249,7 +250,7 @@ impl Residents<'_> {
         dirty
     }
 
-    /// Maps the page in `frame` with the given reference bit; `writing` if a write is about to happen.
+    /// Maps the page in `frame` with the given reference bit; `writing` if a write comes next.
     pub(crate) fn map(&mut self, frame: FrameId, referenced: bool, writing: bool) {
         let (caps, page) = (self.caps, self.frames.page(frame));
         let state = self.frames.get_mut(frame);

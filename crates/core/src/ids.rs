@@ -15,7 +15,7 @@ macro_rules! index {
         }
 
         impl From<usize> for $name {
-            /// From an index into a table, which holds fewer than 2^32 entries.
+            /// From an index into a table, which must have fewer than 2^32 entries.
             #[inline]
             fn from(index: usize) -> Self {
                 debug_assert!(index <= u32::MAX as usize);

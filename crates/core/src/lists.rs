@@ -1,7 +1,8 @@
-//! Doubly linked lists over a fixed set of indices, all links in one table: what a policy keeps its frames in.
+//! Doubly linked lists over a fixed set of indices, with all links in one table. Policies keep their frames in them.
 //!
-//! Each index is on at most one list at a time. Nothing is allocated after [`Links::new`]. An index is stored as one more than it is, and
-//! 0 is none: a table of links is zeros, which cost no RAM until an index is used. Tables by page are as long as the address space.
+//! Each index is on at most one list at a time. Nothing is allocated after [`Links::new`]. A link stores an index
+//! plus 1, and 0 means none. So a new table of links is zeros, and it costs no RAM until an index is used. Tables by
+//! page are as long as the address space.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -60,12 +61,12 @@ impl List {
         List { head: NIL, tail: NIL, len: 0 }
     }
 
-    /// How many indices are on it.
+    /// How many indices are on the list.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -3,7 +3,8 @@
 use crate::command::Command;
 use crate::ids::PageId;
 
-/// What a machine can do, told to the engine when it is made (`Config::caps`). The engine adapts, and emulates what is missing.
+/// What a machine can do. The engine gets this when it is made (`Config::caps`), adapts, and emulates what is
+/// missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caps {
     /// The hardware sets a reference bit on each access. Without it the engine emulates the bit by unmapping, as SWL did on the
@@ -11,12 +12,12 @@ pub struct Caps {
     pub reference_bit: bool,
     /// The hardware sets a dirty bit on each write. Without it the engine maps clean pages read-only, and the first write faults.
     pub dirty_bit: bool,
-    /// Stopover buffers; so many loads can be in flight. At least 1.
+    /// Stopover buffers; as many loads can be in flight. At least 1.
     pub buffers: u32,
     /// The processor reads slots of the swap area as memory, so that a page can be mapped in its slot, read-only (`Place::Slot`).
     pub direct_read: bool,
-    /// The machine finds a place for each page itself. The slots that `Load` and `Write` name are home slots then and mean nothing, and the
-    /// engine can have no swap area of any kind.
+    /// The machine chooses the place of each page itself. `Load` and `Write` then name home slots, which mean
+    /// nothing, and the engine can have no swap area of any kind.
     pub places: bool,
 }
 
@@ -29,22 +30,23 @@ pub enum After {
     Clear,
 }
 
-/// Who carries the engine's commands out.
+/// Carries the engine's commands out.
 ///
 /// A machine may gather the `Protect`, `Write`, `Unmap` and `Evict` of one stage and carry them out together, at or after the next
 /// `Command::Stage`, as long as it delivers no event that contradicts them.
 ///
-/// A machine never calls back into the engine from within these functions: it reports ends later, as events. It delivers one event
-/// at a time.
+/// A machine never calls the engine from within these functions. It reports the ends of transfers later, as events,
+/// one event at a time.
 pub trait Machine {
     /// Carries the command out at once. Long work (a load, a write) is started here and reported by an event when it has ended.
     fn issue(&mut self, command: Command);
 
-    /// Whether the page was touched since the bit was last cleared. Asked only of mapped pages, and only if `Caps::reference_bit`.
+    /// Whether the page was touched since the bit was last cleared. The engine asks this only for mapped pages, and
+    /// only with `Caps::reference_bit`.
     fn referenced(&mut self, page: PageId, after: After) -> bool;
 
-    /// Whether the page was written to since it was last mapped. Asked only of mapped pages after `Command::Protect`, and only if
-    /// `Caps::dirty_bit`. A machine that is not sure says true: it finds out when it carries out `Command::Write`, and may leave the
-    /// old bytes in the slot if they are the same.
+    /// Whether the page was written since it was last mapped. The engine asks this only for mapped pages, after
+    /// `Command::Protect`, and only with `Caps::dirty_bit`. A machine that is not sure returns true. It then compares
+    /// the bytes when it carries out `Command::Write`, and may leave the slot as it is if the bytes are the same.
     fn dirty(&mut self, page: PageId) -> bool;
 }

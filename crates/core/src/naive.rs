@@ -43,10 +43,11 @@ struct Entry {
     dirty: bool,
 }
 
-/// A machine whose loads and writes end at once, with page contents: each page's last written value must be there when it is read.
+/// A machine whose loads and writes end at once. It keeps page contents: a read must find the last value written to
+/// the page.
 ///
-/// It keeps the rules that a machine may rely on and panics when the engine breaks one: a dirty page is never unmapped before it is
-/// protected, nothing is mapped twice, a frame holds what was moved into it.
+/// It checks the rules that a machine may rely on, and panics when the engine breaks one: a dirty page is never
+/// unmapped before it is protected, no page is mapped twice, and a frame holds what was moved into it.
 #[derive(Debug)]
 pub struct Immediate {
     caps: Caps,
@@ -76,13 +77,13 @@ pub struct Immediate {
     pub erase_failures: u32,
     /// Bytes of pages whose copy failed.
     kept: BTreeMap<u32, u64>,
-    /// Slots that hold nothing that can be read.
+    /// Slots that cannot be read.
     torn: BTreeSet<u32>,
-    /// Pages that a test has released lately; its own note.
+    /// Pages that a test has released lately. Only the test uses this.
     pub released: BTreeSet<PageId>,
-    /// The bytes that a value takes compressed, at least 8.
+    /// The compressed size in bytes for a page and its value, at least 8.
     pub size_of: fn(PageId, u64) -> u32,
-    /// The pool of compressed pages, byte by byte, and which parts of a page's size are lent to it.
+    /// The pool of compressed pages, byte by byte, and which of its page-sized parts are lent.
     pool: Vec<u8>,
     parts: BTreeSet<usize>,
 }
@@ -91,7 +92,7 @@ pub struct Immediate {
 pub const PAGE_BYTES: usize = 256;
 
 impl Immediate {
-    /// A machine with so many pages.
+    /// A machine with this many pages.
     pub fn new(caps: Caps, pages: usize) -> Immediate {
         Immediate {
             caps,
@@ -120,13 +121,13 @@ impl Immediate {
         }
     }
 
-    /// The bytes of a compressed page: its value, and something that no other place has.
+    /// The bytes of a compressed page: its value, and a pattern that depends on the page.
     fn packed(page: PageId, value: u64, size: u32) -> Vec<u8> {
         let rest = |i: u64| (u64::from(page.0) * 31 + value * 7 + i * 13) as u8;
         value.to_le_bytes().into_iter().chain((8..u64::from(size)).map(rest)).collect()
     }
 
-    /// Where it lies, all of it in parts that are lent.
+    /// The range of its bytes in the pool. Every part of the range must be lent.
     fn place_of(&self, at: PoolId, size: u32) -> core::ops::Range<usize> {
         let start = at.index() * GRAIN;
         let end = start + size as usize;
@@ -135,7 +136,7 @@ impl Immediate {
         start..end
     }
 
-    /// The value of a page in the pool, every byte of which must be its own.
+    /// The value of a page in the pool. Every byte must belong to this page.
     fn unpacked(&self, page: PageId, at: PoolId, size: u32) -> u64 {
         let bytes = &self.pool[self.place_of(at, size)];
         let value = u64::from_le_bytes(bytes[..8].try_into().expect("8 bytes"));
@@ -148,7 +149,8 @@ impl Immediate {
         self.events.pop_front()
     }
 
-    /// One of the ends of transfers, whichever: as a machine with several of them under way may tell them.
+    /// One of the ends of transfers, chosen by `pick`: a machine with several transfers under way may report them in
+    /// any order.
     pub fn any_event(&mut self, pick: usize) -> Option<Event> {
         let under_way = self.events.len();
         self.events.remove(pick % under_way.max(1))
@@ -186,7 +188,7 @@ impl Immediate {
         self.table[page.index()].mapped
     }
 
-    /// The page's bytes are of no use any more: it begins empty, as the pages of a task that was ended do.
+    /// The page's bytes are no longer needed. The page begins empty, as the pages of an ended task do.
     pub fn forget(&mut self, page: PageId) {
         self.slots.remove(&page.home().0);
     }
@@ -312,7 +314,7 @@ impl Machine for Immediate {
                 let part = part as usize;
                 self.pool.resize(self.pool.len().max((part + 1) * PAGE_BYTES), 0);
                 assert!(if lent { self.parts.insert(part) } else { self.parts.remove(&part) }, "lent or back twice");
-                // What comes back is a frame, and is written over.
+                // The part becomes a frame again and will be overwritten.
                 self.pool[part * PAGE_BYTES..(part + 1) * PAGE_BYTES].fill(0xee);
             }
             Command::Kill { task } => self.killed.push(task),

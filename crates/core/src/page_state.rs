@@ -17,9 +17,9 @@ pub(crate) enum PageState {
     Loading(Ticket),
     /// In a frame.
     Resident(FrameId),
-    /// On the way to its slot, or being compressed (no try yet); a fault waits until it is there.
+    /// On the way to its slot, or being compressed (0 tries). A fault waits until the page is there.
     Writing { tries: u8, released: bool },
-    /// The device refused its bytes for good.
+    /// The device finally refused its bytes.
     Lost,
     /// In a buffer of the device, mapped and read there.
     Held(BufferId),
@@ -27,13 +27,13 @@ pub(crate) enum PageState {
     InSlot(SlotId),
 }
 
-/// Tries of a write before it is known whether there will be one.
+/// The count of tries while the page is compressed: it is not known yet whether it will be written.
 pub(crate) const COMPRESSING: u8 = 0;
 
-/// Three bits say which state, the others carry its number.
+/// Three bits select the state; the others hold its number.
 const TAG_BITS: u32 = 3;
 
-/// One more than the largest number of a frame or ticket that a word can carry.
+/// The number of different frame or ticket numbers that a word can hold.
 pub(crate) const NUMBERS: usize = 1 << (32 - TAG_BITS);
 
 impl PageState {
@@ -71,7 +71,7 @@ impl PageState {
 pub(crate) struct PageStates(Box<[u32]>);
 
 impl PageStates {
-    /// So many pages, never touched.
+    /// States of this many pages, none of which was touched.
     pub(crate) fn new(pages: usize) -> PageStates {
         PageStates(vec![0; pages].into_boxed_slice())
     }

@@ -2,12 +2,12 @@
 
 use crate::ids::{BufferId, FrameId, SlotId};
 
-/// A place the page table can point at.
+/// A place that the page table can point at.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// In RAM, the ordinary case.
     Frame(FrameId),
-    /// In a stopover buffer of the device, executed or read there (XIP; DDB).
+    /// In a stopover buffer of the device; the processor executes or reads it there (XIP; DDB).
     Buffer(BufferId),
     /// On the device itself, where that is byte-addressable (direct read; DR.Swap).
     Slot(SlotId),

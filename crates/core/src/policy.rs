@@ -5,8 +5,8 @@
 //! page is gone for another reason ([`Policy::remove`]). A policy never sees a hit: hits set reference bits, and the
 //! policy reads the bits.
 //!
-//! To add one: copy `policy/fifo.rs`, write its naive twin beside it, and add its `SPEC` to [`ALL`]. The command line, sweeps,
-//! fuzzing, differential tests and help find it there.
+//! To add one: copy `policy/fifo.rs`, write its naive twin beside it, and add its `SPEC` to [`ALL`]. The command
+//! line, sweeps, fuzzing, differential tests and help find the policy there.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -45,45 +45,46 @@ pub const ALL: &[&PolicySpec] = &[
     &multi_queue::SPEC,
 ];
 
-/// A victim and what it took to find it.
+/// A victim and the work of the search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Victim {
-    /// The frame whose page leaves. The policy has forgotten it already.
+    /// The frame of the victim. The policy has removed it from its lists.
     pub frame: FrameId,
     /// Frames examined in this search.
     pub walk: Walk,
-    /// It was taken whatever its bit, since the budget of the walk was used up.
+    /// The victim was taken with any reference bit, because the walk's budget was used up.
     pub forced: bool,
 }
 
 /// A page replacement policy.
 pub trait Policy: Send {
-    /// A true fault has come, before a frame is sought, and also when a frame is free.
+    /// A true fault has come. Called before a frame is sought, also if a frame is free.
     fn true_fault(&mut self, _residents: &mut Residents<'_>) {}
 
-    /// Chooses the page that leaves and forgets its frame. Called only when the policy holds at least one frame.
+    /// Chooses the victim and removes its frame from the lists. Called only if the policy holds at least one frame.
     fn victim(&mut self, residents: &mut Residents<'_>) -> Victim;
 
     /// A page has been loaded into `frame` and mapped.
     fn insert(&mut self, frame: FrameId, residents: &mut Residents<'_>);
 
-    /// Another task's slice begins: pages that come or are touched from now on are pages of the running slice.
+    /// Another task's slice begins: pages that are loaded or touched from now on belong to the running slice.
     fn begin_slice(&mut self, _residents: &mut Residents<'_>) {}
 
-    /// As [`Policy::victim`] for a page that nobody stands still for; `None`: only pages of the running slice are left, as far as it knows.
-    /// A policy that keeps no slices apart finds any victim.
+    /// Like [`Policy::victim`], for a prefetched page. Returns `None` if only pages of the running slice are left, as
+    /// far as the policy knows. A policy that does not distinguish slices returns any victim.
     fn victim_behind_slice(&mut self, residents: &mut Residents<'_>) -> Option<Victim> {
         (!self.is_empty()).then(|| self.victim(residents))
     }
 
-    /// A page has been loaded into `frame` for nobody and is not mapped; it enters behind the pages of the running slice. A policy that
-    /// keeps no slices apart takes it as any other.
+    /// A prefetched page has been loaded into `frame` and is not mapped. In the recency order it goes behind the
+    /// pages of the running slice. A policy that does not distinguish slices inserts it like any other page.
     fn insert_behind_slice(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
         self.insert(frame, residents);
     }
 
-    /// The page in `frame` was wished for and is in RAM: it becomes as recent as one that is prefetched now, unless it belongs to the running
-    /// slice. False: it does, or the policy keeps no slices apart; nothing has changed.
+    /// A prefetch hint came for the page in `frame`. The page becomes as recent as one prefetched now, unless it
+    /// belongs to the running slice. Returns false, without a change, if it does or if the policy does not
+    /// distinguish slices.
     fn renew_behind_slice(&mut self, _frame: FrameId, _residents: &mut Residents<'_>) -> bool {
         false
     }
@@ -91,11 +92,12 @@ pub trait Policy: Send {
     /// The page in `frame` was resident but not mapped and has been touched: a false fault.
     fn promote(&mut self, _frame: FrameId, _residents: &mut Residents<'_>) {}
 
-    /// The page in `frame` is gone though the policy did not choose it.
+    /// The page in `frame` is gone although the policy did not choose it.
     fn remove(&mut self, frame: FrameId);
 
-    /// The reference bit a new page starts with. True is what a demand-paging MMU does, since the access that faulted is repeated;
-    /// false is the reading of the caching literature. On a machine without reference bits it is always taken as true.
+    /// The reference bit of a new page. True is what an MMU with demand paging does, since the access that faulted is
+    /// repeated; false is how the caching literature reads it. On a machine without reference bits the value is taken
+    /// as true.
     fn insert_bit(&self) -> bool {
         true
     }
@@ -112,7 +114,7 @@ pub trait Policy: Send {
 /// Makes a policy for a number of frames and pages.
 pub type Build = fn(&Arguments, frames: usize, pages: usize) -> Result<Box<dyn Policy>, PolicyError>;
 
-/// What a policy is called, what it can be told, and how it is made.
+/// The name and parameters of a policy, and how it is made.
 pub struct PolicySpec {
     /// The name on the command line.
     pub name: &'static str,

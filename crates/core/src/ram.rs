@@ -1,4 +1,4 @@
-//! RAM: the frames, and the policy that chooses among those with a page.
+//! RAM: the frames, and the policy that chooses a victim among the resident ones.
 //!
 //! A frame is taken ([`Ram::take_free`], or a victim's with [`Ram::keep`]), gets its page, and is returned. The
 //! policy holds each frame with a page that is not pinned; it sees them through [`Ram::policy_and_residents`].
@@ -32,7 +32,8 @@ impl Ram {
         self.policy.len()
     }
 
-    /// A frame can be had now: it is free, or its page can leave. Otherwise all are promised to loads, or pinned.
+    /// Whether a frame is available now: a frame is free, or a page can leave. Otherwise all frames are reserved for
+    /// loads, or pinned.
     pub(crate) fn has_frame_to_give(&self) -> bool {
         self.frames.free() > 0 || !self.policy.is_empty()
     }
@@ -50,37 +51,37 @@ impl Ram {
         (&mut *self.policy, Residents { frames: &mut self.frames, machine, caps: self.caps, work })
     }
 
-    /// A free frame, promised to the caller.
+    /// A free frame, reserved for the caller.
     pub(crate) fn take_free(&mut self) -> Option<FrameId> {
         self.frames.reserve()
     }
 
-    /// The frame of a page that was evicted is promised to the caller.
+    /// Reserves the frame of an evicted page for the caller.
     pub(crate) fn keep(&mut self, frame: FrameId) {
         self.frames.hand_over(frame);
     }
 
-    /// The frame that was promised is the pool's of compressed pages.
+    /// The reserved frame becomes a part of the pool of compressed pages.
     pub(crate) fn lend(&mut self, frame: FrameId) {
         self.frames.lend(frame);
     }
 
-    /// The frame is nobody's any more.
+    /// The frame is free again.
     pub(crate) fn give_back(&mut self, frame: FrameId) {
         self.frames.release(frame);
     }
 
-    /// The page's bytes are in the frame that was promised to it. The policy is still to be told.
+    /// The page's bytes are in its reserved frame. The policy must be told separately.
     pub(crate) fn settle(&mut self, frame: FrameId, page: PageId) {
         self.frames.settle(frame, page);
     }
 
-    /// The page in the frame has no other copy that is as new.
+    /// The page in the frame is newer than all other copies.
     pub(crate) fn soil(&mut self, frame: FrameId) {
         self.frames.get_mut(frame).dirty = true;
     }
 
-    /// The page in the frame is gone though the policy did not choose it.
+    /// The page in the frame is gone although the policy did not choose it.
     pub(crate) fn remove(&mut self, frame: FrameId) {
         if self.frames.get(frame).pins == 0 {
             self.policy.remove(frame);
@@ -88,14 +89,14 @@ impl Ram {
         self.frames.release(frame);
     }
 
-    /// A pinned page is out of the policy's sight.
+    /// The policy does not see a pinned page.
     pub(crate) fn pin(&mut self, frame: FrameId) {
         if self.frames.pin(frame) {
             self.policy.remove(frame);
         }
     }
 
-    /// True: it is pinned no more, and the policy is to be told.
+    /// Returns true if the page is not pinned any more; the policy must then be told.
     pub(crate) fn unpin(&mut self, frame: FrameId) -> bool {
         self.frames.unpin(frame)
     }

@@ -1,5 +1,6 @@
-//! A swap area whose slots are written again in place (NVM, DRAM, a card behind a controller), for pages that tasks own, and the low memory
-//! killer's choice when it is full. For bare flash, which must be erased, there is [`crate::swap`].
+//! A swap area whose slots are rewritten in place (NVM, DRAM, a card with a controller), for pages that tasks own;
+//! and the low memory killer's choice when the area is full. For bare flash, which must be erased, there is
+//! [`crate::swap`].
 //!
 //! First give the engine its slots ([`crate::Engine::set_slots`]). Then name the owner of each page before its first
 //! fault (`Event::Owned`), and the task in the foreground (`Event::Foreground`).
@@ -12,12 +13,13 @@
 //!  a file's page        RAM ── evicted dirty ──► its file (home slot);  clean: dropped
 //! ```
 //!
-//! A page that comes to RAM gives its slot back and is dirty from then on. Linux 3.4 does so when the area is more than half full
-//! (`vm_swap_full`), and an area that makes the killer work is. Slots are handed out as they became free, the longest free first, so that
-//! writes go round.
+//! A page that comes to RAM gives its slot back and is dirty from then on. Linux 3.4 does so when the area is more
+//! than half full (`vm_swap_full`); an area that needs the killer is that full. The slot that has been free longest
+//! is handed out first, so that writes are spread over all slots.
 //!
-//! The killer's rule is Android's: never the foreground; of the others the one longest in the background. It comes when no slot is free, a
-//! frame is needed, and no more than `files_min` frames hold pages of files, which could be dropped instead.
+//! The killer's rule is Android's: the foreground task is never ended; of the others, the task longest in the
+//! background is. The killer acts when no slot is free, a frame is needed, and at most `files_min` frames hold pages
+//! of files, which could be dropped instead.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -28,9 +30,9 @@ use crate::lists::{Links, List};
 /// The bounds of such an area, known at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlotsConfig {
-    /// Slots; 0: there is no swap area, and only the killer makes room for anonymous pages.
+    /// Number of slots. 0: there is no swap area, and only the killer makes room for anonymous pages.
     pub slots: usize,
-    /// Frames with pages of files that are left to them when the area is full; at so many or fewer a task is ended.
+    /// Frames with pages of files that are kept when the area is full. With this many or fewer, a task is ended.
     pub files_min: usize,
 }
 
@@ -43,7 +45,7 @@ pub enum Backed {
     File,
 }
 
-/// When a task was last in the foreground that never was, but has pages.
+/// The last time in the foreground of a task that has pages and never was in the foreground.
 const BEGUN: u64 = 1;
 
 const NOBODY: u32 = 0;
@@ -52,17 +54,18 @@ const FILE: u32 = 1 << 31;
 /// The slots and who holds them.
 pub(crate) struct Slots {
     config: SlotsConfig,
-    /// By page: its slot and one; 0: none.
+    /// By page: its slot plus 1, or 0 for none.
     of: Box<[u32]>,
-    /// By slot: pages that hold it; more than one after a fork.
+    /// By slot: the number of pages that hold it; more than one after a fork.
     holders: Box<[u32]>,
     free: List,
     free_links: Links,
-    /// By page: its task and one, and `FILE`; or `NOBODY`, so that pages never used cost no RAM.
+    /// By page: its task plus 1, with `FILE` if it belongs to a file; or `NOBODY`. That is 0, so pages never used
+    /// cost no RAM.
     owner: Box<[u32]>,
     pages_of: Box<[List]>,
     page_links: Links,
-    /// By task: when it was last in the foreground; 0: it has nothing, since it was ended or never begun.
+    /// By task: when it was last in the foreground. 0: the task has no pages, since it was ended or never begun.
     last: Box<[u64]>,
     turn: u64,
     files: usize,
@@ -96,7 +99,8 @@ impl Slots {
         self.of[page.index()].checked_sub(1).map(SlotId)
     }
 
-    /// Where an anonymous page's bytes shall go; the slot it has if a write is repeated. `None`: its file, or nowhere since all are taken.
+    /// The slot for an anonymous page's bytes. If a write is repeated, the page keeps its slot. `None`: the page
+    /// belongs to a file, or all slots are taken.
     pub(crate) fn take(&mut self, page: PageId) -> Option<SlotId> {
         if self.is_file(page) || self.slot_of(page).is_some() {
             return self.slot_of(page);
@@ -117,7 +121,7 @@ impl Slots {
         self.hold(child, slot.index());
     }
 
-    /// The page needs its slot no more. True: it had one.
+    /// The page does not need its slot any more. Returns true if it had one.
     pub(crate) fn give_back(&mut self, page: PageId) -> bool {
         let Some(slot) = self.slot_of(page) else { return false };
         self.of[page.index()] = 0;
@@ -154,7 +158,7 @@ impl Slots {
         self.last[task.index()] = self.turn;
     }
 
-    /// The page came to a frame: its owner has something to lose.
+    /// The page came to a frame, so its owner has pages.
     pub(crate) fn came(&mut self, page: PageId) {
         self.files += usize::from(self.is_file(page));
         if let Some(task) = self.owner(page) {
@@ -168,12 +172,13 @@ impl Slots {
         self.files -= usize::from(self.is_file(page));
     }
 
-    /// Whether a frame that is needed now must cost a task.
+    /// Whether a task must be ended if a frame is needed now.
     pub(crate) fn is_tight(&self) -> bool {
         self.free.is_empty() && self.files <= self.config.files_min
     }
 
-    /// Who is ended: the one longest in the background of those that may be; the lower number if two never were in the foreground.
+    /// The task to end: of those allowed, the one longest in the background. Of two that never were in the
+    /// foreground, the one with the lower number.
     pub(crate) fn victim(&self, may: impl Fn(TaskId) -> bool) -> Option<TaskId> {
         let ended = |task: usize| self.last[task] == 0;
         let tasks = (0..self.last.len()).filter(|t| !ended(*t) && !self.is_foreground(*t) && may(TaskId::from(*t)));
@@ -184,12 +189,13 @@ impl Slots {
         self.turn > BEGUN && self.last[task] == self.turn
     }
 
-    /// The task has nothing any more.
+    /// The task has no pages any more.
     pub(crate) fn ended(&mut self, task: TaskId) {
         self.last[task.index()] = 0;
     }
 
-    /// The pages of a task, after `before`, one by one, so that the caller can change what it likes meanwhile.
+    /// The page of the task after `before`. Pages are returned one at a time, so that the caller can change the lists
+    /// meanwhile.
     pub(crate) fn next_page(&self, task: TaskId, before: Option<PageId>) -> Option<PageId> {
         let next = match before {
             None => self.pages_of[task.index()].head(),
@@ -198,7 +204,8 @@ impl Slots {
         next.map(PageId::from)
     }
 
-    /// Each slot is free or held by as many pages as say so, and no file's page holds one; `files` are the frames with pages of files.
+    /// Checks that each slot is free or has as many holders as pages name it, and that no file's page holds one;
+    /// `files` is the number of frames with pages of files.
     pub(crate) fn check(&self, files: usize) {
         let mut holders = vec![0; self.config.slots];
         for page in (0..self.of.len()).map(PageId::from) {

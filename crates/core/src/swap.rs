@@ -1,8 +1,9 @@
-//! The swap area on flash: where a page goes, which erase block is collected and when.
+//! The swap area on flash: where a page goes, and which erase block is collected and when.
 //!
-//! [`Swap`] decides and keeps the books; a [`Flash`] carries programs, copies and erases out and answers at once whether it could. Call
-//! [`Swap::swap_out`] when a page leaves RAM, [`Swap::slot_of`] when it is wanted again, [`Swap::release`] when its copy is of no use any more.
-//! A collection runs within `swap_out`, when erased room falls below the area's threshold.
+//! [`Swap`] decides and keeps the tables. A [`Flash`] carries programs, copies and erases out, and returns at once
+//! whether each succeeded. Call [`Swap::swap_out`] when a page leaves RAM, [`Swap::slot_of`] when it is needed again,
+//! and [`Swap::release`] when its copy is no longer needed. A collection runs within `swap_out`, when the erased
+//! slots fall below the area's threshold.
 //!
 //! ```text
 //!  area      ┌ block ────────────────────┐┌ block ─── ...     a slot is  erased -> valid -> invalid -> erased
@@ -10,14 +11,14 @@
 //!            └───────────────────────────┘└────
 //! ```
 //!
-//! Rules of NAND that hold always, and [`Swap::check`] proves: a slot is programmed once between two erases of its block; slots of a block are
-//! programmed in ascending order; an erased block holds no valid page.
+//! Rules of NAND that always hold and that [`Swap::check`] verifies: a slot is programmed once between two erases of
+//! its block; slots of a block are programmed in ascending order; an erased block holds no valid page.
 //!
-//! Time is a count: one tick for each slot programmed, each copy that becomes invalid and each block that is full. An age is a difference of ticks, so that a device
-//! that sleeps does not age, and no clock is needed.
+//! Time is a count: one tick for each slot programmed, each copy that becomes invalid and each block that is full. An
+//! age is a difference of ticks. So pages do not age while a device sleeps, and no clock is needed.
 //!
-//! After Ryu's slides *LOBI: A swap scheme for flash memory storages* (NVRAMOS 2008). Do not use the log where erased room costs nothing
-//! (NVM, RAM): it copies what could stay.
+//! After Ryu's slides *LOBI: A swap scheme for flash memory storages* (NVRAMOS 2008). Do not use the log where
+//! erasing costs nothing (NVM, RAM): it copies pages that could stay in place.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -45,24 +46,24 @@ pub const AREAS_MAX: usize = 32;
 /// Most victims of one collection (slides: "victim blocks 1~4").
 pub const VICTIMS_MAX: u32 = 4;
 
-/// Blocks' worth of erased slots that swap-outs leave to collections, so that the survivors of any one block have a place.
+/// Erased slots that are kept for collections, in blocks, so that the survivors of any one block have a place.
 pub const RESERVE: u32 = 1;
 
-/// The flash did not do it: a program or an erase failed.
+/// A program or an erase of the flash failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused;
 
-/// No area has room, nor can make any. The page stays where it is.
+/// No area has room, and none can make room. The page stays where it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Full;
 
-/// Who carries the orders of a swap area out. A real one writes `page` and `sequence` beside the data (spare area), for
-/// [`Swap::recover`]; the copy of a page with the highest sequence is the one that counts.
+/// Carries the orders of a swap area out. A real flash writes `page` and `sequence` beside the data (spare area), for
+/// [`Swap::recover`]; the copy of a page with the highest sequence number is the valid one.
 pub trait Flash {
     /// Programs an erased slot with a page's bytes from RAM.
     ///
     /// # Errors
-    /// It failed; the block takes no more pages, what it holds stays readable.
+    /// It failed. The block takes no more pages; pages already in it stay readable.
     fn program(&mut self, slot: SlotId, page: PageId, sequence: u64) -> Result<(), Refused>;
 
     /// Programs the erased slot `to` with the bytes in `from`.
@@ -74,11 +75,11 @@ pub trait Flash {
     /// Erases a block.
     ///
     /// # Errors
-    /// It failed; the block is not used again.
+    /// It failed. The block is not used again.
     fn erase(&mut self, block: BlockId) -> Result<(), Refused>;
 }
 
-/// A flash that does everything and keeps nothing: for counting.
+/// A flash that always succeeds and stores nothing: for counting.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Perfect;
 
@@ -101,19 +102,21 @@ impl Flash for Perfect {
 pub enum Layout {
     /// Always the next slot of the open erase block (LOBI).
     Log,
-    /// The first erased slot after the last one; from the start of the area after so many allocations (Linux as in the slides; 256).
+    /// The first erased slot after the last one; after `cluster` allocations, from the start of the area (Linux as in
+    /// the slides; 256).
     Linux {
         /// SWAPFILE_CLUSTER.
         cluster: u32,
     },
 }
 
-/// Which blocks are spared.
+/// Wear levelling.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WearLevelling {
-    /// Of the free blocks the one with the fewest erases is opened next; otherwise the one that has been free longest.
+    /// True: of the free blocks, the one with the fewest erases is opened next. False: the one that has been free
+    /// longest.
     pub dynamic: bool,
-    /// When the erase counts are further apart than this, the least erased block moves; `None`: never.
+    /// If the erase counts differ by more than this, the pages of the least erased block are moved; `None`: never.
     pub spread_max: Option<u32>,
 }
 
@@ -126,19 +129,19 @@ pub struct AreaConfig {
     pub priority: i16,
     /// Where the next page goes.
     pub layout: Layout,
-    /// Who chooses victims.
+    /// The rule that chooses victims.
     pub collector: &'static Collector,
     /// Most victims of one collection, 1 to [`VICTIMS_MAX`].
     pub victims: u32,
-    /// A collection starts when fewer blocks' worth of slots are erased. At least [`RESERVE`] + 1.
+    /// A collection starts when fewer slots than these blocks have are erased. At least [`RESERVE`] + 1.
     pub start: u32,
-    /// And goes on until so many are; at least `start`.
+    /// It ends when the slots of this many blocks are erased; at least `start`.
     pub stop: u32,
-    /// Which blocks are spared.
+    /// Wear levelling.
     pub wear: WearLevelling,
 }
 
-/// Why there can be no such swap area.
+/// Why a swap area cannot be made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SwapError {
     /// Not 1 to 32 areas.
@@ -209,8 +212,8 @@ impl Swap {
         Ok(Swap { blocks, areas, order })
     }
 
-    /// The page's bytes go from RAM to the slot that is returned; an older copy of it is invalid from then on. A full area is passed over
-    /// and counted.
+    /// Writes the page's bytes from RAM to a slot, which is returned. An older copy of the page becomes invalid. A
+    /// full area is passed over and counted.
     ///
     /// # Errors
     /// Every area is full; an older copy stays as it was.
@@ -230,7 +233,7 @@ impl Swap {
         Err(Full)
     }
 
-    /// The area at `turn` goes behind those of its priority.
+    /// Moves the area at `turn` behind the others of its priority.
     fn take_turns(&mut self, turn: usize) {
         if self.order.len() == 1 {
             return;
@@ -241,7 +244,7 @@ impl Swap {
         self.order[turn..=end].rotate_left(1);
     }
 
-    /// The page's copy is of no use any more. False: there was none.
+    /// The page's copy is no longer needed. Returns false if there was none.
     #[inline]
     pub fn release(&mut self, page: PageId) -> bool {
         let Some(slot) = self.blocks.forget(page) else { return false };
@@ -249,8 +252,8 @@ impl Swap {
         true
     }
 
-    /// The program of the page's copy in the slot turned out to have failed, for a flash that reports later. The block takes no more pages.
-    /// True: it was the page's newest copy, and the page has none any more.
+    /// The program of the page's copy in the slot had failed; for a flash that reports later. The block takes no more
+    /// pages. Returns true if it was the page's newest copy, so that the page has none any more.
     pub fn program_failed(&mut self, page: PageId, slot: SlotId) -> bool {
         let newest = self.slot_of(page) == Some(slot);
         if newest {
@@ -262,7 +265,7 @@ impl Swap {
         newest
     }
 
-    /// The erase of the block turned out to have failed, for a flash that reports later. The block is not used again.
+    /// The erase of the block had failed; for a flash that reports later. The block is not used again.
     ///
     /// # Panics
     /// If there is no such block.
@@ -277,13 +280,13 @@ impl Swap {
         area.invalidate(slot, &mut self.blocks);
     }
 
-    /// Where the page's copy lies.
+    /// The slot of the page's copy.
     #[inline]
     pub fn slot_of(&self, page: PageId) -> Option<SlotId> {
         self.blocks.slot_of(page)
     }
 
-    /// Whose copy lies in the slot.
+    /// The page whose copy is in the slot.
     #[inline]
     pub fn page_in(&self, slot: SlotId) -> Option<PageId> {
         self.blocks.page_in(slot)
@@ -302,7 +305,7 @@ impl Swap {
         self.blocks.slots_per_block
     }
 
-    /// Pages that it can name.
+    /// The number of pages that it can hold copies of. They are numbered from 0.
     pub fn pages(&self) -> usize {
         self.blocks.pages()
     }
@@ -333,12 +336,12 @@ impl Swap {
         self.blocks.valid_slots()
     }
 
-    /// What a collector of area `area` would choose from now. For tests and tools.
+    /// The blocks that a collector of area `area` would choose from now. For tests and tools.
     pub fn candidates(&self, area: usize) -> Candidates<'_> {
         self.areas[area].candidates(&self.blocks)
     }
 
-    /// Checks every invariant; for tests and fuzzing, since it looks at everything.
+    /// Checks every invariant. It looks at everything, so use it only in tests and fuzzing.
     ///
     /// # Panics
     /// If one does not hold.

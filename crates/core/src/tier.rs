@@ -1,8 +1,9 @@
-//! The compressed tier: pages that have left their frames, compressed, in RAM that the frames lack.
+//! The compressed tier: evicted pages are compressed and kept in RAM that is taken from the frames.
 //!
-//! Say first what there is ([`crate::Engine::set_tier`]). From then on a page that leaves is compressed by the machine, which alone has its
-//! bytes and says how small they became (`Event::Compressed`). What is small enough is kept in the pool (`Command::Store`); what is not goes
-//! to its slot, as every page does without a tier. When the pool is full the pages that have been in it longest go to their slots.
+//! Set the bounds first ([`crate::Engine::set_tier`]). From then on the machine compresses each page that leaves its
+//! frame. Only the machine has the bytes, so it reports the compressed size (`Event::Compressed`). A page that is
+//! small enough is kept in the pool (`Command::Store`); any other page goes to its slot, as every page does without a
+//! tier. When the pool is full, the pages that have been in it longest go to their slots.
 //!
 //! ```text
 //!              Compress                Store                      Unpack
@@ -10,13 +11,15 @@
 //!                          │ too large          │ oldest, pool full
 //!                          └──────► Write ◄── TakeOut                      slot ──Load──► ...
 //! ```
-//! A page is in one place: what is unpacked leaves the pool, and is dirty in its frame if its slot has older bytes. So the order in which
-//! pages came into the pool is the order of their last use, as near as the policy has it.
+//! A page is in one place: a page that is unpacked leaves the pool, and is dirty in its frame if its slot has older
+//! bytes. So the order in which pages entered the pool is the order of their last use, as closely as the policy keeps
+//! it.
 //!
-//! The RAM is one: frames are lent to the pool and come back, a few at a time. [`split`] says how many it may have, [`pool`] where pages lie.
+//! Frames and pool share one RAM: frames are lent to the pool and come back, a few at a time. [`split`] decides how
+//! many the pool may have, [`pool`] where pages lie.
 //!
-//! When not to use it: for pages that do not compress (the tier then has no frame, and costs the tries), and on a machine that reads its
-//! device as fast as it decompresses.
+//! When not to use it: if pages do not compress (the tier then gets no frame, and the attempts cost time), or if the
+//! machine reads its device as fast as it decompresses.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -31,20 +34,20 @@ use pool::{Object, Pool};
 pub use pool::{BIN_FRAMES, GRAIN};
 use split::Split;
 
-/// The bounds of a tier, known at the start, and what it saves.
+/// The bounds of a tier, known at the start, and the prices that decide its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TierConfig {
     /// The most frames that the pool may have; rounded down to whole bins.
     pub frames_max: usize,
-    /// Frames that it may have at first.
+    /// Frames that the pool may have at first.
     pub frames_first: usize,
     /// Bytes of a page, 256 to 16384.
     pub page_bytes: u32,
     /// The largest compressed page that is kept, in bytes.
     pub size_max: u32,
-    /// What a load from the device takes, in any unit.
+    /// The cost of a load from the device, in any unit.
     pub load_price: u32,
-    /// What a page takes that comes from the pool and goes back, in the same unit.
+    /// The cost of a page that comes from the pool and goes back, in the same unit.
     pub pool_price: u32,
 }
 
@@ -65,38 +68,39 @@ impl core::error::Error for TierError {}
 pub struct TierCounts {
     /// Pages that were compressed.
     pub compressed: u64,
-    /// Of those, pages that were too large for the pool, or came when it could take nothing.
+    /// Of those, pages that were too large for the pool, or that came when the pool had no room.
     pub refused: u64,
-    /// Pages that came into the pool.
+    /// Pages stored in the pool.
     pub stored: u64,
-    /// Their bytes.
+    /// The sum of their compressed sizes.
     pub stored_bytes: u64,
-    /// Pages that came back from it.
+    /// Pages that came back from the pool.
     pub unpacked: u64,
-    /// Pages that went from it to their slots.
+    /// Pages written from the pool to their slots.
     pub written_back: u64,
-    /// Pages that left it since their slots have the same bytes.
+    /// Pages dropped from the pool, because their slots have the same bytes.
     pub dropped: u64,
-    /// Pages that were moved within it.
+    /// Pages moved within the pool.
     pub shifted: u64,
-    /// Bins that were lent to it, and that came back.
+    /// Bins lent to the pool.
     pub lent: u64,
-    /// See `lent`.
+    /// Bins returned from the pool.
     pub returned: u64,
 }
 
-/// Its slot has older bytes than the pool or its frame.
+/// The page's slot has older bytes than the pool or the frame.
 const STALE: u8 = 1;
-/// It did not compress when it left last.
+/// The page did not compress when it last left its frame.
 const REFUSED: u8 = 2;
-/// Of pages that did not compress, so many go to the device untried before one is tried again; a power of two.
+/// Of pages that did not compress, this many go to the device without an attempt before one is attempted again; a
+/// power of two.
 const UNTRIED: u32 = 8;
-/// Most pages that leave the pool for one that comes.
+/// The most pages that leave the pool for one that enters it.
 const LEAVE_MAX: usize = 8;
-/// Frames that there must be besides the pool's.
+/// The least number of frames besides the pool's.
 const FRAMES_LEFT: usize = 8;
 
-/// The books.
+/// The tables.
 pub(crate) struct Tier {
     config: TierConfig,
     pool: Pool,
@@ -112,12 +116,12 @@ pub(crate) struct Leaver {
     pub(crate) page: PageId,
     pub(crate) at: PoolId,
     pub(crate) size: u32,
-    /// Its slot has older bytes.
+    /// The page's slot has older bytes.
     pub(crate) stale: bool,
 }
 
 impl TierConfig {
-    /// Says why it cannot be, beside so many frames.
+    /// Why this tier is not possible with this many frames; `None` if it is.
     pub fn refused(&self, frames: usize) -> Option<TierError> {
         let grain = GRAIN as u32;
         if self.frames_max + FRAMES_LEFT > frames {
@@ -145,12 +149,12 @@ impl Tier {
         }
     }
 
-    /// Frames that the pool has.
+    /// Frames that the pool has now.
     pub(crate) fn frames(&self) -> usize {
         self.pool.bins() * BIN_FRAMES
     }
 
-    /// Frames that it may have.
+    /// Frames that the pool may have.
     pub(crate) fn target(&self) -> usize {
         self.split.target()
     }
@@ -166,13 +170,13 @@ impl Tier {
     fn mark(&mut self, page: PageId, flag: u8, on: bool) {
         let flags = &mut self.flags[page.index()];
         let new = if on { *flags | flag } else { *flags & !flag };
-        // A table that is only read costs no RAM.
+        // A table that is only read costs no RAM, so equal flags are not written.
         if new != *flags {
             *flags = new;
         }
     }
 
-    /// Where the page lies, and its bytes there.
+    /// The page's place in the pool, and its compressed size in bytes.
     pub(crate) fn place(&self, page: PageId) -> Option<(PoolId, u32)> {
         self.pool.find(page).map(|Object { at, size }| (at, size))
     }
@@ -182,7 +186,8 @@ impl Tier {
         self.flags[page.index()] & STALE != 0
     }
 
-    /// The page leaves its frame. Whether it is worth a try to compress it: it did compress when it left last, or is tried again.
+    /// The page leaves its frame. Returns whether to compress it: it did compress when it last left, or it is
+    /// attempted again.
     pub(crate) fn leaves(&mut self, page: PageId) -> bool {
         self.split.leaves(page);
         self.flags[page.index()] & REFUSED == 0 || self.split.now().is_multiple_of(UNTRIED)
@@ -194,31 +199,31 @@ impl Tier {
         self.mark(page, STALE, dirty);
     }
 
-    /// Its slot has the page's bytes.
+    /// The page's slot has the same bytes now.
     pub(crate) fn written(&mut self, page: PageId) {
         self.mark(page, STALE, false);
     }
 
-    /// Nobody wants the page's bytes any more.
+    /// The page's bytes are no longer needed.
     pub(crate) fn release(&mut self, page: PageId) {
         self.pool.remove(page);
         self.mark(page, STALE | REFUSED, false);
         self.split.forget(page);
     }
 
-    /// A page of this size could be kept if there were room.
+    /// Whether a page of this size could be kept if there were room.
     pub(crate) fn takes(&mut self, page: PageId, size: u32) -> bool {
         let takes = size <= self.config.size_max;
         self.mark(page, REFUSED, !takes);
         takes
     }
 
-    /// There is no room, or it is too large.
+    /// The page was not stored: there is no room, or it is too large.
     pub(crate) fn refuse(&mut self) {
         self.counts.refused += 1;
     }
 
-    /// Places a page; `None`: there is no room now.
+    /// Gives the page a place; `None`: there is no room now.
     pub(crate) fn store(&mut self, page: PageId, size: u32, machine: &mut dyn Machine) -> Option<PoolId> {
         let at = self.pool.place(page, size, &mut |command| machine.issue(command), &mut self.counts.shifted)?;
         self.counts.stored += 1;
@@ -226,7 +231,7 @@ impl Tier {
         Some(at)
     }
 
-    /// Takes the page out that has been there longest, to make room.
+    /// Takes out the page that has been in the pool longest, to make room.
     pub(crate) fn oldest_out(&mut self) -> Option<Leaver> {
         let page = self.pool.oldest()?;
         Some(self.out(page))
@@ -239,17 +244,17 @@ impl Tier {
         Leaver { page, at, size, stale }
     }
 
-    /// Pages that may leave for one that comes.
+    /// The most pages that may leave for one that enters.
     pub(crate) const LEAVE_MAX: usize = LEAVE_MAX;
 
-    /// A page is wanted in a frame: where it is in the pool, which it leaves.
+    /// The page is needed in a frame: takes it out of the pool and returns its place there.
     pub(crate) fn unpack(&mut self, page: PageId) -> Option<(PoolId, u32)> {
         let Object { at, size } = self.pool.remove(page)?;
         self.counts.unpacked += 1;
         Some((at, size))
     }
 
-    /// A task stands still for a page, which is in the pool or on the device. Moves the border now and then.
+    /// A task waits for a page, which is in the pool or on the device. Moves the border from time to time.
     pub(crate) fn fault(&mut self, page: PageId) {
         let from_pool = self.pool.find(page).is_some();
         let refused = self.flags[page.index()] & REFUSED != 0;
@@ -257,47 +262,47 @@ impl Tier {
         self.split.fault(page, from_pool, refused, oldest, self.pool.per_frame());
     }
 
-    /// Whether the pool wants a bin: so many pages are about to leave, and there is no room for them.
+    /// Whether the pool needs a bin: this many pages are about to leave their frames, and there is no room for them.
     pub(crate) fn is_short(&self, leaving: usize) -> bool {
         self.frames() + BIN_FRAMES <= self.split.target() && self.pool.is_tight(leaving) && self.pool.has_vacant()
     }
 
-    /// Whether the pool has a bin too many: more than it may have, or one that is nearly empty.
+    /// Whether the pool has a bin too many: more frames than it may have, or a bin that is nearly empty.
     pub(crate) fn is_long(&self, leaving: usize) -> bool {
         self.frames() > self.split.target() || self.pool.is_slack(leaving)
     }
 
-    /// The pool gets these frames; which part of it they are.
+    /// Lends these frames to the pool. Returns the number of the bin that they form.
     pub(crate) fn lend(&mut self, frames: [FrameId; BIN_FRAMES]) -> usize {
         self.counts.lent += 1;
         self.pool.lend(frames)
     }
 
-    /// The bin that is taken from the pool with the least work, and is not used any more.
+    /// Closes the bin that can be emptied with the least work: no page enters it any more.
     pub(crate) fn close_bin(&mut self) -> Option<usize> {
         self.pool.close()
     }
 
-    /// A page that is still in a closed bin: it is moved into another one (`None` then), or leaves.
+    /// Takes one page of a closed bin: the page is moved into another bin (then `None`), or leaves the pool.
     pub(crate) fn clear_bin(&mut self, bin: usize, machine: &mut dyn Machine) -> Option<Option<Leaver>> {
         let page = self.pool.first_of(bin)?;
         let moved = self.pool.relocate(page, &mut |command| machine.issue(command), &mut self.counts.shifted);
         Some(if moved { None } else { Some(self.out(page)) })
     }
 
-    /// The frames of an empty, closed bin come back.
+    /// Returns the frames of an empty, closed bin.
     pub(crate) fn return_bin(&mut self, bin: usize) -> [FrameId; BIN_FRAMES] {
         self.counts.returned += 1;
         self.pool.take_back(bin)
     }
 
-    /// Every invariant: no two pages overlap, all lie within bins that are lent, and nothing is lost count of.
+    /// Checks every invariant: no two pages overlap, all lie within lent bins, and all counts are right.
     pub(crate) fn check(&self) {
         self.pool.check();
         assert!(self.frames() <= self.config.frames_max, "the pool has more frames than it may ever have");
     }
 
-    /// The frames that are lent.
+    /// The frames that are lent to the pool.
     pub(crate) fn lent(&self) -> impl Iterator<Item = FrameId> + '_ {
         self.pool.lent()
     }

@@ -1,7 +1,8 @@
-//! One event's turn: the engine's rooms, lent together with the machine to whoever carries the event out.
+//! One event's turn: the engine's rooms, lent together with the machine to the code that carries the event out.
 //!
-//! Each room keeps its own fields to itself: `PageStates` says where each page is, `Ram` who lives in which frame, `Flights` what is under
-//! way and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages lie outside, `Tier` which of them lie in RAM compressed. What concerns several stands here.
+//! Each room keeps its fields private. `PageStates` says where each page is, `Ram` which page is in which frame,
+//! `Flights` what is in flight and who waits, `Buffers` which pages stay in a buffer, `Backing` where pages lie
+//! outside of RAM, and `Tier` which pages lie in RAM compressed. Work on several rooms is here.
 
 use crate::backing::Backing;
 use crate::buffers::Buffers;
@@ -30,7 +31,7 @@ pub struct Turn<'a> {
     pub(crate) tier: &'a mut Option<Tier>,
     pub(crate) counts: &'a mut Counts,
     pub(crate) machine: &'a mut dyn Machine,
-    /// What was done since the last mark.
+    /// The work since the last mark.
     pub(crate) work: Work,
 }
 
@@ -49,18 +50,18 @@ impl Turn<'_> {
         self.ram.policy_and_residents(self.machine, &mut self.work)
     }
 
-    /// Where the page's next copy shall go.
+    /// The slot for the page's next copy.
     pub(crate) fn slot_for(&mut self, page: PageId) -> SlotId {
         self.backing.slot_for(page, self.pages, self.machine)
     }
 
-    /// A move from a buffer to a frame; the processor makes it, and the device may be loading meanwhile.
+    /// Counts a move from a buffer to a frame. The processor makes the move; the device may be loading meanwhile.
     pub(crate) fn count_move(&mut self) {
         self.counts.page_moves += 1;
         self.counts.page_moves_dual += u64::from(self.flights.are_loading());
     }
 
-    /// Whether the task can be ended now: it waits for nothing, and none of its pages is between two places.
+    /// Whether the task can be ended now: it waits for nothing, and none of its pages is in transit.
     pub(crate) fn may_end(&self, task: TaskId) -> bool {
         let owns = |page: PageId| self.backing.slots().and_then(|slots| slots.owner(page)) == Some(task);
         !self.flights.concern(task, owns) && !self.buffers.held().iter().any(|(page, _)| owns(*page))

@@ -10,7 +10,7 @@ macro_rules! quantity {
         pub struct $name(pub u64);
 
         impl $name {
-            /// Nothing of it.
+            /// Zero.
             pub const ZERO: $name = $name(0);
 
             /// The difference, or zero where `other` is larger.

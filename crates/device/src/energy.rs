@@ -1,4 +1,5 @@
-//! What a paging system costs, term by term: pure functions over counts (equations 1 to 3 of DDB, 2007), in time and in energy.
+//! What a paging system costs, term by term, in time and in energy: pure functions over counts (equations 1 to 3 of
+//! DDB, 2007).
 //!
 //! ```text
 //! (1)  t_paging = t_pl N_pl + t_pm N_pm          + t_rdmain N_rdmain + t_rdxip N_rdxip + t_wrmain N_wrmain
@@ -6,8 +7,9 @@
 //! (3)  e_paging = e_pl N_pl + e_pm (N_pm + N_pmdual) + e_rdmain N_rdmain + e_rdxip N_rdxip + e_wrmain N_wrmain
 //! ```
 //!
-//! Equation 1 counts nothing for a move beside a load, since a load takes longer than a move on the paper's device. Where it does not,
-//! the part of the move that outlasts the load is counted. Integers throughout: the counts and prices are whole, so nothing is rounded.
+//! Equation 1 counts no time for a move during a load, since on the paper's device a load takes longer than a move.
+//! If a move takes longer, the part of it that outlasts the load is counted. All counts and prices are integers, so
+//! nothing is rounded.
 
 use std::ops::{Add, Mul};
 
@@ -33,7 +35,7 @@ pub struct AccessCounts {
     pub main_writes: u64,
 }
 
-/// What each thing costs once (table 1 of the paper): in time `Price<Ps>`, in energy `Price<Pj>`.
+/// The cost of each event (table 1 of the paper): in time `Price<Ps>`, in energy `Price<Pj>`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Price<T> {
     /// A page from the cell array to a buffer.
@@ -48,12 +50,12 @@ pub struct Price<T> {
     pub main_write: T,
 }
 
-/// What all of it has cost, by term.
+/// The total cost, by term.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ledger<T> {
     /// Page loads.
     pub page_load: T,
-    /// Page moves; in time only what no load has hidden.
+    /// Page moves; in time, only the part that no load hides.
     pub page_move: T,
     /// Reads from main memory.
     pub main_read: T,
@@ -95,7 +97,7 @@ pub fn times(flash: &Sheet, ram: &Sheet, page: Bytes) -> Result<Price<Ps>, Sheet
     })
 }
 
-/// The energies of the same. A load senses whole flash pages, a move goes by the bytes, as in [`time`].
+/// The energies of one page. A load senses whole flash pages; a move is in proportion to the bytes, as in [`time`].
 ///
 /// # Errors
 /// A sheet lacks a number; the message names it.
@@ -131,7 +133,7 @@ pub fn t_total(paging: &Ledger<Ps>, t_idle: Ps) -> Ps {
     paging.total() + t_idle
 }
 
-/// Equation 3: the paging system's energy. A hidden move costs as much as any other.
+/// Equation 3: the paging system's energy. A hidden move costs as much energy as any other.
 pub fn e_paging(n: &AccessCounts, price: &Price<Pj>) -> Ledger<Pj> {
     ledger(n, price, price.page_move * (n.page_moves + n.page_moves_dual))
 }

@@ -8,7 +8,7 @@ use crate::time;
 /// Operations on a flash, in slots and blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Operations {
-    /// Slots read for somebody.
+    /// Slots read for a fault or a prefetch.
     pub reads: u64,
     /// Slots programmed from RAM.
     pub programs: u64,
@@ -21,22 +21,22 @@ pub struct Operations {
 /// Where the device's time goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FlashTime {
-    /// Reading for somebody, transfer included.
+    /// Reads, transfer included.
     pub reading: Ps,
-    /// Programming from RAM, transfer included.
+    /// Programs from RAM, transfer included.
     pub programming: Ps,
-    /// Collecting: copies stay within the device (copy-back), and erases.
+    /// Collections: copies, which stay within the device (copy-back), and erases.
     pub collecting: Ps,
 }
 
 impl FlashTime {
-    /// All of it.
+    /// The sum.
     pub fn total(&self) -> Ps {
         self.reading + self.programming + self.collecting
     }
 }
 
-/// The device's time for these operations on slots of this size, one after the other.
+/// The device's time for these operations on slots of `slot` bytes, one after the other.
 ///
 /// # Errors
 /// The sheet lacks a time, or its page size.
@@ -50,7 +50,7 @@ pub fn flash_time(sheet: &Sheet, slot: Bytes, done: Operations) -> Result<FlashT
     })
 }
 
-/// Slots programmed for each one that came from RAM; `None`: nothing was programmed.
+/// Slots programmed for each slot programmed from RAM; `None`: nothing was programmed.
 pub fn write_amplification(done: Operations) -> Option<f64> {
     (done.programs > 0).then(|| (done.programs + done.copies) as f64 / done.programs as f64)
 }
@@ -80,8 +80,9 @@ pub fn wear(erases: &[u32]) -> Wear {
 /// Nanoseconds of a year of 365.25 days.
 const YEAR_NS: f64 = 365.25 * 24.0 * 3600.0 * 1e9;
 
-/// Years until the most worn block has been erased `cycles` times, if it goes on as in the `duration_ns` seen: the same work without a
-/// pause, the same block worn most. `None`: no time has passed, or nothing was erased.
+/// Years until the most worn block has been erased `cycles` times, if the same work goes on without a pause and wears
+/// the same block most. The wear is that of the last `duration_ns`. `None`: no time has passed, or nothing was
+/// erased.
 pub fn life_years(wear: &Wear, cycles: u64, duration_ns: u64) -> Option<f64> {
     let seen = wear.max > 0 && duration_ns > 0;
     seen.then(|| cycles as f64 / f64::from(wear.max) * duration_ns as f64 / YEAR_NS)

@@ -1,12 +1,11 @@
-//! This machine as a device: what paging costs a program here, measured as the time that the program waits.
-//! `coldframe calibrate` measures it with the live pager and keeps it as a sheet; each number says when and how it
-//! was measured.
+//! This machine as a device: the time that a program waits for paging here. `coldframe calibrate` measures these
+//! times with the live pager and keeps them as a sheet. Each number says when and how it was measured.
 
 use coldframe_core::Ps;
 
 use crate::{Sheet, SheetError};
 
-/// A time that varies: what a long run pays on average, and between what the averages of short stretches lay.
+/// A time that varies: the mean of a long run, and the range of the means of short stretches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Spread {
     /// The mean of the best tenth of stretches.
@@ -17,36 +16,36 @@ pub struct Spread {
     pub high: Ps,
 }
 
-/// What paging costs on this machine, for each event, in the time of the thread that meets it.
+/// The cost of each paging event on this machine, as time of the thread that causes the event.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Here {
-    /// The first touch of a page where nobody pages: the kernel's own zero-fill fault.
+    /// The first touch of a page without the pager: the kernel's own zero-fill fault.
     pub zero_fill_native: Spread,
-    /// The first touch of a page under the pager, while nothing has to leave.
+    /// The first touch of a page under the pager, while no page has to leave.
     pub zero_fill: Spread,
-    /// A page that comes back from the device, one at a time, while clean pages leave.
+    /// A page loaded from the device, one at a time, while clean pages are evicted.
     pub device_fault: Spread,
-    /// Each page of a sequential stream that is read ahead, clean pages leaving.
+    /// Each page of a sequential stream that is read ahead, while clean pages are evicted.
     pub read_ahead: Spread,
-    /// A page that comes back before it was written to the device.
+    /// A page that is needed again before it was written to the device.
     pub memory_fault: Spread,
     /// A touch of a page in RAM that was unmapped.
     pub false_fault: Spread,
     /// The first write to a page that was mapped read-only.
     pub first_write: Spread,
-    /// What a fault takes longer for each clean page that leaves with it, where no device hides that.
+    /// The extra time of a fault for each clean page evicted with it, if no device time hides it.
     pub evict_clean: Spread,
-    /// What a fault takes longer for each written page that leaves with it, the time to write it to the device included.
+    /// The extra time of a fault for each dirty page evicted with it, including the write to the device.
     pub evict_dirty: Spread,
-    /// An entry of a page into the recorder's window, another page leaving it.
+    /// The entry of a page into the recorder's window, while another page leaves the window.
     pub entry: Spread,
 }
 
 impl Here {
-    /// What the sheet of a machine says.
+    /// The costs in the sheet of a machine.
     ///
     /// # Errors
-    /// It lacks one of the costs, as the sheet of a device on a board lacks all.
+    /// The sheet lacks one of the costs. The sheet of a device on a board lacks all of them.
     pub fn of(sheet: &Sheet) -> Result<Here, SheetError> {
         Ok(Here {
             zero_fill_native: sheet.cost("live.zero_fill_native")?,

@@ -1,11 +1,15 @@
-//! # coldframe-device: what a device takes
+//! # coldframe-device: what a device costs
 //!
-//! Data [`sheet`]s hold the numbers, each with its source; [`time`] turns them and the engine's counts into times, by pure
-//! functions; [`energy`] sums times and energies up by term; [`flash`] says what swapping to it costs in time and life, and [`used`]
-//! what a measured run would have cost it; [`swap_energy`] what a swap area in DRAM, NVM or eMMC costs in energy; [`prices`] say what each
-//! stage of a fault costs a processor. [`quantity`] reads `30us` and `2KiB`.
+//! - Data [`sheet`]s hold the numbers, each with its source.
+//! - [`time`] turns these numbers and the engine's counts into times, by pure functions.
+//! - [`energy`] adds up times and energies by term.
+//! - [`flash`] gives the time, wear and life of flash as a swap device; [`used`] gives what a measured run would have
+//!   cost such a flash.
+//! - [`swap_energy`] gives the energy of a swap area in DRAM, NVM or eMMC.
+//! - [`prices`] gives the processor's time for each stage of a fault.
+//! - [`quantity`] reads `30us` and `2KiB`.
 //!
-//! Nothing here knows an engine, a trace or a system.
+//! This crate knows no engine, no trace and no system.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,11 +1,13 @@
-//! What the stages of a fault cost the processor. The core counts work; a simulator multiplies it by these.
+//! The processor's time for the stages of a fault. The core counts work; a simulator multiplies the work by these
+//! prices.
 
 use coldframe_core::{Ps, Stage, Work};
 use serde::{Deserialize, Serialize};
 
 use crate::quantity;
 
-/// Times of the stages of a fault handler on some processor. `LoadStopover` is the device's and has no price here.
+/// Times of the stages of a fault handler on one processor. `LoadStopover` is the device's work and has no price
+/// here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StagePrices {
@@ -18,13 +20,13 @@ pub struct StagePrices {
     /// Each frame examined in GetFreeframe.
     #[serde(with = "text")]
     pub walk_step: Ps,
-    /// Each downgrade that a false fault had put off, in GetFreeframe.
+    /// Each delayed downgrade, in GetFreeframe.
     #[serde(with = "text")]
     pub delayed_downgrade: Ps,
     /// TransHostMem: one page from the buffer to RAM.
     #[serde(with = "text")]
     pub trans_host_mem: Ps,
-    /// UpdateMMU, the policy's list work for the new page included.
+    /// UpdateMMU, including the policy's list work for the new page.
     #[serde(with = "text")]
     pub update_mmu: Ps,
     /// PostProcess.
@@ -33,13 +35,13 @@ pub struct StagePrices {
     /// The part of UpdateMMU in a false fault that manages the lists ("reference step").
     #[serde(with = "text")]
     pub false_fault_reference: Ps,
-    /// All the rest of a false fault, taken half before and half after the reference step.
+    /// The rest of a false fault, half of it before and half of it after the reference step.
     #[serde(with = "text")]
     pub false_fault_rest: Ps,
 }
 
 impl StagePrices {
-    /// The same price for everything; for tests and benchmarks, where only counts matter.
+    /// The same price for everything. For tests and benchmarks in which only counts matter.
     pub const fn uniform(price: Ps) -> StagePrices {
         StagePrices {
             pre_process: price,

@@ -9,7 +9,7 @@ use coldframe_core::{Bytes, MicroWatt, Pj, Ps};
 pub struct QuantityError {
     /// What was written.
     pub text: String,
-    /// What may be written.
+    /// The accepted forms.
     pub expected: &'static str,
 }
 
@@ -111,7 +111,7 @@ pub fn hertz(text: &str) -> Result<u64, QuantityError> {
     scaled(text, FREQUENCIES).ok_or_else(|| QuantityError { text: text.into(), expected })
 }
 
-/// Exact decimal arithmetic: `18.96us` is 18,960,000 ps and not a neighbour of it.
+/// Exact decimal arithmetic: `18.96us` is exactly 18,960,000 ps.
 fn scaled(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());

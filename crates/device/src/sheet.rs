@@ -32,13 +32,13 @@ pub const SHIPPED: &[(&str, &str)] = &[
     ("cxl-ddr4.toml", include_str!("../../../data/sheets/cxl-ddr4.toml")),
 ];
 
-/// Why a sheet cannot be had or used.
+/// Why a sheet cannot be read or used.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SheetError {
     /// No shipped sheet has this name, and no file either.
     #[error("there is no device `{name}`; there are {shipped}, or give the path of a sheet in TOML")]
     Unknown {
-        /// What was asked for.
+        /// The name in question.
         name: String,
         /// The names of the shipped ones.
         shipped: String,
@@ -51,28 +51,28 @@ pub enum SheetError {
         /// Why.
         reason: String,
     },
-    /// The file is no sheet; the message names line and field.
+    /// The file is not a sheet; the message names line and field.
     #[error("{file}: {reason}")]
     Parse {
         /// The file.
         file: String,
-        /// Line, column and field, as the TOML reader tells.
+        /// Line, column and field, as the TOML reader reports them.
         reason: String,
     },
-    /// A number cannot be, or has no source.
+    /// A number is not possible, or has no source.
     #[error("{file}: field `{field}`: {reason}")]
     Field {
         /// The file, and the field's line in it.
         file: String,
         /// The field, `table.key`.
         field: &'static str,
-        /// What is wrong and what may be written.
+        /// What is wrong, and what is accepted.
         reason: String,
     },
-    /// This machine is asked for, and nobody has measured it.
+    /// The sheet of this machine is asked for, and there is none.
     #[error("this machine has no sheet yet; run `coldframe calibrate`, which measures it in some seconds")]
     NoHere,
-    /// A cost of this machine is needed that the sheet does not have.
+    /// A measured cost of this machine is needed, and the sheet does not have it.
     #[error("device `{device}` has no `{field}`, which is measured, not found in a data sheet; run `coldframe calibrate` and give the device `here`")]
     NotMeasured {
         /// The device.
@@ -102,7 +102,7 @@ impl SheetError {
     }
 }
 
-/// A value and where it was found.
+/// A value and its source.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sourced<T> {
@@ -128,7 +128,7 @@ pub enum Kind {
     Nvm,
     /// NAND behind a controller and a block port.
     Emmc,
-    /// A computer with its disk and its kernel, as `coldframe calibrate` has measured it.
+    /// A computer with its disk and its kernel, as measured by `coldframe calibrate`.
     Machine,
 }
 
@@ -182,7 +182,7 @@ pub struct Energy {
     pub erase: Option<Sourced<String>>,
 }
 
-/// What it lives through.
+/// Endurance.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Endurance {
@@ -196,11 +196,11 @@ pub struct Endurance {
 pub struct Sheet {
     /// The part's name.
     pub name: String,
-    /// What it is.
+    /// The kind of device.
     pub kind: Kind,
     /// One line about it.
     pub title: String,
-    /// Of a machine: which one it is.
+    /// For a machine: which machine it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
     /// Sizes.
@@ -212,7 +212,7 @@ pub struct Sheet {
     /// Energies.
     #[serde(default)]
     pub energy: Energy,
-    /// What it lives through.
+    /// Endurance.
     #[serde(default, skip_serializing_if = "unknown")]
     pub endurance: Endurance,
     /// Powers of a memory on the bus.
@@ -227,10 +227,10 @@ pub struct Sheet {
     /// Cycles of a card's port.
     #[serde(default, skip_serializing_if = "unknown")]
     pub port: Port,
-    /// What paging costs on a machine.
+    /// The costs of paging on a machine.
     #[serde(default, skip_serializing_if = "unknown")]
     pub live: Live,
-    /// What a machine's disk takes.
+    /// The times of a machine's disk.
     #[serde(default, skip_serializing_if = "unknown")]
     pub disk: Disk,
 }
@@ -239,10 +239,11 @@ fn unknown<T: Default + PartialEq>(part: &T) -> bool {
     *part == T::default()
 }
 
-/// The shipped sheet of this name (case does not matter), what is kept of this machine for [`kept::NAME`], or the sheet in a file of this path.
+/// The shipped sheet of this name (case does not matter); or the kept sheet of this machine for [`kept::NAME`]; or
+/// the sheet in the file of this path.
 ///
 /// # Errors
-/// No such sheet, or the file is none.
+/// There is no such sheet, or the file is not one.
 pub fn find(name: &str) -> Result<Sheet, SheetError> {
     if name == kept::NAME {
         return kept::read();
@@ -268,7 +269,7 @@ pub fn all() -> Vec<Sheet> {
 /// Reads a sheet.
 ///
 /// # Errors
-/// Not TOML, an unknown or missing field, a number without source, a quantity that is none or is zero.
+/// Not TOML, an unknown or missing field, a number without a source, or a quantity that cannot be read or is zero.
 pub fn parse(file: &str, text: &str) -> Result<Sheet, SheetError> {
     let sheet: Sheet =
         toml::from_str(text).map_err(|e| SheetError::Parse { file: file.into(), reason: e.to_string() })?;
@@ -276,7 +277,7 @@ pub fn parse(file: &str, text: &str) -> Result<Sheet, SheetError> {
     Ok(sheet)
 }
 
-/// The line of a TOML file on which a field `table.key` or `key` stands, counted from 1.
+/// The line of a TOML file with the field `table.key` or `key`, counted from 1.
 pub fn line_of(text: &str, field: &str) -> Option<usize> {
     let (table, key) = field.split_once('.').unwrap_or(("", field));
     let mut inside = "";
@@ -336,7 +337,7 @@ impl Sheet {
         }
     }
 
-    /// One without a number.
+    /// A sheet without a number.
     pub fn empty(name: &str, kind: Kind, title: &str) -> Sheet {
         Sheet {
             name: name.into(),
@@ -356,7 +357,7 @@ impl Sheet {
         }
     }
 
-    /// As a file: each number on a line of its own with its source.
+    /// The sheet as a file: each number on its own line, with its source.
     pub fn to_toml(&self) -> String {
         let table = toml::Table::try_from(self).expect("a sheet is plain data");
         let (parts, plain): (Vec<_>, Vec<_>) = table.iter().partition(|(_, value)| value.is_table());

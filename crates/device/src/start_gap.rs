@@ -1,31 +1,33 @@
-//! Start-gap wear levelling (Qureshi et al., *Enhancing Lifetime and Security of PCM-Based Main Memory with Start-Gap Wear Leveling*,
-//! MICRO 2009, section 4): one spare line, the gap, wanders through the memory, and each line lies one place further when it has passed.
+//! Start-gap wear levelling (Qureshi et al., *Enhancing Lifetime and Security of PCM-Based Main Memory with Start-Gap
+//! Wear Leveling*, MICRO 2009, section 4). One spare line, the gap, moves through the memory. When it has passed a
+//! line, that line is one place further.
 //!
 //! ```text
 //!  gap = 4        gap = 3        ...  gap = 0        start = 1, gap = 4
 //!  A B C D .      A B C . D           . A B C D      D A B C .
 //! ```
 //!
-//! [`StartGap::write`] for each write; the places of all lines follow from two registers. Every `psi`th write moves the gap, which costs one
-//! write more. Without its optional randomizer: neighbours stay neighbours. When not to use it: where a log or an FTL already goes round.
+//! Call [`StartGap::write`] for each write; the places of all lines follow from two registers. Every `psi`th write
+//! moves the gap, which costs one more write. The optional randomizer is left out: neighbours stay neighbours. When
+//! not to use it: if a log or an FTL already spreads the writes.
 
 /// The registers, and what has been written to each place.
 #[derive(Clone, Debug)]
 pub struct StartGap {
     start: usize,
     gap: usize,
-    /// Writes after which the gap moves; `None`: never, and nothing is levelled.
+    /// Writes after which the gap moves; `None`: the gap never moves, and wear is not levelled.
     psi: Option<u32>,
     since: u32,
-    /// Writes to each place, the gap's included.
+    /// Writes to each place, including the gap's.
     worn: Vec<u32>,
 }
 
 impl StartGap {
-    /// A memory of so many lines.
+    /// A memory of `lines` lines.
     ///
     /// # Panics
-    /// If there is no line, or the gap shall move after no write.
+    /// If there is no line, or `psi` is 0.
     pub fn new(lines: usize, psi: Option<u32>) -> StartGap {
         assert!(lines > 0 && psi != Some(0), "a memory without lines, or a gap that never rests");
         StartGap { start: 0, gap: lines, psi, since: 0, worn: vec![0; lines + 1] }
@@ -36,13 +38,14 @@ impl StartGap {
         self.worn.len() - 1
     }
 
-    /// Where the line lies now: section 4.2's `(line + start) mod lines`, one further at and behind the gap.
+    /// The place of the line now: section 4.2's `(line + start) mod lines`, and one further if that is at or behind
+    /// the gap.
     pub fn place(&self, line: usize) -> usize {
         let place = (line + self.start) % self.lines();
         place + usize::from(place >= self.gap)
     }
 
-    /// Writes to a line, and moves the gap if it is time.
+    /// Counts a write to a line, and moves the gap if it is time.
     pub fn write(&mut self, line: usize) {
         let place = self.place(line);
         self.worn[place] += 1;
@@ -53,7 +56,8 @@ impl StartGap {
         }
     }
 
-    /// The line before the gap goes into it; from the first place the gap goes to the last, and all lines are one place further.
+    /// The line before the gap moves into it. From the first place the gap goes to the last, and all lines are then
+    /// one place further.
     fn move_gap(&mut self) {
         let lines = self.lines();
         self.worn[self.gap] += 1;
@@ -65,14 +69,15 @@ impl StartGap {
         }
     }
 
-    /// Writes to each place, the moves' own included.
+    /// Writes to each place, including those of the moves.
     pub fn worn(&self) -> &[u32] {
         &self.worn
     }
 }
 
-/// Writes to each place of a memory through which every line has gone round: the mean, and one in `psi` more for the moves. A memory that
-/// wears out goes round often: PCM of 2^15 slots and 10^8 writes a line some 30 times, with the gap moved every 100 writes.
+/// Writes to each place of a memory in which every line has been at every place: the mean, plus one in `psi` for the
+/// moves. A memory that wears out goes round often: PCM of 2^15 slots and 10^8 writes a line goes round some 30 times
+/// if the gap moves every 100 writes.
 pub fn levelled(mean: f64, psi: u32) -> f64 {
     mean * (1.0 + 1.0 / f64::from(psi))
 }
@@ -81,7 +86,7 @@ pub fn levelled(mean: f64, psi: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// The memory itself, obviously right: what lies where, moved by hand.
+    /// The memory itself, as simple as possible: the content of each place, moved by hand.
     struct Naive {
         places: Vec<Option<usize>>,
         worn: Vec<u32>,

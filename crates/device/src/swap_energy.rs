@@ -1,5 +1,5 @@
-//! What a swap area costs in energy, term by term: equations 1 to 14 of *Energy-Efficient In-Memory Paging for Smartphones* (DR.Swap,
-//! TCAD 2016) as pure functions over counts and up-time.
+//! The energy of a swap area, term by term: equations 1 to 14 of *Energy-Efficient In-Memory Paging for Smartphones*
+//! (DR.Swap, TCAD 2016) as pure functions over counts and up-time.
 //!
 //! ```text
 //! (1)   E_DRAM  = (PRE_PDN + PRE_STBY + ACT_PDN + ACT_STBY + REF) t_TOTAL + ACT t_ACT + RD t_RD + WR t_WR + DQ t_DQ
@@ -12,16 +12,18 @@
 //! (13)  E_PCM   = as (1) without REF;   (14) t_RD as (2) with N'_rd, the swap-ins that copy
 //! ```
 //!
-//! Equation 3 is printed as `BL/2 + t_WR`, a count of cycles plus nanoseconds, times t_CK. We take t_WR / t_CK cycles, which is what a
-//! write recovery of 15 ns after each burst means. REF is that of the chip, scaled by the swap area's part of it (section V.E).
+//! Equation 3 is printed as `BL/2 + t_WR`, a count of cycles plus nanoseconds, times t_CK. We take t_WR / t_CK
+//! cycles, which is the meaning of a write recovery of 15 ns after each burst. REF is the chip's refresh, scaled by
+//! the swap area's part of the chip (section V.E).
 //!
-//! Products are exact in 128 bits; each term is rounded down to a picojoule once, each time of a card to a picosecond.
+//! Products are exact in 128 bits. Each term is rounded down once, to a picojoule; each time of a card is rounded
+//! down to a picosecond.
 
 use coldframe_core::{Bytes, MicroWatt, Pj, Ps};
 
 use crate::sheet::electric::{BusMemory, Card};
 
-/// What a swap area has done.
+/// The work of a swap area.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SwapCounts {
     /// Pages copied from the area: `N_rd`, with direct read `N'_rd`.
@@ -32,7 +34,7 @@ pub struct SwapCounts {
     pub up_time: Ps,
 }
 
-/// Where the time of a memory on the bus goes.
+/// The time of a memory on the bus, by activity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct BusTimes {
     /// `t_ACT`.
@@ -120,7 +122,7 @@ pub fn card_times(c: &Card, page: Bytes, n: &SwapCounts) -> (Ps, Ps) {
     (time(c.read_block, c.read_latency, n.swap_ins), time(c.write_block, c.write_latency, n.swap_outs))
 }
 
-/// Equations 6 to 12. A card that works longer than it is on stands by for no time.
+/// Equations 6 to 12. A card that works longer than it is on has no standby time.
 pub fn card_energy(c: &Card, page: Bytes, n: &SwapCounts) -> SwapLedger {
     let (read, write) = card_times(c, page, n);
     let standby = n.up_time.saturating_sub(read + write);

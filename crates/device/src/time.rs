@@ -1,11 +1,12 @@
-//! Time equations: pure functions from a sheet's numbers and a size to a time. Rounded up to whole picoseconds, once, at the end.
+//! Time equations: pure functions from a sheet's numbers and a size to a time. The result is rounded up once, at the
+//! end, to whole picoseconds.
 
 use coldframe_core::{Bytes, Ps};
 
 use crate::sheet::{Sheet, SheetError};
 
-/// LoadStopover: the cell array to the stopover buffer. The array is sensed a flash page at a time, so part of a page takes as long
-/// as the whole.
+/// LoadStopover: the cell array to the stopover buffer. The array senses whole flash pages, so a part of a page takes
+/// as long as the whole.
 ///
 /// # Errors
 /// The sheet has no `time.load` or `geometry.page`.

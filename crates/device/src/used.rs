@@ -1,4 +1,5 @@
-//! What a measured run would have cost a flash: its time, its energy and its life. Pure functions of the run's bytes and a sheet.
+//! The time, energy and life that a measured run would have cost a flash. Pure functions of the run's bytes and a
+//! sheet.
 //!
 //! ```text
 //! loads    = bytes read / page       programs = bytes written / page       erases = bytes written / block
@@ -7,9 +8,9 @@
 //! life     = cycles * area / (bytes written / duration)
 //! ```
 //!
-//! Loads, programs and erases are rounded up to whole ones. A log is written block by block and round its whole area, so all blocks wear
-//! alike and an erase comes for each block of bytes; what a collection would copy comes on top, so erases are the least there can be
-//! and life is the most.
+//! Loads, programs and erases are rounded up to whole numbers. A log is written block by block through its whole
+//! area, so all blocks wear equally, and each block's worth of bytes causes one erase. Copies of a collection come on
+//! top. So the erases are a lower bound, and the life is an upper bound.
 
 use coldframe_core::{Bytes, Pj, Ps};
 
@@ -19,7 +20,7 @@ use crate::sheet::{Sheet, SheetError};
 /// Seconds of a year of 365.25 days.
 const YEAR: f64 = 365.25 * 24.0 * 3600.0;
 
-/// What a run moved.
+/// The bytes that a run moved.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Moved {
     /// Bytes read from the device.
@@ -28,10 +29,10 @@ pub struct Moved {
     pub written: Bytes,
 }
 
-/// The operations that move so many bytes, in pages and blocks of the flash.
+/// The operations that move these bytes, in pages and blocks of the flash.
 ///
 /// # Errors
-/// The sheet lacks its page size, or with bytes written its block size.
+/// The sheet lacks its page size or, if bytes were written, its block size.
 pub fn operations(sheet: &Sheet, moved: Moved) -> Result<Operations, SheetError> {
     let page = sheet.page()?.0;
     let erases = match moved.written.0 {
@@ -51,7 +52,7 @@ pub fn time(sheet: &Sheet, moved: Moved) -> Result<Ps, SheetError> {
     Ok(flash_time(sheet, sheet.page()?, done)?.total())
 }
 
-/// The device's energy for them. What did not happen needs no number.
+/// The device's energy for them. An operation that did not happen needs no number in the sheet.
 ///
 /// # Errors
 /// The sheet lacks an energy or a size.
@@ -59,7 +60,7 @@ pub fn energy(sheet: &Sheet, moved: Moved) -> Result<Pj, SheetError> {
     Ok(energy_terms(sheet, moved)?.iter().fold(Pj(0), |sum, (_, term)| sum + *term))
 }
 
-/// The same by term, those that did not happen left out.
+/// The same by term, without operations that did not happen.
 ///
 /// # Errors
 /// As [`energy`].
@@ -79,8 +80,8 @@ pub fn energy_terms(sheet: &Sheet, moved: Moved) -> Result<Vec<(&'static str, Pj
     Ok(terms)
 }
 
-/// Years until every block of the swap `area` has been erased as often as it is rated for, if the run goes on as it did for `seconds`.
-/// `None`: nothing was written.
+/// Years until every block of the swap `area` has reached its rated number of erases, if the run goes on as it did
+/// for `seconds`. `None`: nothing was written.
 ///
 /// # Errors
 /// The sheet lacks its endurance.

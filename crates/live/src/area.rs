@@ -10,15 +10,16 @@ use crate::log::{segments_of, BUFFERS, SEGMENT};
 use crate::stats::Stats;
 use crate::{LiveError, PAGE};
 
-/// A swap area of which the engine keeps the books.
+/// A swap area whose tables the engine keeps.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SwapArea {
-    /// Its size. `None`: a quarter more than the managed memory, at most [`SwapArea::MOST`] and three quarters of what the swap file may
-    /// take. Pages for which it has no room lie beside it in the swap file.
+    /// Its size in bytes. `None`: a quarter more than the managed memory, but at most [`SwapArea::MOST`] and three
+    /// quarters of the swap file's limit. If the area has no room for a page, the page goes beside the area in the
+    /// swap file.
     pub bytes: Option<u64>,
-    /// Who chooses the blocks that are collected: a name of `coldframe_core::swap::collect`.
+    /// The rule that chooses the blocks to collect: a name of `coldframe_core::swap::collect`.
     pub collector: String,
-    /// Most blocks that one collection takes, 1 to 4.
+    /// The most blocks that one collection takes, 1 to 4.
     pub victims: u32,
 }
 
@@ -26,10 +27,11 @@ impl SwapArea {
     /// Bytes of an erase block: LOBI's 32 slots of 4 KiB.
     pub const BLOCK: u64 = (SEGMENT * PAGE) as u64;
 
-    /// The most that it has by default: what is kept of a block takes RAM.
+    /// The default upper limit: the tables of a block take RAM.
     pub const MOST: u64 = 16 << 30;
 
-    /// Blocks' worth of erased slots below which a collection starts: the survivors of four victims, and an open block for each stream.
+    /// A collection starts below this many blocks of erased slots: the survivors of four victims, and an open block
+    /// for each stream.
     pub const START: u32 = 6;
 
     /// The area on a device, beside `pages` home slots.
@@ -80,12 +82,12 @@ pub(crate) fn blocks(head: &SwapHead) -> usize {
     head.areas.iter().map(|area| area.blocks as usize).sum()
 }
 
-/// What the statistics have been told of an area. A forked child goes on with what its parent had told.
+/// The part of an area's counts that the statistics have. A forked child continues with its parent's.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Told(Counts);
 
 impl Told {
-    /// Adds what has been done since.
+    /// Adds the counts since the last call.
     pub(crate) fn tell(&mut self, swap: &Swap, stats: &Stats) {
         let (now, before) = (*swap.counts(), self.0);
         if now == before {

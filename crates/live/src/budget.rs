@@ -4,43 +4,44 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys;
 
-/// Frames that the engine is not given. It uses a frame again as soon as it has commanded that the page leaves, while the page is in memory
-/// until its thread has taken it out: as many pages as may be between the two are in reserve.
+/// Frames that the engine does not get. The engine reuses a frame as soon as it has commanded that the page leaves,
+/// but the page stays in memory until its thread has taken it out. The reserve covers the pages in between.
 #[derive(Debug)]
 pub struct Reserve {
     frames: usize,
-    /// Pages that the engine holds for gone and that are still there.
+    /// Pages that the engine takes as gone and that are still in memory.
     leaving: AtomicUsize,
 }
 
 impl Reserve {
-    /// Room for four batches where that is little, and for one at least; with little RAM for an eighth of it.
+    /// Room for four batches where that is little, and at least for one; with little RAM, for an eighth of it.
     pub fn of(frames: usize, batch: usize) -> Reserve {
         let wanted = batch.max((4 * batch).min(frames / 64));
         Reserve { frames: wanted.min(frames / 8), leaving: AtomicUsize::new(0) }
     }
 
-    /// How many there are.
+    /// Number of frames in the reserve.
     pub fn frames(&self) -> usize {
         self.frames
     }
 
-    /// One more page is leaving. False: whoever commands that takes his victims out at once, before the engine goes on.
+    /// One more page is leaving. Returns false if the reserve is used up; the caller then takes its victims out at
+    /// once, before the engine goes on.
     pub fn has_room(&self) -> bool {
         self.leaving.fetch_add(1, Ordering::Relaxed) < self.frames
     }
 
-    /// So many pages have left.
+    /// `pages` pages have left.
     pub fn left(&self, pages: usize) {
         self.leaving.fetch_sub(pages, Ordering::Relaxed);
     }
 }
 
-/// How long an answer about the kernel's settings is good for, in nanoseconds.
+/// How long an answer about the kernel's settings stays valid, in nanoseconds.
 const FRESH_NS: u64 = 100_000_000;
 
-/// Whether the kernel may share frames of ours: it merges equal pages, or swaps. Looked up now and then, since both can be switched on at
-/// any time; and kept once it was so, since pages stay merged.
+/// Whether the kernel may share our frames: it merges equal pages, or it swaps. Both can be switched on at any time,
+/// so this is checked from time to time. Once true, it stays true, since pages stay merged.
 #[derive(Debug, Default)]
 pub struct Sharing {
     seen: AtomicBool,
@@ -58,7 +59,7 @@ impl Sharing {
         self.seen.load(Ordering::Relaxed)
     }
 
-    /// In a forked child: its own settings count from now on.
+    /// In a forked child: from now on the child's own settings count.
     pub fn forget(&self) {
         self.looked.store(0, Ordering::Relaxed);
     }

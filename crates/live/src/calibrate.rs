@@ -13,13 +13,14 @@ use crate::{LiveError, Options, Wait, PAGE};
 const SAMPLE: usize = 256;
 /// Reads that are timed.
 const READS: usize = 48;
-/// A device this fast is read synchronously: the way through a ring costs more than it hides (measured: a fault of 13 us against 19 us at
-/// a device of 5 us; at one of 15 us both take as long, and a stream that is read ahead is three times as fast through the ring).
+/// A device this fast is read synchronously: a ring costs more than it hides. Measured: with a device of 5 us a fault
+/// takes 13 us by reads and 19 us by the ring. At 15 us both take the same time, and a stream with read-ahead is
+/// three times as fast through the ring.
 const FAST_NS: u64 = 8_000;
-/// A false fault in steps of a walk: the signal and the move back (4.2 us where a move is 1.0 us).
+/// A false fault in steps of a walk: the signal and the move back (4.2 us if a move takes 1.0 us).
 const FALSE_FAULT_STEPS: u64 = 4;
 
-/// More victims at a time save nothing (live notes, section 10).
+/// More victims at a time save no time (live notes, section 10).
 pub const BATCH_MAX: usize = 32;
 
 /// Medians in nanoseconds.
@@ -31,14 +32,14 @@ pub struct Measured {
     pub step_ns: u64,
 }
 
-/// What a program has measured that keeps the same statistics: this process was this program, or was started by it. A shell would measure
-/// anew for each of its commands otherwise.
+/// The measurements of an earlier program that keeps the same statistics: this process was that program, or was
+/// started by it. Otherwise a shell's commands would measure again, each time.
 pub fn known(stats: &Stats) -> Option<Measured> {
     let (read_ns, step_ns) = (stats.device_read_ns.load(Relaxed), stats.walk_step_ns.load(Relaxed));
     (read_ns > 0 && step_ns > 0).then_some(Measured { read_ns, step_ns })
 }
 
-/// Measures. Leaves nothing behind in `space`.
+/// Measures device and page table. Leaves nothing behind in `space`.
 pub fn measure(device: &Device, uffd: &Uffd, space: &Space) -> Result<Measured, LiveError> {
     Ok(Measured { read_ns: read(device)?, step_ns: step(uffd, space).unwrap_or(1000) })
 }
@@ -98,7 +99,7 @@ fn step(uffd: &Uffd, space: &Space) -> Result<u64, sys::Errno> {
 }
 
 impl Measured {
-    /// How to wait, if nobody has said.
+    /// How to wait, if the options do not say.
     pub fn wait(&self, asked: Wait) -> Wait {
         match asked {
             Wait::Auto if self.read_ns < FAST_NS => Wait::Read,
@@ -107,8 +108,8 @@ impl Measured {
         }
     }
 
-    /// Victims that leave together: as many as can be taken out while a read lasts, at about 2 us each (measured: 8 victims hide 93 % of
-    /// the work behind a read of 17 us, 32 hide 79 %); 32 where nothing overlaps.
+    /// Victims that are evicted together: as many as can be taken out during a read, at about 2 us each (measured: 8
+    /// victims hide 93 % of the work behind a read of 17 us, 32 hide 79 %); 32 if nothing overlaps.
     pub fn evict_batch(&self, wait: Wait) -> usize {
         match wait {
             Wait::Read => BATCH_MAX,
@@ -116,7 +117,7 @@ impl Measured {
         }
     }
 
-    /// The policy with what this machine decides filled in.
+    /// The policy, with the parameters that depend on this machine filled in.
     pub fn policy(&self, options: &Options) -> String {
         let asked = options.policy.as_deref().unwrap_or("multi-queue");
         let missing = |parameter: &str| !asked.contains(&format!("{parameter}="));
@@ -131,14 +132,15 @@ impl Measured {
         }
     }
 
-    /// Steps of a walk that fit behind a read: SWL section 3.2, equation 2.
+    /// Steps of a walk that a read hides: SWL section 3.2, equation 2.
     pub fn budget(&self) -> u64 {
         (self.read_ns / self.step_ns.max(1)).max(1)
     }
 
-    /// Frames worth keeping unmapped, in percent. A false fault pays if it spares more than its own price in loads: with half the
-    /// frames unmapped FIFO loads 12 % fewer pages of a Zipf string and has 0.6 false faults a load (live notes: 18.5 % to 16.3 %
-    /// of accesses for 9.7 %), so it pays from about 5 false faults a read on; with an eighth, from about 2.
+    /// Percentage of frames to keep unmapped. A false fault pays if it saves more load time than it costs. With half
+    /// the frames unmapped, FIFO loads 12 % fewer pages of a Zipf string and has 0.6 false faults for each load (live
+    /// notes: 18.5 % to 16.3 % of accesses for 9.7 %). So this pays if a read takes at least about 5 false faults;
+    /// with an eighth of the frames unmapped, at least about 2.
     pub fn invalid_percent(&self) -> u64 {
         match self.read_ns / (self.step_ns.max(1) * FALSE_FAULT_STEPS) {
             0..=1 => 1,

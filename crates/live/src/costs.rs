@@ -18,23 +18,24 @@ mod stretch;
 pub use disk::{Disk, Latency};
 pub use stretch::Sample;
 
-/// How much is measured.
+/// How long to measure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Extent {
     /// About five seconds on a solid-state disk.
     Whole,
-    /// A second or less, with numbers that vary more: for tests.
+    /// At most a second, with numbers that vary more: for tests.
     Short,
 }
 
-/// Sizes in pages, and how long.
+/// Sizes in pages, and durations.
 #[derive(Clone, Copy, Debug)]
 struct Course {
-    /// RAM where pages have to leave.
+    /// RAM, for measurements in which pages must leave.
     frames: usize,
     /// Memory that is touched: four times the RAM.
     pages: usize,
-    /// How often the pager's events are measured, one after the other, so that a bad moment is one of several for each.
+    /// How often each of the pager's events is measured, in turn, so that a disturbance affects only one of several
+    /// rounds.
     rounds: u64,
     /// The longest that one kind of event is measured in a round.
     most_ns: u64,
@@ -50,35 +51,36 @@ impl Course {
     }
 }
 
-/// Bytes that the swap folder must have free: the file that is measured, the log of what is paged, and the room that the log makes ahead.
+/// Free bytes that the swap folder needs: the file that is measured, the log of the paged memory, and the room that
+/// the log reserves ahead.
 pub const ROOM: u64 = 160 << 20;
 
-/// What each event takes the thread that meets it.
+/// The cost of each event, as time of the thread that causes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Costs {
-    /// The first touch of a page where nobody pages, huge pages off.
+    /// The first touch of a page without the pager, huge pages off.
     pub zero_fill_native: Sample,
-    /// The same, each of 4 KiB, as the kernel has huge pages set.
+    /// The same for each 4 KiB, with huge pages as the kernel has them set.
     pub zero_fill_huge: Sample,
-    /// The first touch of a page under the pager, while nothing has to leave.
+    /// The first touch of a page under the pager, while no page has to leave.
     pub zero_fill: Sample,
-    /// A page that comes back from the device, one at a time, while clean pages leave.
+    /// A page loaded from the device, one at a time, while clean pages are evicted.
     pub device_fault: Sample,
-    /// Each page of a sequential stream, clean pages leaving.
+    /// Each page of a sequential stream, while clean pages are evicted.
     pub read_ahead: Sample,
-    /// A page that comes back from the log's buffers in RAM; what leaves for it is not in it.
+    /// A page loaded from the log's buffers in RAM; evictions for it are not included.
     pub memory_fault: Sample,
     /// A touch of a page in RAM that was unmapped.
     pub false_fault: Sample,
     /// The first write to a page that was mapped read-only.
     pub first_write: Sample,
-    /// What a fault that no device hides takes longer for a clean page that leaves.
+    /// The extra time of a fault without device time, for a clean page evicted with it.
     pub evict_clean: Sample,
-    /// What a fault that no device hides takes longer for a written page that leaves.
+    /// The extra time of a fault without device time, for a dirty page evicted with it.
     pub evict_dirty: Sample,
-    /// What a fault that waits for the device takes longer if a written page leaves instead of a clean one.
+    /// The extra time of a fault that waits for the device, if a dirty page is evicted instead of a clean one.
     pub evict_dirty_read: Sample,
-    /// A loaded page from its buffer into place, as the pager counts it.
+    /// The copy of a loaded page from its buffer into place, as the pager counts it.
     pub transfer: Ps,
     /// The device alone.
     pub disk: Disk,
@@ -103,10 +105,11 @@ impl Costs {
     }
 }
 
-/// Measures this machine with a swap file in `backing`. Calls `step` with the number of parts done, and of all, before each.
+/// Measures this machine with a swap file in `backing`. Before each part, calls `step` with the number of finished
+/// parts and of all parts.
 ///
 /// # Errors
-/// What this machine does not allow; a folder that cannot be used.
+/// This machine does not allow it, or the folder cannot be used.
 pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -> Result<Costs, LiveError> {
     let course = Course::of(extent);
     let parts = course.rounds + 1;
@@ -126,7 +129,7 @@ pub fn measure(backing: &Path, extent: Extent, step: &mut dyn FnMut(u64, u64)) -
 
 fn costs(found: &paged::Found, disk: Disk) -> Option<Costs> {
     let evict_clean = Sample::more(&found.zeros_in_clean_out, &found.zeros_read)?;
-    // Where nothing came from the log's buffers: another page that no device is asked for.
+    // If no page came from the log's buffers, another event without the device is taken.
     let memory = Sample::of(&found.from_memory).map(|all| all.less(evict_clean.mean));
     Some(Costs {
         zero_fill_native: Sample::of(&found.native)?,
@@ -156,7 +159,7 @@ pub fn today() -> String {
     format!("{:04}-{:02}-{:02}", day.tm_year + 1900, day.tm_mon + 1, day.tm_mday)
 }
 
-/// The least that a difference of two measurements is taken for.
+/// The smallest value of a difference of two measurements.
 const LEAST: Ps = Ps(1_000);
 
 /// Bytes of so many pages.

@@ -10,26 +10,27 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::sys::{self, Errno, Sys};
 use crate::{Inject, LiveError, PAGE};
 
-/// How often a device may say EAGAIN, or give less than it was asked for, before that counts as an error.
+/// How often a device may return EAGAIN, or move fewer bytes than asked for, before this counts as an error.
 const PATIENCE: u32 = 64;
 
-/// What a swap file must be allowed to take: 16 MiB, the piece in which it grows.
+/// The least size that a swap file must be allowed: 16 MiB, the unit in which it grows.
 const LEAST: u64 = 16 << 20;
 
 /// An open file or block device.
 #[derive(Debug)]
 pub struct Device {
     fd: OwnedFd,
-    /// The last page of a file need not be whole; direct writes must be. This one goes through the page cache.
+    /// The last page of a file need not be whole, but direct writes must be. This descriptor writes it, through the
+    /// page cache.
     tail: Option<OwnedFd>,
     path: PathBuf,
-    /// Bytes of a block device, or of a region's file.
+    /// Length in bytes of a block device, or of a region's file.
     pub len: Option<u64>,
     inject: Option<Injector>,
 }
 
 impl Device {
-    /// A swap file in a folder, unlinked at once and readable by nobody else; or a block device.
+    /// A swap file in a folder, unlinked at once and readable by no other user; or a block device.
     ///
     /// # Errors
     /// The folder or device cannot be used.
@@ -64,7 +65,7 @@ impl Device {
     /// A region's file.
     ///
     /// # Errors
-    /// It cannot be opened for reading and writing, or is empty or no regular file.
+    /// It cannot be opened for reading and writing, is empty, or is not a regular file.
     pub fn region(path: &Path, inject: Option<Inject>) -> Result<Device, LiveError> {
         let refuse = |reason: &str| LiveError::Backing { path: path.to_path_buf(), reason: reason.to_string() };
         let plain = OpenOptions::new().read(true).write(true).open(path).map_err(|e| backing(path, e))?;
@@ -85,7 +86,7 @@ impl Device {
         Ok(Device::new(file, Some(plain), path, Some(meta.size()), inject))
     }
 
-    /// A swap file that is open already.
+    /// From a swap file that is open already.
     pub fn from_swap_file(file: OwnedFd, path: &Path, inject: Option<Inject>) -> Device {
         Device::new(File::from(file), None, path, None, inject)
     }
@@ -112,7 +113,7 @@ impl Device {
         [Some(&self.fd), self.tail.as_ref()].into_iter().flatten().map(AsRawFd::as_raw_fd)
     }
 
-    /// Whether reads must go through `read`, since their results are tampered with.
+    /// Whether reads must go through `read`, since tests change their results.
     pub fn injects(&self) -> bool {
         self.inject.is_some()
     }
@@ -148,7 +149,7 @@ impl Device {
         }
     }
 
-    /// Writes whole pages. The part of the last one that lies behind the end of a region's file is not written.
+    /// Writes whole pages. Of the last page, the part beyond the end of a region's file is not written.
     ///
     /// # Safety
     /// `from` must be good for `len` bytes, aligned to a page.
@@ -192,7 +193,7 @@ impl Device {
         Ok(())
     }
 
-    /// Makes room on the file system beforehand, so that a later write does not find it full.
+    /// Reserves room on the file system, so that a later write does not find it full.
     pub fn reserve(&self, from: u64, to: u64) -> Sys<()> {
         if let Some(len) = self.len {
             return if to <= len { Ok(()) } else { Err(Errno::NOSPC) };
@@ -203,7 +204,7 @@ impl Device {
         let a = [self.raw() as usize, 0, from as usize, (to - from) as usize, 0, 0];
         // SAFETY: no pointers.
         let made = match sys::again(|| unsafe { sys::call(libc::SYS_fallocate, a) }) {
-            // The file system has no such call, or a filter of system calls has none for this process.
+            // The file system does not have this call, or a filter of system calls refuses it.
             Err(Errno(libc::EOPNOTSUPP) | Errno::PERM | Errno::ACCES | Errno::NOSYS) => {
                 let a = [self.raw() as usize, to as usize, 0, 0, 0, 0];
                 // SAFETY: no pointers.
@@ -214,12 +215,13 @@ impl Device {
         made.map(drop).inspect_err(swallow_signal)
     }
 
-    /// Bytes that it can ever have: those of a block device, or of the whole file system, what is in use by others included.
+    /// The largest size that it can ever have: that of a block device, or of the whole file system, including the
+    /// parts that others use.
     pub fn room(&self) -> u64 {
         self.len.unwrap_or_else(|| rustix::fs::fstatfs(&self.fd).map_or(0, |s| s.f_blocks * s.f_bsize as u64))
     }
 
-    /// The most bytes that it may have, if that is less than what it can have.
+    /// The largest size that it is allowed, if that is less than the largest size that it can have.
     pub fn limit(&self) -> Option<u64> {
         self.len.or_else(file_limit)
     }
@@ -276,7 +278,7 @@ struct Injector {
 }
 
 impl Injector {
-    /// True once in `n` on the average; the seed decides when (splitmix64 of the operation's number).
+    /// True once in `n` on average. The seed decides when (splitmix64 of the operation's number).
     fn one_in(&self, n: u32) -> bool {
         if n == 0 {
             return false;
@@ -289,10 +291,11 @@ impl Injector {
     }
 }
 
-/// Refuses a folder for swap files where this process may not write files of a useful length: each write would be a signal.
+/// Refuses a folder for swap files if the limit on file sizes is too low: each write beyond the limit would raise a
+/// signal.
 ///
 /// # Errors
-/// The limit on file sizes is below what a swap file needs at least.
+/// The limit on file sizes is below the least size of a swap file.
 pub fn refuse_small(path: &Path) -> Result<(), LiveError> {
     match file_limit().filter(|limit| *limit < LEAST && path.is_dir()) {
         None => Ok(()),
@@ -309,7 +312,8 @@ pub fn file_limit() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Fsize).current
 }
 
-/// A write beyond the limit on file sizes comes with a signal, which would end the program when its thread lets signals in again.
+/// Takes away the signal of a write beyond the limit on file sizes. Otherwise it would end the program when its
+/// thread lets signals in again.
 pub fn swallow_signal(error: &Errno) {
     if *error == Errno::FBIG {
         sys::take_signal(libc::SIGXFSZ);

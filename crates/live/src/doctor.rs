@@ -10,7 +10,7 @@ use crate::space::Space;
 use crate::sys::{self, Notify, Uffd};
 use crate::{calibrate, Wait, PAGE};
 
-/// How it stands with something.
+/// The state of something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Health {
@@ -24,16 +24,16 @@ pub enum Health {
     Note,
 }
 
-/// One thing that was looked at.
+/// One thing that was examined.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Finding {
-    /// What.
+    /// Its name.
     pub name: &'static str,
-    /// How it stands.
+    /// Its state.
     pub health: Health,
     /// What was found.
     pub found: String,
-    /// What would mend it, in one line; empty where nothing is to be mended.
+    /// The remedy, in one line; empty if none is needed.
     pub remedy: String,
 }
 
@@ -41,7 +41,7 @@ fn finding(name: &'static str, health: Health, found: impl Into<String>, remedy:
     Finding { name, health, found: found.into(), remedy: if health == Health::Good { "" } else { remedy }.to_string() }
 }
 
-/// Looks at everything; `backing` is the folder of the swap file.
+/// Examines everything; `backing` is the folder of the swap file.
 pub fn examine(backing: &Path) -> Vec<Finding> {
     let mut all =
         vec![kernel(), full_rights(), user_rights(), move_pages(), vectored_drop(), hold(), rings(), huge_pages()];

@@ -8,7 +8,7 @@ use std::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Words(pub i32);
 
-/// The words of glibc 2.36, for what the system calls of the pager can say.
+/// The messages of glibc 2.36, for the errors that the pager's system calls can return.
 const WORDS: &[(i32, &str)] = &[
     (libc::EPERM, "Operation not permitted"),
     (libc::ENOENT, "No such file or directory"),

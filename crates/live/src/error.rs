@@ -4,15 +4,15 @@
 use std::io;
 use std::path::PathBuf;
 
-/// Why a pager cannot be had, or cannot do what it was asked.
+/// Why a pager cannot start, or cannot do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum LiveError {
-    /// A setting that cannot be.
+    /// A setting that is not possible.
     #[error("{field}: {reason}")]
     Setting {
         /// The field of [`crate::Options`].
         field: &'static str,
-        /// What is wrong and what may be given.
+        /// What is wrong, and what is accepted.
         reason: String,
     },
     /// The kernel or its configuration does not allow it.
@@ -22,10 +22,10 @@ pub enum LiveError {
         feature: &'static str,
         /// What the kernel said.
         reason: String,
-        /// What would give it.
+        /// What would make it available.
         remedy: &'static str,
     },
-    /// The swap file or a region's file.
+    /// The swap file or a region's file cannot be used.
     #[error("{path}: {reason}", path = path.display())]
     Backing {
         /// The file or its folder.

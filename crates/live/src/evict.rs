@@ -15,18 +15,20 @@ use crate::sys::{self, Errno};
 use crate::task::{Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
-/// How an eviction went: so many anonymous pages are safe in the log, so many file pages were tried, and a bit for each that failed.
+/// The result of an eviction: the number of anonymous pages that are safe in the log, the number of file pages that
+/// were tried, and a bit for each of those that failed.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Outcome {
     pub written: usize,
-    /// So many are staged to be compressed, behind those.
+    /// Pages staged to be compressed, after those.
     pub packed: usize,
     pub files: usize,
     pub failed: u64,
 }
 
 impl Inner {
-    /// Takes the victims out. Those that had bytes to bring to safety stay in `todo.victims`: anonymous pages first, then those of files.
+    /// Takes the victims out. Those with bytes to save stay in `todo.victims`: anonymous pages first, then those of
+    /// files.
     pub(crate) fn evict(&self, todo: &mut Todo) -> Outcome {
         if todo.victims.is_empty() && todo.retries.is_empty() {
             return Outcome::default();
@@ -35,8 +37,8 @@ impl Inner {
         self.read_back(todo)
     }
 
-    /// Takes those victims out that are still there. The last bytes of the dirty ones are in the pipe then, in the order of the victims; the
-    /// others are done with. Needs no lock, and may be called with the engine's lock in hand.
+    /// Takes out the victims that are still there. The last bytes of the dirty ones are then in the pipe, in the
+    /// order of the victims; the others are finished. Needs no lock, and may be called with the engine's lock held.
     pub(crate) fn zap(&self, todo: &mut Todo) {
         let (first, task) = (todo.zapped, self.tasks().get(todo.task));
         let victims = &mut todo.victims[first..];
@@ -63,7 +65,8 @@ impl Inner {
         todo.zapped = first + dirty;
     }
 
-    /// Anonymous pages for the log, then those that are to be compressed, then those of files, then those with nothing to write.
+    /// The order: anonymous pages for the log, then pages to be compressed, then pages of files, then pages with
+    /// nothing to write.
     fn rank(&self, victim: &Victim) -> u8 {
         match (victim.pack, victim.write) {
             (true, _) => 1,
@@ -73,7 +76,8 @@ impl Inner {
         }
     }
 
-    /// Protects those pages from writes whose frames may be shared: a write would go to a new frame, which is not held.
+    /// Write-protects those pages whose frames may be shared. A write to a shared frame would go to a new frame,
+    /// which is not held.
     fn shield(&self, victims: &[Victim]) {
         let (epoch, all) = (self.epoch.load(Ordering::Relaxed), self.sharing.may_be());
         for victim in victims.iter().filter(|v| !v.held && (all || self.pages.epoch(v.page) != epoch)) {
@@ -82,13 +86,13 @@ impl Inner {
         }
     }
 
-    /// Holds all pages. A page that the program has made inaccessible cannot be held: it is write-protected, so that it stays as it is
-    /// even if it is made accessible just now, and copied.
+    /// Holds all pages. A page that the program has made inaccessible cannot be held. It is write-protected and
+    /// copied, so that its bytes stay the same even if it becomes accessible just now.
     ///
-    /// A page may be absent that should be there (see `refill`). Where signals tell of faults this call fails then; where messages do, this
-    /// thread sleeps in it until somebody helps (see `reach`).
+    /// A page that should be there may be absent (see `refill`). If signals report faults, this call then fails. If
+    /// messages report faults, this thread sleeps in the call until another thread helps (see `reach`).
     fn hold(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
-        // This thread may have to be helped itself.
+        // This thread may need help itself.
         if !victims.is_empty() {
             self.lead.step_aside();
         }
@@ -142,8 +146,9 @@ impl Inner {
         outcome
     }
 
-    /// Brings the held bytes into the staging area, and the victims into their order there: anonymous pages, then those of files. They lie in
-    /// the pipe in the order in which they were held, perhaps in several lots. Returns how many are for the log, and how many to be compressed.
+    /// Copies the held bytes into the staging area, and sorts the victims there: anonymous pages, then those of
+    /// files. In the pipe, the bytes are in the order in which they were held, perhaps in several parts. Returns how
+    /// many pages are for the log, and how many are to be compressed.
     fn stage(&self, todo: &mut Todo) -> [usize; 2] {
         let task = self.tasks().get(todo.task);
         let count = |rank| todo.victims.iter().filter(|v| self.rank(v) == rank).count();
@@ -166,7 +171,7 @@ impl Inner {
         counts
     }
 
-    /// Where tests compare: what the page is now. Nobody writes to it from now on.
+    /// For tests that compare: the hash of the page now. From now on no thread writes to it.
     fn note_sums(&self, task: &Task, victims: &mut [Victim]) {
         if !self.options.inject.is_some_and(|inject| inject.compare_held) {
             return;
@@ -185,7 +190,7 @@ impl Inner {
         }
     }
 
-    /// The staged bytes of these pages go into the log. Returns how many were the old ones.
+    /// Appends the staged bytes of these pages to the log. Returns the number of pages whose bytes were unchanged.
     fn append(&self, todo: &Todo, victims: &[u32]) -> usize {
         let (log, staging) = (self.log.get(), self.tasks().get(todo.task).staging);
         let sums: [u128; VICTIMS] = std::array::from_fn(|k| match k < victims.len() {
@@ -196,7 +201,7 @@ impl Inner {
         log.append(staging, victims, &sums, &self.pages, self.stats())
     }
 
-    /// Brings a file's page to its place. False: the device refused.
+    /// Writes a file's page to its place in the file. Returns false if the device refused.
     pub(crate) fn write_file_page(&self, page: usize, from: usize) -> bool {
         // SAFETY: the bytes are this thread's.
         let sum = unsafe { self.log.get().sum(from) };
@@ -219,7 +224,8 @@ impl Inner {
         true
     }
 
-    /// Of the readable pages mapped lately, the share that was written to; above a tenth, hashing is cheaper than write faults.
+    /// The share of the pages mapped readable lately that were written later. Above a tenth, hashing is cheaper than
+    /// write faults.
     pub(crate) fn note_written(&self, written: bool) {
         let old = self.write_share.load(Ordering::Relaxed);
         let aim = if written { 256 } else { 0 };

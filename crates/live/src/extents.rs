@@ -10,22 +10,23 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Where memory goes that may lie anywhere, if the span reaches so far: 1.5 TiB, above the addresses that language runtimes like to ask
-/// for (Java below 32 GiB and by 32 GiB up to 320 GiB, sbcl 64 GiB, GHC 264 GiB and a TiB from there, Go 768 GiB).
+/// Where memory goes that may lie anywhere, if the span reaches this far: 1.5 TiB. Language runtimes like to ask for
+/// lower addresses (Java below 32 GiB and in steps of 32 GiB up to 320 GiB, sbcl 64 GiB, GHC 264 GiB and a TiB from
+/// there, Go 768 GiB).
 pub const HIGH: usize = 0x180_0000_0000;
 
-/// What the program has asked for its memory to be.
+/// What the program has asked for its memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
     /// PROT_READ, PROT_WRITE, PROT_EXEC.
     pub protection: i32,
     /// mlock.
     pub locked: bool,
-    /// MADV_DONTFORK: a child does not have it.
+    /// MADV_DONTFORK: a child does not inherit it.
     pub dont_fork: bool,
-    /// MADV_WIPEONFORK: a child has zeros.
+    /// MADV_WIPEONFORK: a child gets zeros.
     pub wipe_on_fork: bool,
-    /// Number of the file that it is a region of; `None`: it is anonymous.
+    /// Number of the file that it is a region of; `None`: anonymous memory.
     pub file: Option<u8>,
 }
 
@@ -36,12 +37,12 @@ impl Manner {
     }
 }
 
-/// Whose an extent is.
+/// The owner of an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Paged.
     Managed(Manner),
-    /// A mapping that the program has put here itself: a file, shared memory. The kernel's business alone.
+    /// A mapping that the program has put here itself: a file, shared memory. Only the kernel handles it.
     Foreign,
 }
 
@@ -53,12 +54,12 @@ pub struct Extents {
 }
 
 impl Extents {
-    /// All of the span is free.
+    /// A span that is all free.
     pub fn new(span: Range<usize>) -> Extents {
         Extents { span, map: BTreeMap::new() }
     }
 
-    /// A free place for `len` bytes at a multiple of `align`, a power of two; it stays free.
+    /// A free place for `len` bytes at a multiple of `align`, a power of two. The place stays free.
     pub fn find(&self, len: usize, align: usize) -> Option<usize> {
         let high = if self.span.contains(&HIGH) { HIGH } else { self.span.start };
         self.fit(high, len, align).or_else(|| self.fit(self.span.start, len, align))
@@ -76,7 +77,7 @@ impl Extents {
         (at.checked_add(len)? <= self.span.end).then_some(at)
     }
 
-    /// Whether all of a range lies in the span and is free.
+    /// Whether the whole range lies in the span and is free.
     pub fn is_free(&self, range: &Range<usize>) -> bool {
         let inside = self.span.start <= range.start && range.start < range.end && range.end <= self.span.end;
         inside && self.first_from(range.start).is_none_or(|(start, _)| start >= range.end)
@@ -105,7 +106,7 @@ impl Extents {
         })
     }
 
-    /// Gives a range, whatever it was before.
+    /// Sets the kind of a range, whatever it was before.
     pub fn insert(&mut self, mut range: Range<usize>, kind: Kind) {
         self.remove(range.clone());
         if range.is_empty() {
@@ -125,7 +126,7 @@ impl Extents {
         self.map.insert(range.start, (range.end, kind));
     }
 
-    /// Makes a range free; what of it is free already stays so. Returns what was there.
+    /// Makes a range free; parts that are free stay so. Returns the extents that were there.
     pub fn remove(&mut self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
         let there: Vec<_> = self.within(range.clone()).collect();
         for (part, kind) in &there {
@@ -140,7 +141,7 @@ impl Extents {
         there
     }
 
-    /// Changes the manner of what is managed in a range.
+    /// Changes the manner of the managed extents in a range.
     pub fn change(&mut self, range: Range<usize>, change: impl Fn(&mut Manner)) {
         let there: Vec<_> = self.within(range).collect();
         for (part, kind) in there {

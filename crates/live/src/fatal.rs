@@ -7,7 +7,7 @@ use crate::sys;
 /// The exit code of a program that the pager had to stop.
 pub const STOPPED: i32 = 125;
 
-/// Says why and ends the process. Allocates nothing, so it may be called from a signal handler.
+/// Prints the reason and ends the process. Allocates nothing, so it may be called from a signal handler.
 pub fn stop(reason: impl fmt::Display) -> ! {
     let mut line = Line::new();
     let _ = writeln!(line, "coldframe: {reason}; the program is stopped");
@@ -15,7 +15,7 @@ pub fn stop(reason: impl fmt::Display) -> ! {
     sys::exit_group(STOPPED)
 }
 
-/// Says something and goes on.
+/// Prints a warning and goes on.
 pub fn warn(what: impl fmt::Display) {
     let mut line = Line::new();
     let _ = writeln!(line, "coldframe: {what}");

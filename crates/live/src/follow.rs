@@ -28,31 +28,32 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys::{self, Processors};
 
-/// Messages of one thread, one after the other, before a handler follows it.
+/// Messages of one thread in a row before a handler follows it.
 const STREAK: u32 = 16;
 
-/// How often handler and thread may go where the scheduler likes, for the time between two faults, in nanoseconds.
+/// How often the scheduler may move handler and thread, for the time between two faults, in nanoseconds.
 const LOOK_NS: u64 = 4_000_000;
 
-/// A drawn thread that has not faulted for so long, in nanoseconds, may run anywhere.
+/// After this time without a fault, in nanoseconds, a drawn thread may run anywhere.
 const REST_NS: u64 = 4_000_000;
 
-/// After it was let go no thread is drawn for so long, in nanoseconds: what it is about to do should be done by then.
+/// After a thread was let go, no thread is drawn for this time, in nanoseconds. The thread should have done by then
+/// what it was let go for.
 const HOLD_OFF_NS: u64 = 50_000_000;
 
-/// Of one handler.
+/// The state of one handler.
 #[derive(Debug)]
 pub struct Follow {
     /// The thread of the last message.
     thread: u32,
-    /// How many messages it has sent one after the other.
+    /// The number of its messages in a row.
     streak: u32,
     /// The processor that the handler stays on.
     home: Option<usize>,
     looked: u64,
-    /// A drawn thread is let go with the next wake-up.
+    /// The next wake-up lets the drawn thread go.
     lets_go: bool,
-    /// Where the handler may run when it follows nobody; `None`: it never follows.
+    /// Where the handler may run while it follows no thread; `None`: it never follows.
     anywhere: Option<Processors>,
 }
 
@@ -89,7 +90,7 @@ impl Follow {
         let allowed = home.map_or(*anywhere, Processors::only);
         self.home = home;
         if allowed.set(0).is_err() {
-            // A filter of system calls, or a processor that is not for this process.
+            // A filter of system calls, or a processor that this process may not use.
             (self.home, self.anywhere) = (None, None);
         }
     }
@@ -99,8 +100,8 @@ impl Follow {
         self.home.is_some()
     }
 
-    /// Runs `wake`, which lets the thread go on, so that it goes on here if the handler follows it. True: the thread has been drawn and is to
-    /// be let go by whoever calls [`Drawn::look_after`].
+    /// Runs `wake`, which lets the thread go on. If the handler follows the thread, the thread continues on this
+    /// processor. Returns true if the thread has been drawn; [`Drawn::look_after`] must then let it go.
     pub fn waking(&mut self, drawn: &Drawn, wake: impl FnOnce()) -> bool {
         let (Some(home), thread) = (self.home, self.thread) else {
             wake();
@@ -110,7 +111,7 @@ impl Follow {
         let here = was || drawn.begin(thread, home);
         wake();
         if here && (self.lets_go || !drawn.keeps) {
-            // The thread has a place in the queue of this processor by now.
+            // By now the thread is in this processor's queue.
             drawn.end(thread, thread);
         }
         if std::mem::take(&mut self.lets_go) {
@@ -121,29 +122,29 @@ impl Follow {
     }
 }
 
-/// In place of the thread's number: that is being changed.
+/// In place of the thread's number: the number is being changed.
 const CHANGING: u32 = u32::MAX;
 
-/// How often who wants a thread let go looks whether a change is over: it is, after two calls into the kernel.
+/// How often a thread checks whether a change is over. A change takes two calls into the kernel.
 const LOOKS: u32 = 1000;
 
-/// The thread that may run on one processor only, for now.
+/// The thread that is restricted to one processor, for now.
 ///
-/// Nobody waits for a lock here, since the program's threads say [`Drawn::let_go`], and may fault in it.
+/// No thread waits for a lock here: the program's threads call [`Drawn::let_go`], and may fault while they do.
 #[derive(Debug)]
 pub struct Drawn {
     /// 0: none.
     thread: AtomicU32,
     home: AtomicUsize,
-    /// Where the thread may run otherwise.
+    /// The processors that the thread may use otherwise.
     anywhere: UnsafeCell<Processors>,
     /// When it was woken last.
     woken: AtomicU64,
-    /// No thread is drawn before then.
+    /// No thread is drawn before this time.
     not_before: AtomicU64,
-    /// The thread that said last that one was to be let go.
+    /// The thread that last asked for a release.
     said: AtomicU32,
-    /// It stays drawn from one fault to the next.
+    /// The thread stays drawn from one fault to the next.
     keeps: bool,
 }
 
@@ -151,7 +152,8 @@ pub struct Drawn {
 unsafe impl Sync for Drawn {}
 
 impl Drawn {
-    /// `keeps`: the program says before it asks where it may run ([`Drawn::let_go`]), and somebody calls [`Drawn::look_after`].
+    /// `keeps`: the program calls [`Drawn::let_go`] before it asks where it may run, and a thread calls
+    /// [`Drawn::look_after`].
     pub fn new(keeps: bool) -> Drawn {
         Drawn {
             thread: AtomicU32::new(0),
@@ -168,7 +170,7 @@ impl Drawn {
         self.thread.compare_exchange(from, CHANGING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Whether the thread is the one, and drawn to this processor; if so, it is being woken.
+    /// Whether this thread is drawn to this processor. If so, it is being woken.
     fn is(&self, thread: u32, home: usize) -> bool {
         if self.thread.load(Ordering::Acquire) != thread {
             return false;
@@ -181,7 +183,7 @@ impl Drawn {
         here
     }
 
-    /// False: another thread is, or this one may not run there or not elsewhere either.
+    /// Returns false if another thread is drawn, or if this thread may not run there or may run nowhere else.
     fn begin(&self, thread: u32, home: usize) -> bool {
         let now = sys::now();
         if now < self.not_before.load(Ordering::Relaxed) || !self.changes(0) {
@@ -199,7 +201,7 @@ impl Drawn {
         done
     }
 
-    /// The thread may run anywhere again, if it is the one; `by`: 0 if it says so itself.
+    /// Lets the thread run anywhere again, if it is the drawn one; `by`: 0 if the thread itself asks.
     fn end(&self, thread: u32, by: u32) {
         if self.changes(thread) {
             // SAFETY: who changes what is drawn is alone with it.
@@ -208,8 +210,9 @@ impl Drawn {
         }
     }
 
-    /// Before the calling thread makes a thread or a process, which would inherit where it may run, or asks or says where some thread may: all
-    /// may run where they were allowed to, and nothing changes that for a while.
+    /// Call this before the calling thread makes a thread or a process, which would inherit where it may run, and
+    /// before it asks or sets where a thread may run. All threads then run where they were allowed to, and this does
+    /// not change for a while.
     pub fn let_go(&self) {
         let me = sys::thread();
         self.said.store(me, Ordering::Relaxed);
@@ -237,7 +240,7 @@ impl Drawn {
         }
     }
 
-    /// In a forked child, whose only thread may run where the thread that forked might.
+    /// In a forked child: its only thread may run where the forking thread might.
     pub fn forget(&self) {
         let drawn = self.thread.swap(0, Ordering::Relaxed);
         if drawn != 0 && drawn == self.said.load(Ordering::Relaxed) {

@@ -20,19 +20,19 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// `syscall` on x86-64.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-/// A process whose first thread is stopped by us. It goes on when this is dropped.
+/// A process whose first thread we have stopped. It goes on when this is dropped.
 pub(crate) struct Stopped {
     pid: libc::pid_t,
-    /// A signal that came while it was stopped, which it gets when it goes on.
+    /// A signal that came while it was stopped. The process gets it when it goes on.
     owed: Cell<i32>,
 }
 
-/// Why a thread stops that we have stopped.
+/// The reason of a stop that we have caused.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// It was interrupted.
     Interrupt,
-    /// It has begun a program, or made a step.
+    /// It has begun a program, or made a single step.
     Trap,
 }
 
@@ -98,7 +98,8 @@ fn refuse_filtered(pid: libc::pid_t) -> Result<(), LiveError> {
 }
 
 impl Stopped {
-    /// Waits until the thread has stopped for this reason. It may stop for a signal of its own first, which it gets.
+    /// Waits until the thread has stopped for this reason. If it stops for a signal of its own first, it gets that
+    /// signal.
     fn wait(&self, why: Stop) -> Result<(), LiveError> {
         let began = Instant::now();
         loop {
@@ -112,7 +113,7 @@ impl Stopped {
                 _ if !libc::WIFSTOPPED(status) => return Err(gone(self.pid as u32)),
                 _ if status >> 16 == libc::PTRACE_EVENT_STOP => match why {
                     Stop::Interrupt => return Ok(()),
-                    // All threads of the process are to stop; ours makes its step first.
+                    // All threads of the process are to stop; first ours makes its step.
                     Stop::Trap => self.go_on(libc::PTRACE_SINGLESTEP, 0)?,
                 },
                 _ if why == Stop::Trap && libc::WSTOPSIG(status) == libc::SIGTRAP => return Ok(()),
@@ -133,7 +134,8 @@ impl Stopped {
         }
     }
 
-    /// Exchanges the thread's mask of signals. A step's own signal must stay open: the kernel would reset what the program does with it.
+    /// Exchanges the thread's mask of signals. The signal of a step must stay unblocked; otherwise the kernel would
+    /// reset what the program does with it.
     fn mask(&self, new: u64) -> io::Result<u64> {
         let (mut old, new) = (0u64, new & !(1 << (libc::SIGTRAP - 1)));
         // SAFETY: the requests write and read 8 bytes each.
@@ -146,7 +148,7 @@ impl Stopped {
         Ok(old)
     }
 
-    /// A userfaultfd of the process's memory, as a descriptor of ours; the process's own is closed again.
+    /// A userfaultfd of the process's memory, as our descriptor. The process's own descriptor is closed again.
     pub(crate) fn userfaultfd(&self, flags: usize) -> Result<OwnedFd, LiveError> {
         let os = |what| move |error: io::Error| LiveError::os(what, error);
         let theirs = self.call(libc::SYS_userfaultfd, [flags as u64, 0, 0]).map_err(|error| LiveError::Missing {
@@ -165,10 +167,10 @@ impl Stopped {
         let place = syscall_instruction(self.pid)?;
         let before = self.registers()?;
         let [rdi, rsi, rdx] = arguments;
-        // No system call to be restarted: -1.
+        // -1: there is no system call to restart.
         let made =
             libc::user_regs_struct { rip: place, rax: number as u64, orig_rax: u64::MAX, rdi, rsi, rdx, ..before };
-        // A signal would be handled in place of the call.
+        // Otherwise a signal could be handled instead of the call.
         let mask = self.mask(u64::MAX)?;
         self.set_registers(&made)?;
         // SAFETY: no pointer.
@@ -229,7 +231,7 @@ impl Drop for Stopped {
     }
 }
 
-/// Where in the process's vdso a `syscall` instruction stands; there is one, for clocks that need the kernel.
+/// The place of a `syscall` instruction in the process's vdso. There is one, for clocks that need the kernel.
 #[cfg(target_arch = "x86_64")]
 fn syscall_instruction(pid: libc::pid_t) -> io::Result<u64> {
     use std::os::unix::fs::FileExt;

@@ -32,20 +32,20 @@ use crate::stats::Stats;
 use crate::sys::{self, Errno, Sys};
 use crate::{Faults, LiveError};
 
-/// After so long it is said what a fork waits for.
+/// After this time, a message says what a fork waits for.
 const LONG_NS: u64 = 2_000_000_000;
 
 /// What a child gets from its parent.
 pub(crate) struct Ready {
-    /// Both ends of a pipe; the child keeps the second open while it can see the parent's slots. None: there were no descriptors, and
-    /// what it sees is kept for ever.
+    /// Both ends of a pipe. The child keeps the second end open while it can see the parent's slots. None: there were
+    /// no descriptors, and the slots that the child sees are kept for ever.
     alive: Option<(OwnedFd, OwnedFd)>,
     device: Result<Device, LiveError>,
-    /// The kernel would not let the memory be inherited: there must be no child.
+    /// The kernel refused to let the memory be inherited: there must be no child.
     refused: Option<Errno>,
 }
 
-/// Whether a child has what the parent has there.
+/// Whether a child inherits the parent's memory there.
 pub(crate) fn is_inherited(manner: &Manner) -> bool {
     !manner.dont_fork && manner.file.is_none()
 }
@@ -53,7 +53,8 @@ pub(crate) fn is_inherited(manner: &Manner) -> bool {
 impl Inner {
     pub(crate) fn fork_prepare(&self) {
         let mask = sys::block_signals();
-        // Nobody changes the handlers while a child is made. Who does needs them to be at work, so this comes before the gate.
+        // No thread changes the handlers while a child is made. A change of the handlers needs them at work, so this
+        // comes before the gate.
         std::mem::forget(self.crew.lock());
         self.space.hold_still();
         self.shut_gate();
@@ -74,7 +75,7 @@ impl Inner {
         let started = sys::now();
         let mut said = false;
         loop {
-            // Another thread's fork may have opened it meanwhile.
+            // Another thread's fork may have opened the gate meanwhile.
             self.gate.store(true, Ordering::Relaxed);
             let decider = self.decider.lock();
             if self.active.load(Ordering::Acquire) == 0 {
@@ -91,7 +92,7 @@ impl Inner {
         }
     }
 
-    /// Returns the reason if there must be no child: one that was made all the same has ended at once.
+    /// Returns the reason if there must be no child. If a child was made all the same, it has ended at once.
     pub(crate) fn fork_parent(&self) -> Sys<()> {
         let mut refused = None;
         if !self.is_unpaged() {
@@ -124,10 +125,10 @@ impl Inner {
         if let Some(error) = refused {
             fatal::stop(format_args!("the kernel refused to share memory with a child: {}", error.io()));
         }
-        // Open until this process and those that it forks are gone, or run another program.
+        // Open until this process and its forks are gone, or run another program.
         self.alive.lock().extend(alive.map(|(_read, write)| write));
         let own = device.and_then(|device| sys::with_room(|_| self.become_own(device)));
-        // A first write that was under way in another thread of the parent.
+        // A first write that was in progress in another thread of the parent.
         self.each_touched(|page| self.pages.states().disown(page, Where::Dirty));
         self.pages.states().forget_sleepers();
         self.sharing.forget();
@@ -138,7 +139,7 @@ impl Inner {
         match own {
             Ok(()) => {
                 self.count_in();
-                // What the parent could not lock this process cannot, and the parent has said so.
+                // If the parent could not lock it, neither can this process; the parent has reported that.
                 self.keep_plaintext();
                 self.start_writer();
                 self.after_fork();
@@ -156,7 +157,7 @@ impl Inner {
         Stats::add(&stats.tier_frames, self.tier_frames());
     }
 
-    /// Gets everything that paging takes. The gate is shut, and this is the child's one thread.
+    /// Makes all that a pager needs. The gate is shut, and this is the child's only thread.
     fn become_own(&self, device: Device) -> Result<(), LiveError> {
         let pidfd = sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?);
         // SAFETY: a forked child has one thread, and this is it.
@@ -176,7 +177,8 @@ impl Inner {
         // SAFETY: as above.
         let parents = std::mem::replace(unsafe { self.uffd.renew() }, uffd);
         self.watch_all().and_then(|()| self.hire_in_child()).inspect_err(|_| {
-            // It is closed, and the memory is no longer watched; the parent's stands in for it and is not asked for anything.
+            // It is closed, and the memory is no longer watched. The parent's descriptor takes its place and is not
+            // used.
             // SAFETY: as above.
             drop(std::mem::replace(unsafe { self.uffd.renew() }, parents));
         })
@@ -192,7 +194,7 @@ impl Inner {
                 watch(range.clone())?;
                 self.protect_clean(self.space.pages_of(&range))?;
             } else {
-                // There are zeros; it is closed as soon as there is somebody who can.
+                // Zeros hold the place; it is closed as soon as there are handlers.
                 // SAFETY: the child has nothing there.
                 unsafe { space::map_open(&range, manner.protection) }.map_err(|e| LiveError::os("map memory", e))?;
                 watch(range)?;
@@ -201,7 +203,8 @@ impl Inner {
         self.dont_inherit(&self.space.holding_area())
     }
 
-    /// Protection does not survive a fork; which pages are clean does. The others stay writable: this thread's own stack may be among them.
+    /// A fork loses the write protection, but not the record of which pages are clean. Other pages stay writable:
+    /// this thread's own stack may be among them.
     fn protect_clean(&self, pages: std::ops::Range<usize>) -> Result<(), LiveError> {
         let protect = |pages: &std::ops::Range<usize>| match pages.is_empty() {
             true => Ok(()),
@@ -232,7 +235,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Between `fork_prepare` and the opening of the gate: every managed page that may be anything but `Nowhere`.
+    /// Calls `f` for every managed page that may not be `Nowhere`. Call it between `fork_prepare` and the opening of
+    /// the gate.
     fn each_touched(&self, mut f: impl FnMut(usize)) {
         for (range, _) in self.space.frozen() {
             self.space.touched(self.space.pages_of(&range)).flatten().for_each(&mut f);
@@ -246,8 +250,8 @@ impl Inner {
         self.crew.free();
     }
 
-    /// Whether a child inherits the memory. What it is not to have it inherits as zeros, so that nothing lies at these addresses that the
-    /// child has mapped for itself when it makes the memory its own.
+    /// Sets whether a child inherits the memory. Memory that a child must not have is inherited as zeros. So the
+    /// child cannot map anything else at these addresses before it takes the memory over.
     fn inherit(&self, on: bool) -> Sys<()> {
         let kept = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
         let wiped = if on { [libc::MADV_WIPEONFORK, kept[0]] } else { [kept[0], libc::MADV_KEEPONFORK] };
@@ -262,7 +266,7 @@ impl Inner {
         Ok(())
     }
 
-    /// In the parent again. A raw fork that found this memory would read zeros where pages are out.
+    /// In the parent again. A child of a raw fork that found this memory would read zeros for pages that are out.
     fn keep_to_itself(&self) {
         if let Err(error) = self.inherit(false) {
             fatal::warn(format_args!("managed memory is left to children of raw system calls: {}", error.io()));

@@ -34,18 +34,18 @@ use crate::{Faults, LiveError, PAGE};
 pub(crate) struct Crew {
     shift: Box<Shift>,
     threads: Vec<RawThread>,
-    /// The process that they are of.
+    /// The process that they belong to.
     process: usize,
 }
 
 /// What the handlers of a crew share.
 struct Shift {
     inner: *const Inner,
-    /// 1 from when they may begin.
+    /// 1 as soon as they may begin.
     open: AtomicU32,
-    /// How many have got what they need.
+    /// Number of handlers that are ready.
     ready: AtomicU32,
-    /// Their control pages, of which there are as many as handlers.
+    /// Their control pages, one for each handler.
     control: usize,
     count: AtomicUsize,
     /// The crew that follows them.
@@ -64,7 +64,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Threads of this process that are the pager's.
+    /// Number of threads of this process that belong to the pager.
     pub(crate) fn threads(&self) -> usize {
         let _signals = Signals::block();
         let crew = self.crew.lock();
@@ -74,7 +74,7 @@ impl Inner {
         }
     }
 
-    /// The handlers end. No thread may need them any more.
+    /// Ends the handlers. No thread may need them any more.
     pub(crate) fn stop_handlers(&self) {
         let _signals = Signals::block();
         if let Some(crew) = self.crew.lock().take() {
@@ -82,11 +82,12 @@ impl Inner {
         }
     }
 
-    /// Other handlers, with the credentials that the calling thread has now, take the place of those that there are.
+    /// Replaces the handlers by new ones, with the credentials that the calling thread has now.
     pub(crate) fn renew_handlers(&self) -> Sys<()> {
         let _signals = Signals::block();
         let mut crew = self.crew.lock();
-        // A child that shares its parent's memory (vfork) has no handlers and needs none: its parent's serve it.
+        // A child that shares its parent's memory (vfork) has no handlers and needs none: its parent's handlers serve
+        // it.
         if crew.as_ref().is_none_or(|crew| crew.process != sys::process()) {
             return Ok(());
         }
@@ -100,14 +101,15 @@ impl Inner {
         Ok(())
     }
 
-    /// Runs `work` while there is no thread of the pager's; it must not touch managed memory, and what else does waits meanwhile.
+    /// Runs `work` while the pager has no thread. `work` must not touch managed memory; other threads that touch it
+    /// wait meanwhile.
     pub(crate) fn without_handlers<T>(&self, work: impl FnOnce() -> T) -> T {
         let _signals = Signals::block();
         let mut crew = self.crew.lock();
         if crew.as_ref().is_none_or(|crew| crew.process != sys::process()) {
             return work();
         }
-        // The writer's end and beginning use the allocator, whose memory the handlers may have to bring in.
+        // The start and end of the writer use the allocator, and the handlers may have to bring in its memory.
         self.stop_writer();
         if let Some(old) = crew.take() {
             self.dismiss(old, std::ptr::null_mut());
@@ -121,7 +123,7 @@ impl Inner {
         result
     }
 
-    /// A new crew; its gate is open or not. Fewer than were asked for will do.
+    /// Starts a new crew, with its gate open or shut. Fewer handlers than asked for are enough.
     pub(crate) fn hire(&self, open: bool) -> Sys<Crew> {
         let Faults::Handlers(count) = self.options.faults else { return Err(Errno(libc::EINVAL)) };
         let control = sys::map_memory(count.max(1) * PAGE, None)?;
@@ -165,7 +167,7 @@ impl Inner {
     fn dismiss(&self, crew: Crew, next: *mut Shift) {
         let Crew { shift, threads, process: of } = crew;
         if of != sys::process() {
-            // They are another process's: of a parent that has made this one by a bare system call.
+            // They belong to another process: the parent, if a bare system call has made this one.
             std::mem::forget((shift, threads));
             return;
         }
@@ -179,7 +181,7 @@ impl Inner {
         unsafe { sys::unmap_memory(shift.control, shift.len() * PAGE) };
     }
 
-    /// In a forked child, which has taken `crew`'s lock before the fork: the parent's handlers are not here.
+    /// In a forked child that took `crew`'s lock before the fork: the parent's handlers are not in this process.
     pub(crate) fn forget_handlers(crew: &mut Option<Crew>) {
         if let Some(Crew { threads, .. }) = crew.take() {
             threads.into_iter().for_each(RawThread::forget_in_child);
@@ -188,7 +190,7 @@ impl Inner {
 }
 
 impl Shift {
-    /// Waits until all of its handlers have what they need: they get it before the program begins or goes on.
+    /// Waits until all handlers of the crew are ready. They are ready before the program begins or goes on.
     fn await_all(&self) {
         loop {
             match self.ready.load(Ordering::Acquire) {
@@ -198,7 +200,7 @@ impl Shift {
         }
     }
 
-    /// The calling handler has what it needs.
+    /// The calling handler is ready.
     fn arrives(&self) {
         // SAFETY: the pager outlives the crew.
         if let Some(recording) = unsafe { &*self.inner }.recording.get() {
@@ -274,7 +276,7 @@ fn serve(inner: &Inner, message: &Message, follow: &mut Follow) {
 }
 
 impl Shift {
-    /// A handler's last step; the last one lets the next crew begin.
+    /// A handler's last step. The last handler lets the next crew begin.
     fn leave(&self, inner: &Inner, turn: usize) {
         if turn + 1 == self.count() {
             // SAFETY: the next crew is there until the stopper, who waits for this thread, has returned.

@@ -1,4 +1,4 @@
-//! Descriptors with numbers that the program cannot have, or does not count on.
+//! Descriptors with numbers that the program cannot have, or does not expect.
 //!
 //! A shell writes to 3 and calls dup2 with any number below its limit. So the pager's descriptors are at and above
 //! the soft limit of RLIMIT_NOFILE. The kernel allows such descriptors while they stay open: if the hard limit leaves
@@ -19,10 +19,10 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use crate::sys;
 
-/// No higher unless the program has as many open.
+/// Descriptors are not above this number, unless the program has as many open.
 const HIGHEST: u64 = 4096;
 
-/// What the soft limit is raised by. More descriptors than that go below the limit.
+/// The soft limit is raised by this much. Further descriptors go below the limit.
 const ROOM: u64 = 4096;
 
 /// `rlimit64`, which prlimit takes on every machine.
@@ -41,8 +41,9 @@ fn limit(new: Option<&Limit>) -> Option<Limit> {
     result.ok().map(|_| old)
 }
 
-/// Runs `work` with a higher limit if the hard one allows it, so that there are numbers even where the program has taken all. Tells it
-/// the limit of the program. A limit that another thread sets meanwhile is lost if it sets it between the last two calls.
+/// Runs `work` with a higher limit, if the hard limit allows one, so that numbers are free even if the program has
+/// used all of its own. `work` gets the program's limit. If another thread sets a limit between the last two calls,
+/// its setting is lost.
 pub(crate) fn with_room<T>(work: impl FnOnce(u64) -> T) -> T {
     let Some(before) = limit(None) else { return work(0) };
     let raised = Limit { soft: before.hard.min(before.soft.saturating_add(ROOM)), ..before };
@@ -61,7 +62,7 @@ pub(crate) fn move_high(fd: OwnedFd) -> OwnedFd {
     moved(fd, libc::F_DUPFD_CLOEXEC)
 }
 
-/// Moves a descriptor that programs started from here on inherit.
+/// Moves a descriptor. Programs that are started from here inherit it.
 pub(crate) fn move_high_inherited(fd: OwnedFd) -> OwnedFd {
     moved(fd, libc::F_DUPFD)
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What goes wrong, each once in so many operations (0: never). Chance comes from the seed.
+/// The failures to inject, each once in this many operations (0: never). The seed decides when.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Inject {
@@ -10,13 +10,13 @@ pub struct Inject {
     pub seed: u64,
     /// Reads that fail with EIO.
     pub read_error: u32,
-    /// Reads that give fewer bytes than asked for.
+    /// Reads that return fewer bytes than asked for.
     pub read_short: u32,
     /// Reads with one flipped bit.
     pub read_flip: u32,
     /// Reads that take 20 ms longer.
     pub read_late: u32,
-    /// Reads and writes that say EAGAIN.
+    /// Reads and writes that return EAGAIN.
     pub again: u32,
     /// Writes that fail with EIO.
     pub write_error: u32,
@@ -26,16 +26,16 @@ pub struct Inject {
     pub write_short: u32,
     /// Microseconds by which each operation is slower.
     pub slow_us: u32,
-    /// Calls of the kernel that change the page table, of all pagers of the process, that are preceded by a pause. The device knows nothing
-    /// of it.
+    /// Calls of the kernel that change the page table and are preceded by a pause, in all pagers of the process. This
+    /// does not affect the device.
     pub pause: u32,
-    /// Compare the bytes of each page that leaves with those that were held for it, and stop the program where they differ: then the frame
-    /// that was held was not the page's own, and what was written since is lost.
+    /// Compare the bytes of each page that leaves with the bytes that were held for it, and stop the program if they
+    /// differ. A difference means that the held frame was not the page's own, and that later writes are lost.
     pub compare_held: bool,
 }
 
 impl Inject {
-    /// Whether it touches the device at all.
+    /// Whether any of these failures concerns the device.
     pub fn is_of_device(&self) -> bool {
         let quiet = Inject { seed: self.seed, pause: self.pause, compare_held: self.compare_held, ..Inject::default() };
         *self != quiet

@@ -18,28 +18,28 @@ use crate::sys::{self, Errno, Sys};
 
 /// Bytes that are kept before they go to the file.
 const ROOM: usize = 64 << 10;
-/// Before an event with less room than this the file gets what there is. An event rarely takes more.
+/// If there is less room than this before an event, the buffer goes to the file. An event rarely takes more.
 const LOW: usize = ROOM / 2;
-/// More than an entry takes: a tag, the longest ones four numbers of at most ten bytes.
+/// More than the longest entry: a tag and four numbers of at most ten bytes each.
 const ENTRY: usize = 64;
 
 pub struct JournalFile {
     journal: Journal,
-    /// Kept when it takes no more: whoever finds that out may not close a file.
+    /// Stays open after a failure: the thread that finds out may not close a file.
     file: File,
     ended: bool,
     /// Bytes in the file.
     length: u64,
-    /// So many of them are whole events.
+    /// Bytes of complete events.
     whole: u64,
 }
 
 impl JournalFile {
-    /// A journal with this head, which goes to the file at once: a program that becomes another one before its first fault leaves a
-    /// journal all the same.
+    /// A journal with this head. The head goes to the file at once, so a program that executes another one before its
+    /// first fault still leaves a journal.
     ///
     /// # Errors
-    /// The file does not take even that.
+    /// The file does not even take the head.
     pub fn new(head: &Head, file: File) -> Sys<JournalFile> {
         let mut journal = Journal::new(head);
         journal.reserve(ROOM);
@@ -49,7 +49,7 @@ impl JournalFile {
         Ok(this)
     }
 
-    /// Begins with an event.
+    /// Begins an event.
     pub fn event(&mut self, entry: &Entry) {
         if self.journal.len() > ROOM - LOW {
             self.flush();
@@ -68,7 +68,7 @@ impl JournalFile {
         }
     }
 
-    /// Brings what there is to the file. Between two events.
+    /// Writes the buffer to the file. Call it between two events.
     pub fn flush(&mut self) {
         if !self.ended {
             let drained = self.drain();
@@ -89,7 +89,7 @@ impl JournalFile {
         written.inspect_err(swallow_signal)
     }
 
-    /// What cannot be cut (a pipe) ends in the middle of an event; who reads it is told so.
+    /// If the file cannot be cut (a pipe), the journal ends in the middle of an event, and its reader reports that.
     fn look(&mut self, drained: Sys<()>) {
         let Err(error) = drained else { return };
         self.ended = true;

@@ -16,28 +16,28 @@ use crate::sys;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
-/// Taken, and somebody sleeps until it is free.
+/// Taken, and at least one thread sleeps until it is free.
 const AWAITED: u32 = 2;
 
 /// The lead.
 #[derive(Debug)]
 pub(crate) struct Lead {
     word: AtomicU32,
-    /// The thread that has it; 0: none.
+    /// The thread that leads; 0: none.
     leader: AtomicU32,
     one_thread: AtomicBool,
-    /// The thread that may run where its handler does, only.
+    /// The thread that may run only where its handler does.
     pub(crate) drawn: Drawn,
 }
 
 impl Lead {
-    /// Nobody leads. `keeps`: see [`Drawn::new`].
+    /// No thread leads. `keeps`: see [`Drawn::new`].
     pub(crate) fn new(keeps: bool) -> Lead {
         let (word, leader, one_thread) = (AtomicU32::new(FREE), AtomicU32::new(0), AtomicBool::new(false));
         Lead { word, leader, one_thread, drawn: Drawn::new(keeps) }
     }
 
-    /// Takes the lead, unless this thread has it; sleeps until it is free.
+    /// Takes the lead, unless this thread has it. Sleeps until it is free.
     pub(crate) fn take(&self, me: u32) {
         if self.leader.load(Ordering::Relaxed) == me {
             return;
@@ -54,7 +54,7 @@ impl Lead {
         self.leader.store(me, Ordering::Relaxed);
     }
 
-    /// Gives it to another one, if this thread has it.
+    /// Gives the lead up, if this thread has it.
     pub(crate) fn give(&self, me: u32) {
         if self.leader.compare_exchange(me, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             && self.word.swap(FREE, Ordering::Release) == AWAITED
@@ -63,12 +63,12 @@ impl Lead {
         }
     }
 
-    /// A thread has been drawn: who sleeps until the lead is free is to look after it.
+    /// A thread has been drawn: the thread that waits for the lead must look after it.
     pub(crate) fn look_after(&self) {
         sys::futex_wake(&self.word, 1);
     }
 
-    /// The leader is serving a thread whose faults alone have come lately.
+    /// `one`: lately only one thread has faulted, and the leader serves it.
     pub(crate) fn serves_one_thread(&self, one: bool) {
         self.one_thread.store(one, Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ impl Lead {
         }
     }
 
-    /// In a forked child: nobody leads.
+    /// In a forked child: no thread leads.
     pub(crate) fn forget(&self) {
         self.leader.store(0, Ordering::Relaxed);
         self.word.store(FREE, Ordering::Relaxed);

@@ -1,5 +1,5 @@
-//! Demand paging of a Linux process in the RAM it is given. The engine, policies and handlers are `coldframe-core`'s; this crate is
-//! the machine that carries their commands out with userfaultfd and io_uring.
+//! Demand paging of a Linux process within a given amount of RAM. The engine, policies and handlers are in
+//! `coldframe-core`; this crate is the machine that carries out their commands, with userfaultfd and io_uring.
 //!
 //! ```no_run
 //! use coldframe_live::{Options, Pager};

@@ -16,7 +16,7 @@ use crate::tier::IN_POOL;
 use crate::{Wait, PAGE};
 
 impl Inner {
-    /// Finds out where the bytes are, and asks the device if it is to be asked.
+    /// Finds the place of the bytes, and starts a read if they are on the device.
     pub(crate) fn ask(&self, ring: &mut Ring, load: &mut Load, number: usize) {
         self.look_for(load);
         if load.source == Source::Device && ring.works() {
@@ -27,7 +27,7 @@ impl Inner {
         }
     }
 
-    /// Says where the bytes are, and brings them in if they are in RAM.
+    /// Finds the place of the bytes, and copies them if they are in RAM.
     fn look_for(&self, load: &mut Load) {
         load.source = Source::Device;
         if self.pages.file(load.page).is_some() {
@@ -40,7 +40,7 @@ impl Inner {
         }
     }
 
-    /// Where the device has what is loaded.
+    /// The bytes' place on the device.
     fn place_of(&self, load: &Load) -> Option<(&Device, u64)> {
         match load.slot {
             Some(slot) => Some(self.log.get().place(slot)),
@@ -63,7 +63,7 @@ impl Inner {
         unsafe { &*self.files[file].load(Ordering::Acquire) }
     }
 
-    /// Sends off what is noted. Where this thread may not do that, plain reads do.
+    /// Submits the noted reads. If this thread may not submit, plain reads do the work.
     pub(crate) fn start_loads(&self, todo: &mut Todo) {
         if todo.loads.iter().all(|load| load.source != Source::Noted) {
             return;
@@ -84,7 +84,7 @@ impl Inner {
         unsafe { self.tasks().get(task).ring() }
     }
 
-    /// Brings every load to its end.
+    /// Completes every load.
     pub(crate) fn finish_loads(&self, todo: &mut Todo, victims: u64) {
         if todo.loads.is_empty() {
             return;
@@ -112,13 +112,14 @@ impl Inner {
         }
         if waited_for {
             Stats::add(&self.stats().evict_ns, victims);
-            // When it arrived nobody saw: a median read after it was asked for.
+            // The time of arrival is not known: a median read after the request.
             let read = self.stats().device_read_ns.load(Ordering::Relaxed);
             Stats::add(&self.stats().evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
         }
     }
 
-    /// Takes the completions of what was asked. True if all of them were there already: then what was done meanwhile was not hidden.
+    /// Takes the completions. Returns true if all of them had arrived already; then the work done meanwhile was not
+    /// hidden.
     fn reap(&self, todo: &mut Todo) -> bool {
         let mut left = todo.loads.iter().filter(|load| load.source == Source::Asked && load.good.is_none()).count();
         let mut there = true;
@@ -157,7 +158,7 @@ impl Inner {
         }
     }
 
-    /// Reads a page of a file, at once; a page that cannot be read stops the program.
+    /// Reads a page of a file at once. A page that cannot be read stops the program.
     pub(crate) fn read_file_page(&self, page: usize, into: usize) {
         let mut load = Load { ticket: Ticket(0), page, into, source: Source::Device, slot: None, good: None };
         load.good = Some(self.read_now(&load));
@@ -166,8 +167,8 @@ impl Inner {
         }
     }
 
-    /// Whether the buffer holds what it should. A collection may have moved the page after it was asked for, and something else may lie in its
-    /// old slot by now: then its bytes are looked for once more.
+    /// Whether the buffer holds the right bytes. A collection may have moved the page after the request, and its old
+    /// slot may hold other bytes by now; then the page is looked up once more.
     fn verified(&self, load: &mut Load) -> bool {
         loop {
             match load.source {
@@ -196,7 +197,7 @@ impl Inner {
         }
     }
 
-    /// Whether the device has given all of it. What a ring could not read whole is read once more, plainly.
+    /// Whether the device has returned all bytes. A read that the ring did not complete is repeated as a plain read.
     fn is_whole(&self, load: &Load) -> bool {
         let whole = load.good == Some(true) || (load.source == Source::Asked && self.read_now(load));
         Stats::add(&self.stats().device_bytes_read, if whole { PAGE as u64 } else { 0 });

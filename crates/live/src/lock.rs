@@ -17,7 +17,7 @@ const AWAITED: u32 = 2;
 #[derive(Debug)]
 pub struct Lock<T> {
     state: AtomicU32,
-    /// The thread that has taken it; known in debug builds only, where the order of locks is checked.
+    /// The thread that holds it. Known only in debug builds, which check the order of locks.
     thread: AtomicU32,
     value: UnsafeCell<T>,
 }
@@ -25,7 +25,7 @@ pub struct Lock<T> {
 // SAFETY: the value is reached only by the one who has taken the lock.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
-/// The lock is taken while it lives.
+/// The lock is held while this lives.
 pub struct Guard<'a, T> {
     lock: &'a Lock<T>,
 }
@@ -67,14 +67,14 @@ impl<T> Lock<T> {
     /// The value of a lock whose guard this thread has forgotten.
     ///
     /// # Safety
-    /// This thread has taken the lock, and holds no other result of this call.
+    /// This thread holds the lock, and no other result of this call.
     #[allow(clippy::mut_from_ref)]
     pub unsafe fn held(&self) -> &mut T {
         // SAFETY: the lock is taken; the caller answers for the rest.
         unsafe { &mut *self.value.get() }
     }
 
-    /// Whether this thread has taken it. False in release builds.
+    /// Whether this thread holds the lock. Always false in release builds.
     pub fn is_mine(&self) -> bool {
         cfg!(debug_assertions) && self.thread.load(Ordering::Relaxed) == sys::thread()
     }

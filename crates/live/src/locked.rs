@@ -12,12 +12,12 @@ use crate::{fatal, process, LiveError, PAGE};
 static NEVER: AtomicBool = AtomicBool::new(false);
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// From now on it is refused whatever it is asked for: all of the program's memory is managed.
+/// From now on `mlockall` is always refused: all of the program's memory is managed.
 pub fn never() {
     NEVER.store(true, Relaxed);
 }
 
-/// Replaces the C library's: ENOMEM while a pager lives, without `MCL_ONFAULT`.
+/// Replaces the C library's function. Without `MCL_ONFAULT` it returns ENOMEM while a pager lives.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub extern "C" fn mlockall(flags: c_int) -> c_int {
     if NEVER.load(Relaxed) || flags & libc::MCL_ONFAULT == 0 && process::any() {
@@ -39,7 +39,8 @@ fn failed(error: c_int) -> c_int {
     -1
 }
 
-/// Refuses to start where all new memory is in RAM at once (`MCL_FUTURE`): the tables are made for the most memory there may ever be.
+/// Refuses to start if all new memory is in RAM at once (`MCL_FUTURE`): the tables have the size of the largest
+/// possible memory.
 pub(crate) fn refuse_locked() -> Result<(), LiveError> {
     match is_there_at_once() {
         Ok(false) => Ok(()),

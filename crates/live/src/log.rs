@@ -5,9 +5,9 @@
 //!   swap file   | segment 0 (32 slots) | segment 1 | ...        a slot is a page; a page's bytes never change in their slot
 //!   buffers     Filling ──full──► Full ──► Writing ──done──► Kept     all serve reads; Kept until another segment needs it
 //! ```
-//! A slot is freed when its page gets another one or is discarded; a segment without slots in use is free. When the file has grown
-//! to twice what is in use, the holes of a segment are filled instead. A slot that a forked child can still see is freed only
-//! when no such child is left, so it is never overwritten under a child.
+//! A slot is freed when its page gets another one or is discarded; a segment without used slots is free. When the
+//! file has grown to twice the space in use, free slots within segments are filled. A slot that a forked child can
+//! still see is freed only when no such child is left, so it is never overwritten under a child.
 
 use std::ops::Range;
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
@@ -42,32 +42,34 @@ const FILE_SHIFT: u32 = 40;
 /// The most segments of a file: the number of a slot fits into 32 bits.
 const SEGMENTS_MAX: usize = u32::MAX as usize / SEGMENT;
 
-/// Where a page's bytes are.
+/// The place of a page's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// Nowhere: they are zeros.
+    /// There are none: the page is zeros.
     Zeros,
-    /// In a buffer; now they are where they were wanted.
+    /// In a buffer in RAM; they have been copied to the given place.
     Memory,
     /// In this slot.
     Device(u64),
 }
 
-/// The swap area of one process; with the files of the processes it was forked from, which it only reads.
+/// The swap area of one process. It also reads the files of the processes that it was forked from.
 #[derive(Debug)]
 pub struct Log {
     state: Lock<Inside>,
     writer: Writer,
     files: Vec<Device>,
     summer: Summer,
-    /// Nobody else says where a page goes.
+    /// The log chooses the places of pages (and not the engine).
     places: bool,
-    /// One for each file, or none.
+    /// One for each file, or none without encryption.
     sealers: Vec<Sealer>,
 }
 
 impl Log {
-    /// A log on a device, for so many managed pages and at most `bytes_max` bytes; with so many erase blocks, if the engine places pages. It may take all that the device has: children that
+    /// A log on a device, for `pages` managed pages, of at most `bytes_max` bytes; with `blocks` erase blocks if the
+    /// engine places pages. It may use all of the device: children that see old bytes of every page need room besides
+    /// that of the present pages.
     /// see old bytes of every page need room beside what the pages are now.
     pub fn new(
         device: Device,
@@ -110,12 +112,12 @@ impl Log {
         self.summer.zero()
     }
 
-    /// The file that is written to.
+    /// The file that this process writes to.
     pub fn device(&self) -> &Device {
         self.files.last().expect("a log has a file")
     }
 
-    /// All descriptors: the files, and what tells which children live.
+    /// All descriptors: the files, and the pipes that show which children live.
     pub fn descriptors(&self) -> Vec<RawFd> {
         let mut all: Vec<RawFd> = self.files.iter().flat_map(Device::descriptors).collect();
         let _signals = Signals::block();
@@ -123,9 +125,9 @@ impl Log {
         all
     }
 
-    /// Finds a page's bytes, and brings them into `into` if a buffer has them.
+    /// Finds a page's bytes. If they are in a buffer, copies them to `into`.
     pub fn find(&self, pages: &Pages, page: usize, into: usize) -> Found {
-        // What the engine places it may also move, from buffer to buffer, as long as nobody has the lock.
+        // If the engine places pages, it may move them from buffer to buffer while the lock is free.
         let locked = (!self.places).then(|| self.state.lock());
         let Some(slot) = pages.slot(page) else { return Found::Zeros };
         if slot >> FILE_SHIFT != self.own_number() {
@@ -138,17 +140,18 @@ impl Log {
         Found::Memory
     }
 
-    /// Where a slot lies.
+    /// The place of a slot.
     pub fn place(&self, slot: u64) -> (&Device, u64) {
         (&self.files[(slot >> FILE_SHIFT) as usize], (index(slot) * PAGE) as u64)
     }
 
-    /// The number of the file that is written to.
+    /// The number of the file that this process writes to.
     fn own_number(&self) -> u64 {
         self.files.len() as u64 - 1
     }
 
-    /// Opens what was sealed and checks that these are the bytes that were written: with a key the tag, always the sum.
+    /// Decrypts the page if it is encrypted, and checks that the bytes are those that were written: the tag if there
+    /// is a key, and always the hash.
     ///
     /// # Safety
     /// `address` must be good for a page that nobody else has.
@@ -165,9 +168,9 @@ impl Log {
         unsafe { self.sum(address) == pages.sum(page) }
     }
 
-    /// Takes the final bytes of pages, which lie one after the other at `staged` and have these sums, into the log. Bytes that are the old
-    /// ones keep their slot. When it returns, the bytes of each page are safe here or in their slot. Returns how many need not be
-    /// written. Waits, without the lock, while all buffers are full.
+    /// Takes the final bytes of pages into the log. They lie in a row at `staged` and have these hashes. A page with
+    /// unchanged bytes keeps its slot. When this returns, the bytes of each page are safe, here or in their slot.
+    /// Returns the number of pages that need not be written. Waits, without the lock, while all buffers are full.
     pub fn append(&self, staged: usize, victims: &[u32], sums: &[u128], pages: &Pages, stats: &Stats) -> usize {
         let mut saved = 0;
         let mut state = self.state.lock();
@@ -184,12 +187,12 @@ impl Log {
         saved
     }
 
-    /// One page. False: it is the old one or zeros, and need not be written.
+    /// One page. Returns false if it is unchanged or zeros, so that it need not be written.
     fn take(&self, state: &mut Inside, from: usize, sum: u128, page: u32, pages: &Pages) -> Result<bool, Refused> {
         if !self.places {
             return self.take_sent(state, from, sum, page, pages);
         }
-        // What has been in the pool of compressed pages has no slot here.
+        // A page that was in the pool of compressed pages has no slot here.
         let (index, slot) = (page as usize, pages.slot(page as usize));
         let old = slot.filter(|slot| *slot != IN_POOL);
         if sum == old.map_or(self.summer.zero(), |_| pages.sum(index)) {
@@ -212,7 +215,7 @@ impl Log {
         Ok(true)
     }
 
-    /// No slot is left, unless children that see some are gone by now.
+    /// No slot is free. Frees the slots of children that are gone by now.
     fn make_free(&self, state: &mut Inside) {
         if !state.bury(hung_up) {
             fatal::stop(format_args!("the swap area on {} is full", self.device().path().display()));
@@ -220,14 +223,14 @@ impl Log {
     }
 
     fn free_slot(&self, state: &mut Inside, slot: Option<u64>) {
-        // Slots of the processes before this one are theirs to free.
+        // Slots of the parent processes are not this process's to free.
         if let Some(slot) = slot.filter(|slot| slot >> FILE_SHIFT == self.own_number()) {
             state.release(index(slot));
         }
     }
 
-    /// Before a fork: everything is brought to the device, so that the child finds it there, and the books stand still until
-    /// `fork_parent` or `fork_child`. Nobody may append any more.
+    /// Before a fork: writes everything to the device, so that the child finds it there. The tables do not change
+    /// until `fork_parent` or `fork_child`. No thread may append any more.
     pub fn fork_prepare(&self, pages: &Pages, stats: &Stats) {
         let mut state = self.state.lock();
         state.retire_all();
@@ -237,8 +240,9 @@ impl Log {
         std::mem::forget(state);
     }
 
-    /// After a fork, or one that failed: a child may be there that sees all slots in use. It is gone when the other end of `alive` is
-    /// closed; without that nobody can tell, and what it sees is kept for ever.
+    /// After a fork, even a failed one: a child may exist that sees all slots in use. The child is gone when the
+    /// other end of `alive` is closed. Without `alive` this cannot be known, and what the child sees is kept for
+    /// ever.
     pub fn fork_parent(&self, alive: Option<OwnedFd>) {
         // SAFETY: `fork_prepare` has taken the lock.
         let state = unsafe { self.state.held() };
@@ -247,7 +251,8 @@ impl Log {
         self.state.free();
     }
 
-    /// In a forked child: what there is stays readable, and what is written goes to a file of its own. It has no writer yet.
+    /// In a forked child: old slots stay readable, and new pages go to a file of the child's own. There is no writer
+    /// yet.
     pub fn fork_child(&mut self, device: Device) -> Result<(), LiveError> {
         // SAFETY: `fork_prepare` has taken the lock. The children of the parent are brothers here, and none of this process's business.
         let state = unsafe { self.state.held() };
@@ -261,20 +266,20 @@ impl Log {
         if let Some(thread) = self.writer.leave() {
             thread.forget_in_child();
         }
-        // The books that the parent filled speak of the parent's file.
+        // The parent's tables describe the parent's file.
         self.state = Lock::new(new);
         self.writer = Writer::new(!self.sealers.is_empty())?;
         self.files.push(device);
         Ok(())
     }
 
-    /// Where the tables lie.
+    /// The address ranges of the tables.
     pub fn tables(&self) -> [Range<usize>; 4] {
         let _signals = Signals::block();
         self.state.lock().tables()
     }
 
-    /// Bytes of them for a page that has a slot, rounded up; deferred slots are nobody's.
+    /// Bytes of the tables for each page with a slot, rounded up, without deferred slots.
     pub fn bytes_per_slot(&self, forked: bool) -> u64 {
         1 + if forked { size_of::<u32>() as u64 } else { 0 }
     }
@@ -285,7 +290,8 @@ impl Log {
         [self.summer.key_address()].into_iter().chain(self.sealers.iter().map(Sealer::key_address)).collect()
     }
 
-    /// The keys that a forked child has inherited. It cannot be stopped for a limit that has been lowered since the start.
+    /// Locks the inherited keys in a forked child. The child cannot be stopped if the limit was lowered since the
+    /// start.
     fn lock_keys(&self) {
         let sealers = self.sealers.iter().map(Sealer::lock_again);
         if !self.sealers.is_empty() && sealers.chain([self.summer.lock_again()]).any(|locked| locked.is_err()) {
@@ -295,7 +301,7 @@ impl Log {
         }
     }
 
-    /// The memory of the buffers, in which pages lie as they are, and of their sealed copies.
+    /// The address ranges of the buffers, which hold pages in plain text, and of their encrypted copies.
     pub fn buffers(&self) -> [Range<usize>; 2] {
         let _signals = Signals::block();
         [self.state.lock().memory(), self.writer.memory()]
@@ -310,19 +316,19 @@ impl Log {
     }
 }
 
-/// Segments that a file on the device may have: all that it has room for, and as many as are needed at least, up to its limits.
+/// Segments that a file on the device may have: as many as fit, at least as many as are needed, up to its limits.
 pub fn segments_of(device: &Device, least: usize, bytes_max: Option<u64>) -> usize {
     let fits = |bytes: u64| usize::try_from(bytes / (SEGMENT * PAGE) as u64).unwrap_or(usize::MAX);
     let limits = [bytes_max, device.limit()].into_iter().flatten().map(fits);
     limits.fold(fits(device.room()).max(least).min(SEGMENTS_MAX), usize::min)
 }
 
-/// A slot's number in its file.
+/// The number of a slot within its file.
 fn index(slot: u64) -> usize {
     (slot & ((1 << FILE_SHIFT) - 1)) as usize
 }
 
-/// Whether the last process that had the other end of a pipe is gone, or has become another program; then this end is closed.
+/// Whether the last process with the other end of a pipe is gone, or runs another program. If so, this end is closed.
 fn hung_up(fd: RawFd) -> bool {
     let mut poll = libc::pollfd { fd, events: 0, revents: 0 };
     let none = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -59,8 +59,8 @@ impl Linux<'_> {
         }
     }
 
-    /// Memory that takes a buffer's place. Where many tasks copy at once it waits for one of them, none of which waits for the engine's lock
-    /// before it has given its buffers back.
+    /// Memory that takes a buffer's place. If many tasks copy at once, this waits for one of them. A task that copies
+    /// does not wait for the engine's lock before it has given its buffers back.
     fn spare(&mut self) -> usize {
         loop {
             if let Some(spare) = self.side.spare.pop() {
@@ -89,7 +89,7 @@ impl Linux<'_> {
         Owner::task(self.todo.task)
     }
 
-    /// Waits until the page is at rest and takes it: nothing writes to it unseen after this but what the last bytes show.
+    /// Waits until the page is at rest, and takes it. After this, every write to the page is in the final bytes.
     fn protect(&mut self, page: usize) {
         loop {
             let (was, mine) = self.pager.pages.states().look(page, self.owner());
@@ -106,8 +106,9 @@ impl Linux<'_> {
         }
     }
 
-    /// A page that somebody is changing comes to rest: what this thread has noted for it is done now; another one is waited for, who does
-    /// not wait for the engine's lock, which is in our hand.
+    /// Waits until a page that a thread is changing is at rest. If it is this thread, the noted commands for the page
+    /// are done now. If it is another thread, that thread does not wait for the engine's lock, which this thread
+    /// holds.
     fn settle(&mut self, page: usize, mine: bool) {
         match mine {
             true => self.pager.do_noted(self.todo, page),
@@ -115,7 +116,7 @@ impl Linux<'_> {
         }
     }
 
-    /// To the holding area; while a page is on its way it is `Leaving`.
+    /// Moves the page to the holding area. While it is on its way it is `Leaving`.
     fn unmap(&mut self, page: usize) {
         let (protected, _) = self.side.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
@@ -146,14 +147,15 @@ impl Linux<'_> {
         }
     }
 
-    /// Whether the page was to go to the holding area for this very fault; it need not now.
+    /// Whether the page was about to go to the holding area for this very fault; then it can stay.
     fn stays(&mut self, page: usize) -> bool {
         let of = |m: &Move| matches!(m, Move::Hold { page: p, .. } if *p == page);
         let found = self.todo.moves.iter().position(of);
         found.map(|i| self.todo.moves.remove(i)).is_some()
     }
 
-    /// Takes a page that has not been protected when it is at rest: in the holding area (true), or, when it is released, in the page table.
+    /// Takes a page at rest that has not been protected. Returns true if it is in the holding area. A released page
+    /// may be in the page table instead.
     fn rest(&mut self, page: usize) -> bool {
         loop {
             let (was, mine) = self.pager.pages.states().look(page, self.owner());
@@ -170,7 +172,7 @@ impl Linux<'_> {
         }
     }
 
-    /// Takes a page that is at rest where the engine knows it to be, to bring it into the page table.
+    /// Takes a page at rest, where the engine knows it to be, to bring it into the page table.
     fn take(&mut self, page: usize) {
         loop {
             let (was, mine) = self.pager.pages.states().look(page, self.owner());
@@ -183,7 +185,7 @@ impl Linux<'_> {
         }
     }
 
-    /// By way of the task's scratch page, which is used at once wherever it is used.
+    /// Through the task's scratch page; its content is always used at once.
     fn copy(&mut self, page: usize, to: SlotId) {
         let (pager, scratch) = (self.pager, self.pager.tasks().get(self.todo.task).scratch());
         pager.log.get().copy(page, to, scratch, &pager.pages, pager.stats());
@@ -229,7 +231,7 @@ impl Machine for Linux<'_> {
                 self.pager.log.get().send(page.index(), to, &self.pager.pages);
                 self.side.written = Some(page.index());
             }
-            // A page of a file, which is held and will be written as one that leaves.
+            // A page of a file. It is held, and is written like a page that leaves.
             Command::Write { page, from: None, .. } if self.todo.refusing == Some(page.index()) => {}
             Command::Write { page, from: None, .. } if self.pager.pages.file(page.index()).is_none() => {
                 self.pager.write_taken(self.todo, page.index());

@@ -22,20 +22,20 @@ use crate::stats::Stats;
 use crate::sys::{self, Sys};
 use crate::{LiveError, PAGE};
 
-/// Where new memory shall lie.
+/// The address of new memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Spot {
-    /// Anywhere, at a multiple of so many bytes, a power of two.
+    /// Anywhere, at a multiple of this many bytes, a power of two.
     Anywhere(usize),
     /// Here, if it is free.
     Free(usize),
-    /// Here, in place of whatever there is.
+    /// Here, replacing whatever is there.
     Over(usize),
 }
 
 impl Pager {
-    /// Takes `len` bytes of zeroed managed memory at a multiple of `align`. For code that manages memory itself; others want
-    /// [`Pager::anonymous`].
+    /// Maps `len` bytes of zeroed managed memory at a multiple of `align`. For code that manages memory itself; other
+    /// code uses [`Pager::anonymous`].
     ///
     /// # Errors
     /// No address space left.
@@ -46,16 +46,17 @@ impl Pager {
     /// The same at a given spot and with given rights.
     ///
     /// # Errors
-    /// No address space left, the spot not free or not in the span.
+    /// No address space is left, or the spot is not free or not in the span.
     pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<*mut u8, LiveError> {
         let _signals = Signals::block();
         self.inner.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection, None).map(|at| at.start as *mut u8)
     }
 
-    /// Gives a range back; a later touch is a SIGSEGV. What of it is free already stays so.
+    /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
     ///
     /// # Errors
-    /// The kernel has no room to note that a part of a mapping is gone. What was in it is lost all the same.
+    /// The kernel has no room to record that a part of a mapping is gone. The content of the range is lost all the
+    /// same.
     pub fn unmap(&self, address: usize, len: usize) -> Result<(), LiveError> {
         let _signals = Signals::block();
         let _changing = self.inner.space.changing();
@@ -63,8 +64,8 @@ impl Pager {
         self.inner.close(&range, true).map_err(|e| LiveError::os("give memory back", e))
     }
 
-    /// Lets the kernel put something of the program's own into a range of the span, in place of whatever there is: `place` does it and says
-    /// whether it has. If not, the range is free.
+    /// Lets the kernel put a mapping of the program itself into a range of the span, replacing whatever is there.
+    /// `place` makes the mapping and returns whether it succeeded. If not, the range is free.
     pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
         let _signals = Signals::block();
         let _changing = self.inner.space.changing();
@@ -78,7 +79,7 @@ impl Pager {
         placed
     }
 
-    /// A foreign mapping, or a part of one, has been moved away by the kernel: its place is free again.
+    /// The kernel has moved a foreign mapping, or a part of one, away: its place is free again.
     pub fn foreign_gone(&self, range: Range<usize>) {
         let _signals = Signals::block();
         let _changing = self.inner.space.changing();
@@ -86,21 +87,21 @@ impl Pager {
         self.inner.restore(&range);
     }
 
-    /// What there is in a range of addresses, lowest first; gaps are free.
+    /// The extents in a range of addresses, lowest first; gaps are free.
     pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
         let _signals = Signals::block();
         let extents = self.inner.space.extents();
         extents.within(range).collect()
     }
 
-    /// Notes what the program has asked for what is managed in a range.
+    /// Changes what the program has asked for the managed memory in a range.
     pub fn note(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
         let _signals = Signals::block();
         let _changing = self.inner.space.changing();
         self.inner.space.extents().change(range, change);
     }
 
-    /// The parts of a managed range that may hold anything but zeros, whole pages, lowest first.
+    /// The parts of a managed range that may hold anything but zeros, in whole pages, lowest first.
     pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
         self.inner.contents(self.inner.space.pages_of(&range))
     }
@@ -114,7 +115,7 @@ impl Inner {
         address.clamp(span.start, span.end)..end.clamp(span.start, span.end)
     }
 
-    /// Opens `len` bytes, whole pages, which are a file's if one is given. Signals are blocked.
+    /// Opens `len` bytes, in whole pages; they belong to a file if one is given. Signals are blocked.
     pub(crate) fn map(
         &self,
         spot: Spot,
@@ -170,7 +171,8 @@ impl Inner {
         Ok(())
     }
 
-    /// In a forked child: what it shall not have, or not with its parent's content, or not locked. Its signals are blocked.
+    /// In a forked child: removes memory that the child must not have, drops content that it must not inherit, and
+    /// clears locks. Its signals are blocked.
     pub(crate) fn after_fork(&self) {
         let _changing = self.space.changing();
         for (range, manner) in self.space.managed_within(self.space.span()) {
@@ -188,7 +190,8 @@ impl Inner {
         }
     }
 
-    /// Takes whatever is mapped in a range out of it. `free`: a free mapping takes its place, otherwise the caller puts something there.
+    /// Removes whatever is mapped in a range. `free`: a free mapping takes its place; otherwise the caller puts
+    /// something there.
     fn close(&self, range: &Range<usize>, free: bool) -> Sys<()> {
         let there = self.space.extents().remove(range.clone());
         for (part, kind) in there.iter().filter(|_| !self.is_unpaged()) {
@@ -204,7 +207,7 @@ impl Inner {
         for (i, (part, _)) in there.iter().enumerate().filter(|_| free) {
             // SAFETY: nobody has a page of it any more.
             if let Err(error) = unsafe { space::map_free(part) } {
-                // Address space that is lost is better than some that is given out and still mapped.
+                // Lost address space is better than address space that is handed out while it is still mapped.
                 let mut extents = self.space.extents();
                 there[i..].iter().for_each(|(part, kind)| extents.insert(part.clone(), *kind));
                 return Err(error);
@@ -221,7 +224,7 @@ impl Inner {
         }
     }
 
-    /// The first touch of a page. False: it is not managed.
+    /// The first touch of a page. Returns false if it is not managed.
     pub(crate) fn begin(&self, page: usize) -> bool {
         self.space.touch(page, || {
             if self.pages.get(page) == Where::Nowhere {
@@ -230,7 +233,7 @@ impl Inner {
         })
     }
 
-    /// Closes what a region had. Signals are blocked.
+    /// Closes the memory of a region. Signals are blocked.
     pub(crate) fn close_pages(&self, pages: Range<usize>) {
         let _changing = self.space.changing();
         if let Err(error) = self.close(&self.space.addresses_of(&pages), true) {
@@ -238,7 +241,7 @@ impl Inner {
         }
     }
 
-    /// Forgets the content of pages that are in no extent any more, and brings all of them to `Nowhere`.
+    /// Drops the content of pages that are in no extent any more, and brings all of them to `Nowhere`.
     fn forget(&self, pages: Range<usize>) {
         for touched in self.space.touched(pages.clone()) {
             self.discard_pages(touched.clone());
@@ -246,7 +249,7 @@ impl Inner {
             while next < touched.end {
                 next = self.retire(next..touched.end);
                 if next < touched.end {
-                    // Somebody was faster and has brought it back.
+                    // Another thread was faster and has brought it back.
                     self.discard_pages(next..next + 1);
                     sys::give_way();
                 }
@@ -255,8 +258,8 @@ impl Inner {
         self.space.untouch(pages);
     }
 
-    /// Takes pages to `Nowhere` as long as they are at rest; returns the first that is not. Under the engine's lock nobody can begin to bring
-    /// one in.
+    /// Takes pages to `Nowhere` as long as they are at rest. Returns the first page that is not. Under the engine's
+    /// lock no thread can begin to bring a page in.
     fn retire(&self, pages: Range<usize>) -> usize {
         let decider = self.decider.lock();
         pages.clone().find(|page| !self.retired(&decider, *page)).unwrap_or(pages.end)
@@ -296,7 +299,7 @@ impl Inner {
         parts
     }
 
-    /// Whether the engine keeps a slot of its swap area for the page, be it for zeros.
+    /// Whether the engine keeps a slot of its swap area for the page, even for zeros.
     pub(crate) fn has_slot(&self, page: usize) -> bool {
         let asked = || {
             let _signals = Signals::block();

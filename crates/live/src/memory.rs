@@ -12,7 +12,7 @@ use crate::sys;
 use crate::task::{Laps, Todo, LOADS, VICTIMS};
 use crate::{Faults, LiveError, Options, Snapshot, PAGE};
 
-/// Pages that are discarded before the engine's lock is free for others again.
+/// After this many discarded pages, the engine's lock is freed for others.
 const DISCARDS: usize = 256;
 
 /// Signals are blocked while it lives: a handler of the program must not fault while this thread holds a lock.
@@ -36,7 +36,7 @@ impl Pager {
         self.inner.stats().snapshot()
     }
 
-    /// The options it was made from, with what was measured and chosen at the start filled in.
+    /// The options it was made from, with the values measured and chosen at the start.
     pub fn options(&self) -> &Options {
         &self.inner.options
     }
@@ -46,7 +46,7 @@ impl Pager {
         self.inner.space.span()
     }
 
-    /// Forgets the content of a range: it reads as zeros.
+    /// Drops the content of a range: it reads as zeros.
     pub fn discard(&self, address: usize, len: usize) {
         let pages = self.inner.pages_at(address, len);
         if self.inner.is_unpaged() {
@@ -62,7 +62,7 @@ impl Pager {
         self.inner.load_pages(touched.filter(|page| self.inner.has_content(*page)));
     }
 
-    /// Loads a range and keeps it in RAM until `unpin`. Nests.
+    /// Loads a range and keeps it in RAM until `unpin`. Pins nest.
     ///
     /// # Errors
     /// More pages than may be pinned.
@@ -75,8 +75,8 @@ impl Pager {
         self.inner.unpin_touched(self.inner.pages_at(address, len));
     }
 
-    /// Before a fork, by the forking thread, if faults are handled by threads (else it is done by itself): when it returns, no fault
-    /// is in flight and none begins.
+    /// Before a fork, called by the forking thread if threads handle faults (otherwise this happens by itself). When
+    /// it returns, no fault is in flight and none begins.
     pub fn fork_prepare(&self) {
         self.inner.fork_prepare();
     }
@@ -84,17 +84,18 @@ impl Pager {
     /// After the fork, in the parent.
     ///
     /// # Errors
-    /// The kernel would not let a child have the memory. If there is a child, it has ended at once.
+    /// The kernel refused to let a child have the memory. If there is a child, it has ended at once.
     pub fn fork_parent(&self) -> std::io::Result<()> {
         self.inner.fork_parent().map_err(std::io::Error::from)
     }
 
-    /// After the fork, in the child: it pages for itself from now on, in a budget of its own.
+    /// After the fork, in the child: from now on it pages for itself, in a budget of its own.
     pub fn fork_child(&self) {
         self.inner.fork_child();
     }
 
-    /// After the process has changed its user or groups: the threads that handle faults are replaced by others with these credentials.
+    /// After the process has changed its user or groups: replaces the threads that handle faults by new ones with
+    /// these credentials.
     ///
     /// # Errors
     /// The new user may not have more threads; then the old ones go on.
@@ -107,13 +108,13 @@ impl Pager {
         self.inner.without_handlers(work)
     }
 
-    /// Before the calling thread makes a thread or a process, or asks or says where a thread may run: all may run where they were allowed to, for
-    /// the next 50 ms at least ([`crate::Options::lets_go`]).
+    /// Call this before the calling thread makes a thread or a process, or asks or sets where a thread may run. All
+    /// threads then run where they were allowed to, for at least the next 50 ms ([`crate::Options::lets_go`]).
     pub fn let_go(&self) {
         self.inner.lead.drawn.let_go();
     }
 
-    /// How many threads of this process are the pager's.
+    /// The number of threads of this process that belong to the pager.
     pub fn threads(&self) -> usize {
         self.inner.threads()
     }
@@ -123,14 +124,16 @@ impl Pager {
         self.inner.descriptors()
     }
 
-    /// The process is about to end: the journal is brought to its file, and the statistics of what there is now are taken back.
+    /// The process is about to end: writes the journal to its file, and takes this process's share out of the
+    /// statistics of the present.
     pub fn end(&self) {
-        // The parent's log is nobody's here, and its lock may be taken for good.
+        // In this process the log is the parent's, and its lock may be held for good.
         if self.inner.is_unpaged() {
             return;
         }
         self.flush_journal();
-        // A child without paging has the log's books as its parent had locked them for the fork, and no part in what is counted.
+        // A child without paging has the log's tables as the parent locked them for the fork, and has no share in the
+        // counts.
         if !self.inner.is_unpaged() {
             if let Some(recording) = self.inner.recording.get() {
                 recording.end(self.inner.resident.load(std::sync::atomic::Ordering::Relaxed));
@@ -140,7 +143,7 @@ impl Pager {
         }
     }
 
-    /// Brings the journal to its file.
+    /// Writes the journal to its file.
     pub fn flush_journal(&self) {
         let _signals = Signals::block();
         if let Some(journal) = &mut self.inner.decider.lock().side.journal {
@@ -148,7 +151,7 @@ impl Pager {
         }
     }
 
-    /// Checks every invariant of the engine; for tests, while no fault is in flight.
+    /// Checks every invariant of the engine. For tests, while no fault is in flight.
     ///
     /// # Panics
     /// If one does not hold.
@@ -159,7 +162,7 @@ impl Pager {
 }
 
 impl Inner {
-    /// Faults come as messages, those of system calls too.
+    /// Whether faults come as messages, including those of system calls.
     pub(crate) fn by_message(&self) -> bool {
         self.options.faults != Faults::InThread
     }
@@ -173,7 +176,7 @@ impl Inner {
         start..start + len.div_ceil(PAGE)
     }
 
-    /// Runs `f` with a task, with the gate open and signals blocked, and then does what it has led to.
+    /// Runs `f` with a task, with the gate open and signals blocked, and then carries out its results.
     fn with_task(&self, f: impl FnOnce(&mut Decider, &mut Todo)) {
         let _signals = Signals::block();
         let number = self.take_task();
@@ -190,7 +193,7 @@ impl Inner {
         self.tasks().give(number);
     }
 
-    /// Loads pages that are out, half as many at a time as can be in flight.
+    /// Loads absent pages, half as many at a time as can be in flight.
     pub(crate) fn load_pages(&self, pages: impl Iterator<Item = usize>) {
         if self.is_unpaged() {
             return;
@@ -220,14 +223,15 @@ impl Inner {
         Stats::add(&self.stats().prefetches_dropped, after.prefetches_dropped - before.prefetches_dropped);
     }
 
-    /// Forgets content. Others get the engine's lock, and this thread its signals, every [`DISCARDS`] pages.
+    /// Drops content. After every [`DISCARDS`] pages, other threads get the engine's lock and this thread gets its
+    /// signals.
     pub(crate) fn discard_pages(&self, pages: Range<usize>) {
         if self.is_unpaged() {
             return self.discard_plain(&pages);
         }
         let mut next = pages.start;
         while next < pages.end {
-            // Whole stretches of memory that has no content are passed without a lock.
+            // Long ranges without content are skipped without a lock.
             if !self.has_content(next) && !self.has_slot(next) {
                 next += 1;
                 continue;
@@ -245,7 +249,7 @@ impl Inner {
         }
     }
 
-    /// Sleeps while another thread is changing the page, or gives it time to bring the page in.
+    /// Sleeps while another thread is changing the page, or gives that thread time to bring the page in.
     fn let_settle(&self, page: usize) {
         match self.pages.get(page).is_owned() {
             true => self.pages.wait(page),
@@ -253,7 +257,7 @@ impl Inner {
         }
     }
 
-    /// False: another thread is changing the page just now, or loading it.
+    /// Returns false if another thread is changing or loading the page just now.
     fn release(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> bool {
         let event = Event::Released { page: PageId::from(page) };
         if self.pages.get(page).is_owned() || !decider.engine.accepts(&event) {
@@ -273,7 +277,7 @@ impl Inner {
         true
     }
 
-    /// Loads pages one by one and takes each out of the policy's sight.
+    /// Loads pages one by one and hides each from the policy.
     pub(crate) fn pin_pages(&self, pages: Range<usize>) -> Result<(), LiveError> {
         if self.is_unpaged() {
             return Ok(());
@@ -287,7 +291,8 @@ impl Inner {
         Ok(())
     }
 
-    /// A pinned page is writable: the kernel writes to it where it would not wait for a fault, or past the page table.
+    /// A pinned page is writable: the kernel may write to it where it would not wait for a fault, or without the page
+    /// table.
     fn pin_page(&self, page: usize) -> Result<(), LiveError> {
         let (address, mut result) = (self.address(page), None);
         let _signals = Signals::block();
@@ -303,7 +308,7 @@ impl Inner {
                         let owner = Owner::task(todo.task);
                         if self.pages.acquire(page, was, Where::Busy, owner) {
                             result = Some(self.pin_resident(decider, todo, page));
-                            // The kernel may write to it where no fault shows that.
+                            // The kernel may write to it without a fault that shows it.
                             self.pages.release(page, owner, Where::Dirty);
                         }
                     });

@@ -1,4 +1,5 @@
-//! What a pager is made from. Plain data: the command line fills it in and hands it to the preload library as one line of JSON.
+//! The options of a pager. Plain data: the command line fills them in and passes them to the preload library as one
+//! line of JSON.
 
 use std::path::PathBuf;
 
@@ -10,25 +11,28 @@ pub const PAGE: usize = 4096;
 /// The least RAM, in frames: a batch of victims, the pages of some instructions in flight, and some that stay.
 pub const FRAMES_MIN: usize = 64;
 
-/// The most pages of read-ahead: with the page of the fault they are half the loads that can be in flight.
+/// The most pages of read-ahead. With the page of the fault, they are half of the loads that can be in flight.
 pub const READ_AHEAD_MAX: u32 = crate::task::LOADS as u32 / 2 - 1;
 
 /// Who handles a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Faults {
-    /// The thread that faulted, in a SIGBUS handler: no other thread has to be woken, which halves the time of a fault that the log or
-    /// an empty page answers. For programs that keep its conditions:
+    /// The thread that faulted, in a SIGBUS handler. No other thread has to be woken, which halves the time of a
+    /// fault that needs no device. For programs that keep these conditions:
     ///
-    /// - No thread touches a region while it has SIGBUS blocked: the kernel ends the process for that, and nobody can prevent it.
-    /// - A handler of the program's own for SIGBUS is set before the first pager starts; what is not ours goes on to it. One that is set
-    ///   later takes our faults away; the next call to the pager says so.
+    /// - No thread touches a region while it has SIGBUS blocked: the kernel then ends the process, and this cannot be
+    ///   prevented.
+    /// - If the program has its own handler for SIGBUS, it is set before the first pager starts; signals that are not
+    ///   ours are passed on to it. A handler that is set later takes our faults away; the next call to the pager
+    ///   reports it.
     /// - A system call on an absent page fails with EFAULT: `pin` it first.
     ///
-    /// What stack a thread has does not matter. At most 64 faults are under way at a time, others wait.
+    /// A thread may have any stack. At most 64 faults are in progress at a time; others wait.
     InThread,
-    /// So many threads of the pager's own. Needs no rights. With rights (root, CAP_SYS_PTRACE, access to `/dev/userfaultfd`, or
-    /// `vm.unprivileged_userfaultfd=1`) system calls on absent pages are served too; without, they fail with EFAULT, and `pin` helps.
+    /// This many threads of the pager. They need no rights. With rights (root, CAP_SYS_PTRACE, access to
+    /// `/dev/userfaultfd`, or `vm.unprivileged_userfaultfd=1`) they also serve system calls on absent pages. Without
+    /// rights such calls fail with EFAULT; `pin` the range first.
     Handlers(usize),
 }
 
@@ -36,35 +40,35 @@ pub enum Faults {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// Measured at the start: `Read` for a device about as fast as RAM and where there is no io_uring, else `Brief`.
+    /// Measured at the start: `Read` for a device about as fast as RAM and without io_uring, otherwise `Brief`.
     Auto,
     /// A plain synchronous read: the least work, nothing overlaps.
     Read,
     /// Poll the completion queue for about one device time, then sleep.
     Brief,
-    /// Poll until it is there; costs a core.
+    /// Poll until the read is complete; uses a whole core.
     Poll,
     /// Sleep at once.
     Sleep,
 }
 
-/// Whether pages that leave stay in RAM, compressed.
+/// Whether evicted pages stay in RAM, compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Tier {
     /// No: they go to the backing.
     #[default]
     None,
-    /// With lz4, in `ram`, as much of it as that pays. Not in a recording, and not beside a swap area.
+    /// With lz4, within `ram`, and as much of it as pays. Not in a recording, and not together with a swap area.
     Lz4,
 }
 
 impl Tier {
-    /// The variable of the environment that says what [`Options::new`] has: `lz4` or `none`. For tests, all of which can run with a tier: only a
-    /// build with debug assertions reads it.
+    /// The environment variable with the default of [`Options::new`]: `lz4` or `none`. For tests, which can all run
+    /// with a tier. Only a build with debug assertions reads it.
     pub const VARIABLE: &'static str = "COLDFRAME_TIER";
 
-    /// By its name.
+    /// The tier of this name.
     pub fn parse(name: &str) -> Option<Tier> {
         [("none", Tier::None), ("lz4", Tier::Lz4)].into_iter().find(|(known, _)| *known == name).map(|(_, tier)| tier)
     }
@@ -75,20 +79,21 @@ impl Tier {
     }
 }
 
-/// What a pager is made from.
+/// The options of a pager.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Options {
     /// RAM for all managed pages together, in bytes; rounded down to whole pages, at least [`FRAMES_MIN`] of them.
     pub ram: u64,
-    /// As on the command line (`fifo`, `pa-clock:budget=13`); `None`: chosen for the device at the start. A `pa-clock` without
-    /// budget and a `fifo-sc` or `pa-fifo-sc` without `valid` are filled in from what the calibration measures.
+    /// As on the command line (`fifo`, `pa-clock:budget=13`); `None`: chosen for the device at the start. The
+    /// calibration supplies a missing `budget` of `pa-clock`, and a missing `valid` of `fifo-sc` or `pa-fifo-sc`.
     pub policy: Option<String>,
     /// Name of the fault handler.
     pub handler: String,
-    /// Managed address space in bytes. Costs nothing until it is used, then about 30 bytes a page. [`Options::MAX_MEMORY`] means as much
-    /// as there can be: where this process may not have that many addresses, the half, and so on.
+    /// Managed address space in bytes. Unused space costs nothing; used space costs about 30 bytes a page.
+    /// [`Options::MAX_MEMORY`] means as much as possible: if this process may not have that many addresses, half of
+    /// it, and so on.
     pub max_memory: u64,
-    /// Where the managed address space lies; `None`: wherever the kernel likes.
+    /// The start of the managed address space; `None`: the kernel chooses.
     pub base: Option<u64>,
     /// Folder for the swap file, which is unlinked when it is opened; or a block device, whose content is lost.
     pub backing: PathBuf,
@@ -96,43 +101,46 @@ pub struct Options {
     pub backing_max: Option<u64>,
     /// How to wait for the device.
     pub wait: Wait,
-    /// A swap area of which the engine keeps the books; `None`: the pager places pages itself, in a log that fills holes and leaves
-    /// unchanged pages where they are.
+    /// A swap area whose tables the engine keeps. `None`: the pager places pages itself, in a log that reuses free
+    /// slots and leaves unchanged pages in place.
     pub swap: Option<crate::SwapArea>,
-    /// Whether pages that leave stay in RAM, compressed.
+    /// Whether evicted pages stay in RAM, compressed.
     #[serde(default)]
     pub tier: Tier,
     /// Who handles a fault.
     pub faults: Faults,
     /// Keep pages encrypted and authenticated on the backing, with a key that lives only in memory.
     pub encrypt: bool,
-    /// Where the journal goes; a folder: a file in it for each program that is started, `PID.N`.
+    /// The file for the journal. If it is a folder: a file `PID.N` in it for each program that is started.
     pub journal: Option<PathBuf>,
-    /// The journal is for a recorder: it names the thread of each fault, and no page is mapped writable before it is written to, so that
-    /// its dirty bits are exact. Costs a fault for each first write.
+    /// The journal is for a recorder. It names the thread of each fault, and no page is mapped writable before it is
+    /// written to, so that its dirty bits are exact. This costs a fault for each first write.
     pub observe: bool,
-    /// Record the program, all of whose memory stays in RAM: `ram`, policy, read-ahead and device do not matter then.
+    /// Record the program, and keep all of its memory in RAM. `ram`, policy, read-ahead and device then have no
+    /// effect.
     #[serde(default)]
     pub record: Option<crate::Recorder>,
     /// The most pages read ahead of a sequential stream, at most 31; 0: none.
     pub read_ahead: u32,
-    /// Victims that leave together, at most 32; `None`: as many as a read of the device hides, fewer where RAM is small.
+    /// Victims that are evicted together, at most 32; `None`: as many as a read of the device hides, fewer if RAM is
+    /// small.
     pub evict_batch: Option<u32>,
-    /// Before the program asks or says where threads may run, or makes one or a process, it calls [`crate::Pager::let_go`]: then the thread whose
-    /// faults come fast stays on the processor of its handler from one to the next.
+    /// The program calls [`crate::Pager::let_go`] before it asks or sets where threads may run, or makes a thread or
+    /// a process. Then a thread with many faults stays on its handler's processor from one fault to the next.
     #[serde(default)]
     pub lets_go: bool,
     /// A file descriptor (a memfd of at least `Stats::BYTES`) for the statistics; `None`: the pager makes its own.
     pub stats_fd: Option<i32>,
-    /// Faults of the device to act out, for tests: see [`crate::Inject`].
+    /// Failures of the device to inject, for tests: see [`crate::Inject`].
     pub inject: Option<crate::Inject>,
 }
 
 impl Options {
-    /// The most managed address space: what lies between [`crate::span::BASE`] and 2 TiB, since an engine counts less than 2^29 pages.
+    /// The most managed address space: from [`crate::span::BASE`] to 2 TiB, since an engine counts less than 2^29
+    /// pages.
     pub const MAX_MEMORY: u64 = (2 << 40) - crate::span::BASE;
 
-    /// The defaults, for so many bytes of RAM.
+    /// The defaults, for `ram` bytes of RAM.
     pub fn new(ram: u64) -> Options {
         Options {
             ram,
@@ -158,7 +166,7 @@ impl Options {
         }
     }
 
-    /// Threads that handle faults; none where the thread does that faulted.
+    /// Number of threads that handle faults; 0 if the faulting thread does.
     pub(crate) fn handlers(&self) -> usize {
         match self.faults {
             Faults::InThread => 0,
@@ -174,7 +182,7 @@ impl Options {
     /// From the text of [`Options::encode`].
     ///
     /// # Errors
-    /// Text that is not of that form.
+    /// The text does not have that form.
     pub fn decode(text: &str) -> Result<Options, crate::LiveError> {
         serde_json::from_str(text)
             .map_err(|e| crate::LiveError::Setting { field: "options", reason: format!("cannot be read: {e}") })

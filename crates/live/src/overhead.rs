@@ -11,21 +11,22 @@ use crate::{Faults, PAGE};
 /// Bytes that can be in RAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Overhead {
-    /// Buffers, stacks, rings, and what the engine keeps of each frame, if all of it has been used.
+    /// Buffers, stacks, rings, and the engine's tables for each frame, if all of them have been used.
     pub fixed: u64,
     /// For each page that has been used.
     pub per_page: u64,
 }
 
-/// A ring: 128 entries of 64 bytes to submit, 256 of 16 to complete, their indices and heads, in whole pages.
+/// A ring in whole pages: 128 submission entries of 64 bytes, 256 completion entries of 16, their indices and heads.
 const RING: usize = 4 * PAGE;
-/// A handler's stack that the fault path has touched (see `signal.rs`: 12 KiB with encryption), its thread-local block and, in the
-/// kernel, its own stack of 16 KiB.
+/// The part of a handler's stack that the fault path touches (see `signal.rs`: 12 KiB with encryption), its
+/// thread-local block, and its kernel stack of 16 KiB.
 const HANDLER: usize = 12 * 1024 + PAGE + 16 * 1024;
-/// What the engine keeps of a frame: itself 8, two links of each list it is on 16, what the policy notes 16 (`core/src/frames.rs`, `policy`).
+/// The engine's bytes for each frame: itself 8, two links of each list it is on 16, the policy's notes 16
+/// (`core/src/frames.rs`, `policy`).
 const FRAME: usize = 40;
 
-/// What the policy notes of each page: the tables of `core/src/policy/*.rs` with an entry a page.
+/// The policy's bytes for each page: the tables of `core/src/policy/*.rs` with an entry for each page.
 fn policy(name: &str) -> u64 {
     match name.split(':').next().unwrap_or_default() {
         "multi-queue" => 4,
@@ -35,16 +36,18 @@ fn policy(name: &str) -> u64 {
     }
 }
 
-/// What engine and log keep of an erase block (`core/src/swap/blocks.rs`: 40, links 8, its place among the free ones 8; its segment 4, and 1).
+/// The bytes of engine and log for each erase block (`core/src/swap/blocks.rs`: 40, links 8, its place among the free
+/// ones 8; its segment 4, and 1).
 const BLOCK: usize = 61;
-/// And of a page that has a slot: where it lies 4, in both, and whose the slot is 4, and since when 8.
+/// And for each page with a slot: its place 4, in both; the page of the slot 4, and since when 8.
 const IN_AREA: u64 = 20;
 
-/// And of a page that has left, where there is a tier (`core/src/tier`): when it left 4, its place 4, size 2, links 16, and 1.
+/// And, with a tier, for each page that has left (`core/src/tier`): when it left 4, its place 4, size 2, links 16,
+/// and 1.
 const IN_TIER: u64 = 27;
 
 impl Inner {
-    /// What the pager takes now.
+    /// The pager's overhead now.
     pub(crate) fn overhead(&self) -> Overhead {
         let handlers = match self.options.faults {
             Faults::InThread => 0,
@@ -66,17 +69,18 @@ impl Inner {
         Overhead { fixed: fixed as u64, per_page }
     }
 
-    /// Puts it into the statistics. Those of several processes are not added up: it is what the last of them says.
+    /// Puts it into the statistics. Values of several processes are not added up: the last one stays.
     pub(crate) fn note_overhead(&self) {
         let Overhead { fixed, per_page } = self.overhead();
         self.stats().overhead_fixed.store(fixed, Relaxed);
         self.stats().overhead_per_page.store(per_page, Relaxed);
     }
 
-    /// At the end, and what of the tables is in RAM.
+    /// At the end: the same, and the part of the tables that is in RAM.
     pub(crate) fn note_tables(&self) {
         self.note_overhead();
-        // What is only read is there, too: the kernel's one page of zeros. Without forks that is all of these two.
+        // Entries that are only read are in RAM, too, as the kernel's one page of zeros. Without forks that is all of
+        // these two tables.
         let forked = self.stats().forks.load(Relaxed) > 0;
         let ([state, slot, epoch, _, sum, seal, nonce], [used, birth, free, deferred]) =
             (self.pages.tables(), self.log.get().tables());
@@ -88,7 +92,7 @@ impl Inner {
 
 /// Bytes of a range that are in RAM.
 fn resident(range: Range<usize>) -> u64 {
-    /// Pages that one call tells of.
+    /// Pages that one call reports on.
     const STEP: usize = 4096;
     let mut told = [0u8; STEP];
     let mut pages = 0;
@@ -114,7 +118,7 @@ mod tests {
             (0..pages).for_each(|page| region.as_mut_slice()[page * PAGE] = 1 + page as u8 / 2);
             pager.inner.note_tables();
             let stats = pager.stats();
-            // Of what a page is said to cost the engine's part lies elsewhere; some pages have never left RAM.
+            // The engine's part of the cost of a page is not in these tables, and some pages have never left RAM.
             let said = (stats.overhead_per_page - 8) * pages as u64;
             let there = stats.tables_resident;
             assert!(there <= said + 16 * PAGE as u64 && there > said * 9 / 10, "{there} bytes, said to be {said}");

@@ -30,14 +30,14 @@ use crate::task::{Laps, Tasks, Todo, Victim, ASLEEP, RESUMED, VICTIMS, WAITING};
 use crate::tier::Pool;
 use crate::{Options, Wait, PAGE};
 
-/// Regions that are files.
+/// The most regions that are files.
 pub(crate) const FILES: usize = 255;
 
-/// Looks before a waiting thread gives the processor away.
+/// How often a waiting thread checks before it yields the processor.
 const LOOKS: u32 = 200;
 
-/// One RAM budget, over any number of regions. Cheap to clone; all clones are the same pager, which ends with the last of them and of its
-/// regions.
+/// One RAM budget for any number of regions. It is cheap to clone. All clones are the same pager; it ends with the
+/// last of them and of its regions.
 #[derive(Clone)]
 pub struct Pager {
     pub(crate) inner: Arc<Inner>,
@@ -49,7 +49,7 @@ impl std::fmt::Debug for Pager {
     }
 }
 
-/// What is the process's own and is made anew in a forked child. Only the child's one thread changes it.
+/// Data of this process alone, made anew in a forked child. Only the child's one thread changes it.
 pub(crate) struct Own<T>(UnsafeCell<T>);
 
 // SAFETY: changed only when the process has one thread (`renew`).
@@ -92,9 +92,9 @@ pub(crate) struct Inner {
     pub(crate) poll_ns: u64,
     pub(crate) source: Source,
     pub(crate) uffd: Own<Uffd>,
-    /// The threads that handle faults, where threads do.
+    /// The threads that handle faults, if there are any.
     pub(crate) crew: Lock<Option<Crew>>,
-    /// Which of them reads the messages.
+    /// Which handler reads the messages.
     pub(crate) lead: Lead,
     pub(crate) pidfd: Own<OwnedFd>,
     pub(crate) memory: Own<sys::OwnMemory>,
@@ -105,41 +105,41 @@ pub(crate) struct Inner {
     /// Erase blocks of the engine's swap area, if it has one.
     pub(crate) blocks: Option<usize>,
     pub(crate) decider: Lock<Decider>,
-    /// Buffers whose pages are in place, on their way back to the engine's machine. Giving one back takes no other lock, since who holds the
-    /// engine's may be waiting for it.
+    /// Buffers whose pages are in place, on their way back to the engine's machine. Giving one back takes no other
+    /// lock: the holder of the engine's lock may be waiting for it.
     pub(crate) returned: Lock<Vec<usize>>,
-    /// Faults that have been admitted and not been answered.
+    /// Faults that have been admitted and not yet answered.
     pub(crate) active: AtomicUsize,
-    /// A fork is under way: no fault is admitted.
+    /// A fork is in progress: no fault is admitted.
     pub(crate) gate: AtomicBool,
     pub(crate) epoch: AtomicU32,
     pub(crate) resident: AtomicUsize,
-    /// The memory of the engine's buffers and of those that take their places.
+    /// The memory of the engine's buffers and of those that replace them.
     pub(crate) loads: Range<usize>,
     pub(crate) reserve: Reserve,
     pub(crate) sharing: Sharing,
     pub(crate) stats: &'static Stats,
     pub(crate) stats_fd: Option<OwnedFd>,
     pub(crate) files: [AtomicPtr<FileRegion>; FILES],
-    /// Of 256 pages that were mapped readable, how many were written to before they left: a running mean.
+    /// Of 256 pages mapped readable, the number that was written before the page left: a running mean.
     pub(crate) write_share: AtomicU32,
-    /// Why the device refused last; 0: the bytes were wrong.
+    /// The device's last error; 0: the bytes were wrong.
     pub(crate) last_error: AtomicI32,
     /// The mask of signals before a fork.
     pub(crate) fork_mask: AtomicUsize,
-    /// What a child gets, between `fork_prepare` and what follows.
+    /// What a child gets; present from `fork_prepare` until the fork is over.
     pub(crate) ready: Lock<Option<Ready>>,
-    /// What the processes before this one see that it lives by.
+    /// The pipes that show the parent processes that this one lives.
     pub(crate) alive: Lock<Vec<OwnedFd>>,
-    /// Where children get their swap files.
+    /// The source of swap files for children.
     pub(crate) store: Store,
-    /// Where this process is recorded.
+    /// The recording of this process, if there is one.
     pub(crate) recording: Own<Option<Recording>>,
     /// This process does not page.
     pub(crate) unpaged: AtomicBool,
 }
 
-/// What a fault was when it was looked at.
+/// The state of the page when the fault was reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// The page was absent.
@@ -161,12 +161,12 @@ impl Inner {
         self.space.start() + page * PAGE
     }
 
-    /// Where a page lies while it is on the invalid list.
+    /// The address of a page while it is on the invalid list.
     pub(crate) fn holding(&self, page: usize) -> usize {
         self.space.holding() + page * PAGE
     }
 
-    /// Resolves a fault of `thread` (0: not known). When it returns, the access may be repeated.
+    /// Resolves a fault of `thread` (0: not known). When this returns, the access may be repeated.
     pub(crate) fn serve(&self, address: usize, write: bool, kind: Kind, thread: u32) {
         let started = sys::now();
         let page = (address - self.space.start()) / PAGE;
@@ -178,7 +178,7 @@ impl Inner {
             let state = self.pages.get(page);
             match state {
                 Where::Busy | Where::Leaving if self.help(thread) => return,
-                // Nobody's: the kernel finds that out too when the access is repeated, and sends SIGSEGV.
+                // Not managed: when the access is repeated, the kernel sends SIGSEGV.
                 Where::Nowhere if !self.begin(page) => return,
                 Where::Nowhere => {}
                 Where::Lost => self.lost(page),
@@ -212,8 +212,9 @@ impl Inner {
         self.stats().write_fault.record(sys::now() - started);
     }
 
-    /// The page is mapped: another thread was faster; or the kernel dropped it behind our back, which makes it zeros. It is looked into
-    /// with the page in our hand, since it may be somewhere else by now; if it is not what it was, the access is repeated.
+    /// The page is mapped. Either another thread was faster, or the kernel dropped the page without our knowledge,
+    /// which makes it zeros. This thread takes the page first, since it may have moved by now. If the page is not
+    /// what it was, the access is repeated.
     pub(crate) fn look_again(&self, page: usize, state: Where, kind: Kind, waited: bool) {
         Stats::add(&self.stats().stale_faults, 1);
         let idle = match kind {
@@ -225,7 +226,7 @@ impl Inner {
         }
         let address = self.address(page);
         let after = match kind {
-            // A protection that a fork or a race has left on a writable page.
+            // A write protection that a fork or a race has left on a writable page.
             Kind::Protected => {
                 self.must(self.uffd.get().protect(address..address + PAGE, false), "allow writes to a page", page);
                 state
@@ -236,7 +237,7 @@ impl Inner {
         self.pages.release(page, Owner::BRIEF, after);
     }
 
-    /// Tells the engine. False: by now the page is somewhere else, look again.
+    /// Reports the fault to the engine. Returns false if the page has moved by now; the caller then looks again.
     fn fault(&self, page: usize, write: bool, started: u64, thread: u32) -> bool {
         let number = self.take_task();
         let task = self.tasks().get(number);
@@ -275,13 +276,14 @@ impl Inner {
         true
     }
 
-    /// A task; waits for one. It comes before the engine's lock: who holds that one may be who all tasks wait for.
+    /// Takes a task; waits for one. Take it before the engine's lock: all tasks may be waiting for the holder of that
+    /// lock.
     pub(crate) fn take_task(&self) -> usize {
         debug_assert!(!self.decider.is_mine(), "a task is taken before the engine's lock");
         self.tasks().take()
     }
 
-    /// The engine's lock, if the page still wants a fault.
+    /// The engine's lock, if the page still needs a fault.
     fn admit(&self, page: usize) -> Option<Guard<'_, Decider>> {
         let decider = self.enter();
         if matches!(self.pages.get(page), Where::Out | Where::Held) {
@@ -291,7 +293,7 @@ impl Inner {
         None
     }
 
-    /// The engine's lock; waits while a fork is under way. Until `leave` no fork can begin.
+    /// The engine's lock; waits while a fork is in progress. No fork can begin until `leave`.
     pub(crate) fn enter(&self) -> Guard<'_, Decider> {
         loop {
             let decider = self.decider.lock();
@@ -343,13 +345,14 @@ impl Inner {
         if let Some(swap) = engine.swap() {
             side.told.tell(swap, self.stats());
         }
-        // A program may be killed, or become another one, at any time: what a recorder has seen must be in the file by then.
+        // A program may be killed, or execute another one, at any time. What a recorder has seen must be in the file
+        // by then.
         if let (true, Some(journal)) = (self.options.observe, &mut decider.side.journal) {
             journal.flush();
         }
     }
 
-    /// Does what the engine has commanded, and what follows from that, until nothing is left.
+    /// Carries out the engine's commands and their consequences, until nothing is left.
     pub(crate) fn carry_out(&self, todo: &mut Todo) {
         while !todo.done() {
             self.start_loads(todo);
@@ -359,8 +362,8 @@ impl Inner {
             self.finish_loads(todo, victims);
             todo.laps.lap(Stage::LoadStopover);
             self.report(todo, outcome);
-            // Pages that it has downgraded are `Leaving`. Whoever wants one as a victim waits for it with the engine's lock in hand, for which
-            // `copy_in` waits; so they move first.
+            // Pages that it has downgraded are `Leaving`. A thread that wants one as a victim waits for it with the
+            // engine's lock held, and `copy_in` waits for that lock. So these pages move first.
             self.move_pages(todo);
             todo.laps.lap(Stage::PostProcess);
             self.copy_in(todo);
@@ -410,7 +413,7 @@ impl Inner {
         }
     }
 
-    /// Writes of file pages that failed are tried again, here and now, until they succeed or the engine gives the page up.
+    /// Repeats failed writes of file pages, here and now, until they succeed or the engine gives the page up.
     fn retry(&self, decider: &mut Decider, todo: &mut Todo) {
         while let Some((page, from)) = todo.retries.pop() {
             todo.failing = from;
@@ -418,7 +421,7 @@ impl Inner {
             let written = self.write_file_page(page, from);
             let transfer = Transfer::Write(id);
             self.deliver(decider, todo, if written { Event::Written { page: id } } else { Event::Failed { transfer } });
-            // Neither written nor to be tried again: the engine has given it up.
+            // Neither written nor to be repeated: the engine has given it up.
             if todo.retries.iter().all(|(p, _)| *p != page) {
                 self.pages.release(page, Owner::task(todo.task), if written { Where::Out } else { Where::Lost });
             }
@@ -472,24 +475,24 @@ impl Inner {
         }
     }
 
-    /// What may not fail did: nothing can be promised any more.
+    /// An operation that must not fail has failed: no promise can be kept any more.
     pub(crate) fn must(&self, result: Result<(), Errno>, what: &str, page: usize) {
         if let Err(error) = result {
             fatal::stop(format_args!("cannot {what} at {:#x}: {}", self.address(page), error.io()));
         }
     }
 
-    /// The pages behind a fault that goes on with a stream which are worth loading with it: those that are out and have content. A stream
-    /// ends where the memory does, and does not run from anonymous memory into a file or from one file into another: that may be on its way
-    /// out. To be asked before the fault is told: its own victims are out sooner or later, as their number and their bytes have it, and
-    /// would be wished for or not by that.
+    /// The pages to load with a fault that continues a stream: those that are out and have content. A stream ends
+    /// where the memory ends, and does not run from anonymous memory into a file or from one file into another, since
+    /// the region may be closing. Ask this before the engine gets the fault. The fault's own victims leave sooner or
+    /// later, by their number and their bytes, and the answer would depend on that.
     fn behind(&self, decider: &mut Decider, page: usize) -> Ahead {
         let ahead = decider.streams.fault(PageId::from(page));
         let extent = self.space.extent_of(page).map_or(page, |extent| extent.end);
         let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
         let worth = |page: usize| {
             let content = self.pages.slot(page).is_some() || self.pages.file(page).is_some();
-            // What is compressed comes as fast when it is wanted.
+            // A compressed page comes as fast when it is needed.
             content && self.pages.get(page) == Where::Out && !decider.engine.is_in_tier(PageId::from(page))
         };
         let wanted = (first..end).filter(|page| worth(*page)).fold(0, |all, page| all | 1 << (page - first));
@@ -497,10 +500,10 @@ impl Inner {
     }
 }
 
-/// What is worth reading ahead with a fault.
+/// The pages to read ahead with a fault.
 #[derive(Clone, Copy, Default)]
 struct Ahead {
-    /// The fault goes on with a stream.
+    /// The fault continues a stream.
     goes_on: bool,
     first: usize,
     /// A bit for each page from the first on.
@@ -522,7 +525,8 @@ fn end_of(ticket: Ticket, good: bool) -> Event {
     }
 }
 
-/// A pointer that leads nowhere has hit the holding area. Nothing can be put there for it; the thread is told as the kernel would tell it.
+/// A wild pointer has hit the holding area. No page belongs there; the thread gets the signal that the kernel would
+/// send.
 fn stray(thread: u32) {
     // SAFETY: sends a signal to a thread of this process.
     unsafe {

@@ -13,23 +13,23 @@ use std::ops::Range;
 pub struct Pages {
     len: usize,
     state: States,
-    /// Place in the swap file plus one; 0: no content, the page is zeros.
+    /// Place in the swap file plus 1; 0: no content, the page is zeros.
     slot: Table<AtomicU64>,
     /// The fork epoch in which the page was last mapped.
     epoch: Table<AtomicU32>,
-    /// Region of the page: 0 for anonymous memory, else the number of a file.
+    /// Region of the page: 0 for anonymous memory, otherwise the number of a file.
     file: Table<AtomicU8>,
     /// How often the page is pinned. Changed under the engine's lock.
     pins: Table<AtomicU16>,
-    /// Keyed hash of the bytes that lie in the slot; meaningful with a slot.
+    /// Keyed hash of the bytes in the slot; meaningful only with a slot.
     sum: Wide,
-    /// Authentication tag and nonce of the bytes in the slot, where they are encrypted.
+    /// Authentication tag and nonce of the bytes in the slot, if they are encrypted.
     seal: Wide,
     nonce: Table<AtomicU64>,
 }
 
 impl Pages {
-    /// So many pages, all nowhere.
+    /// `len` pages, all `Nowhere`.
     pub fn new(len: usize) -> Result<Pages, LiveError> {
         Ok(Pages {
             state: States::new(len)?,
@@ -50,7 +50,8 @@ impl Pages {
         [self.state.range(), self.slot.range(), self.epoch.range(), self.file.range(), sum, seal, self.nonce.range()]
     }
 
-    /// Bytes of them for a page of anonymous memory. Where nothing is encrypted, or no process was forked, some are never written to.
+    /// Bytes of the tables for a page of anonymous memory. Without encryption, or without forks, some tables are
+    /// never written to.
     pub fn bytes_per_page(&self, encrypt: bool, forked: bool) -> u64 {
         let bytes = |tables: &[Range<usize>]| tables.iter().map(|table| (table.len() / self.len) as u64).sum::<u64>();
         let [state, slot, epoch, _, sum, seal, nonce] = self.tables();
@@ -59,7 +60,7 @@ impl Pages {
             + if forked { bytes(&[epoch]) } else { 0 }
     }
 
-    /// Where they are.
+    /// The states of the pages.
     pub fn states(&self) -> &States {
         &self.state
     }
@@ -89,7 +90,7 @@ impl Pages {
         self.state.wait(page);
     }
 
-    /// Slot of the page's bytes; `None`: they are zeros.
+    /// Slot of the page's bytes; `None`: the page is zeros.
     pub fn slot(&self, page: usize) -> Option<u64> {
         self.slot[page].load(Ordering::Acquire).checked_sub(1)
     }
@@ -103,14 +104,14 @@ impl Pages {
         self.epoch[page].load(Ordering::Relaxed)
     }
 
-    /// A table that is only read costs no RAM: without forks, and without files, these two are never written to.
+    /// A table that is only read costs no RAM. Without forks and without files, these two are never written to.
     pub fn set_epoch(&self, page: usize, epoch: u32) {
         if self.epoch(page) != epoch {
             self.epoch[page].store(epoch, Ordering::Relaxed);
         }
     }
 
-    /// The file that the page belongs to; `None`: it is anonymous.
+    /// The file that the page belongs to; `None`: anonymous memory.
     pub fn file(&self, page: usize) -> Option<usize> {
         usize::from(self.file[page].load(Ordering::Relaxed)).checked_sub(1)
     }
@@ -130,7 +131,7 @@ impl Pages {
         self.pins[page].store(pins, Ordering::Relaxed);
     }
 
-    /// The sum of the slot's bytes. For the owner of the page's transition only.
+    /// The hash of the slot's bytes. Only for the owner of the page's transition.
     pub fn sum(&self, page: usize) -> u128 {
         self.sum.get(page)
     }
@@ -139,7 +140,7 @@ impl Pages {
         self.sum.set(page, sum);
     }
 
-    /// Nonce and tag under which the slot's bytes are sealed.
+    /// Nonce and tag of the slot's encrypted bytes.
     pub fn seal(&self, page: usize) -> (u64, u128) {
         (self.nonce[page].load(Ordering::Relaxed), self.seal.get(page))
     }

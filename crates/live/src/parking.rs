@@ -11,7 +11,7 @@
 
 use crate::sync::{futex_wait, futex_wake, pause, AtomicU32, Ordering, LOOKS};
 
-/// Places; more than threads that are likely to sleep at a time.
+/// Number of places; more than the threads that are likely to sleep at a time.
 const PLACES: usize = 64;
 
 /// A place, alone in its cache line.
@@ -33,7 +33,7 @@ impl Default for Parking {
 }
 
 impl Parking {
-    /// Returns when `taken` is false. It is asked again and again: a few times at once, then after each wake-up.
+    /// Returns when `taken` is false. It is called again and again: a few times at once, then after each wake-up.
     pub fn wait(&self, page: usize, taken: impl Fn() -> bool) {
         for _ in 0..LOOKS {
             if !taken() {
@@ -53,7 +53,7 @@ impl Parking {
         place.waiters.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// Wakes those who wait for a page that has just been changed.
+    /// Wakes the threads that wait for a page that has just been changed.
     pub fn wake(&self, page: usize) {
         let place = &self.0[page % PLACES];
         if place.waiters.load(Ordering::SeqCst) != 0 {

@@ -5,18 +5,18 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::sys;
 
-/// The longest pause, in microseconds: some times what a call takes, and a time slice of no scheduler.
+/// The longest pause, in microseconds: several times as long as a call, and shorter than any scheduler's time slice.
 const LONGEST_US: u64 = 250;
 
 static ONE_IN: AtomicU32 = AtomicU32::new(0);
 static CALLS: AtomicU32 = AtomicU32::new(0);
 
-/// One in so many calls is preceded by a pause; 0: none.
+/// Once in `one_in` calls there is a pause; 0: never.
 pub fn set(one_in: u32) {
     ONE_IN.store(one_in, Ordering::Relaxed);
 }
 
-/// Perhaps a pause.
+/// Makes a pause, or not.
 #[inline]
 pub fn here() {
     let one_in = ONE_IN.load(Ordering::Relaxed);

@@ -11,7 +11,7 @@ use crate::sys::{self, Errno};
 use crate::task::{CopyIn, Move, Todo};
 use crate::PAGE;
 
-/// How often a page is found to have been dropped before that is not believed.
+/// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
 
 impl Inner {
@@ -19,7 +19,7 @@ impl Inner {
         while let Some(copy) = todo.copies.pop() {
             self.copy_one(todo, copy);
         }
-        // One may wait for this task's next fault; more would be missed by others.
+        // One buffer may stay here for this task's next fault; others would need more than one.
         if todo.spare.len() > 1 {
             self.returned.lock().append(&mut todo.spare);
         }
@@ -27,7 +27,7 @@ impl Inner {
 
     fn copy_one(&self, todo: &mut Todo, copy: CopyIn) {
         let CopyIn { page, from, write, content } = copy;
-        // By hash where a page is often written to, and in a recording, which looks at each page that leaves.
+        // By hash if pages are often written to, and in a recording, which examines each page that leaves.
         let often = content && !self.exact() && self.write_share.load(Ordering::Relaxed) > 26;
         let to = match write {
             true => Where::Dirty,
@@ -37,7 +37,8 @@ impl Inner {
         let address = self.address(page);
         let to = match self.uffd.get().copy(address, from, to == Where::Clean) {
             Ok(()) => to,
-            // A raw system call of the program has put zeros or more there. Over a page with content that would be a loss nobody sees.
+            // A raw system call of the program has put zeros or other bytes there. Over a page with content that
+            // would be a silent loss.
             Err(Errno::EXIST) if !content => Where::Dirty,
             Err(error) => {
                 let error = error.io();
@@ -52,12 +53,14 @@ impl Inner {
         todo.spare.push(from);
     }
 
-    /// Whether the engine is to hear of no write that has not been: for a recorder, and where each page that leaves dirty is programmed.
+    /// Whether the engine must learn only of real writes: for a recorder, and if each dirty page that leaves is
+    /// programmed.
     fn exact(&self) -> bool {
         self.options.observe || self.options.swap.is_some()
     }
 
-    /// To the holding area and back. Before anything else that the engine has commanded: others may be waiting for these pages.
+    /// Moves pages to the holding area and back, before the engine's other commands: other threads may be waiting for
+    /// these pages.
     pub(crate) fn move_pages(&self, todo: &mut Todo) {
         let owner = Owner::task(todo.task);
         for one in todo.moves.drain(..) {
@@ -72,7 +75,7 @@ impl Inner {
         }
     }
 
-    /// Does now what is noted for a page of this task's, so that the page comes to rest.
+    /// Carries out the noted commands for a page of this task now, so that the page is at rest.
     pub(crate) fn do_noted(&self, todo: &mut Todo, page: usize) {
         let of = |m: &Move| matches!(m, Move::Hold { page: p, .. } | Move::Back { page: p, .. } if *p == page);
         if let Some(i) = todo.moves.iter().position(of) {
@@ -86,11 +89,11 @@ impl Inner {
         }
     }
 
-    /// Puts into place what a page has that should be there and is not, since a raw system call of the program (MADV_DONTNEED) has dropped
-    /// it: zeros, or what its file has. For the owner of the page.
+    /// Restores a page that a raw system call of the program (MADV_DONTNEED) has dropped: with zeros, or with the
+    /// bytes of its file. Only for the owner of the page.
     pub(crate) fn refill(&self, page: usize) -> bool {
         let address = self.address(page);
-        // Of a page that the kernel has swapped out this says that it is absent, and the copy finds it there.
+        // This says that a page swapped out by the kernel is absent; the copy then finds it in place.
         if sys::is_there(address) {
             return false;
         }
@@ -106,8 +109,8 @@ impl Inner {
         filled
     }
 
-    /// Write-protects a page and copies it, whether the program may read it or not, without ever sleeping in a fault. For its owner. The page
-    /// may be absent afterwards.
+    /// Write-protects a page and copies it, whether the program may read it or not, without ever sleeping in a fault.
+    /// Only for its owner. The page may be absent afterwards.
     pub(crate) fn peek(&self, page: usize, into: usize) {
         let address = self.address(page);
         for _ in 0..LOOKS {
@@ -116,7 +119,7 @@ impl Inner {
             // SAFETY: the caller has a page for it.
             match unsafe { self.memory.get().peek(address, into) } {
                 Ok(()) => return,
-                // Dropped meanwhile; or, if it stays so, swapped out and not to be read as a file.
+                // Dropped meanwhile; or, if this repeats, swapped out and not readable as a file.
                 Err(Errno::FAULT) => {}
                 Err(_) => break,
             }
@@ -125,13 +128,13 @@ impl Inner {
         self.must(unsafe { sys::peek_elsewhere(address, into) }, "read a page", page);
     }
 
-    /// Takes a page out of the page table and keeps it: `Command::Unmap`.
+    /// Removes a page from the page table and keeps it: `Command::Unmap`.
     fn hold_page(&self, page: usize, owner: Owner) {
         let scratch = self.tasks().get(usize::from(owner.0)).scratch();
         let (address, holding) = (self.address(page), self.holding(page));
         let uffd = self.uffd.get();
         if !uffd.can_move || uffd.move_page(holding, address).is_err() {
-            // Shared with a child, or pinned for a moment, or absent: copy it, drop it.
+            // Shared with a child, pinned for a moment, or absent: copy it, then drop it.
             self.peek(page, scratch);
             self.must(uffd.copy(holding, scratch, false), "hold a page", page);
             // SAFETY: its bytes are in the holding area.
@@ -143,15 +146,15 @@ impl Inner {
         self.pages.release(page, owner, Where::Held);
     }
 
-    /// Puts it back: a false fault.
+    /// Puts the page back: a false fault.
     fn unhold_page(&self, page: usize, write: bool, owner: Owner) {
         let (address, holding) = (self.address(page), self.holding(page));
         let uffd = self.uffd.get();
-        // What is moved can be written to from that moment on. The engine knows of the writes before.
+        // A moved page can be written to from that moment on. The engine knows of earlier writes.
         let clean = self.exact() && !write;
         let moved = if clean || !uffd.can_move { Err(Errno::BUSY) } else { uffd.move_page(address, holding) };
         if moved == Err(Errno::NOENT) {
-            // To read it would be to wait for a fault that only this thread could serve.
+            // A read would wait for a fault that only this thread could serve.
             fatal::stop(format_args!("internal error: the page for {address:#x} is not where it was held"));
         }
         if moved.is_err() {

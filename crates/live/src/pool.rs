@@ -4,7 +4,7 @@
 use crate::parking::Parking;
 use crate::sync::{AtomicU64, Ordering};
 
-/// The free tasks, a bit each.
+/// The free tasks, one bit each.
 #[derive(Debug)]
 pub struct Pool {
     free: AtomicU64,
@@ -13,7 +13,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// So many, all free; at most 63.
+    /// `count` tasks, all free; at most 63.
     pub fn new(count: usize) -> Pool {
         Pool { free: AtomicU64::new((1 << count) - 1), queue: Parking::default() }
     }
@@ -33,13 +33,13 @@ impl Pool {
         }
     }
 
-    /// Gives it back.
+    /// Gives the task back.
     pub fn give(&self, task: usize) {
         self.free.fetch_or(1 << task, Ordering::SeqCst);
         self.queue.wake(0);
     }
 
-    /// In a forked child: so many are free, and nobody waits.
+    /// In a forked child: `count` tasks are free, and no thread waits.
     pub fn renew(&self, count: usize) {
         self.queue.forget_sleepers();
         self.free.store((1 << count) - 1, Ordering::Release);

@@ -12,7 +12,8 @@ use crate::LiveError;
 /// Pagers that a process can have.
 const PAGERS: usize = 64;
 
-/// A pager, and how many threads are looking at it just now. Who takes it off the list waits until nobody is.
+/// A pager, and the number of threads that use it just now. A thread that removes it from the list waits until the
+/// number is 0.
 struct Place {
     inner: AtomicPtr<Inner>,
     looking: AtomicUsize,
@@ -22,11 +23,11 @@ static PLACES: [Place; PAGERS] =
     [const { Place { inner: AtomicPtr::new(std::ptr::null_mut()), looking: AtomicUsize::new(0) } }; PAGERS];
 /// The signals that the forking thread had blocked.
 static MASK: AtomicUsize = AtomicUsize::new(0);
-/// Taken while the list of pagers changes, and from before a fork until after it.
+/// Held while the list of pagers changes, and during a fork.
 static LIST: Lock<()> = Lock::new(());
 static FORKS: Once = Once::new();
 
-/// From now on the pager is found by its addresses, and a fork goes round it.
+/// From now on the pager is found by its addresses, and forks take it into account.
 pub fn register(inner: &Arc<Inner>) -> Result<(), LiveError> {
     FORKS.call_once(|| {
         // SAFETY: three functions of that type, which stay loaded.
@@ -43,7 +44,8 @@ pub fn register(inner: &Arc<Inner>) -> Result<(), LiveError> {
     })
 }
 
-/// The pager is about to end. When this returns, no thread looks at it any more; none serves a fault of it, since it has no region.
+/// The pager is about to end. When this returns, no thread uses it any more; there is no fault of it to serve, since
+/// it has no region.
 pub fn unregister(inner: *const Inner) {
     let _signals = Signals::block();
     let _list = LIST.lock();
@@ -62,7 +64,7 @@ pub fn any() -> bool {
     PLACES.iter().any(|place| !place.inner.load(Ordering::Relaxed).is_null())
 }
 
-/// Runs `work` with the pager that has the address, which stays alive meanwhile.
+/// Runs `work` with the pager of the address. The pager stays alive meanwhile.
 pub fn with<T>(address: usize, work: impl FnOnce(&Inner) -> T) -> Option<T> {
     for place in PLACES.iter().filter(|place| !place.inner.load(Ordering::Relaxed).is_null()) {
         place.looking.fetch_add(1, Ordering::SeqCst);
@@ -79,7 +81,7 @@ pub fn with<T>(address: usize, work: impl FnOnce(&Inner) -> T) -> Option<T> {
     None
 }
 
-/// Between `before_fork` and its end: the list is locked.
+/// The pagers. Call it between `before_fork` and the end of the fork: the list is locked.
 fn pagers() -> impl DoubleEndedIterator<Item = &'static Inner> {
     // SAFETY: the list is locked, so that no pager ends.
     PLACES.iter().filter_map(|place| unsafe { place.inner.load(Ordering::Acquire).as_ref() })
@@ -94,14 +96,14 @@ extern "C" fn before_fork() {
 
 extern "C" fn parent_after_fork() {
     for pager in pagers().rev() {
-        // If the child must not be, it has said so and ended.
+        // If there must be no child, the child has reported this and ended.
         let _ = pager.fork_parent();
     }
     after_fork();
 }
 
 extern "C" fn child_after_fork() {
-    // The threads that looked at a pager or served a fault are not here.
+    // Threads that used a pager or served a fault are not in this process.
     PLACES.iter().for_each(|place| place.looking.store(0, Ordering::Relaxed));
     crate::signal::free_stacks();
     pagers().rev().for_each(Inner::fork_child);

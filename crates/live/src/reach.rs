@@ -18,19 +18,20 @@ use crate::pager::Inner;
 use crate::sys;
 use crate::task::{TASKS, VICTIMS};
 
-/// A reach that lasts from one look to the next is one that sleeps, in microseconds; or one that is slow, and no harm is done.
+/// A reach that lasts from one check to the next is taken to sleep, in microseconds. If it is only slow, the check
+/// does no harm.
 pub const LOOK_US: u64 = 20_000;
 
-/// What a task's thread reaches for.
+/// The pages that a task's thread reaches for.
 pub struct Reaching {
     /// The thread; 0: none.
     thread: AtomicU32,
-    /// Held while somebody puts pages in place, so that the thread does not go on meanwhile and give them up.
+    /// Held while another thread puts pages in place, so that this thread does not go on meanwhile and give them up.
     helped: Lock<()>,
-    /// Its pages, so many of them.
+    /// Its pages; `count` says how many.
     pages: [AtomicUsize; VICTIMS],
     count: AtomicUsize,
-    /// Which reach of this task it is.
+    /// The number of this reach of the task.
     turn: AtomicU32,
 }
 
@@ -46,7 +47,7 @@ impl Reaching {
     }
 }
 
-/// While it lives, faults of this thread are the kernel's, which reaches for these pages.
+/// While it lives, faults of this thread come from the kernel, which reads these pages.
 pub struct Reach<'a>(&'a Reaching);
 
 impl Reach<'_> {
@@ -66,7 +67,7 @@ impl Drop for Reach<'_> {
     }
 }
 
-/// What the last look has seen: whose reach it was, task by task.
+/// What the last check has seen: the reach of each task.
 pub struct Looks {
     turns: [u32; TASKS],
     at: u64,
@@ -79,13 +80,14 @@ impl Looks {
 }
 
 impl Inner {
-    /// A fault of this thread (0: not known) at a page in somebody's hand. True: it reaches for it itself, and goes on now.
+    /// A fault of this thread (0: not known) at a page that a thread owns. Returns true if the thread itself reaches
+    /// for it; the thread then goes on.
     pub(crate) fn help(&self, thread: u32) -> bool {
         let mine = |reaching: &Reaching| reaching.thread.load(SeqCst) == thread;
         thread != 0 && (0..self.tasks().len()).any(|task| self.help_task(task, mine))
     }
 
-    /// Helps those who were reaching at the last look already.
+    /// Helps the threads that were already reaching at the last check.
     pub(crate) fn help_sleepers(&self, looks: &mut Looks) {
         let now = sys::now();
         if now - looks.at < LOOK_US * 1000 {
@@ -101,7 +103,7 @@ impl Inner {
         }
     }
 
-    /// Whether anybody has begun to reach since the last look, or still does.
+    /// Whether any thread has begun to reach since the last check, or still does.
     pub(crate) fn reached_since(&self, looks: &Looks) -> bool {
         let busy = |(task, seen): (usize, &u32)| {
             let reaching = &self.tasks().get(task).reaching;

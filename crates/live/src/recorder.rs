@@ -31,47 +31,48 @@ use crate::{LiveError, Options, Wait, PAGE};
 /// How a program is recorded.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Recorder {
-    /// The folder that takes a file for each program and each forked child.
+    /// The folder for the files, one for each program and each forked child.
     pub folder: PathBuf,
-    /// A window of exactly so many pages, all pages sampled; `None`: both fit themselves to the program's speed.
+    /// A window of exactly this many pages, with all pages sampled; `None`: both adapt to the program's speed.
     pub window: Option<usize>,
-    /// Nanoseconds that entries may take in all before they are rationed strictly: a short program is recorded better than at half its speed.
+    /// Nanoseconds that entries may take in all before they are limited strictly. So a short program is recorded in more detail, at less than half
+    /// its speed.
     #[serde(default)]
     pub patience: u64,
 }
 
-/// What an entry takes beside its handler's work and its way, as a part of those: only for whether there may be more of them.
+/// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries are possible.
 const BESIDES: f64 = 0.6;
-/// What entries may take, as a part of the program's own time so far.
+/// Upper limit of the entries' time, as a part of the program's own time so far.
 const SHARE: f64 = 0.6;
-/// The program's own time in which patience is used up, in nanoseconds: half programs end sooner than that, so to speak.
+/// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner.
 const FIRST_NS: f64 = 1e9;
-/// Nanoseconds that entries may take beyond their share before anything is done, and the part of the patience: a program's start has more of
-/// them than the rest.
+/// Nanoseconds that entries may take beyond their share before the recorder reacts, and the part of the patience that is added to them: a program's
+/// start has more entries than the rest.
 const SLACK_NS: f64 = 40e6;
 const SLACK: f64 = 0.25;
-/// Of this part of the time entries take little.
+/// Below this part of the time, entries take little.
 const IDLE: f64 = 0.10;
 /// Buckets of the histogram of ways: 4 for each power of two of nanoseconds.
 const BUCKETS: usize = 160;
 /// The longest and the shortest window, as parts of the sampled pages in RAM.
 const WIDEST: usize = 16;
 const NARROWEST: usize = 64;
-/// Where there is nothing left to sample less of, the window may become so much of the sampled pages: with less RAM than that the program has
-/// more faults than it could live with.
+/// If the sampling cannot be reduced any more, the window may grow to this part of the sampled pages: with less RAM than that, the program would
+/// have far too many faults anyway.
 const LAST: (usize, usize) = (3, 4);
-/// Sampled pages that are worth it: fewer say little.
+/// The least useful number of sampled pages.
 const SAMPLED_MIN: usize = 512;
-/// The shortest window there is.
+/// The shortest window.
 const WINDOW_MIN: usize = 32;
-/// How often the time that entries take is looked at, in nanoseconds and in entries.
+/// How often the entries' time is checked, in nanoseconds and in entries.
 const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
-/// How often is looked at what only the kernel knows, in nanoseconds.
+/// How often the kernel's numbers are read, in nanoseconds.
 const LOOK_NS: u64 = 20_000_000;
-/// A thread that is longer on its way than this has waited for something else, in nanoseconds.
+/// A thread whose way takes longer than this has waited for something else, in nanoseconds.
 const WAIT_NS: u64 = 50_000;
-/// Bytes of the file that are made sure of at a time.
+/// Bytes of the file that are reserved at a time.
 const STEP: usize = 4 << 20;
 /// The whole file.
 const LEN: usize = HEAD + RECORDS * RECORD;
@@ -81,12 +82,12 @@ const LEN: usize = HEAD + RECORDS * RECORD;
 struct Mapped {
     start: usize,
     fd: OwnedFd,
-    /// Bytes that the file system has given.
+    /// Bytes that the file system has reserved.
     given: AtomicUsize,
     giving: Lock<()>,
 }
 
-/// Where entries go.
+/// The recording of a process.
 #[derive(Debug)]
 pub(crate) struct Recording {
     mapped: Mapped,
@@ -94,27 +95,27 @@ pub(crate) struct Recording {
     fixed: bool,
     patience: u64,
     pace: Lock<Pace>,
-    /// Bytes in RAM that the pager takes itself.
+    /// Bytes of RAM that the pager itself takes.
     own: u64,
-    /// What the process had had of the processors before.
+    /// The process's processor time before the recording.
     before: sys::Times,
     zeros: u128,
     trial: Trial,
 }
 
-/// What has been counted in this period, and when it began.
+/// The counts of this period, and when it began.
 #[derive(Debug, Default)]
 struct Pace {
     entries: u64,
     handling: u64,
     since: u64,
     looked: u64,
-    /// How often fewer pages have been sampled since the file was filling up.
+    /// How often the sampling has been halved because the file was filling up.
     halved: u32,
     /// The threads that have faulted.
     threads: Vec<u32>,
     handlers: Vec<Watch>,
-    /// The thread that there was first.
+    /// The thread that existed first.
     main: Option<Watch>,
     /// `/proc/self/statm`.
     memory: Option<OwnedFd>,
@@ -123,8 +124,8 @@ struct Pace {
     ways: Ways,
 }
 
-/// What the kernel knows of a thread. Files of `/proc` are opened once, before the program begins or goes on: a descriptor that came and went beside
-/// it would now and then have a number that the program counts on.
+/// The kernel's numbers for a thread. Files of `/proc` are opened once, before the program begins or goes on. A descriptor that came and went
+/// beside the program would now and then have a number that the program expects.
 #[derive(Debug)]
 struct Watch {
     thread: u32,
@@ -132,7 +133,7 @@ struct Watch {
     file: Option<OwnedFd>,
     /// Nanoseconds that it has waited for a processor.
     waited: u64,
-    /// Only of a thread that has looked itself.
+    /// Only for a thread that has measured itself.
     times: sys::Times,
 }
 
@@ -160,7 +161,7 @@ fn open(path: &std::ffi::CStr) -> Option<OwnedFd> {
     sys::open_file(path).ok().map(sys::move_high)
 }
 
-/// How long threads neither worked nor were worked for, from the answer to one fault to the next one.
+/// The time in which threads neither worked nor were served, from the answer to one fault to the next fault.
 #[derive(Debug)]
 struct Ways([u32; BUCKETS]);
 
@@ -177,7 +178,7 @@ impl Pace {
         Pace { threads, handlers, main: Some(Watch::begin()), memory: open(c"/proc/self/statm"), ..Pace::default() }
     }
 
-    /// Whether the thread is a new one, of those for which there is room.
+    /// Whether the thread is new, and there is room for it.
     fn is_new(&mut self, thread: u32) -> bool {
         let new = !self.threads.contains(&thread) && self.threads.len() < self.threads.capacity();
         if new {
@@ -186,8 +187,8 @@ impl Pace {
         new
     }
 
-    /// Between two faults of a thread it works, which its clock tells, and is on its way: to the handler and back, each fault once. It may also
-    /// wait for something else, so only the median says what the way takes. Returns the nanoseconds that it has waited.
+    /// Between two faults a thread works, which its clock shows, and is on its way to the handler and back, once for each fault. It may also wait
+    /// for something else, so only the median shows the time of the way. Returns the nanoseconds that it has waited.
     fn gap(&mut self, thread: u32, started: u64, now: u64, time: u64) -> u64 {
         let (before, answered, then) = std::mem::replace(&mut self.last, (thread, now, time));
         if before != thread || time == 0 {
@@ -223,7 +224,7 @@ pub(crate) fn in_ram(file: Option<&OwnedFd>) -> u64 {
     pages.unwrap_or(0) * PAGE as u64
 }
 
-/// What a recorder's pager is made from: all the RAM of the machine, no read-ahead, no device to wait for.
+/// Sets the options of a recorder's pager: all the RAM of the machine, no read-ahead, no device to wait for.
 pub(crate) fn fit(options: &mut Options) {
     options.ram = sys::all_ram().min(options.max_memory);
     (options.read_ahead, options.wait, options.evict_batch) = (0, Wait::Read, Some(1));
@@ -255,7 +256,7 @@ impl Mapped {
         unsafe { &*((self.start + 8 * word as usize) as *const AtomicU64) }
     }
 
-    /// Has the file system keep room up to `end`. A store into a file without room would be a SIGBUS.
+    /// Reserves room in the file up to `end`. A store into a file without room would raise SIGBUS.
     fn give(&self, end: usize) -> bool {
         if end <= self.given.load(Relaxed) {
             return true;
@@ -322,7 +323,7 @@ impl Recording {
         Ok(recording)
     }
 
-    /// Says what was in RAM before the pager, and when it began to start.
+    /// Notes the RAM in use before the pager started, and when the pager began to start.
     pub(crate) fn set_own(&mut self, before: u64, started: u64) {
         self.own = in_ram(self.pace.lock().memory.as_ref()).saturating_sub(before);
         self.before = sys::process_times();
@@ -372,7 +373,7 @@ impl Recording {
         }
     }
 
-    /// A page is being brought in for a thread, whose fault came at `started`. `first`: it was zeros.
+    /// A page is being brought in for a thread whose fault came at `started`. `first`: it was zeros.
     pub(crate) fn entry(&self, page: usize, write: bool, first: bool, thread: u32, started: u64, resident: usize) {
         let mapped = &self.mapped;
         mapped.word(Word::Faults).fetch_add(1, Relaxed);
@@ -406,7 +407,7 @@ impl Recording {
         if pace.entries >= PERIOD && now - pace.since > PERIOD_NS {
             let busy = (1.0 + BESIDES) * (pace.handling + pace.entries * pace.way()) as f64 / (now - pace.since) as f64;
             (pace.entries, pace.handling, pace.since) = (0, 0, now);
-            // Each time half of the room that is left is taken at half the rate.
+            // Each time half of the remaining room is used, the rate is halved.
             let full = mapped.word(Word::Records).load(Relaxed) as usize > RECORDS - (RECORDS >> (pace.halved + 1));
             pace.halved += u32::from(full);
             drop(pace);
@@ -414,18 +415,18 @@ impl Recording {
         }
     }
 
-    /// Turns the knobs for entries that take this share of the time.
+    /// Adjusts the knobs for entries that take this share of the time.
     fn turn(&self, busy: f64, resident: usize, full: bool) {
         let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
         let sampled = resident >> shift;
         let word = |word| self.mapped.word(word).load(Relaxed);
-        // What it waits for others, who have the processors, is not taken by entries. What it waits for by itself pays for none: it may wait for
-        // a program that is recorded, too.
+        // Time in which the program waits for a processor is not caused by entries. Time in which it waits by itself does not pay for entries: it
+        // may be waiting for a program that is recorded, too.
         let spent = (word(Word::Ended) - word(Word::Started)) as f64 - own(word) - delayed(word);
         let over = spent - allowed(worked(word), self.patience as f64);
         let slack = SLACK_NS + SLACK * self.patience as f64;
         let pressure = match (over > slack, busy < IDLE) {
-            // A stretch in which little is recorded does not help what was recorded before.
+            // A stretch with few records does not correct earlier ones.
             (true, false) => Pressure::High,
             (false, true) => Pressure::Low,
             _ => Pressure::None,
@@ -438,7 +439,7 @@ impl Recording {
         }
     }
 
-    /// What is in RAM besides managed memory and the pager's own, and what threads have had of the processors.
+    /// Reads the RAM in use besides managed memory and the pager's own, and the threads' processor time.
     fn look(&self, pace: &mut Pace, resident: usize) {
         pace.handlers.iter_mut().chain(&mut pace.main).for_each(Watch::look);
         let others = in_ram(pace.memory.as_ref()).saturating_sub((resident * PAGE) as u64 + self.own);
@@ -454,7 +455,7 @@ impl Recording {
         set(Word::Way, pace.way());
     }
 
-    /// A page has left the window: `sum` is its bytes' hash now, `before` what it was the last time. Returns what is to be kept as the latter.
+    /// A page has left the window. `sum` is the hash of its bytes now, `before` the value from the last time. Returns the value to keep.
     pub(crate) fn left(&self, page: usize, before: u128, sum: u128) -> u128 {
         let old = if before == 0 { self.zeros } else { before };
         let word = if sum == old { Word::Unchanged } else { Word::Changed };
@@ -465,7 +466,7 @@ impl Recording {
         sum
     }
 
-    /// Pages have been given back.
+    /// Pages have been unmapped.
     pub(crate) fn released(&self, page: usize) {
         if self.samples(page) {
             self.mapped.put(Record::Released { page: page as u32, pages: 1 });
@@ -496,12 +497,12 @@ impl Recording {
     }
 }
 
-/// Nanoseconds that entries may have taken by the time that the program has had so many for itself.
+/// Nanoseconds that entries may have taken when the program has had `own` nanoseconds for itself.
 fn allowed(own: f64, patience: f64) -> f64 {
     SHARE * own + patience * (own / FIRST_NS).min(1.0)
 }
 
-/// Whether there are to be fewer entries, or may be more.
+/// Whether there must be fewer entries, or may be more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Pressure {
     High,
@@ -509,8 +510,7 @@ enum Pressure {
     Low,
 }
 
-/// The window, and whether half as many pages are to be sampled, with this window and so many sampled pages in RAM. `full`: the file fills
-/// up.
+/// The new window, and whether to halve the sampling, for this window and this many sampled pages in RAM. `full`: the file is filling up.
 fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usize, bool) {
     let least = |part: usize| (sampled / part).max(WINDOW_MIN);
     if full && sampled >= 2 * WINDOW_MIN {
@@ -572,7 +572,7 @@ mod tests {
         let mut pace = Pace::new();
         let mut now = 1_000_000;
         for i in 0..101u64 {
-            // 3 us of work, 8 us on the way; each tenth waits for something else besides.
+            // 3 us of work, 8 us on the way; every tenth time the thread also waits for something else.
             let wait = if i % 10 == 9 { 5_000_000 } else { 0 };
             let started = now + 3_000 + 8_000 + wait;
             now = started + 4_000;
@@ -593,7 +593,7 @@ mod tests {
     fn the_kernel_knows_this_thread_and_its_process() {
         let (mut watch, before) = (Watch::begin(), sys::process_times());
         watch.look();
-        // A kernel may not say how long a thread has waited.
+        // A kernel may not report how long a thread has waited.
         assert!(watch.thread == sys::thread() && (watch.file.is_some() || watch.waited == 0));
         let (thread, process) = (sys::thread_times(), sys::process_times());
         assert!(process.user + process.system >= before.user + before.system);

@@ -16,10 +16,10 @@ use crate::{LiveError, Snapshot, PAGE};
 /// Advice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advice {
-    /// Load it soon.
+    /// The range will be needed soon: load it.
     WillNeed,
-    /// It is not needed: it reads as zeros from now on (anonymous), or as the file has it (a file's pages that were not flushed are
-    /// lost).
+    /// The range is not needed. Anonymous memory then reads as zeros; a file's memory reads as the file has it
+    /// (unflushed writes are lost).
     DontNeed,
 }
 
@@ -29,14 +29,14 @@ pub(crate) struct FileRegion {
     pub(crate) device: Device,
     /// Its first page.
     pub(crate) first: AtomicUsize,
-    /// A forked child has no memory here, and what lies at the addresses there is somebody else's.
+    /// A forked child has no memory here; other mappings may be at these addresses.
     process: u32,
 }
 
-/// Managed memory, aligned to a page. Unmapped when dropped; a file's dirty pages are written before.
+/// Managed memory, aligned to a page. It is unmapped when dropped; a file's dirty pages are written first.
 ///
-/// A *system call* that is given an absent page is served where the process has the rights for it ([`crate::Faults::Handlers`]), and
-/// fails with EFAULT otherwise: `pin` the range first.
+/// A *system call* on an absent page is served if the process has the rights for it ([`crate::Faults::Handlers`]).
+/// Otherwise it fails with EFAULT: `pin` the range first.
 #[derive(Debug)]
 pub struct Region {
     pager: Pager,
@@ -46,7 +46,7 @@ pub struct Region {
     file: Option<usize>,
 }
 
-/// Pages that stay in RAM while it lives: for system calls, and for what must not wait.
+/// Keeps pages in RAM while it lives: for system calls, and for code that must not wait.
 #[derive(Debug)]
 pub struct Pin<'a> {
     region: &'a Region,
@@ -57,16 +57,17 @@ impl Pager {
     /// A region of private memory, zero at first, backed by the swap file.
     ///
     /// # Errors
-    /// A length of 0, or more than `max_memory` leaves.
+    /// A length of 0, or more than is left of `max_memory`.
     pub fn anonymous(&self, len: usize) -> Result<Region, LiveError> {
         self.region(len, None)
     }
 
-    /// A region that is a file, as a shared file mapping would be: what is written to it comes to the file when its page leaves RAM, at
-    /// `flush`, and when the region is dropped. Its length is the file's.
+    /// A region that is a file, as in a shared file mapping. Writes reach the file when their page leaves RAM, at
+    /// `flush`, and when the region is dropped. It is as long as the file.
     ///
     /// # Errors
-    /// A file that cannot be opened for reading and writing, is empty or not regular; too many files; no address space.
+    /// A file that cannot be opened for reading and writing, or is empty or not regular; too many files; no address
+    /// space.
     pub fn file(&self, path: &Path) -> Result<Region, LiveError> {
         self.inner.look_for_strangers();
         if self.inner.is_unpaged() {
@@ -92,7 +93,7 @@ impl Pager {
         let mapped = self.inner.map(Spot::Anywhere(PAGE), pages * PAGE, rights, Some(file));
         let first =
             mapped.map(|range| self.inner.space.pages_of(&range).start).inspect_err(|_| self.inner.leave_file(file))?;
-        // Nobody has been told of the memory yet.
+        // No other thread knows the memory yet.
         self.inner.file(file).first.store(first, Ordering::Release);
         Ok(Region { pager: self.clone(), first, pages, len, file: Some(file) })
     }
@@ -125,7 +126,7 @@ impl Region {
         self.len
     }
 
-    /// Never: a region has at least a byte.
+    /// Always false: a region has at least one byte.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -163,7 +164,8 @@ impl Region {
         Ok(Pin { region: self, range })
     }
 
-    /// Loads the range, many pages at a time, and waits for it. Of a range larger than RAM the end is there.
+    /// Loads the range, many pages at a time, and waits until it is loaded. Of a range larger than RAM, only the end
+    /// is then in RAM.
     ///
     /// # Errors
     /// A range that is not the region's.
@@ -174,7 +176,8 @@ impl Region {
         Ok(())
     }
 
-    /// Loads scattered ranges with as few submissions as possible: a list of 32 pages costs the device a fraction of 32 faults.
+    /// Loads scattered ranges with as few submissions as possible: a list of 32 pages takes a fraction of the time of
+    /// 32 faults.
     ///
     /// # Errors
     /// A range that is not the region's.
@@ -199,11 +202,11 @@ impl Region {
         }
     }
 
-    /// Brings every page of a file region that was written to before the call to the file, durably. What was flushed survives a crash of
-    /// the program or the machine. Of anonymous memory there is nothing to flush.
+    /// Writes every page of a file region that was changed before the call to the file, durably. Flushed bytes
+    /// survive a crash of the program or the machine. Anonymous memory has nothing to flush.
     ///
     /// # Errors
-    /// The file cannot be written; what could not be stays dirty.
+    /// The file cannot be written; pages that were not written stay dirty.
     pub fn flush(&self) -> Result<(), LiveError> {
         match self.file {
             Some(file) => self.pager.inner.flush_file(file, self.first..self.first + self.pages),
@@ -211,7 +214,7 @@ impl Region {
         }
     }
 
-    /// Not a file's region in a child of the process that has made it.
+    /// False for a file's region in a child of the process that has made it.
     fn is_here(&self) -> bool {
         self.file.is_none_or(|file| self.pager.inner.file(file).process == std::process::id())
     }
@@ -250,7 +253,7 @@ impl Drop for Region {
 }
 
 impl Inner {
-    /// Gives a file its number, which no other thread takes meanwhile; `None`: all are in use.
+    /// Gives a file its number, which no other thread can take meanwhile; `None`: all are in use.
     fn enter_file(&self, file: FileRegion) -> Option<usize> {
         let (new, none) = (Box::into_raw(Box::new(file)), std::ptr::null_mut());
         let takes = |place: &AtomicPtr<FileRegion>| {
@@ -264,7 +267,7 @@ impl Inner {
         number
     }
 
-    /// Its number is free again. It has no pages any more.
+    /// Frees the file's number. The file has no pages any more.
     fn leave_file(&self, number: usize) {
         let file = self.files[number].swap(std::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: made by `Box::into_raw`, and its pages are nobody's now.
@@ -297,7 +300,7 @@ impl Inner {
         device.sync().map_err(|error| refuse(format!("cannot be made durable: {}", error.io())))
     }
 
-    /// Writes a page that is in RAM, if it was written to. It stays in RAM; the engine need not know.
+    /// Writes a page that is in RAM, if it was written to. It stays in RAM, and the engine need not know.
     fn clean_page(&self, page: usize, buffer: usize) -> Flushed {
         loop {
             let was = self.pages.get(page);
@@ -321,7 +324,8 @@ impl Inner {
         }
     }
 
-    /// Writes a page that lies in the holding area. Nobody can write to it; under the lock nobody moves it either. `None`: it is not there.
+    /// Writes a page that lies in the holding area. No thread can write to it; under the lock no thread moves it
+    /// either. `None`: it is not there.
     fn write_held(&self, page: usize, buffer: usize) -> Option<bool> {
         let decider = self.decider.lock();
         if self.pages.get(page) != Where::Held {
@@ -341,7 +345,7 @@ impl Inner {
             self.must(self.uffd.get().copy(address, buffer, true), "put a page back", page);
         }
         let good = self.write_file_page(page, buffer);
-        // Past the page table the kernel goes on writing to a pinned page. It is not pinned while it is busy.
+        // The kernel can write to a pinned page without the page table. A page is not pinned while it is busy.
         let clean = good && self.pages.pins(page) == 0;
         if !clean {
             self.must(self.uffd.get().protect(address..address + PAGE, false), "allow writes to a page", page);
@@ -352,7 +356,7 @@ impl Inner {
     }
 }
 
-/// What a flush has done for a page.
+/// The result of a flush for a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flushed {
     Good,

@@ -7,7 +7,8 @@ use chacha20poly1305::{AeadInPlace, ChaCha20Poly1305, KeyInit, Tag};
 use crate::secret::{scrub_stack, Secret};
 use crate::{LiveError, PAGE};
 
-/// Seals and opens the pages of one swap file. A nonce is never used twice: it counts, and each file has a key of its own.
+/// Encrypts and decrypts the pages of one swap file. No nonce is used twice: nonces count up, and each file has its
+/// own key.
 #[derive(Debug)]
 pub struct Sealer {
     key: Secret<[u8; 32]>,
@@ -28,12 +29,12 @@ impl Sealer {
         self.key.address()
     }
 
-    /// In a forked child: the key of what the parent has written is to stay in RAM here, too.
+    /// In a forked child: the key of the parent's pages stays in RAM here, too.
     pub fn lock_again(&self) -> crate::sys::Sys<()> {
         self.key.lock_again()
     }
 
-    /// Encrypts the page at `from` into `to`; returns count and tag.
+    /// Encrypts the page at `from` into `to`. Returns count and tag.
     ///
     /// # Safety
     /// Both must be good for a page, and not overlap.
@@ -49,7 +50,7 @@ impl Sealer {
         (count, u128::from_le_bytes(tag.into()))
     }
 
-    /// Decrypts the page at `address`; false if it is not what was sealed for this page.
+    /// Decrypts the page at `address`. Returns false if the bytes were not encrypted for this page.
     ///
     /// # Safety
     /// `address` must be good for a page that nobody else has.
@@ -61,7 +62,7 @@ impl Sealer {
         good
     }
 
-    /// The cipher is a copy of the key, which it overwrites at its end.
+    /// The cipher holds a copy of the key, and overwrites it at its end.
     #[inline(never)]
     fn encrypt(&self, bytes: &mut [u8], page: usize, count: u64) -> Tag {
         let cipher = ChaCha20Poly1305::new((&*self.key).into());

@@ -10,7 +10,7 @@ use zeroize::Zeroize;
 use crate::sys::{self, Errno, Sys};
 use crate::{LiveError, PAGE};
 
-/// Bytes of a thread's stack on which copies of a key may be left by what has worked with it.
+/// Bytes of a thread's stack that may hold copies of a key after its use.
 const STAINED: usize = 2048;
 
 /// A secret in a page of its own.
@@ -23,7 +23,7 @@ unsafe impl<T: Zeroize + Send> Send for Secret<T> {}
 unsafe impl<T: Zeroize + Sync> Sync for Secret<T> {}
 
 impl<const N: usize> Secret<[u8; N]> {
-    /// Random bytes. If they `must` be locked in RAM, that may fail.
+    /// Random bytes. If they `must` be locked in RAM, this may fail.
     pub fn random(must: bool) -> Result<Secret<[u8; N]>, LiveError> {
         let page = sys::map_memory(PAGE, None).map_err(|e| LiveError::os("memory for a key", e))?;
         let secret = Secret(page as *mut [u8; N]);
@@ -43,7 +43,7 @@ impl<const N: usize> Secret<[u8; N]> {
         self.0 as usize
     }
 
-    /// In a forked child, which has inherited the page, but not that it is locked.
+    /// In a forked child, which has inherited the page, but not its lock.
     pub fn lock_again(&self) -> Sys<()> {
         lock(self.0 as usize..self.0 as usize + PAGE)
     }
@@ -78,7 +78,7 @@ fn refused(error: Errno) -> LiveError {
 /// Keeps a range out of core dumps and, from the first touch on, out of the kernel's swap.
 ///
 /// # Errors
-/// It is not locked, for which RLIMIT_MEMLOCK is the usual reason; it is left out of cores all the same.
+/// The range is not locked, usually because of RLIMIT_MEMLOCK. It is left out of core dumps all the same.
 pub fn lock(range: Range<usize>) -> Sys<()> {
     const ONFAULT: usize = 1;
     // SAFETY: changes no content.
@@ -88,7 +88,7 @@ pub fn lock(range: Range<usize>) -> Sys<()> {
     }
 }
 
-/// Overwrites the part of the stack below the caller, where what it has called may have left a key.
+/// Overwrites the part of the stack below the caller, where called functions may have left a key.
 #[inline(never)]
 pub fn scrub_stack() {
     let mut stained = std::mem::MaybeUninit::<[u8; STAINED]>::uninit();
@@ -147,14 +147,15 @@ mod tests {
         }
     }
 
-    /// The word that only this page has, in each of its places.
+    /// The word that only this page has, at each of its places.
     fn marker(page: usize) -> u64 {
         (page as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5bd1_e995_1b87_3593
     }
 
     const PAGES: usize = 1024;
 
-    /// In a process of its own: pages more than RAM holds. Says which are out of RAM, and the keys, straight from where they lie.
+    /// In a process of its own: writes more pages than RAM holds. Reports which pages are out of RAM, and the keys
+    /// from their place in memory.
     fn keep_secrets(to: i32) -> ! {
         let pager = encrypting();
         let region = pager.anonymous(PAGES * PAGE).unwrap();

@@ -18,19 +18,19 @@ use crate::pager::{Inner, Kind};
 use crate::sys::{self, Errno};
 use crate::{fatal, process, Faults, LiveError, PAGE};
 
-/// Stacks for handlers: so many threads can have a fault under way at a time, twice as many as there are tasks for them.
+/// Stacks for handlers: this many threads can have a fault in progress at a time, twice as many as there are tasks.
 const STACKS: usize = 64;
-/// Bytes of one, of which the lowest page is a guard. The fault path takes 12 KiB with encryption, 40 KiB where nothing is optimized;
-/// what is never touched costs nothing.
+/// Bytes of one stack; its lowest page is a guard. The fault path takes 12 KiB with encryption, 40 KiB without
+/// optimization. Pages that are never touched cost nothing.
 const STACK: usize = 256 << 10;
 
-/// Where the stacks lie.
+/// The address of the stacks.
 static BASE: AtomicUsize = AtomicUsize::new(0);
-/// A bit for each that is free.
+/// A bit for each free stack.
 static FREE: AtomicU64 = AtomicU64::new(u64::MAX);
 /// The signals that the thread on each stack had blocked before its fault.
 static MASKS: [AtomicU64; STACKS] = [const { AtomicU64::new(u64::MAX) }; STACKS];
-/// Signals that end a program which has no handler for them, by anybody's hand or by a timer's.
+/// Signals that end a program without a handler for them, sent by a user or by a timer.
 const ENDING: [i32; 10] = [
     libc::SIGHUP,
     libc::SIGINT,
@@ -45,7 +45,7 @@ const ENDING: [i32; 10] = [
 ];
 static PREVIOUS: AtomicUsize = AtomicUsize::new(0);
 static INSTALL: Once = Once::new();
-/// The program has taken SIGBUS for itself, and has been told.
+/// The program has taken SIGBUS for itself, and this has been reported.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
 /// From now on SIGBUS comes here first.
@@ -85,7 +85,7 @@ fn take_signal() {
 }
 
 impl Inner {
-    /// At each call to the pager.
+    /// Called by each call to the pager.
     pub(crate) fn look_for_strangers(&self) {
         if self.options.faults == Faults::InThread {
             look_for_strangers();
@@ -93,7 +93,8 @@ impl Inner {
     }
 }
 
-/// A program that takes SIGBUS for itself later gets what is ours, and ends at the next fault. That cannot be helped, but it can be said.
+/// A program that takes SIGBUS for itself later gets our faults, and ends at the next one. This cannot be prevented,
+/// but it is reported.
 fn look_for_strangers() {
     // SAFETY: zero is a value of the structure, which the call fills.
     let now = unsafe {
@@ -109,7 +110,7 @@ fn look_for_strangers() {
     }
 }
 
-/// In a forked child: the threads that were on them are not here.
+/// In a forked child: the threads that used the stacks are not in this process.
 pub fn free_stacks() {
     FREE.store(u64::MAX, Ordering::Release);
 }
@@ -117,7 +118,7 @@ pub fn free_stacks() {
 /// What the assembly does next.
 #[repr(C)]
 struct Next {
-    /// The handler that gets the signal; 0: nobody, the fault is resolved.
+    /// The handler that gets the signal; 0: none, the fault is resolved.
     handler: usize,
     /// The signals blocked while it runs.
     mask: u64,
@@ -151,7 +152,7 @@ unsafe extern "C" fn on_sigbus(signal: i32, info: *mut libc::siginfo_t, context:
         "test rax, rax",
         "jnz 3f",
         "ret",
-        // The stack of ours is free again before any other signal can come: its handler may never return.
+        // Our stack must be free before any other signal can come: that signal's handler may never return.
         "3:",
         "mov rbx, rax",
         "push rdx",
@@ -166,7 +167,7 @@ unsafe extern "C" fn on_sigbus(signal: i32, info: *mut libc::siginfo_t, context:
         "mov rsi, r14",
         "mov rdx, r15",
         "jmp rbx",
-        // All are taken: sched_yield, which leaves the arguments where they are.
+        // All are taken: sched_yield, which leaves the arguments in place.
         "5:",
         "mov eax, 24",
         "syscall",
@@ -217,7 +218,7 @@ unsafe extern "C" fn on_sigbus(signal: i32, info: *mut libc::siginfo_t, context:
         "cbnz w11, 4b",
         "cbnz x0, 3f",
         "ret",
-        // The stack of ours is free again before any other signal can come: its handler may never return.
+        // Our stack must be free before any other signal can come: that signal's handler may never return.
         "3:",
         "mov x9, x0",
         "str x1, [sp, -16]!",
@@ -248,7 +249,7 @@ unsafe extern "C" fn on_sigbus(signal: i32, info: *mut libc::siginfo_t, context:
     );
 }
 
-/// On a stack of ours, with every signal blocked.
+/// Runs on one of our stacks, with every signal blocked.
 unsafe extern "C" fn resolve(_: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) -> Next {
     // SAFETY: the kernel gives both.
     let (address, code, (write, kind)) = unsafe { ((*info).si_addr() as usize, (*info).si_code, access(context)) };
@@ -275,8 +276,8 @@ fn stack_here() -> Option<usize> {
     (base != 0 && stack < STACKS).then_some(stack)
 }
 
-/// In a fault that may wait for long: a signal that would have ended the program if it had come outside of the fault ends it now. Handlers
-/// of the program wait until the fault is over.
+/// In a fault that may wait long: a signal that would have ended the program outside of the fault ends it now.
+/// Handlers of the program wait until the fault is over.
 pub fn let_end() {
     let Some(stack) = stack_here() else { return };
     let pending = sys::pending_signals() & !MASKS[stack].load(Ordering::Relaxed);
@@ -287,7 +288,8 @@ pub fn let_end() {
     }
 }
 
-/// A SIGBUS that is not ours goes to whom it went before, with the signals blocked that would be.
+/// A SIGBUS that is not ours is passed on to the earlier handler, with the signals blocked that this handler asked
+/// for.
 fn foreign(code: i32, context: *mut libc::c_void) -> Next {
     let nobody = Next { handler: 0, mask: 0 };
     // SAFETY: `install` has stored it; the kernel gives the context, whose mask begins with the kernel's 8 bytes, as does the set.
@@ -300,8 +302,8 @@ fn foreign(code: i32, context: *mut libc::c_void) -> Next {
     match previous.sa_sigaction {
         libc::SIG_IGN if sent => nobody,
         libc::SIG_DFL | libc::SIG_IGN => {
-            // The access is repeated when the handler returns and ends the process as it would have without us; what somebody has sent is
-            // sent again.
+            // When the handler returns, the access is repeated, and the process ends as it would have without us. A
+            // signal that another process has sent is sent again.
             // SAFETY: restores the default; no pointers.
             unsafe {
                 libc::signal(libc::SIGBUS, libc::SIG_DFL);
@@ -328,8 +330,8 @@ unsafe fn access(context: *mut libc::c_void) -> (bool, Kind) {
     (code & 2 != 0, if code & 1 != 0 { Kind::Protected } else { Kind::Missing })
 }
 
-/// Arm ARM, ESR_EL1: bit 6 (WnR) is set for a write; status codes 0b0011xx are permission faults. The kernel stores it as a record with
-/// the magic number of `arch/arm64/include/uapi/asm/sigcontext.h`.
+/// Arm ARM, ESR_EL1: bit 6 (WnR) is set for a write; status codes 0b0011xx are permission faults. The kernel stores
+/// the register in a record with the magic number of `arch/arm64/include/uapi/asm/sigcontext.h`.
 #[cfg(target_arch = "aarch64")]
 unsafe fn access(context: *mut libc::c_void) -> (bool, Kind) {
     const ESR_MAGIC: u32 = 0x4553_5201;

@@ -4,12 +4,12 @@
 //!   start ............ start + len ............ start + 2 len
 //!   | page 0 | page 1 | ...        | holding area, page by page |
 //! ```
-//! What is free is inaccessible and not watched: a touch of it is the kernel's SIGSEGV, a system call that is given it answers EFAULT.
-//! Which parts are in use says one map of extents; nothing is opened or closed that it does not know of.
+//! Free space is inaccessible and not watched: a touch of it is the kernel's SIGSEGV, and a system call on it returns
+//! EFAULT. One map of extents says which parts are in use; nothing is opened or closed without a change of this map.
 //!
-//! Two locks. `changing` is held from the first to the last step of a change, so that what the kernel and the map say is the same
-//! whenever it is free; its holder may wait for pages. `extents` is held for moments only and may be taken by a fault handler. Both want
-//! signals blocked.
+//! There are two locks. `changing` is held from the first to the last step of a change, so that kernel and map agree
+//! whenever it is free; its holder may wait for pages. `extents` is held only for moments, and a fault handler may
+//! take it. Both need signals blocked.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -20,10 +20,10 @@ use crate::sys::{self, Errno, Sys};
 use crate::table::Table;
 use crate::{LiveError, PAGE};
 
-/// Pages that are noted together as touched: 2 MiB.
+/// Pages whose first touch is noted together: 2 MiB.
 pub const CHUNK: usize = 512;
 
-/// The address space, and which of its pages are given out.
+/// The address space, and which of its pages are in use.
 #[derive(Debug)]
 pub struct Space {
     start: usize,
@@ -31,7 +31,7 @@ pub struct Space {
     zeros: usize,
     changing: Lock<()>,
     extents: Lock<Extents>,
-    /// Whether a page of each chunk may be anything but `Nowhere`.
+    /// For each chunk, whether any of its pages may not be `Nowhere`.
     touched: Table<AtomicU8>,
 }
 
@@ -74,12 +74,12 @@ impl Space {
         self.zeros
     }
 
-    /// Where regions lie.
+    /// The addresses of regions.
     pub fn span(&self) -> Range<usize> {
         self.start..self.holding()
     }
 
-    /// Where pages wait that are not mapped.
+    /// The addresses of resident pages that are not mapped.
     pub fn holding_area(&self) -> Range<usize> {
         self.holding()..self.start + 2 * self.pages * PAGE
     }
@@ -89,17 +89,17 @@ impl Space {
         self.pages
     }
 
-    /// The map of extents, for a moment. With signals blocked.
+    /// The map of extents, for a moment. Needs signals blocked.
     pub fn extents(&self) -> Guard<'_, Extents> {
         self.extents.lock()
     }
 
-    /// The right to change what is mapped. With signals blocked.
+    /// The right to change what is mapped. Needs signals blocked.
     pub fn changing(&self) -> Guard<'_, ()> {
         self.changing.lock()
     }
 
-    /// The managed pages around a page; `None`: it is not managed. For fault handlers too.
+    /// The managed extent around a page, as pages; `None`: it is not managed. Also for fault handlers.
     pub fn extent_of(&self, page: usize) -> Option<Range<usize>> {
         match self.extents().at(self.start + page * PAGE) {
             Some((range, Kind::Managed(_))) => Some(self.pages_of(&range)),
@@ -117,7 +117,7 @@ impl Space {
         self.start + pages.start * PAGE..self.start + pages.end * PAGE
     }
 
-    /// The managed extents in a range of addresses, with their manner. With signals blocked.
+    /// The managed extents in a range of addresses, with their manner. Needs signals blocked.
     pub fn managed_within(&self, range: Range<usize>) -> Vec<(Range<usize>, crate::extents::Manner)> {
         let manner = |(range, kind)| match kind {
             Kind::Managed(manner) => Some((range, manner)),
@@ -126,8 +126,8 @@ impl Space {
         self.extents().within(range).filter_map(manner).collect()
     }
 
-    /// Runs `first` if the page is managed, and notes that it has been touched. Whoever takes a page out of the map sees it afterwards
-    /// either touched or never to be: `first` runs under the lock.
+    /// Runs `first` if the page is managed, and notes that it was touched. A thread that removes the page from the
+    /// map then sees it as touched, or as never to be touched: `first` runs under the lock.
     pub fn touch(&self, page: usize, first: impl FnOnce()) -> bool {
         let extents = self.extents();
         let managed = matches!(extents.at(self.start + page * PAGE), Some((_, Kind::Managed(_))));
@@ -145,19 +145,20 @@ impl Space {
         chunks.filter(there).map(move |chunk| (chunk * CHUNK).max(pages.start)..((chunk + 1) * CHUNK).min(pages.end))
     }
 
-    /// No page of these is touched any more. Of chunks that lie in it whole.
+    /// None of these pages is touched any more. Only whole chunks are changed.
     pub fn untouch(&self, pages: Range<usize>) {
         for chunk in pages.start.div_ceil(CHUNK)..pages.end / CHUNK {
             self.touched[chunk].store(0, Ordering::Release);
         }
     }
 
-    /// Before a fork, and before its gate is shut: nobody who changes the space waits there then. With signals blocked.
+    /// Before a fork, and before its gate is shut: so no thread that changes the space waits there. Needs signals
+    /// blocked.
     pub fn hold_still(&self) {
         std::mem::forget(self.changing.lock());
     }
 
-    /// Before a fork, when no fault is in flight: nobody looks at the extents any more.
+    /// Before a fork, when no fault is in flight: from now on no thread uses the extents.
     pub fn freeze(&self) {
         std::mem::forget(self.extents.lock());
     }
@@ -168,7 +169,7 @@ impl Space {
         self.changing.free();
     }
 
-    /// Every managed extent, with its manner. Between `freeze` and `thaw`.
+    /// Every managed extent, with its manner. Call it between `freeze` and `thaw`.
     pub fn frozen(&self) -> Vec<(Range<usize>, crate::extents::Manner)> {
         // SAFETY: `freeze` has taken the lock, and the result of this lives to the end of the function only.
         let extents = unsafe { self.extents.held() };
@@ -180,12 +181,12 @@ impl Space {
     }
 }
 
-/// Bytes that the tables take for a page, at most: all of `Pages`, the engine's, the policy's and the log's, rounded up. Only entries
-/// that are used cost RAM.
+/// The most bytes of tables for a page: all of `Pages`, the engine's, the policy's and the log's, rounded up. Only
+/// used entries cost RAM.
 const TABLES: usize = 160;
 
-/// Whether the limits of this process leave room for a span of so many bytes, its holding area and tables, and as much again for the
-/// program's other mappings.
+/// Whether the limits of this process allow a span of `len` bytes, its holding area and tables, and as much again for
+/// the program's other mappings.
 pub fn fits(len: usize, at: Option<usize>) -> bool {
     let tables = len / PAGE * TABLES;
     let parts = [(sys::map_memory(2 * (len + tables), None), 2 * (len + tables)), (reserve(2 * len, None), 2 * len)];
@@ -195,7 +196,7 @@ pub fn fits(len: usize, at: Option<usize>) -> bool {
             unsafe { sys::unmap_memory(*start, *size) };
         }
     }
-    // An allocator that was loaded before us may have addresses in the middle.
+    // An allocator that was loaded earlier may use addresses in the middle.
     let place = reserve(2 * len, at);
     if let Ok(start) = place {
         // SAFETY: new, and nobody's.
@@ -204,14 +205,14 @@ pub fn fits(len: usize, at: Option<usize>) -> bool {
     parts.iter().all(|(part, _)| part.is_ok()) && place.is_ok()
 }
 
-/// Addresses that nobody can use.
+/// Reserves addresses, without access.
 fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let flags = flags | if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
     // SAFETY: takes address space that nobody has.
     let got = unsafe { sys::call(libc::SYS_mmap, [at.unwrap_or(0), len, 0, flags as usize, usize::MAX, 0]) }?;
     if at.is_some_and(|at| at != got) {
-        // A kernel that does not know the flag takes it for a wish.
+        // A kernel that does not know the flag takes the address only as a hint.
         // SAFETY: new, and nobody's.
         unsafe { sys::unmap_memory(got, len) };
         return Err(Errno::EXIST);
@@ -219,7 +220,7 @@ fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
     Ok(got)
 }
 
-/// Makes the holding area accessible. A page is moved only between ranges of equal rights, so it must be writable.
+/// Makes the holding area accessible. Pages move only between ranges of equal rights, so it must be writable.
 fn open_holding(holding: &Range<usize>) -> Sys<()> {
     let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     // SAFETY: our own new memory.
@@ -230,7 +231,8 @@ fn open_holding(holding: &Range<usize>) -> Sys<()> {
     }
 }
 
-/// Neither huge pages nor merged ones: a page that leaves RAM alone must have a frame of its own. Kernels without them refuse the advice.
+/// No huge pages and no merged ones: a page that leaves RAM alone must have its own frame. Kernels without these
+/// features refuse the advice.
 unsafe fn in_small_pages(range: &Range<usize>) {
     // SAFETY: the caller's memory; the advice takes no content away.
     unsafe {
@@ -239,7 +241,7 @@ unsafe fn in_small_pages(range: &Range<usize>) {
     }
 }
 
-/// Replaces what is mapped by zeros with these rights, which a child does not inherit.
+/// Replaces a mapping by zeros with these rights. A child does not inherit it.
 ///
 /// # Safety
 /// The range lies in the span, and what it held is nobody's any more.
@@ -264,7 +266,7 @@ pub unsafe fn map_plain(range: &Range<usize>, protection: i32) -> Sys<()> {
     Ok(())
 }
 
-/// Replaces what is mapped by free space, with no trace of rights, locks and advice.
+/// Replaces a mapping by free space, without its rights, locks and advice.
 ///
 /// # Safety
 /// As above.

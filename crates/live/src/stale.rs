@@ -1,18 +1,18 @@
-//! Tests of faults that are served when their page is no longer what it was.
+//! Tests of faults whose page has changed its state before they are served.
 
 use crate::pager::Kind;
 use crate::pages::Where;
 use crate::{Options, Pager, Region, PAGE};
 
 fn observed() -> (Pager, Region) {
-    // An observer has pages mapped for reading first.
+    // An observer first maps pages for reading.
     let options = Options { max_memory: 1 << 26, observe: true, read_ahead: 0, ..Options::new(64 * PAGE as u64) };
     let pager = Pager::start(options).unwrap();
     let region = pager.anonymous(PAGE).unwrap();
     (pager, region)
 }
 
-/// So many other pages come in, so that the region's one leaves.
+/// Loads so many other pages that the region's one page is evicted.
 fn push_out(pager: &Pager, region: &Region) {
     let mut other = pager.anonymous(256 * PAGE).unwrap();
     other.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);

@@ -1,4 +1,4 @@
-//! How a pager comes into being, and its end.
+//! Starts and ends a pager.
 
 use std::fs::File;
 use std::ops::Range;
@@ -39,7 +39,7 @@ impl Pager {
     /// Starts a pager.
     ///
     /// # Errors
-    /// What this machine does not allow, settings that cannot be, a backing that cannot be used.
+    /// This machine does not allow it, settings are not possible, or the backing cannot be used.
     pub fn start(options: Options) -> Result<Pager, LiveError> {
         let notify = match options.faults {
             Faults::InThread => &[Notify::Signal][..],
@@ -54,13 +54,13 @@ impl Pager {
         Ok(pager)
     }
 
-    /// Starts a pager for a library that keeps the memory of a whole program in it: faults in system calls must be served, and the library
-    /// calls `fork_prepare` and what follows from it itself.
+    /// Starts a pager for a library that keeps the memory of a whole program in it. Faults in system calls must be
+    /// served, and the library itself calls `fork_prepare` and the functions that follow it.
     ///
     /// # Errors
     /// As for `start`.
     pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
-        // Handlers and the writer, and those who take their places after a change of user.
+        // Handlers and the writer, and those that replace them after a change of user.
         crate::thread::reserve(2 * (options.handlers() + 1));
         let pager = made(options, source(&[Notify::Message])?)?;
         pager.inner.start_handlers()?;
@@ -68,7 +68,7 @@ impl Pager {
     }
 }
 
-/// The first of these kinds that is to be had.
+/// The first of these kinds that is available.
 fn source(kinds: &[Notify]) -> Result<Source, LiveError> {
     let mut found = Source::find(kinds[0]);
     for kind in &kinds[1..] {
@@ -77,10 +77,10 @@ fn source(kinds: &[Notify]) -> Result<Source, LiveError> {
     found.map_err(missing)
 }
 
-/// A pager whose faults nobody handles yet.
+/// A pager without handlers for its faults.
 fn made(options: Options, source: Source) -> Result<Pager, LiveError> {
     crate::locked::refuse_locked()?;
-    // Before the statistics, which are a file themselves.
+    // Before the statistics, which are in a file themselves.
     crate::device::refuse_small(&options.backing)?;
     let stats = crate::stats_file::of(options.stats_fd)?;
     let known = calibrate::known(stats.0);
@@ -111,11 +111,11 @@ fn build(
     let space = Space::new(pages * PAGE, options.base.map(|base| base as usize))?;
     uffd.register(space.holding_area()).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e))?;
     let device = Device::swap(&options.backing, options.inject)?;
-    // A write beyond the limit on file sizes is a signal, so the swap file stays below it.
+    // A write beyond the limit on file sizes raises a signal, so the swap file stays below the limit.
     options.backing_max = options.backing_max.into_iter().chain(device.limit()).min();
     let measured = match known {
         Some(measured) => measured,
-        // What is recorded does not wait for a device.
+        // A recording does not wait for a device.
         None if options.record.is_some() => Measured { read_ns: 1, step_ns: 1 },
         None => calibrate::measure(&Device::swap(&options.backing, None)?, &uffd, &space)?,
     };
@@ -137,7 +137,7 @@ fn build(
         return Err(LiveError::Setting { field: "read_ahead", reason });
     }
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
-    // A recorder's window is as many frames as it was asked for.
+    // A recorder's window has exactly the frames that were asked for.
     let reserve = Reserve::of(if options.observe || options.record.is_some() { 0 } else { frames }, batch);
     let swap = options.swap.as_ref().map(|area| area.head(&device, pages, options.backing_max)).transpose()?;
     let knobs = options.record.as_ref().map(recorder::knobs_of);
@@ -207,10 +207,10 @@ fn build(
     })
 }
 
-/// The tasks, and with them how to wait: where nobody has said, and there are no rings (a kernel, a container or a filter without io_uring),
-/// by plain reads.
+/// The tasks, and how to wait for the device. If the options do not say, and there are no rings (a kernel, a
+/// container or a filter without io_uring), by plain reads.
 fn tasks(options: &mut Options, wait: Wait) -> Result<Tasks, LiveError> {
-    // Besides its handlers a program may map, discard, pin and fork at the same time.
+    // Besides its handlers' faults, a program may map, discard, pin and fork at the same time.
     let count = match options.faults {
         Faults::InThread => TASKS,
         Faults::Handlers(count) => (count + 6).min(TASKS),
@@ -322,7 +322,7 @@ pub(crate) fn own_file(folder: &Path) -> std::io::Result<File> {
 }
 
 fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usize>), LiveError> {
-    // One stays with each task, and so many may wait to be copied from by the task that needs another; the rest comes back by itself.
+    // Each task keeps one. This many more may wait in the task that needs another one; the rest comes back by itself.
     let spare = 2 * TASKS + LOADS;
     let bytes = (buffers + spare) * PAGE;
     let memory = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory for buffers", e))?;
@@ -357,7 +357,7 @@ fn missing(error: sys::Errno) -> LiveError {
 impl Drop for Inner {
     fn drop(&mut self) {
         crate::process::unregister(self);
-        // Where nothing is paged, the threads are another process's.
+        // If nothing is paged, the threads belong to another process.
         if !self.is_unpaged() {
             self.stop_handlers();
             self.stop_writer();
@@ -370,14 +370,16 @@ impl Drop for Inner {
 }
 
 impl Inner {
-    /// With encryption, memory in which pages lie as they are is left out of core dumps and locked in RAM. False: the limit on locked
-    /// memory does not reach for all of it; what is used most is locked first. Once for each process.
+    /// With encryption: excludes memory that holds pages in plain text from core dumps, and locks it in RAM. Returns
+    /// false if the limit on locked memory is too low for all of it; the most used memory is locked first. Called
+    /// once for each process.
     pub(crate) fn keep_plaintext(&self) -> bool {
         !self.options.encrypt
             || self.plaintext().filter(|range| crate::secret::lock(range.clone()).is_err()).count() == 0
     }
 
-    /// Limits of this process that make the pager less than what was asked for. Said by the first program, not by each that it starts.
+    /// Reports limits of this process that restrict the pager. Only the first program reports them, not the programs
+    /// that it starts.
     fn say_limits(&self, kept: bool) {
         if !kept {
             crate::fatal::warn(
@@ -398,7 +400,7 @@ impl Inner {
         [buffers, sealed, self.loads.clone()].into_iter().chain(staging)
     }
 
-    /// Takes this process's part out of the statistics that say what there is now.
+    /// Takes this process's share out of the statistics of the present.
     pub(crate) fn withdraw(&self) {
         if self.is_unpaged() {
             return;

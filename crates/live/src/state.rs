@@ -1,4 +1,4 @@
-//! Where each page is, and who is changing it: one word a page, changed by compare-and-swap.
+//! The place of each page, and the thread that is changing it: one word for each page, changed by compare-and-swap.
 //!
 //! ```text
 //!            fault, load            first write
@@ -10,32 +10,34 @@
 //!    │    │  └─ Held ──► Busy ──► Dirty or Unsure: a false fault moves it back
 //!    └── Lost   its bytes could not be brought to safety
 //! ```
-//! `Busy` and `Leaving` have an owner, who alone may change the page, and who is asked for his number when he gives it up. The others are at
-//! rest: whoever wants such a page takes it by `acquire`. Pages that are `Out`, `Held`, `Lost` or `Nowhere` are taken under the engine's
-//! lock only, since the engine knows where they are; the mapped ones by anybody.
+//! `Busy` and `Leaving` pages have an owner. Only the owner may change the page, and it gives its number when it
+//! releases the page. The other states are at rest: a thread that needs such a page takes it by `acquire`. `Out`,
+//! `Held`, `Lost` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
+//! Any thread may take a mapped page.
 //!
-//! Whoever finds a page taken sleeps until its owner has finished (`wait`), perhaps with the engine's lock in hand. So an owner of a page
-//! that the engine holds for resident never waits for the engine's lock, nor for another page. Nobody waits for himself: who is under the
-//! engine's lock and meets a page of his own first does what he has noted for it.
+//! A thread that finds a page taken sleeps until its owner has finished (`wait`), perhaps with the engine's lock
+//! held. So the owner of a page that the engine takes as resident never waits for the engine's lock, nor for another
+//! page. No thread waits for itself: if a thread holds the engine's lock and meets a page of its own, it first
+//! carries out the noted commands for that page.
 
 use crate::parking::Parking;
 use crate::sync::{AtomicU16, Ordering};
 use crate::table::Table;
 use crate::LiveError;
 
-/// Where a page is.
+/// The place of a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u16)]
 pub enum Where {
-    /// No region has it: a touch is a bug of the program.
+    /// In no region: a touch is a bug of the program.
     Nowhere = 0,
     /// Not in RAM.
     Out = 1,
     /// In the page table, and writes to it fault.
     Clean = 2,
-    /// In the page table, writable, and written to.
+    /// In the page table, writable, and it was written to.
     Dirty = 3,
-    /// In the page table, writable; whether it was written to shows when its sum is taken.
+    /// In the page table, writable; its hash will show whether it was written to.
     Unsure = 4,
     /// Its owner is changing it.
     Busy = 5,
@@ -43,7 +45,7 @@ pub enum Where {
     Leaving = 6,
     /// In RAM, in the holding area: on the engine's invalid list.
     Held = 7,
-    /// Its bytes could not be written when it left RAM, and are gone: a touch stops the program.
+    /// Its bytes could not be written when it left RAM, and are lost: a touch stops the program.
     Lost = 8,
 }
 
@@ -62,21 +64,22 @@ impl Where {
         }
     }
 
-    /// Somebody is changing it.
+    /// Whether a thread is changing it.
     pub fn is_owned(self) -> bool {
         matches!(self, Where::Busy | Where::Leaving)
     }
 }
 
-/// Who is changing a page: the number of a task, or `BRIEF`.
+/// The owner of a page: the number of a task, or `BRIEF`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Owner(pub u16);
 
 impl Owner {
-    /// A thread without a task. It makes some system calls for this page and gives it up; it takes no lock and waits for nobody meanwhile.
+    /// A thread without a task. It makes some system calls for this page and releases it. Meanwhile it takes no lock
+    /// and waits for no thread.
     pub const BRIEF: Owner = Owner((1 << OWNER_BITS) - 1);
 
-    /// The owner that a task is.
+    /// The owner for a task.
     pub fn task(number: usize) -> Owner {
         Owner(number as u16)
     }
@@ -102,32 +105,33 @@ impl States {
         self.words.range()
     }
 
-    /// So many pages, all nowhere.
+    /// `len` pages, all `Nowhere`.
     pub fn new(len: usize) -> Result<States, LiveError> {
         Ok(States { words: Table::new(len)?, parking: Parking::default() })
     }
 
-    /// Where a page is now.
+    /// The place of a page now.
     pub fn get(&self, page: usize) -> Where {
         Where::from(self.words[page].load(Ordering::Acquire))
     }
 
-    /// Where a page is now, and whether it is `owner` who is changing it.
+    /// The place of a page now, and whether `owner` is changing it.
     pub fn look(&self, page: usize, owner: Owner) -> (Where, bool) {
         let now = self.words[page].load(Ordering::Acquire);
         let state = Where::from(now);
         (state, state.is_owned() && now == word(state, owner))
     }
 
-    /// Takes a page that is at rest as `from`; it is `to` (`Busy` or `Leaving`) from now on, and only `owner` changes it until he gives it
-    /// up. False: it is something else by now.
+    /// Takes a page that is at rest as `from`. It is then `to` (`Busy` or `Leaving`), and only `owner` changes it
+    /// until it releases the page. Returns false if the page is not `from` any more.
     pub fn acquire(&self, page: usize, from: Where, to: Where, owner: Owner) -> bool {
         debug_assert!(!from.is_owned() && to.is_owned());
         let (from, to) = (word(from, owner), word(to, owner));
         self.words[page].compare_exchange(from, to, Ordering::SeqCst, Ordering::Acquire).is_ok()
     }
 
-    /// Gives a page up, which is `to` from now on, and wakes who waits for it. To give up what is somebody else's ends the program.
+    /// Releases a page as `to`, and wakes the threads that wait for it. A release by a thread that is not the owner
+    /// ends the program.
     pub fn release(&self, page: usize, owner: Owner, to: Where) {
         let word_now = self.words[page].load(Ordering::Acquire);
         let mine = Where::from(word_now).is_owned() && word_now == word(Where::from(word_now), owner);
@@ -138,7 +142,8 @@ impl States {
         self.parking.wake(page);
     }
 
-    /// Changes a page from one state without owner to another. For the engine's states, under its lock, and for regions that come and go.
+    /// Changes a page from one state without an owner to another. For the engine's states, under its lock, and for
+    /// regions that come and go.
     pub fn set(&self, page: usize, to: Where) {
         let before = self.words[page].swap(word(to, Owner(0)), Ordering::AcqRel);
         if Where::from(before).is_owned() || to.is_owned() {
@@ -146,19 +151,20 @@ impl States {
         }
     }
 
-    /// Sleeps until nobody is changing the page.
+    /// Sleeps until no thread is changing the page.
     pub fn wait(&self, page: usize) {
         self.parking.wait(page, || Where::from(self.words[page].load(Ordering::SeqCst)).is_owned());
     }
 
-    /// In a forked child, for each page in use: a page whose owner is a thread of the parent is the child's own now.
+    /// In a forked child, for each page in use: a page whose owner is a thread of the parent now belongs to the
+    /// child.
     pub fn disown(&self, page: usize, to: Where) {
         if self.get(page).is_owned() {
             self.words[page].store(word(to, Owner(0)), Ordering::SeqCst);
         }
     }
 
-    /// In a forked child, before anything else: nobody waits.
+    /// In a forked child, before anything else: no thread waits.
     pub fn forget_sleepers(&self) {
         self.parking.forget_sleepers();
     }

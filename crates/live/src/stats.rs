@@ -1,5 +1,5 @@
-//! The statistics: a page of atomic counters in a memfd, so that another process (`coldframe run`, `coldframe top`) can read them
-//! while the program runs and after it has ended. A program's children add to the same counters.
+//! The statistics: a page of atomic counters in a memfd. Another process (`coldframe run`, `coldframe top`) can read
+//! them while the program runs and after it has ended. A program's children add to the same counters.
 
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering::Relaxed};
 
@@ -20,7 +20,7 @@ pub struct Histogram {
     max: AtomicU64,
 }
 
-/// A time below 8 ns has a bucket of its own; above, the three bits after the leading one choose among 8.
+/// Times below 8 ns have one bucket each. Above, the three bits after the leading one choose among 8.
 fn bucket(ns: u64) -> usize {
     if ns < 8 {
         return ns as usize;
@@ -47,7 +47,7 @@ impl Histogram {
         self.max.fetch_max(ns, Relaxed);
     }
 
-    /// What it holds now.
+    /// The present content, in short.
     pub fn summary(&self) -> Times {
         let buckets: Vec<u64> = self.buckets.iter().map(|b| b.load(Relaxed)).collect();
         let count: u64 = buckets.iter().sum();
@@ -71,10 +71,10 @@ impl Histogram {
     }
 }
 
-/// A histogram in short. All zero where nothing was counted.
+/// A histogram in short. All zero if nothing was counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Times {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Mean.
     pub mean_ns: u64,
@@ -139,15 +139,15 @@ statistics! {
         processes,
         /// Frames of RAM of all processes that page now.
         frames,
-        /// Pages in RAM now, those on the invalid list included.
+        /// Pages in RAM now, including those on the invalid list.
         resident,
-        /// The most that `resident` has been in one process.
+        /// The largest `resident` of any one process so far.
         resident_max,
         /// Pages of managed address space in use now.
         managed,
         /// Pages pinned now.
         pinned,
-        /// Faults on pages that had to be brought into RAM; cold ones included.
+        /// Faults on pages that had to be brought into RAM, including cold ones.
         true_faults,
         /// True faults on pages without content: filled with zeros, no device.
         cold_faults,
@@ -159,27 +159,27 @@ statistics! {
         stale_faults,
         /// Pages that left RAM.
         evictions,
-        /// Of those, pages that had been written to, or may have been.
+        /// Of those, pages that were written to, or may have been.
         dirty_evictions,
-        /// Of those, pages whose bytes turned out to be the old ones: not written.
+        /// Of those, pages with unchanged bytes, which were not written.
         writes_saved,
         /// Pages written to the swap file or to a region's file.
         pages_written,
-        /// Writes to the device; one log write carries up to 32 pages.
+        /// Writes to the device; one write of the log holds up to 32 pages.
         device_writes,
-        /// Bytes of them.
+        /// Bytes of these writes.
         device_bytes_written,
         /// Reads from the device.
         device_reads,
-        /// Bytes of them.
+        /// Bytes of these reads.
         device_bytes_read,
         /// Loads served from the log's buffer in RAM.
         log_hits,
         /// Pages that were prefetched; no thread waited for them.
         prefetches,
-        /// Prefetches that nobody had the means for.
+        /// Prefetches that were dropped for lack of a ticket or a frame.
         prefetches_dropped,
-        /// Calls that took pages out of the page table, each one flush of the TLB.
+        /// Calls that removed pages from the page table, each with one flush of the TLB.
         flushes,
         /// Frames examined in all searches.
         walk_sum,
@@ -189,7 +189,7 @@ statistics! {
         halts,
         /// Forks.
         forks,
-        /// Where the engine has a swap area: pages that were programmed from RAM.
+        /// With a swap area of the engine: pages programmed from RAM.
         swap_programs,
         /// Pages that collections copied out of their victims.
         swap_copies,
@@ -197,25 +197,25 @@ statistics! {
         swap_erases,
         /// Collections.
         swap_collections,
-        /// Pages for which the area had no room, and that were written beside it.
+        /// Pages for which the area had no room; they were written beside it.
         swap_full,
-        /// The fewest erases of a block of the area, of the process that has erased last.
+        /// The fewest erases of a block of the area, in the process that erased last.
         block_erases_min,
         /// The most erases of a block of an area.
         block_erases_max,
-        /// Frames that the compressed tier has now.
+        /// Frames of the compressed tier now.
         tier_frames,
-        /// Pages that came into it.
+        /// Pages stored in the tier.
         tier_stores,
-        /// Their bytes there.
+        /// Their compressed bytes.
         tier_bytes,
-        /// Faults and prefetches that it answered.
+        /// Faults and prefetches answered from the tier.
         tier_loads,
-        /// Pages that went from it to the log, or were tried and did not compress.
+        /// Pages that went from the tier to the log, or did not compress.
         tier_writes,
         /// Nanoseconds of victim search and eviction in faults that waited for the device.
         evict_ns,
-        /// Of those, nanoseconds after the page had arrived: not hidden behind the device.
+        /// Of those, nanoseconds after the page had arrived: not hidden by the device.
         evict_exposed_ns,
         /// Nanoseconds of stage PreProcess: from the handler's first instruction to the engine's first command.
         pre_process_ns,
@@ -231,9 +231,10 @@ statistics! {
         device_read_ns,
         /// Measured at the start: one step of a walk that clears an emulated reference bit.
         walk_step_ns,
-        /// Bytes of RAM that the pager itself can take however little memory is used: buffers, stacks, what it keeps of each frame.
+        /// Bytes of RAM that the pager itself can take, however little memory is used: buffers, stacks, tables of
+        /// frames.
         overhead_fixed,
-        /// Bytes of RAM that it keeps for each page of memory that has been used.
+        /// Bytes of RAM for each page of memory that has been used.
         overhead_per_page,
         /// Bytes of the tables of pages and slots that were in RAM when the last process ended.
         tables_resident,
@@ -252,14 +253,14 @@ statistics! {
     }
 }
 
-/// What a pager has decided at its start, by what it measured.
+/// The choices of a pager at its start, from its measurements.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Chosen {
     /// The policy with all its parameters.
     pub policy: String,
     /// How it waits for the device.
     pub wait: Wait,
-    /// Victims that leave together.
+    /// Victims that are evicted together.
     pub evict_batch: u32,
 }
 
@@ -271,13 +272,13 @@ impl Stats {
         }
     }
 
-    /// What was decided at the start; `None` before that.
+    /// The choices made at the start; `None` before that.
     pub fn chosen(&self) -> Option<Chosen> {
         let bytes: Vec<u8> = self.chosen.iter().map(|b| b.load(Relaxed)).take_while(|b| *b != 0).collect();
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// What stands in `magic`.
+    /// The value of `magic`.
     pub const MAGIC: u64 = 0x636f_6c64_6672_6d31;
     /// Bytes of the page.
     pub const BYTES: usize = std::mem::size_of::<Stats>().next_multiple_of(4096);

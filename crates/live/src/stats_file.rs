@@ -1,4 +1,4 @@
-//! The memory that statistics lie in: a memfd, which several processes map, and which is gone with the last of them.
+//! The memory of the statistics: a memfd that several processes map. It is gone when the last of them ends.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
@@ -25,10 +25,10 @@ impl StatsFile {
         Ok(StatsFile { stats, fd })
     }
 
-    /// Those of a running process, as `find` has found them.
+    /// The statistics of a running process, as found by `find`.
     ///
     /// # Errors
-    /// The process is gone or belongs to somebody else, or the file is no statistics of this version.
+    /// The process is gone or belongs to another user, or the file does not hold statistics of this version.
     pub fn open(path: &Path) -> Result<StatsFile, LiveError> {
         let refuse = |reason: String| LiveError::Backing { path: path.to_path_buf(), reason };
         let file = std::fs::OpenOptions::new().read(true).write(true).open(path).map_err(|e| refuse(e.to_string()))?;
@@ -57,7 +57,7 @@ impl StatsFile {
         self.stats.snapshot()
     }
 
-    /// What the pager has decided at its start.
+    /// The pager's choices at its start.
     pub fn chosen(&self) -> Option<Chosen> {
         self.stats.chosen()
     }
@@ -73,14 +73,14 @@ impl StatsFile {
     }
 }
 
-/// What was inherited may have been closed since: then nobody else reads these statistics.
+/// An inherited descriptor may have been closed since; then no other process reads these statistics.
 fn is_open(fd: RawFd) -> bool {
     // SAFETY: the number is looked at only; one that is not open is an error.
     let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
     rustix::fs::fstat(fd).is_ok_and(|stat| stat.st_size == Stats::BYTES as i64)
 }
 
-/// Whether a program has kept these statistics before this one: it has started this one, or has become it.
+/// Whether an earlier program has kept these statistics: it has started this one, or has executed it.
 pub fn is_later(options: &crate::Options) -> bool {
     let shared = options.stats_fd.filter(|fd| *fd >= 0 && is_open(*fd)).map(map);
     matches!(shared, Some(Ok(stats)) if crate::calibrate::known(stats).is_some())

@@ -1,5 +1,6 @@
-//! Where swap files come from. The folder is opened at the start and kept, and one file is made ahead: so a process that has another root
-//! folder by then, or has dropped its rights, can still give a child a swap file of its own, at least once.
+//! The source of swap files. The folder is opened at the start and kept, and one file is made ahead. So a process
+//! that has changed its root folder by then, or has dropped its rights, can still give a child its own swap file, at
+//! least once.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::path::{Path, PathBuf};
@@ -15,13 +16,13 @@ use crate::{Inject, LiveError};
 pub struct Store {
     path: PathBuf,
     inject: Option<Inject>,
-    /// None: a block device, of which there is one for one process.
+    /// None: a block device, which serves only one process.
     folder: Option<OwnedFd>,
     ahead: Lock<Option<OwnedFd>>,
 }
 
 impl Store {
-    /// Opens the folder, which has served for a swap file already.
+    /// Opens the folder, which has already served for a swap file.
     pub fn open(path: &Path, inject: Option<Inject>) -> Result<Store, LiveError> {
         let mut store = Store { path: path.to_path_buf(), inject, folder: None, ahead: Lock::new(None) };
         if path.is_dir() {
@@ -47,7 +48,7 @@ impl Store {
         Ok(Device::from_swap_file(file, &self.path, self.inject))
     }
 
-    /// In a forked child: the file that was made ahead is the parent's.
+    /// In a forked child: the file that was made ahead belongs to the parent.
     pub fn renew(&self) {
         let _signals = Signals::block();
         let mut ahead = self.ahead.lock();
@@ -55,7 +56,7 @@ impl Store {
         *ahead = self.make().ok().map(sys::move_high);
     }
 
-    /// What is kept.
+    /// The descriptors that are kept.
     pub fn descriptors(&self) -> Vec<RawFd> {
         self.folder.iter().chain(self.ahead.lock().iter()).map(AsRawFd::as_raw_fd).collect()
     }

@@ -1,17 +1,18 @@
-//! The keyed hash of a page's bytes: it proves that what comes back from a device is what went there, and tells whether a page that leaves
-//! RAM has changed at all.
+//! The keyed hash of a page's bytes. It proves that the bytes from a device are the bytes that were written, and
+//! shows whether a page that leaves RAM has changed.
 //!
-//! HighwayHash (Alakuijala, Cox, Wassenberg: "Fast keyed hash/pseudo-random function using SIMD multiply and permute", 2017) with 128 bits
-//! and a secret key of 256: who writes to the device, or chooses the program's bytes, cannot find two pages with one sum. A page of
-//! 4 KiB takes 1.6 us with AVX2, where xxh3, which promises nothing against an adversary, takes 0.9 us (AMD EPYC or Intel with AVX2, no
-//! `target-cpu`); without vectors, 14 us.
+//! HighwayHash (Alakuijala, Cox, Wassenberg: "Fast keyed hash/pseudo-random function using SIMD multiply and
+//! permute", 2017) with 128 bits and a secret key of 256 bits. Even someone who writes to the device, or chooses the
+//! program's bytes, cannot find two pages with one hash. A page of 4 KiB takes 1.6 us with AVX2; xxh3, which promises
+//! nothing against an adversary, takes 0.9 us (AMD EPYC or Intel with AVX2, no `target-cpu`). Without vectors it
+//! takes 14 us.
 
 use highway::{HighwayHash, HighwayHasher, Key};
 
 use crate::secret::{scrub_stack, Secret};
 use crate::{LiveError, PAGE};
 
-/// Takes sums with one key.
+/// Hashes pages with one key.
 #[derive(Debug)]
 pub struct Summer {
     key: Secret<[u8; 32]>,
@@ -19,19 +20,19 @@ pub struct Summer {
 }
 
 impl Summer {
-    /// With a fresh key. If it `must` be locked in RAM, that may fail.
+    /// With a fresh key. If it `must` be locked in RAM, this may fail.
     pub fn new(must: bool) -> Result<Summer, LiveError> {
         let mut summer = Summer { key: Secret::random(must)?, zero: 0 };
         summer.zero = summer.of(&[0; PAGE]);
         Ok(summer)
     }
 
-    /// The sum of a page of zeros.
+    /// The hash of a page of zeros.
     pub fn zero(&self) -> u128 {
         self.zero
     }
 
-    /// The sum of a page.
+    /// The hash of a page.
     pub fn of(&self, page: &[u8; PAGE]) -> u128 {
         let sum = self.hash(page);
         scrub_stack();

@@ -1,7 +1,7 @@
-//! The kernel, as far as the pager needs it.
+//! The system calls that the pager needs.
 //!
-//! System calls are made here without libc: nothing touches `errno`, which a signal handler must leave alone, and nothing can be
-//! caught by a library that interposes libc's functions, as our own preload library does.
+//! They are made without libc. So they do not touch `errno`, which a signal handler must leave alone, and no library
+//! that interposes libc's functions can catch them; our own preload library is such a library.
 
 use std::io;
 use std::ops::Range;
@@ -77,7 +77,7 @@ pub unsafe fn call(number: libc::c_long, a: [usize; 6]) -> Sys<usize> {
     }
 }
 
-/// Repeats what a signal has interrupted.
+/// Repeats a call that a signal has interrupted.
 pub fn again<T>(mut f: impl FnMut() -> Sys<T>) -> Sys<T> {
     loop {
         match f() {
@@ -95,7 +95,9 @@ pub fn now() -> u64 {
     t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64
 }
 
-/// Nanoseconds of processor time that a thread of this process has had; 0: there is none. `linux/posix-timers.h`: the clock of a thread is its
+/// Nanoseconds of processor time of a thread of this process; 0: there is no such thread. `linux/posix-timers.h`: a
+/// thread's clock is its number, inverted, above the bits for a thread's clock (4) and for the scheduler's own count
+/// (2).
 /// number, inverted, above the bits of a thread's clock (4) and of the scheduler's own count (2).
 pub fn thread_time(thread: u32) -> u64 {
     let clock = (!(thread as isize) << 3) | 6;
@@ -125,18 +127,18 @@ impl std::ops::Add for Times {
 
 impl std::ops::Sub for Times {
     type Output = Times;
-    /// No less than nothing: the kernel's division between the two is an estimate.
+    /// At least zero: the kernel's division between the two is an estimate.
     fn sub(self, other: Times) -> Times {
         Times { user: self.user.saturating_sub(other.user), system: self.system.saturating_sub(other.system) }
     }
 }
 
-/// What this process has had, threads that have ended included.
+/// The processor time of this process, including threads that have ended.
 pub fn process_times() -> Times {
     times_of(libc::RUSAGE_SELF)
 }
 
-/// What this thread has had.
+/// The processor time of this thread.
 pub fn thread_times() -> Times {
     times_of(libc::RUSAGE_THREAD)
 }
@@ -157,15 +159,15 @@ pub fn open_file(path: &std::ffi::CStr) -> Sys<OwnedFd> {
     unsafe { call(libc::SYS_openat, a).map(|fd| OwnedFd::from_raw_fd(fd as i32)) }
 }
 
-/// Reads what fits from a file's beginning; 0: it cannot be read.
+/// Reads the beginning of a file, as much as fits; 0: it cannot be read.
 pub fn read_start(fd: i32, into: &mut [u8]) -> usize {
     let a = [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0];
     // SAFETY: `into` takes so many bytes.
     again(|| unsafe { call(libc::SYS_pread64, a) }).unwrap_or(0)
 }
 
-/// Reads what fits of a file that is there for that only; 0: it cannot be read. While the program's threads run, its descriptor may have a number
-/// that they count on: not then.
+/// Reads the beginning of a file that is opened only for this; 0: it cannot be read. Do not use it while the
+/// program's threads run: the descriptor may have a number that they expect.
 pub fn read_file(path: &std::ffi::CStr, into: &mut [u8]) -> usize {
     open_file(path).map_or(0, |file| read_start(file.as_raw_fd(), into))
 }
@@ -177,7 +179,7 @@ pub fn sleep_us(us: u64) {
     let _ = unsafe { call(libc::SYS_nanosleep, [&t as *const _ as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Gives the processor away.
+/// Yields the processor.
 pub fn give_way() {
     // SAFETY: no arguments.
     let _ = unsafe { call(libc::SYS_sched_yield, [0; 6]) };
@@ -196,7 +198,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32) {
     let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, value as usize, 0, 0, 0]) };
 }
 
-/// Sleeps while `word` is `value`, until woken, or for so many microseconds.
+/// Sleeps while `word` is `value`, until woken, or for at most `us` microseconds.
 pub fn futex_wait_for(word: &AtomicU32, value: u32, us: u64) {
     let op = (libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG) as usize;
     let t = libc::timespec { tv_sec: (us / 1_000_000) as i64, tv_nsec: (us % 1_000_000 * 1000) as i64 };
@@ -205,28 +207,29 @@ pub fn futex_wait_for(word: &AtomicU32, value: u32, us: u64) {
         unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, value as usize, &t as *const _ as usize, 0, 0]) };
 }
 
-/// Wakes so many sleepers.
+/// Wakes up to `count` sleepers.
 pub fn futex_wake(word: &AtomicU32, count: usize) {
     let op = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) as usize;
     // SAFETY: `word` lives through the call.
     let _ = unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, op, count, 0, 0, 0]) };
 }
 
-/// As `futex_wait`, for a word that the kernel clears when a thread ends: it wakes those who wait as strangers would.
+/// Like `futex_wait`, for a word that the kernel clears when a thread ends. The kernel wakes such waiters by a shared
+/// futex.
 pub fn futex_wait_shared(word: &AtomicU32, value: u32) {
     // SAFETY: `word` lives through the call.
     let _ =
         unsafe { call(libc::SYS_futex, [word.as_ptr() as usize, libc::FUTEX_WAIT as usize, value as usize, 0, 0, 0]) };
 }
 
-/// Wakes all who sleep so.
+/// Wakes all threads in such a wait.
 pub fn futex_wake_shared(word: &AtomicU32) {
     let (word, all) = (word.as_ptr() as usize, i32::MAX as usize);
     // SAFETY: the address need not even be good: nothing is read.
     let _ = unsafe { call(libc::SYS_futex, [word, libc::FUTEX_WAKE as usize, all, 0, 0, 0]) };
 }
 
-/// Writes words to stderr, whatever state the process is in.
+/// Writes text to stderr, whatever state the process is in.
 pub fn say(text: &str) {
     // SAFETY: the bytes live through the call.
     let _ = unsafe { call(libc::SYS_write, [2, text.as_ptr() as usize, text.len(), 0, 0, 0]) };
@@ -240,7 +243,8 @@ pub fn exit_group(code: i32) -> ! {
     }
 }
 
-/// Private anonymous memory, zero and without RAM until it is touched. `at`: exactly there, and never over something else.
+/// Private anonymous memory, zero and without RAM until it is touched. `at`: exactly there, and never over another
+/// mapping.
 pub fn map_memory(len: usize, at: Option<usize>) -> Sys<usize> {
     let mut flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     if at.is_some() {
@@ -258,10 +262,10 @@ pub fn map_file(fd: RawFd, len: usize) -> Sys<usize> {
     unsafe { call(libc::SYS_mmap, [0, len, prot, libc::MAP_SHARED as usize, fd as usize, 0]) }
 }
 
-/// Takes memory away.
+/// Unmaps memory.
 ///
 /// # Safety
-/// Nobody may use it any more.
+/// No thread may use it any more.
 pub unsafe fn unmap_memory(address: usize, len: usize) {
     // SAFETY: the caller answers for it.
     let _ = unsafe { call(libc::SYS_munmap, [address, len, 0, 0, 0, 0]) };
@@ -270,17 +274,17 @@ pub unsafe fn unmap_memory(address: usize, len: usize) {
 /// Advice on memory.
 ///
 /// # Safety
-/// MADV_DONTNEED takes content away.
+/// MADV_DONTNEED drops content.
 pub unsafe fn advise(range: Range<usize>, advice: i32) -> Sys<()> {
     // SAFETY: the caller answers for it.
     unsafe { call(libc::SYS_madvise, [range.start, range.len(), advice as usize, 0, 0, 0]) }.map(drop)
 }
 
-/// Takes the content of a range away, even where the program has locked all of its memory (`mlockall`). Kernels before 5.18 cannot do
-/// the latter.
+/// Drops the content of a range, even if the program has locked all of its memory (`mlockall`). Kernels before 5.18
+/// cannot drop locked memory.
 ///
 /// # Safety
-/// Nobody may want the content.
+/// The content must not be needed any more.
 pub unsafe fn drop_range(range: Range<usize>) -> Sys<()> {
     // SAFETY: the caller answers for the content.
     match unsafe { advise(range.clone(), libc::MADV_DONTNEED) } {
@@ -304,7 +308,7 @@ pub fn own_pidfd() -> Sys<OwnedFd> {
     unsafe { call(libc::SYS_pidfd_open, [process(), 0, 0, 0, 0, 0]).map(|fd| OwnedFd::from_raw_fd(fd as RawFd)) }
 }
 
-/// A pipe for held pages: so many bytes, closed on exec.
+/// A pipe for held pages, of `bytes` bytes, closed on exec.
 pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
     let mut fds = [0i32; 2];
     // SAFETY: `fds` takes two descriptors, which are ours then.
@@ -318,7 +322,7 @@ pub fn pipe(bytes: usize) -> Sys<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Whether the kernel merges equal pages of this process, or has somewhere to swap to.
+/// Whether the kernel merges equal pages of this process, or has a swap device.
 pub fn merges_or_swaps() -> bool {
     // include/uapi/linux/prctl.h.
     const PR_GET_MEMORY_MERGE: usize = 68;
@@ -342,7 +346,7 @@ pub fn all_ram() -> u64 {
     }
 }
 
-/// One read at a place; may be short.
+/// One read at an offset; it may be short.
 ///
 /// # Safety
 /// `into` must be good for `len` bytes.
@@ -351,7 +355,7 @@ pub unsafe fn read_at(fd: RawFd, into: usize, len: usize, offset: u64) -> Sys<us
     again(|| unsafe { call(libc::SYS_pread64, [fd as usize, into, len, offset as usize, 0, 0]) })
 }
 
-/// One write at a place; may be short.
+/// One write at an offset; it may be short.
 ///
 /// # Safety
 /// `from` must be good for `len` bytes.

@@ -1,5 +1,5 @@
-//! Tables with an entry for each page of the managed address space. They cost no RAM until a page is used, and lie outside every
-//! allocator, so that a fault handler may use them.
+//! Tables with an entry for each page of the managed address space. They cost no RAM until a page is used. They do
+//! not come from an allocator, so a fault handler may use them.
 
 use std::marker::PhantomData;
 use std::ops::Index;
@@ -15,10 +15,10 @@ pub struct Table<T: Zeroed> {
     entries: PhantomData<T>,
 }
 
-/// Types for which all bytes zero is a value.
+/// Types for which all bytes zero is a valid value.
 ///
 /// # Safety
-/// All bytes zero must be a value of the type, and it must need no drop.
+/// All bytes zero must be a valid value of the type, and the type must need no drop.
 pub unsafe trait Zeroed {}
 
 // SAFETY: zero is a value of each.
@@ -46,7 +46,7 @@ unsafe impl<T: Zeroed + Send> Send for Table<T> {}
 unsafe impl<T: Zeroed + Sync> Sync for Table<T> {}
 
 impl<T: Zeroed> Table<T> {
-    /// A table of so many entries.
+    /// A table of `len` entries.
     pub fn new(len: usize) -> Result<Table<T>, LiveError> {
         let bytes = (len * std::mem::size_of::<T>()).max(1);
         let start = sys::map_memory(bytes, None).map_err(|e| LiveError::os("address space for a table", e))?;

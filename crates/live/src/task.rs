@@ -1,5 +1,6 @@
-//! What a thread has while it serves a fault: a list of what is to be done, a ring, a pipe for held pages. Tasks are taken for the time of a
-//! fault and given back, so any number of threads can share them, and no thread-local memory is needed.
+//! The resources of a thread while it serves a fault: a list of work, a ring, a pipe for held pages. A thread takes a
+//! task for the time of a fault and gives it back. So any number of threads can share the tasks, and no thread-local
+//! memory is needed.
 
 use std::cell::UnsafeCell;
 use std::io;
@@ -19,33 +20,33 @@ use crate::{LiveError, PAGE};
 
 /// Faults that can be served at a time.
 pub const TASKS: usize = 32;
-/// Loads that one fault or one list of wishes can have in flight.
+/// Loads that one fault or one list of prefetch hints can have in flight.
 pub const LOADS: usize = 64;
-/// Pages that one fault takes to the holding area before the engine's lock is freed; those above are taken at once.
+/// Pages that one fault moves to the holding area before the engine's lock is freed; further pages are moved at once.
 pub const MOVES: usize = 256;
-/// Victims of one fault: a batch, and what a release brings.
+/// Victims of one fault: a batch, and the pages of a release.
 pub const VICTIMS: usize = 64;
-/// Bytes of a task's staging area: its victims, a page besides, and room to compress.
+/// Bytes of a task's staging area: its victims, one more page, and room to compress.
 const STAGING: usize = (VICTIMS + 1) * PAGE + PACKED;
-/// Pages that one event takes out of the pool: a bin of the smallest, and some besides.
+/// The most pages that one event takes out of the pool: a bin of the smallest pages, and some more.
 const WRITTEN: usize = BIN_FRAMES * PAGE / GRAIN + 64;
 
-/// Where the bytes of a load come from.
+/// The source of a load's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Source {
-    /// Not looked at yet.
+    /// Not known yet.
     Unknown,
     /// The page has no content: zeros.
     Zeros,
-    /// They were in the log's buffer and are there now.
+    /// The log's buffer; they have been copied.
     Memory,
-    /// The device is to be asked together with others.
+    /// The device; the request will go together with others.
     Noted,
     /// The device has been asked.
     Asked,
-    /// The device is to be read now.
+    /// The device, which will be read at once.
     Device,
-    /// They were in the pool of compressed pages, and are there now.
+    /// The pool of compressed pages; they have been decompressed.
     Pool,
 }
 
@@ -56,9 +57,9 @@ pub struct Load {
     pub page: usize,
     pub into: usize,
     pub source: Source,
-    /// The slot in which they were found.
+    /// The slot with its bytes.
     pub slot: Option<u64>,
-    /// The end: `None` until it is known.
+    /// Whether the load has succeeded; `None` until this is known.
     pub good: Option<bool>,
 }
 
@@ -67,7 +68,7 @@ pub struct Load {
 pub struct CopyIn {
     pub page: usize,
     pub from: usize,
-    /// It is about to be written to.
+    /// A write to it comes next.
     pub write: bool,
     /// It came from the device or the log; otherwise it is zeros.
     pub content: bool,
@@ -76,9 +77,9 @@ pub struct CopyIn {
 /// A page that goes to the holding area or comes back from it.
 #[derive(Clone, Copy, Debug)]
 pub enum Move {
-    /// On the invalid list from now on.
+    /// It goes on the invalid list.
     Hold { page: usize },
-    /// A false fault; whether it is about to be written to.
+    /// A false fault; `write`: a write comes next.
     Back { page: usize, write: bool },
 }
 
@@ -90,18 +91,18 @@ pub struct Victim {
     pub address: usize,
     pub held: bool,
     pub write: bool,
-    /// Its place in the staging area, when it is there.
+    /// Its place in the staging area, once it is there.
     pub staged: usize,
-    /// The sum of what it was when nobody could write to it any more, where that is compared.
+    /// The hash of its final bytes, if tests compare it.
     pub sum: Option<u128>,
     /// It is to be compressed.
     pub pack: bool,
-    /// The bytes that it takes then, and the sum of what it was.
+    /// Its compressed size, and the hash of its bytes.
     pub size: u32,
     pub digest: u128,
 }
 
-/// What is to be done for a fault when the engine's lock is free again.
+/// The work for a fault after the engine's lock is freed.
 #[derive(Debug)]
 pub struct Todo {
     pub task: usize,
@@ -112,32 +113,32 @@ pub struct Todo {
     /// At most [`MOVES`].
     pub moves: Vec<Move>,
     pub victims: Vec<Victim>,
-    /// So many of them, from the first on, have left memory; their bytes are held.
+    /// Number of victims, from the first on, that have left memory; their bytes are held.
     pub zapped: usize,
-    /// File pages whose write failed and is to be tried again, with the place of their bytes.
+    /// File pages whose failed write is to be repeated, with the place of their bytes.
     pub retries: Vec<(usize, usize)>,
     /// The bytes of the page whose failure is being reported.
     pub failing: usize,
-    /// The compressed page that is being told of.
+    /// The compressed page whose size is being reported.
     pub packed: Option<Packed>,
-    /// A page that was taken out of the pool, and where its bytes are.
+    /// A page that was taken out of the pool, and the place of its bytes.
     pub taken: Option<(usize, usize)>,
-    /// Pages that are safe in the log, of which the engine is still to hear.
+    /// Pages that are safe in the log, and that the engine must still be told of.
     pub written: Vec<u32>,
-    /// Pages that the tier is not to have, as above.
+    /// Pages that the tier must not get; the engine must still be told of them, too.
     pub refused: Vec<u32>,
-    /// The one of them that is being told of.
+    /// The one of them that is being reported.
     pub refusing: Option<usize>,
     /// Buffers that can be used again.
     pub spare: Vec<usize>,
     /// Loads are submitted together at the end.
     pub together: bool,
-    /// When the device was asked; 0: it was not.
+    /// When the request went to the device; 0: there was none.
     pub asked_at: u64,
     pub laps: Laps,
 }
 
-/// What the stages of a fault have taken, in nanoseconds.
+/// The time of each stage of a fault, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Laps {
     mark: u64,
@@ -148,12 +149,12 @@ pub struct Laps {
 const STAGES: usize = 6;
 
 impl Laps {
-    /// From `at` on.
+    /// Starts at `at`.
     pub fn begin(at: u64) -> Laps {
         Laps { mark: at, spent: [0; STAGES] }
     }
 
-    /// What has passed since the last lap belongs to `stage`; returns it.
+    /// Assigns the time since the last lap to `stage`, and returns it.
     pub fn lap(&mut self, stage: Stage) -> u64 {
         let now = sys::now();
         let took = now.saturating_sub(self.mark);
@@ -167,7 +168,7 @@ impl Laps {
         self.mark
     }
 
-    /// So much, in all laps of it.
+    /// The sum of all laps of the stage.
     pub fn of(&self, stage: Stage) -> u64 {
         self.spent[stage as usize]
     }
@@ -204,7 +205,7 @@ impl Todo {
     }
 }
 
-/// Of `resumed`: the fault is being resolved.
+/// Value of `resumed`: the fault is being resolved.
 pub const WAITING: u32 = 0;
 /// It has been resolved.
 pub const RESUMED: u32 = 1;
@@ -213,9 +214,9 @@ pub const ASLEEP: u32 = 2;
 
 /// A task.
 pub struct Task {
-    /// How far its fault is.
+    /// The state of its fault: one of the three above.
     pub resumed: AtomicU32,
-    /// The pages that its thread has the kernel read.
+    /// The pages that the kernel reads for its thread.
     pub reaching: Reaching,
     /// Held pages go in and come out again.
     pub pipe: (OwnedFd, OwnedFd),
@@ -249,17 +250,17 @@ impl Task {
         self.staging..self.staging + STAGING
     }
 
-    /// A page besides those, for what is used at once.
+    /// One more page, for content that is used at once.
     pub fn scratch(&self) -> usize {
         self.staging + VICTIMS * PAGE
     }
 
-    /// Room for what comes of a page when it is compressed.
+    /// Room for the result of compressing a page.
     pub fn packed(&self) -> usize {
         self.staging + (VICTIMS + 1) * PAGE
     }
 
-    /// What compressing needs.
+    /// The memory that compressing needs.
     ///
     /// # Safety
     /// As for `todo`.
@@ -269,7 +270,7 @@ impl Task {
         unsafe { &mut *self.table.get() }
     }
 
-    /// What its owner has to do.
+    /// The owner's list of work.
     ///
     /// # Safety
     /// The caller must have taken the task, and must not call this while it holds an earlier result.
@@ -297,7 +298,7 @@ pub struct Tasks {
 }
 
 impl Tasks {
-    /// So many, at most [`TASKS`]; with rings if the device is to be waited for asynchronously.
+    /// `count` tasks, at most [`TASKS`]; with rings for asynchronous reads of the device.
     pub fn new(count: usize, rings: bool) -> Result<Tasks, LiveError> {
         let tasks = (0..count).map(|i| Task::new(i, rings)).collect::<Result<Vec<Task>, LiveError>>()?;
         Ok(Tasks { tasks, pool: Pool::new(count) })
@@ -318,7 +319,7 @@ impl Tasks {
         self.pool.take()
     }
 
-    /// Gives it back.
+    /// Gives the task back.
     pub fn give(&self, task: usize) {
         self.pool.give(task);
     }
@@ -334,11 +335,12 @@ impl Tasks {
         all
     }
 
-    /// In a forked child: rings and pipes are shared with the parent, so there must be new ones. Every task is free. Where no ring is to be
-    /// had any more (a filter of system calls, few descriptors) plain reads do: whether there are rings.
+    /// In a forked child: rings and pipes are shared with the parent, so the child gets new ones. Every task is free.
+    /// If no ring is available any more (a filter of system calls, few descriptors), plain reads do the work. Returns
+    /// whether there are rings.
     pub fn renew(&mut self, rings: bool) -> Result<bool, LiveError> {
         for (i, task) in self.tasks.iter_mut().enumerate() {
-            // The old ring's memory is the parent's too: it is left alone.
+            // The old ring's memory is shared with the parent: it is left alone.
             if let Some(ring) = task.ring.get_mut().take() {
                 // SAFETY: the ring's own descriptor, and nobody uses it any more.
                 drop(unsafe { OwnedFd::from_raw_fd(ring.io.as_raw_fd()) });
@@ -357,7 +359,8 @@ impl Tasks {
     }
 }
 
-/// The same ring under a number that is out of the program's way. The memory that it shares with the kernel is mapped again.
+/// The same ring with a number that the program does not use. The memory that it shares with the kernel is mapped
+/// again.
 fn high(ring: io::Result<IoUring>) -> io::Result<IoUring> {
     let ring = ring?;
     // SAFETY: the number is open, and the duplicate is new.
@@ -367,11 +370,11 @@ fn high(ring: io::Result<IoUring>) -> io::Result<IoUring> {
     unsafe { IoUring::from_fd(fd.into_raw_fd(), ring.params().clone()) }
 }
 
-/// A ring for reads, all of which are reaped by the fault or the call that has asked for them: nothing is in flight when a thread goes
-/// back to its work, where a completion would interrupt its system calls.
+/// A ring for reads. The fault or call that submits a read also takes its completion. So nothing is in flight when a
+/// thread goes back to its work, where a completion would interrupt its system calls.
 pub struct Ring {
     io: IoUring,
-    /// A filter of system calls has refused it to a thread. What was noted then is never to be sent off.
+    /// A filter of system calls has refused it to a thread. Reads noted then must never be submitted.
     refused: bool,
 }
 
@@ -389,7 +392,7 @@ impl Ring {
         !self.refused
     }
 
-    /// Notes a read of a page; `submit` sends it off.
+    /// Notes a read of a page; `submit` submits it.
     pub fn read(&mut self, fd: i32, into: usize, offset: u64, number: usize) {
         let entry = opcode::Read::new(types::Fd(fd), into as *mut u8, PAGE as u32)
             .offset(offset)
@@ -400,7 +403,8 @@ impl Ring {
         pushed.expect("there are as many entries as loads");
     }
 
-    /// Sends all noted reads off with one system call. False: this thread may not, and the ring is done with.
+    /// Submits all noted reads with one system call. Returns false if this thread may not; the ring is then not used
+    /// any more.
     pub fn submit(&mut self) -> bool {
         loop {
             match self.io.submit() {
@@ -420,12 +424,12 @@ impl Ring {
         Some((entry.user_data() as usize, entry.result()))
     }
 
-    /// Sleeps until there are so many completions: one wake-up for all costs less than one for each.
+    /// Sleeps until there are `completions` completions: one wake-up for all costs less than one for each.
     pub fn sleep(&mut self, completions: usize) {
         loop {
             match self.io.submit_and_wait(completions) {
                 Ok(_) => return,
-                // Refused after it was asked, to all threads at once. Completions come all the same.
+                // Refused after the request, for all threads at once. Completions come all the same.
                 Err(error) if is_refusal(&error) => return sys::give_way(),
                 Err(error) => look(&error),
             }
@@ -433,12 +437,12 @@ impl Ring {
     }
 }
 
-/// As filters of system calls answer.
+/// Whether the error is a refusal by a filter of system calls.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES | libc::ENOSYS))
 }
 
-/// Returns if it is to be tried again.
+/// Returns if the call is to be repeated.
 fn look(error: &io::Error) {
     if !matches!(error.raw_os_error(), Some(libc::EINTR | libc::EAGAIN | libc::EBUSY)) {
         crate::fatal::stop(format_args!("io_uring_enter: {error}"));

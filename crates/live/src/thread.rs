@@ -1,16 +1,16 @@
 //! Threads that the C library does not see.
 //!
-//! glibc sends a signal to every thread it knows when a program changes its user (`setuid` and its kin), and waits for each; a thread of
-//! ours has every signal blocked, so it would wait for ever. A thread made by the bare system call is in no list of glibc's: nobody
-//! waits for it, cancels it or counts it.
+//! When a program changes its user (`setuid` and similar calls), glibc sends a signal to every thread it knows, and
+//! waits for each. Our threads have every signal blocked, so glibc would wait for ever. A thread made by the bare
+//! system call is in no list of glibc: glibc does not wait for it, cancel it or count it.
 //!
 //! ```text
 //!   guard page | stack ........................ | function, argument |
 //!   a block of thread-local memory from the dynamic linker, with the words of glibc's header filled in
 //! ```
-//! What runs there may call functions that need thread-local memory (`errno`), and must not call those that allocate or lock: as long
-//! as a program has one thread that glibc sees, its malloc and stdio take no locks. Where the dynamic linker has no such function (a
-//! static program, another C library) the thread is an ordinary one.
+//! The code of such a thread may call functions that need thread-local memory (`errno`). It must not call functions
+//! that allocate or lock: while glibc sees only one thread of a program, its malloc and stdio take no locks. If the
+//! dynamic linker has no such function (a static program, another C library), the thread is an ordinary one.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -18,15 +18,15 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use crate::sys::{self, Errno, Sys};
 use crate::PAGE;
 
-/// What a thread runs.
+/// The function of a thread.
 pub type Body = unsafe extern "C" fn(*mut c_void);
 
-/// A thread that runs until its function returns. `join` it, or `forget` it: it is not stopped by being dropped.
+/// A thread that runs until its function returns. `join` it, or `forget` it: a drop does not stop it.
 #[derive(Debug)]
 pub struct RawThread {
     stack: usize,
     len: usize,
-    /// Its thread-local block, and the kernel's number of it; none: an ordinary thread.
+    /// Its thread-local block, and the kernel's number of the thread; none: an ordinary thread.
     bare: Option<Bare>,
 }
 
@@ -36,7 +36,7 @@ struct Bare {
     number: usize,
 }
 
-/// What lies at the upper end of the stack. The kernel clears `alive` and wakes who waits for it when the thread is gone.
+/// The upper end of the stack. When the thread is gone, the kernel clears `alive` and wakes the waiting thread.
 #[repr(C, align(16))]
 struct Top {
     /// The first two are taken by `clone`'s child, in this order.
@@ -46,7 +46,7 @@ struct Top {
     alive: AtomicU32,
 }
 
-/// A stack that takes the fault path with encryption in a build without optimization.
+/// The size of a stack, enough for the fault path with encryption in a build without optimization.
 const STACK: usize = 256 << 10;
 
 type Allocate = unsafe extern "C" fn(*mut c_void) -> *mut c_void;
@@ -63,7 +63,7 @@ fn linker() -> Option<Linker> {
     unsafe {
         let allocate = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_allocate_tls".as_ptr());
         let free = libc::dlsym(libc::RTLD_DEFAULT, c"_dl_deallocate_tls".as_ptr());
-        // Another C library may have the name with another meaning; this one is glibc's alone.
+        // Another C library may use the name with another meaning; this one only glibc has.
         let glibc = libc::dlsym(libc::RTLD_DEFAULT, c"gnu_get_libc_version".as_ptr());
         if allocate.is_null() || free.is_null() || glibc.is_null() {
             return None;
@@ -75,12 +75,12 @@ fn linker() -> Option<Linker> {
     }
 }
 
-/// Thread-local blocks that no thread has. The dynamic linker takes them from the program's own allocator where there is one, which may
-/// put them into memory that this very pager manages, or wait for a lock that a fork holds. So they are made before memory is managed,
-/// and used again by later threads and by those of forked children.
+/// Unused thread-local blocks. The dynamic linker takes them from the program's own allocator, if there is one. That
+/// allocator may put them into memory that this very pager manages, or wait for a lock that a fork holds. So the
+/// blocks are made before memory is managed, and later threads, including those of forked children, use them again.
 static BLOCKS: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
 
-/// Makes so many blocks ahead.
+/// Makes `count` blocks ahead.
 pub fn reserve(count: usize) {
     let Some(linker) = linker() else { return };
     for _ in 0..count.min(BLOCKS.len()) {
@@ -110,14 +110,14 @@ fn give_block(block: usize) {
     }
 }
 
-/// Starts a thread called "coldframe", with every signal blocked, that runs `body(argument)` and ends. It has the caller's credentials
-/// and is not inherited by a forked child, nor is its stack.
+/// Starts a thread called "coldframe", with every signal blocked, that runs `body(argument)` and ends. It has the
+/// caller's credentials. A forked child does not inherit the thread or its stack.
 ///
 /// # Safety
-/// `body` must keep to what the module says, and `argument` must be good for as long as it runs.
+/// `body` must follow the rules of this module, and `argument` must be good for as long as it runs.
 ///
 /// # Errors
-/// ENOMEM, or EAGAIN where the user may not have more threads.
+/// ENOMEM, or EAGAIN if the user may not have more threads.
 pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
     let len = STACK + PAGE;
     let stack = sys::map_memory(len, None)?;
@@ -193,11 +193,11 @@ unsafe fn fill_header(block: usize) {
     }
 }
 
-/// On aarch64 the dynamic linker has filled in all there is.
+/// On aarch64 the dynamic linker has already filled in everything.
 #[cfg(target_arch = "aarch64")]
 unsafe fn fill_header(_: usize) {}
 
-/// The bare system call; the child takes function and argument off its stack and calls the one with the other.
+/// The bare system call. The child takes function and argument off its stack and calls the function.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_tid: usize, block: usize) -> isize {
@@ -243,7 +243,7 @@ unsafe extern "C" fn clone(flags: usize, stack: usize, parent_tid: usize, child_
     );
 }
 
-/// The first that a thread does.
+/// The first function of a thread.
 unsafe extern "C" fn enter(top: *mut Top) -> ! {
     // SAFETY: `spawn_raw` has filled it in; the name is a C string of less than 16 bytes, which top and gdb show.
     unsafe {
@@ -292,7 +292,7 @@ impl RawThread {
         (self.stack + self.len - size_of::<Top>()) as *const Top
     }
 
-    /// Waits until it is gone, and takes its memory back.
+    /// Waits until the thread is gone, and frees its memory.
     pub fn join(self) {
         // SAFETY: the stack is there until the end of this function.
         let alive = unsafe { &(*self.top()).alive };
@@ -308,7 +308,8 @@ impl RawThread {
         unsafe { sys::unmap_memory(self.stack, self.len) };
     }
 
-    /// The kernel counts a thread a little longer than it uses its memory, and what needs a process of one thread goes by that count.
+    /// The kernel counts a thread a little longer than the thread uses its memory. Calls that need a process with one
+    /// thread use that count.
     fn wait_until_uncounted(&self) {
         let Some(Bare { number, .. }) = self.bare else { return };
         for _ in 0..100_000 {
@@ -324,7 +325,8 @@ impl RawThread {
         }
     }
 
-    /// In a forked child, where the thread does not exist: its thread-local memory is taken back. Its stack was not inherited.
+    /// In a forked child, where the thread does not exist: frees its thread-local memory. Its stack was not
+    /// inherited.
     pub fn forget_in_child(self) {
         self.give_block();
     }

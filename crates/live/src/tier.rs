@@ -1,5 +1,5 @@
-//! The compressed tier on Linux: pages that leave are compressed by the thread that takes them out, and lie in a mapping of ours, in RAM that
-//! the frames lack. The engine keeps the books; here are the bytes.
+//! The compressed tier on Linux. The thread that takes a page out also compresses it. Compressed pages lie in a
+//! mapping of ours, in RAM that is taken from the frames. The engine keeps the tables; this file moves the bytes.
 //!
 //! ```text
 //!   no lock   zap, read back to the staging area, hash, compress in place there
@@ -7,11 +7,13 @@
 //!             TakeOut, Write: decompressed, appended to the log
 //!   no lock   what came from the pool is hashed, and must be what left
 //! ```
-//! A page whose newest bytes are in the pool, or came from there, has [`IN_POOL`] for a slot: it has content, and the log has none of it. A
-//! page whose slot in the log has the same bytes keeps that slot, and leaves the pool without a write. Pages of files are refused: they
-//! belong in their file. Zeros are nowhere, as they are without a tier.
+//! If a page's newest bytes are in the pool, or came from there, its slot is [`IN_POOL`]: the page has content, and
+//! the log has none of it. A page whose slot in the log has the same bytes keeps that slot, and leaves the pool
+//! without a write. Pages of files are refused: they belong in their file. Pages of zeros have no place, as without a
+//! tier.
 //!
-//! The pool is plain private memory, so a forked child has its parent's, shared until written, and a copy of the books.
+//! The pool is plain private memory. So a forked child has its parent's pool, shared until written, and a copy of the
+//! tables.
 
 use std::ops::Range;
 
@@ -27,26 +29,27 @@ use crate::sys;
 use crate::task::{Load, Source, Todo, Victim};
 use crate::{LiveError, PAGE};
 
-/// The slot of a page that has content, none of it in the log.
+/// The slot of a page that has content, but none in the log.
 pub const IN_POOL: u64 = 1 << 62;
 
-/// Bytes of a page that is one word all over.
+/// Compressed size of a page that repeats one word.
 const WORD: usize = size_of::<u64>();
-/// A page that does not become smaller than this is not kept.
+/// A page is kept only if it becomes no larger than this.
 const SIZE_MAX: usize = PAGE / 4 * 3;
-/// Room for what may come of a page that does not compress (`lz4_flex::block::get_maximum_output_size`).
+/// Room for the output of a page that does not compress (`lz4_flex::block::get_maximum_output_size`).
 pub const PACKED: usize = 2 * PAGE;
-/// What a page takes that comes from the pool and goes back, in nanoseconds: lz4 and the hash, twice.
+/// The time for a page that comes from the pool and goes back, in nanoseconds: lz4 and the hash, twice.
 const POOL_NS: u32 = 8_000;
-/// The most pages that leave together: two such batches, with the two bins that each may have to clear, are the victims of one fault.
+/// The most pages that are evicted together. Two such batches, with the two bins that each may have to clear, are the
+/// victims of one fault.
 pub const BATCH_MAX: usize = 24;
 const _: () = assert!(2 * (BATCH_MAX + 2 * BIN_FRAMES) <= crate::task::VICTIMS);
-/// Frames that the pool leaves: this part of all at least.
+/// The pool leaves at least this part of all frames.
 const LEFT_PART: usize = 8;
-/// And so many beside a batch and the loads that can be in flight.
+/// The pool also leaves this many frames besides a batch and the loads that can be in flight.
 const LEFT_MORE: usize = 8;
 
-/// The mapping; pages of it that are not lent are not in RAM.
+/// The mapping. Pages of it that are not lent are not in RAM.
 #[derive(Debug)]
 pub struct Pool {
     start: usize,
@@ -54,7 +57,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Of so many frames; none: no address space.
+    /// A pool of `frames` frames; fails without address space.
     pub fn new(frames: usize) -> Result<Pool, LiveError> {
         if frames == 0 {
             return Ok(Pool { start: 0, len: 0 });
@@ -78,7 +81,7 @@ impl Pool {
         self.start + place
     }
 
-    /// These bytes are the page's now.
+    /// Stores the page's compressed bytes.
     pub fn store(&self, at: PoolId, size: u32, from: usize) {
         let to = self.place(at, size);
         // SAFETY: the engine has given the place to this page alone; the bytes are the caller's.
@@ -92,13 +95,13 @@ impl Pool {
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, size as usize) };
     }
 
-    /// Decompresses a page. False: these are not the bytes of a page.
+    /// Decompresses a page. Returns false if these are not the bytes of a page.
     pub fn unpack(&self, at: PoolId, size: u32, into: usize) -> bool {
         // SAFETY: the place is the page's, and the caller has a page for the result.
         unsafe { unpack(self.place(at, size), size, into) }
     }
 
-    /// The last frame of a bin comes back: the memory of the whole bin is the kernel's again.
+    /// The last frame of a bin comes back: the memory of the whole bin goes back to the kernel.
     fn returned(&self, part: u32) {
         let (part, bin) = (part as usize, BIN_FRAMES);
         if part % bin != bin - 1 {
@@ -121,7 +124,7 @@ impl Drop for Pool {
     }
 }
 
-/// Decompresses what [`pack`] has made. False: these are not the bytes of a page.
+/// Decompresses the output of [`pack`]. Returns false if these are not the bytes of a page.
 ///
 /// # Safety
 /// `from` must be good for `size` bytes, `into` for a page, and nobody else may write to either.
@@ -139,7 +142,8 @@ pub unsafe fn unpack(from: usize, size: u32, into: usize) -> bool {
     decompress_into(packed, page).is_ok_and(|size| size == PAGE)
 }
 
-/// Compresses a page in its place, by way of `packed`, which has room for [`PACKED`] bytes. Returns its size; `PAGE`: it is as it was.
+/// Compresses a page in place, through `packed`, which has room for [`PACKED`] bytes. Returns the compressed size;
+/// `PAGE`: the page is unchanged.
 ///
 /// # Safety
 /// Both must be good for their sizes, and nobody else may use them.
@@ -152,7 +156,7 @@ pub unsafe fn pack(page: usize, packed: usize, table: &mut CompressTable) -> u32
     // SAFETY: as above.
     let (from, into) = unsafe { (&mut *(page as *mut [u8; PAGE]), &mut *(packed as *mut [u8; PACKED])) };
     match compress_into_with_table(from, into, table) {
-        // A size of a word is a word.
+        // The size of a word means a repeated word.
         Ok(size) if size <= SIZE_MAX && size > WORD => {
             from[..size].copy_from_slice(&into[..size]);
             size as u32
@@ -161,7 +165,7 @@ pub unsafe fn pack(page: usize, packed: usize, table: &mut CompressTable) -> u32
     }
 }
 
-/// The bounds of a tier beside so many frames; `None`: they are too few.
+/// The bounds of a tier for this many frames; `None`: there are too few.
 pub fn config(frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Option<TierConfig> {
     let left = (frames / LEFT_PART).max(buffers + batch + LEFT_MORE);
     let frames_max = frames.checked_sub(left)? / BIN_FRAMES * BIN_FRAMES;
@@ -175,7 +179,7 @@ pub fn config(frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Opti
     })
 }
 
-/// A page that has left and whose size is being told.
+/// A page that has left, and whose size is being reported.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed {
     pub page: usize,
@@ -183,12 +187,12 @@ pub struct Packed {
     pub from: usize,
     pub size: u32,
     pub sum: u128,
-    /// The engine holds its slot for older.
+    /// The engine takes the page's slot as older.
     pub dirty: bool,
 }
 
 impl Inner {
-    /// Hashes and compresses what has been staged for the pool.
+    /// Hashes and compresses the pages staged for the pool.
     pub(crate) fn pack_staged(&self, task: usize, victims: &mut [Victim]) {
         let task = self.tasks().get(task);
         for victim in victims {
@@ -196,7 +200,7 @@ impl Inner {
             // SAFETY: the staging area and the table are this thread's.
             unsafe {
                 victim.digest = match self.pages.slot(victim.page) {
-                    // Nobody could write to it.
+                    // No thread could write to it.
                     Some(_) if !victim.write => self.pages.sum(victim.page),
                     _ => self.log.get().sum(page),
                 };
@@ -205,7 +209,8 @@ impl Inner {
         }
     }
 
-    /// Tells how small a page became. What is not kept goes to the log; zeros need no place at all.
+    /// Reports the compressed size of each page. A page that is not kept goes to the log; a page of zeros needs no
+    /// place.
     pub(crate) fn report_packed(&self, decider: &mut Decider, todo: &mut Todo, victim: &Victim) {
         let Victim { page, staged, size, digest, write, .. } = *victim;
         let from = self.tasks().get(todo.task).staging + staged * PAGE;
@@ -222,20 +227,20 @@ impl Inner {
         }
     }
 
-    /// The page that is being told of is out: others may want it from now on, within the same event.
+    /// The page that is being reported is out: other commands of the same event may use it.
     fn settle_packed(&self, todo: &mut Todo, page: usize) {
         todo.packed = None;
         self.pages.release(page, Owner::task(todo.task), Where::Out);
     }
 
-    /// Command::Forget. A page of a file is dropped as it is.
+    /// Command::Forget. The bytes of a file's page are just dropped.
     pub(crate) fn forget_packed(&self, todo: &mut Todo, page: usize) {
         if todo.packed.is_some_and(|packed| packed.page == page) {
             self.settle_packed(todo, page);
         }
     }
 
-    /// Command::Store, for the page that is being told of.
+    /// Command::Store, for the page that is being reported.
     pub(crate) fn store_packed(&self, todo: &mut Todo, packed: &Packed, at: PoolId, size: u32) {
         self.pool.store(at, size, packed.from);
         Stats::add(&self.stats().tier_stores, 1);
@@ -244,7 +249,7 @@ impl Inner {
         self.settle_packed(todo, packed.page);
     }
 
-    /// The page's newest bytes are in the pool now. Its slot in the log stays if it has the same.
+    /// The page's newest bytes are in the pool now. Its slot in the log stays if it has the same bytes.
     fn note_stored(&self, packed: &Packed) {
         let Packed { page, sum, dirty, .. } = *packed;
         let old = self.pages.slot(page);
@@ -265,14 +270,14 @@ impl Inner {
         self.log.get().forget(page, old);
     }
 
-    /// Command::Unpack. Whether it is the right page is found out when the lock is free.
+    /// Command::Unpack. The bytes are checked after the lock is freed.
     pub(crate) fn unpack(&self, todo: &mut Todo, mut load: Load, at: PoolId, size: u32) {
         load.source = Source::Pool;
         load.good = Some(self.pool.unpack(at, size, load.into));
         todo.loads.push(load);
     }
 
-    /// Command::TakeOut: the page is on its way, and its bytes are the task's scratch page.
+    /// Command::TakeOut: the page is on its way, and its bytes are in the task's scratch page.
     pub(crate) fn take_out(&self, todo: &mut Todo, page: usize, at: PoolId, size: u32) {
         let scratch = self.tasks().get(todo.task).scratch();
         if !self.pool.unpack(at, size, scratch) {
@@ -284,7 +289,7 @@ impl Inner {
         todo.taken = Some((page, scratch));
     }
 
-    /// Command::Write for bytes that were in the pool, or were on their way there. They are safe when it returns.
+    /// Command::Write for bytes that were in the pool, or were on their way there. They are safe when this returns.
     pub(crate) fn write_taken(&self, todo: &mut Todo, page: usize) {
         let (from, sum) = match (todo.taken.take(), todo.packed) {
             (Some((taken, from)), _) if taken == page => (from, self.pages.sum(page)),
@@ -313,7 +318,7 @@ impl Inner {
         scratch
     }
 
-    /// Whether what came from the pool is what left.
+    /// Whether the bytes from the pool are those that left.
     pub(crate) fn is_unpacked(&self, load: &Load) -> bool {
         // SAFETY: the buffer is the load's.
         let good = load.good == Some(true) && unsafe { self.log.get().sum(load.into) } == self.pages.sum(load.page);
@@ -324,7 +329,7 @@ impl Inner {
         true
     }
 
-    /// What the engine does not hear of: writes that are done, and pages that the tier is not to have.
+    /// Results that are not reported to the engine one by one: finished writes, and pages that the tier must not get.
     pub(crate) fn settle_tier(&self, decider: &mut Decider, todo: &mut Todo) {
         loop {
             if let Some(page) = todo.written.pop() {
@@ -357,7 +362,7 @@ impl Inner {
         self.decider.lock().engine.tier_size().map_or(0, |(frames, ..)| frames as u64)
     }
 
-    /// In a child that does not page: the bytes of a page in the pool.
+    /// In a child that does not page: copies the bytes of a page from the pool.
     pub(crate) fn bring_from_pool(&self, page: usize, into: usize) -> bool {
         let place = self.decider.lock().engine.tier_place(PageId::from(page));
         let Some((at, size)) = place else { return false };

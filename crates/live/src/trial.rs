@@ -1,6 +1,8 @@
-//! How well a program's pages compress: of those that leave a recorder's window one in [`EVERY`] is compressed and decompressed, on a copy.
+//! Measures how well a program's pages compress. Of the pages that leave a recorder's window, one in [`EVERY`] is
+//! compressed and decompressed, on a copy.
 //!
-//! What is small enough for the pool counts as kept ([`crate::tier`]); the time is that of both ways, hashes included, for each page that was tried.
+//! A page that is small enough for the pool counts as kept ([`crate::tier`]). The time includes both directions and
+//! the hashes, for each tried page.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -11,12 +13,13 @@ use crate::lock::Lock;
 use crate::tier::{pack, unpack, PACKED};
 use crate::{sys, PAGE};
 
-/// One page of so many is tried: a try takes about as long as two entries, so that entries become hardly dearer.
+/// One page in this many is tried. A try takes about as long as two entries, so entries become only slightly more
+/// expensive.
 const EVERY: u64 = 32;
 
 const WORDS: usize = PAGE / size_of::<u64>();
 
-/// Where pages are tried.
+/// The memory for trials.
 #[derive(Debug)]
 pub(crate) struct Trial {
     left: AtomicU64,
@@ -44,7 +47,8 @@ impl Trial {
         Trial { left: AtomicU64::new(0), room: Lock::new(room) }
     }
 
-    /// A page leaves the window; its bytes lie at `from`, and nobody writes to them. `sum` hashes a page. Counts what comes of it.
+    /// A page leaves the window. Its bytes are at `from`, and no thread writes to them. `sum` hashes a page. Counts
+    /// the result.
     pub(crate) fn leaves(&self, from: usize, sum: impl Fn(usize), add: impl Fn(Word, u64)) {
         if !self.left.fetch_add(1, Relaxed).is_multiple_of(EVERY) {
             return;

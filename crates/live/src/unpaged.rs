@@ -1,8 +1,9 @@
-//! A process that does not page: a forked child that did not get what paging takes (descriptors, threads, a swap file, the rights). All
-//! that its parent had paged out is read into plain memory, and from then on managed memory is the kernel's business alone: it is mapped,
-//! given back and inherited by children like any other, in no budget. The addresses are the same, and so is every byte.
+//! A process that does not page: a forked child that did not get what paging needs (descriptors, threads, a swap
+//! file, rights). All pages that its parent had paged out are read into plain memory. From then on only the kernel
+//! handles managed memory: it is mapped, unmapped and inherited like any other memory, without a budget. The
+//! addresses are the same, and so is every byte.
 //!
-//! It is said once which of the promises cannot be kept, and why.
+//! One message says which of the promises cannot be kept, and why.
 
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -24,7 +25,7 @@ impl Inner {
         self.unpaged.load(Ordering::Relaxed)
     }
 
-    /// In a forked child with one thread, all locks free: makes plain memory of everything.
+    /// In a forked child with one thread and all locks free: turns all managed memory into plain memory.
     pub(crate) fn run_unpaged(&self, reason: &LiveError) {
         fatal::warn(format_args!("a forked process runs without paging, in no budget: {reason}"));
         self.unpaged.store(true, Ordering::Relaxed);
@@ -42,7 +43,7 @@ impl Inner {
         }
         // SAFETY: nothing that is held is needed any more.
         let _ = unsafe { space::map_free(&self.space.holding_area()) };
-        // The parents' swap files are not looked into any more.
+        // The parents' swap files are not read any more.
         self.alive.lock().clear();
     }
 
@@ -63,7 +64,8 @@ impl Inner {
         Ok(())
     }
 
-    /// Puts a page in its place that is somewhere else. What is not what it was stops the process, as a touch of it would.
+    /// Puts an absent page in place. If its bytes are not what they were, the process stops, as it would at a touch
+    /// of the page.
     fn bring(&self, page: usize) {
         let address = self.address(page);
         match (self.pages.get(page), self.pages.slot(page)) {
@@ -99,7 +101,7 @@ impl Inner {
         unsafe { space::map_free(range) }
     }
 
-    /// Forgets the content of plain memory.
+    /// Drops the content of plain memory.
     pub(crate) fn discard_plain(&self, pages: &Range<usize>) {
         if !pages.is_empty() {
             // SAFETY: the program wants zeros here.

@@ -1,5 +1,5 @@
-//! The recorder's window: nothing leaves, and pages are unmapped only so that their next reference shows. No policy to choose; the live
-//! pager takes it to record a program.
+//! The recorder's window. No page leaves RAM; pages are unmapped only so that their next reference shows. Users
+//! cannot choose this policy; the live pager uses it to record a program.
 //!
 //! ```text
 //!   entry ─→ [ window: the last pages that entered, mapped ] ─→ [ outside: in RAM, not mapped ] ─ reference = entry ─┐
@@ -7,8 +7,8 @@
 //!     └──────────────────────────────────────────────────────────────────────────────────────────────────────────┘
 //!   pages that are not sampled: mapped from their first reference on, in neither list
 //! ```
-//! Two knobs turn while a program runs, since a reference that shows costs it time: the window's length, and the share of pages that are
-//! sampled at all (`coldframe_trace::entries::is_sampled`).
+//! There are two knobs, since a reference that shows costs the program time: the length of the window, and the share
+//! of pages that are sampled (`coldframe_trace::entries::is_sampled`). Both change while a program runs.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use coldframe_core::policy::{Policy, Victim};
 use coldframe_core::{FrameId, Walk};
 use coldframe_trace::entries::is_sampled;
 
-/// Most pages that leave the window for one that enters, when it has been made shorter.
+/// The most pages that leave the window for one that enters, after the window was shortened.
 const LEAVES: usize = 4;
 
-/// The knobs, turned by whoever drives the engine.
+/// The knobs. The machine that drives the engine sets them.
 #[derive(Debug, Default)]
 pub struct Knobs {
     /// Sampled pages in the window.
     pub window: AtomicUsize,
-    /// Of the chunks one in 2^shift is sampled.
+    /// One chunk in 2^shift is sampled.
     pub shift: AtomicU32,
 }
 
@@ -52,7 +52,7 @@ pub struct Watched {
 }
 
 impl Watched {
-    /// For so many frames.
+    /// Makes it for a number of frames.
     pub fn new(frames: usize, knobs: Arc<Knobs>) -> Watched {
         let (links, places) = (Links::new(frames), vec![0; frames].into_boxed_slice());
         Watched { knobs, links, window: List::new(), outside: List::new(), rest: List::new(), places }

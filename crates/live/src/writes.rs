@@ -1,13 +1,14 @@
-//! Which pages a process writes to, interval by interval, without stopping it at each: asynchronous write protection.
+//! Finds the pages that a process writes to, interval by interval, without stopping it at each write: asynchronous
+//! write protection.
 //!
 //! ```text
 //! process ── opens a userfaultfd (foreign.rs) ──► ours: UFFDIO_API(WP_ASYNC)
 //! each interval:  /proc/PID/maps ──► each writable mapping: PAGEMAP_SCAN(written since?, protect again)
 //!                                         EPERM: new here ──► what is present counts as written; REGISTER, WRITEPROTECT
 //! ```
-//! The first write to a protected page costs the process one fault, which the kernel resolves alone (0.44 of a zero-fill fault here);
-//! further writes in the interval cost nothing and are not told apart. Linux 6.7 has both. A forked child has memory of its own, which
-//! is not watched, and a process that replaces its program ends the watch.
+//! The first write to a protected page costs the process one fault, which the kernel resolves alone (0.44 of a
+//! zero-fill fault here). Further writes in the interval cost nothing and are not distinguished. Needs Linux 6.7. A
+//! forked child has memory of its own, which is not watched. If the process executes another program, the watch ends.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -26,7 +27,7 @@ use crate::{LiveError, PAGE};
 const PAGEMAP_SCAN: u32 = 0xC060_6610;
 const MODE_WP: u64 = 2;
 const PROTECT_ON: u64 = 1;
-/// Runs of pages that one call returns.
+/// The most runs of pages that one call returns.
 const RUNS: usize = 4096;
 
 /// The watch over one process.
@@ -35,11 +36,11 @@ pub struct WriteWatch {
     uffd: OwnedFd,
     pagemap: OwnedFd,
     runs: Vec<k::page_region>,
-    /// Mappings that the kernel does not let be protected.
+    /// Mappings that the kernel does not let us protect.
     refused: BTreeSet<u64>,
 }
 
-/// What an interval brought.
+/// The state of the process after an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Interval {
     /// The process goes on.
@@ -49,7 +50,7 @@ pub enum Interval {
 }
 
 impl WriteWatch {
-    /// Starts a program, watched from its first instruction on.
+    /// Starts a program and watches it from its first instruction on.
     ///
     /// # Errors
     /// It cannot be started; the kernel does not allow it or is older than Linux 6.7.
@@ -62,7 +63,7 @@ impl WriteWatch {
         Ok((child, watch?))
     }
 
-    /// Watches a running process. What it has written before does not count.
+    /// Watches a running process. Its earlier writes do not count.
     ///
     /// # Errors
     /// As [`WriteWatch::start`].
@@ -114,20 +115,20 @@ impl WriteWatch {
         self.refused.len()
     }
 
-    /// A mapping that is new to us: what it holds already was put there since the last interval.
+    /// A new mapping: the pages present in it were written since the last interval.
     fn enrol(&mut self, mapping: &Range<u64>, written: &mut dyn FnMut(Range<u64>)) -> Result<(), LiveError> {
         let range = || k::uffdio_range { start: mapping.start, len: mapping.end - mapping.start };
         let mut register = k::uffdio_register { range: range(), mode: MODE_WP, ioctls: 0 };
         let registered = ioctl(&self.uffd, numbers::UFFDIO_REGISTER, &mut register);
         if registered.is_err() {
-            // It may be gone by now, too; then it will not come again.
+            // It may be gone by now, too; then it does not come again.
             self.refused.insert(mapping.start);
             return Ok(());
         }
         self.take(mapping, 0, written).map_err(|error| LiveError::os("scanning a new mapping", error))?;
         let mut protect = k::uffdio_writeprotect { range: range(), mode: PROTECT_ON };
         match ioctl(&self.uffd, numbers::UFFDIO_WRITEPROTECT, &mut protect) {
-            // Unmapped meanwhile, or changing: the next interval sees what is there then.
+            // Unmapped meanwhile, or changing: the next interval sees its state then.
             Ok(()) | Err(Errno(libc::ENOENT | libc::EAGAIN | libc::ESRCH)) => Ok(()),
             Err(error) => Err(LiveError::os("protecting a mapping", error)),
         }
@@ -166,7 +167,7 @@ impl WriteWatch {
         unsafe { crate::sys::call(libc::SYS_ioctl, arguments) }
     }
 
-    /// Whether the memory that the descriptor belongs to still exists: protecting nothing of it says so.
+    /// Whether the memory of the descriptor still exists: a call that protects nothing shows this.
     fn memory_is_there(&self) -> bool {
         let range = k::uffdio_range { start: 0, len: PAGE as u64 };
         let mut protect = k::uffdio_writeprotect { range, mode: PROTECT_ON };
@@ -181,7 +182,7 @@ pub(crate) fn range(line: &str) -> Option<Range<u64>> {
     Some(number(start)?..number(end)?)
 }
 
-/// Memory that the program may write to, and that is not the kernel's.
+/// Memory that the program may write to, without the kernel's own mappings.
 fn writable(line: &str) -> bool {
     let kernel = ["[vvar]", "[vdso]", "[vsyscall]"].iter().any(|name| line.ends_with(name));
     !kernel && line.split(' ').nth(1).is_some_and(|protection| protection.as_bytes().get(1) == Some(&b'w'))

@@ -1,7 +1,7 @@
 //! Declarations of QEMU's plugin API, version 1 (QEMU 4.2 to 8.x), and of the few C library calls used.
 //!
-//! Debian packages no `qemu-plugin.h`, and none is needed: these are the functions of `include/qemu/qemu-plugin.h` that
-//! this plugin calls, by name and type. Nothing here is called from elsewhere than `lib.rs`.
+//! Debian has no package with `qemu-plugin.h`, and none is needed: these are the functions of
+//! `include/qemu/qemu-plugin.h` that this plugin calls, by name and type. Only `lib.rs` and its modules call them.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 
@@ -10,7 +10,7 @@ pub struct Block(u8);
 #[repr(C)]
 pub struct Instruction(u8);
 
-/// `qemu_info_t`, as far as user mode fills it.
+/// `qemu_info_t`, as far as user mode fills it in.
 #[repr(C)]
 pub struct Info {
     pub target_name: *const c_char,

@@ -1,8 +1,8 @@
-//! Page level, where it is asked for: what the kernel reads and writes of the program's buffers in system calls that move bytes. No
-//! instruction of the program touches those, but its pages must be there.
+//! Page level, only on request: the buffers of the program that the kernel reads and writes in system calls that move
+//! bytes. No instruction of the program touches these bytes, but their pages must be present.
 //!
-//! A call is noted when it begins and counted when it ends, for as many bytes as it moved. Lists of buffers (`readv`, `recvmsg`) and
-//! what the kernel fills in elsewhere (`stat`, `epoll_wait`) are left out.
+//! A call is noted when it begins. It is counted when it ends, for as many bytes as it moved. Left out are lists of
+//! buffers (`readv`, `recvmsg`), and results that the kernel writes to other places (`stat`, `epoll_wait`).
 
 use std::ffi::c_uint;
 use std::sync::OnceLock;
@@ -17,8 +17,8 @@ pub struct Buffer {
     store: bool,
 }
 
-/// Numbers of calls whose second argument is a buffer and whose result is the bytes moved: those that fill it, and those that
-/// read it.
+/// Numbers of the calls whose second argument is a buffer and whose result is the number of bytes moved: calls that
+/// fill the buffer, and calls that read it.
 struct Calls {
     fill: [i64; 3],
     empty: [i64; 3],
@@ -26,8 +26,8 @@ struct Calls {
 
 static CALLS: OnceLock<Calls> = OnceLock::new();
 
-/// From now on they are kept. Linux: arch/x86/entry/syscalls/syscall_64.tbl, asm-generic/unistd.h; in the order read, pread64,
-/// recvfrom, write, pwrite64, sendto.
+/// Starts to record these calls. Linux: arch/x86/entry/syscalls/syscall_64.tbl, asm-generic/unistd.h; in the order
+/// read, pread64, recvfrom, write, pwrite64, sendto.
 pub fn keep(target: &str) {
     let calls = match target {
         "x86_64" => Calls { fill: [0, 17, 45], empty: [1, 18, 44] },
@@ -46,7 +46,7 @@ pub fn begin(vcpu: c_uint, number: i64, buffer: u64) {
     }
 }
 
-/// It ends.
+/// A system call ends.
 pub fn end(vcpu: c_uint, result: i64) {
     if CALLS.get().is_none() {
         return;

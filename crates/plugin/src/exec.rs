@@ -1,8 +1,9 @@
-//! Following a guest's `execve`, and telling the recorder what runs where.
+//! Follows a guest's `execve`, and tells the recorder which program runs in which process.
 //!
-//! QEMU's user mode passes `execve` to the host kernel, which runs the new program natively. So before QEMU does, we
-//! call `execve` ourselves: the same process becomes QEMU again, with this plugin and the guest's arguments and
-//! environment. Where that cannot be (another machine's binary, set-user-id), we say so and let QEMU go on.
+//! QEMU's user mode passes `execve` to the host kernel, which runs the new program natively. So this plugin calls
+//! `execve` first: the same process becomes QEMU again, with this plugin and with the guest's arguments and
+//! environment. If that is not possible (another machine's binary, set-user-id), the plugin reports it and QEMU goes
+//! on.
 
 use std::ffi::{c_char, c_uint, CStr, CString, OsStr};
 use std::fs::File;
@@ -18,9 +19,9 @@ use crate::{api, calls, shared, wire};
 
 /// What a process needs to become QEMU again; fixed at installation.
 struct Itself {
-    /// `qemu-x86_64`...
+    /// For example `qemu-x86_64`.
     emulator: String,
-    /// QEMU's arguments up to and with the plugin's.
+    /// QEMU's arguments up to the plugin's, which is included.
     front: Vec<Vec<u8>>,
     program: PathBuf,
     pointer_bytes: usize,
@@ -30,7 +31,7 @@ struct Itself {
 
 static ITSELF: OnceLock<Itself> = OnceLock::new();
 
-/// Notes how QEMU was called. The recorder calls it as `QEMU options... -plugin SPEC -0 NAME PROGRAM arguments...`.
+/// Notes how QEMU was started. The recorder starts it as `QEMU options... -plugin SPEC -0 NAME PROGRAM arguments...`.
 pub fn prepare(target: &str) {
     let line = std::fs::read("/proc/self/cmdline").unwrap_or_default();
     let arguments: Vec<Vec<u8>> = line.split(|b| *b == 0).map(<[u8]>::to_vec).collect();
@@ -64,14 +65,14 @@ pub fn send_first_maps() {
     }
 }
 
-/// Sends this process's mappings; the recorder sorts the guest's from QEMU's.
+/// Sends this process's mappings. The recorder separates the guest's from QEMU's.
 pub fn send_maps() {
     let Some(base) = guest_base() else { return };
     let Ok(maps) = std::fs::read("/proc/self/maps") else { return };
     shared::send_event(wire::EVENT_MAPS, &format!("{base:x}"), &maps);
 }
 
-/// Where guest address 0 lies. Debian's QEMU exports the variable; without it there is no mapping table.
+/// The host address of guest address 0. Debian's QEMU exports the variable; without it there is no table of mappings.
 pub fn guest_base() -> Option<u64> {
     // SAFETY: a lookup by name; QEMU's `guest_base` is a `uintptr_t` that is constant once the program is loaded.
     unsafe {
@@ -122,13 +123,13 @@ fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u6
         return;
     }
     let Some(memory) = Memory::open(itself) else { return };
-    // Bad pointers are the guest's error: QEMU answers EFAULT.
+    // Bad pointers are an error of the guest: QEMU answers EFAULT.
     let Some(path) = memory.string(path) else { return };
     let Some(mut arguments) = memory.strings(arguments) else { return };
     let Some(environment) = memory.strings(environment) else { return };
     let name = arguments.first().cloned().unwrap_or_default();
 
-    // The guest means its own program, where the kernel would show QEMU.
+    // The guest means its own program, but the kernel would name QEMU.
     let asked = match path.as_slice() {
         b"/proc/self/exe" => itself.program.clone(),
         other => PathBuf::from(OsStr::from_bytes(other)),
@@ -159,7 +160,7 @@ fn follow(itself: &Itself, vcpu: u32, path: u64, arguments: u64, environment: u6
     send_maps();
     shared::send_event(wire::EVENT_EXEC, "", &path);
     let line = to_c(line);
-    // Ours for the program, by `-E`; QEMU itself must not load it.
+    // The library is for the program, by `-E`; QEMU itself must not load it.
     let preloads = itself.front.iter().any(|argument| argument.starts_with(b"LD_PRELOAD="));
     let environment = to_c(environment.into_iter().filter(|e| !(preloads && e.starts_with(b"LD_PRELOAD="))).collect());
     // SAFETY: null-terminated arrays of null-terminated strings that live until the call fails.
@@ -193,7 +194,7 @@ fn pointers(strings: &[CString]) -> Vec<*const c_char> {
     strings.iter().map(|s: &CString| CStr::as_ptr(s)).chain([std::ptr::null()]).collect()
 }
 
-/// The guest's memory, read by file so that a bad address is an error and not a crash.
+/// The guest's memory, read through a file, so that a bad address is an error and not a crash.
 struct Memory {
     file: File,
     base: u64,
@@ -216,7 +217,7 @@ impl Memory {
     fn string(&self, at: u64) -> Option<Vec<u8>> {
         let mut text = Vec::new();
         while at != 0 && text.len() < Self::STRING_MAX {
-            // Up to the next multiple of 64, so as not to run into an unmapped page behind the end.
+            // Up to the next multiple of 64, so as not to read an unmapped page behind the end.
             let from = self.base + at + text.len() as u64;
             let mut piece = vec![0; 64 - (from % 64) as usize];
             self.file.read_exact_at(&mut piece, from).ok()?;

@@ -1,6 +1,6 @@
-//! What kind of program a file is: enough of ELF's header and of `#!` to choose its emulator.
+//! The kind of program in a file: enough of ELF's header and of `#!` to choose its emulator.
 //!
-//! Included by the recorder (the first program) and by the plugin (programs that a child turns into).
+//! Both the recorder (for the first program) and the plugin (for later programs of a process) include this file.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,7 +14,7 @@ pub const MACHINE_ARM: u16 = 40;
 pub const MACHINE_X86_64: u16 = 62;
 pub const MACHINE_AARCH64: u16 = 183;
 
-/// Linux resolves so many `#!` in a chain (`BINPRM_BUF_SIZE` and the loop of `exec_binprm`: five rewrites).
+/// Linux follows this many `#!` in a chain (`BINPRM_BUF_SIZE` and the loop of `exec_binprm`: five rewrites).
 const SCRIPTS_MAX: usize = 5;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub fn read(path: &Path) -> io::Result<Image> {
     let machine = [head[18], head[19]];
     let machine = if little_endian { u16::from_le_bytes(machine) } else { u16::from_be_bytes(machine) };
     let mode = metadata.permissions().mode();
-    // Set-id bits of files that we own anyway change nothing; root loses nothing either.
+    // Set-id bits of our own files change nothing, and root loses nothing either.
     let set_id = mode & 0o4000 != 0 && metadata.uid() != user() || mode & 0o2000 != 0 && user() != 0;
     Ok(Image::Elf { machine, bits: if head[4] == 2 { 64 } else { 32 }, little_endian, set_id })
 }
@@ -63,9 +63,9 @@ fn user() -> u32 {
     std::fs::metadata("/proc/self").map_or(0, |m| m.uid())
 }
 
-/// Follows `#!` until a binary: the binary, its image, and the arguments to put before `arguments[1..]`.
+/// Follows `#!` to a binary: the binary, its image, and the arguments to put before `arguments[1..]`.
 ///
-/// `arguments[0]` is replaced by the interpreter's path where there is one, as the kernel does.
+/// If there is an interpreter, its path replaces `arguments[0]`, as in the kernel.
 pub fn resolve(path: &Path, arguments: &mut Vec<Vec<u8>>) -> io::Result<(PathBuf, Image)> {
     let mut path = path.to_path_buf();
     for _ in 0..=SCRIPTS_MAX {
@@ -83,7 +83,7 @@ pub fn resolve(path: &Path, arguments: &mut Vec<Vec<u8>>) -> io::Result<(PathBuf
     Err(io::Error::new(io::ErrorKind::InvalidInput, "more than five interpreters in a row"))
 }
 
-/// Machine and word size in words.
+/// Machine and word size, for people.
 pub fn describe(image: &Image) -> String {
     match image {
         Image::Elf { machine: MACHINE_X86_64, bits: 64, .. } => "x86-64".into(),
@@ -99,7 +99,7 @@ pub fn describe(image: &Image) -> String {
     }
 }
 
-/// QEMU's user-mode emulator for this image, if it is one we record: its name is also the guest's name.
+/// QEMU's user-mode emulator for this image, if coldframe records such programs. Its name is also the guest's name.
 pub fn emulator(image: &Image) -> Option<&'static str> {
     match image {
         Image::Elf { machine: MACHINE_X86_64, bits: 64, little_endian: true, .. } => Some("qemu-x86_64"),

@@ -1,15 +1,15 @@
-//! Which instructions of a translated block are really in it.
+//! Finds the instructions that are really in a translated block.
 //!
-//! QEMU's x86 translator gives up an instruction that turns out to cross the page's end, unless it is the block's
-//! first, and begins the next block with it. Up to 7.2 the plugin is shown the abandoned instruction all the same, as
-//! the block's last, with the bytes before the border. Counting it would double every fetch over a page border.
+//! If an instruction crosses the page's end, QEMU's x86 translator gives it up, unless it is the first of its block,
+//! and begins the next block with it. Up to 7.2 the plugin is still shown the abandoned instruction, as the last of
+//! the block, with the bytes before the border. If it were counted, every fetch over a page border would count twice.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::api::{self, Block};
 use crate::{exec, length};
 
-/// The guest's page, at whose end QEMU's translator stops.
+/// The guest's page size. QEMU's translator stops at the page's end.
 const PAGE: u64 = 4096;
 
 static X86_64: AtomicBool = AtomicBool::new(false);
@@ -49,6 +49,6 @@ fn is_cut(start: u64, shown: usize) -> bool {
     }
     // SAFETY: QEMU has just read these bytes, up to the page's end and no further.
     let code = unsafe { std::slice::from_raw_parts((base + start) as *const u8, shown) };
-    // What does not end in the bytes at hand goes on behind them.
+    // An instruction that does not end in these bytes continues behind them.
     length::x86_64(code).is_none_or(|length| length > shown)
 }

@@ -1,12 +1,13 @@
-//! How long an x86-64 instruction is, by the tables of the Intel SDM, volume 2: appendix A, 2.3 (VEX) and 2.7 (EVEX).
+//! The length of an x86-64 instruction, by the tables of the Intel SDM, volume 2: appendix A, 2.3 (VEX) and 2.7
+//! (EVEX).
 //!
-//! Only for the question of `instruction.rs`; everywhere else QEMU knows. The recorder's tests hold the tables against
+//! Only `instruction.rs` needs it; elsewhere QEMU gives the length. The recorder's tests compare the tables with
 //! QEMU, on every instruction of some recordings.
 
 /// Longest x86 instruction.
 pub const X86_MAX: usize = 15;
 
-/// Length of the x86-64 instruction that `code` begins with; `None` for one that these tables do not have.
+/// Length of the x86-64 instruction at the start of `code`; `None` if these tables do not have it.
 pub fn x86_64(code: &[u8]) -> Option<usize> {
     let mut at = 0;
     let (mut word, mut address_32, mut wide) = (false, false, false);
@@ -57,7 +58,7 @@ pub fn x86_64(code: &[u8]) -> Option<usize> {
         0xc8 => (false, 3),
         0xc3 | 0xc9 | 0xcb | 0xcc | 0xcf | 0xd7 | 0xec..=0xef | 0xf1 | 0xf4 | 0xf5 | 0xf8..=0xfd => (false, 0),
         0xe8 | 0xe9 => (false, 4),
-        // TEST has an immediate, its neighbours in the group have none.
+        // TEST has an immediate; its neighbours in the group have none.
         0xf6 => (true, if *code.get(at)? & 0x38 <= 8 { 1 } else { 0 }),
         0xf7 => (true, if *code.get(at)? & 0x38 <= 8 { immediate } else { 0 }),
         _ => return None,
@@ -72,7 +73,7 @@ pub fn x86_64(code: &[u8]) -> Option<usize> {
 type Form = (bool, usize);
 
 trait After {
-    /// Passes over bytes that stand before the operands.
+    /// Adds bytes that come before the operands.
     fn after(self, at: &mut usize, bytes: usize) -> Self;
 }
 

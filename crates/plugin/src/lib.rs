@@ -1,17 +1,19 @@
 //! The QEMU plugin of `coldframe record`: writes what a guest program references into shared memory.
 //!
-//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID[,page=LOG2[,system-calls=on]]`. It registers one
-//! callback a translation block and one a data access; there is none for each instruction. What they write is
-//! described in `wire.rs`, and read by `coldframe-record`.
+//! QEMU loads it by `-plugin libcoldframe_plugin.so,shm=PATH,recorder=PID[,page=LOG2[,system-calls=on]]`. It
+//! registers one callback for each translation block and one for each data access, and none for single instructions.
+//! `wire.rs` describes what the callbacks write; `coldframe-record` reads it.
 //!
-//! Rules of the place. We run inside another program's process, on its threads, so: never panic (it would abort the
-//! guest), never hold a file descriptor (the guest shares the numbers, and may close or reuse them), never wait for a
-//! recorder that is gone. A stream belongs to the guest thread that runs its vCPU; only `publish_all` touches others',
-//! and it is called where QEMU has stopped them (fork and exit are exclusive sections).
+//! Rules for this code. It runs inside another program's process, on that program's threads. So it must never panic
+//! (that would abort the guest), never hold a file descriptor (the guest shares the numbers, and may close or reuse
+//! them), and never wait for a recorder that is gone. A stream belongs to the guest thread that runs its vCPU. Only
+//! `publish_all` touches other threads' streams, and it runs while QEMU has stopped those threads (fork and exit are
+//! exclusive sections).
 //!
-//! After `fork` the child has a copy of `STREAMS` that points at the parent's chunks: the fork handlers publish all
-//! before and forget all in the child, so that nothing is sent twice. QEMU 7.2 passes a guest's `execve` to the host,
-//! where the new program would run unrecorded; `exec::follow` starts QEMU with this plugin in its place.
+//! After `fork` the child has a copy of `STREAMS` that points at the parent's chunks. So the fork handlers publish
+//! all streams before the fork and forget them in the child, and nothing is sent twice. QEMU 7.2 passes a guest's
+//! `execve` to the host, where the new program would run unrecorded; `exec::follow` starts QEMU with this plugin
+//! instead.
 
 mod api;
 mod calls;
@@ -32,7 +34,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use api::{Block, Info};
 use stream::Streams;
 
-/// Read by QEMU's loader, which refuses the plugin where it does not speak this version.
+/// QEMU's loader reads this, and refuses the plugin if it does not support this version.
 #[no_mangle]
 pub static qemu_plugin_version: c_int = 1;
 
@@ -78,7 +80,7 @@ fn install(id: u64, info: &Info, arguments: &[String]) -> Result<(), String> {
     // SAFETY: `target_name` is a constant string of QEMU's.
     let target = unsafe { CStr::from_ptr(info.target_name) }.to_string_lossy().into_owned();
     if arguments == ["empty=on"] {
-        // A floor for measurements: all the calls that recording makes, and nothing done in them.
+        // A lower bound for measurements: all calls of a recording, with empty callbacks.
         // SAFETY: the function has the type of QEMU's header; `id` is ours.
         unsafe { api::qemu_plugin_register_vcpu_tb_trans_cb(id, on_block_translated_empty) };
         return Ok(());
@@ -169,7 +171,7 @@ extern "C" fn in_child() {
     exec::announce();
 }
 
-/// Exact level: describes the block once, then asks for one call a run of it and one a data access.
+/// Exact level: describes the block once, then asks for one callback for each run of it and for each data access.
 extern "C" fn on_block_translated(_: u64, block: *const Block) {
     // SAFETY: `block` and its instructions are valid during this call; the callbacks have the right types.
     unsafe {
@@ -226,13 +228,13 @@ extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, tag: *mut c_void)
 
 /// Log2 of the size, and whether it is a store.
 ///
-/// QEMU's words of access information are opaque, and asking costs two calls through the linkage table, as much as all
-/// the rest of an access. A program uses a few dozen different ones, so the answers are kept: key in the high half,
-/// answer in the low.
+/// QEMU's words of access information are opaque. Asking QEMU costs two calls through the linkage table, as much as
+/// the rest of an access. A program uses a few dozen different words, so the answers are kept: key in the high half,
+/// answer in the low half.
 #[inline]
 fn decode(info: u32) -> (u32, bool) {
     static KNOWN: [AtomicU64; 256] = [const { AtomicU64::new(0) }; 256];
-    // Spread: the bits that differ are at both ends of the word.
+    // A multiplication spreads the bits that differ; they are at both ends of the word.
     let slot = &KNOWN[(info.wrapping_mul(0x9e37_79b1) >> 24) as usize];
     let known = slot.load(Relaxed);
     let answer = if known >> 32 == u64::from(info) && known & 0x80 != 0 {

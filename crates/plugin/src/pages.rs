@@ -1,12 +1,13 @@
 //! Page level: references collapsed to runs of one page, inside the callbacks.
 //!
-//! Instruction fetches and data accesses are two streams, each collapsed by itself while its page does not change. A
-//! data run that begins with reads ends at the first write, so a run's kind says whether the page is dirty from its
-//! first reference on. A run's word takes its place when the run begins and its count grows there; so runs of both
-//! streams stand in the exact program order of their first references. What is lost is where, between other pages'
-//! references, a run's later references were.
+//! Instruction fetches and data accesses are two streams. In each stream, references are collapsed while the page
+//! does not change. A data run that begins with reads ends at the first write, so a run's kind says whether the page
+//! is dirty from its first reference on. A run's word is written when the run begins, and its count grows there. So
+//! runs of both streams are in the exact program order of their first references. The positions of a run's later
+//! references between other pages' references are lost.
 //!
-//! The count matters from one to two only (`policies.md` section 1), but all of it is kept, up to a million a word.
+//! Only the step from one reference to two matters (`policies.md` section 1), but the whole count is kept, up to a
+//! million for each word.
 
 use std::ffi::{c_uint, c_void};
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,17 +22,17 @@ const FETCH: u64 = 0;
 const READ: u64 = 1;
 const WRITE: u64 = 2;
 
-/// The open runs of a stream, and the data access that may yet grow.
+/// The open runs of a stream, and the last data access, which may still grow.
 ///
-/// QEMU shows an instruction that loads and stores one place as two accesses, and 16 or 32 bytes of SSE or AVX as
-/// halves of 8; each is one reference. So an access waits in `pending` until something else happens.
+/// If an instruction loads and stores one place, QEMU shows two accesses. QEMU shows 16 or 32 bytes of SSE or AVX as
+/// halves of 8. Each of these is one reference. So an access waits in `pending` until something else happens.
 pub struct Runs {
     fetch_page: u64,
     fetch_place: u32,
     data_place: u32,
     data_page: u64,
     data_kind: u64,
-    /// Counts segments run, so that an instruction of a loop differs from itself in the next turn.
+    /// Counts the segments run, so that an instruction in a loop can be told from itself in the next iteration.
     turn: u64,
     pending: bool,
     pending_store: bool,
@@ -57,14 +58,14 @@ impl Runs {
         }
     }
 
-    /// The chunk with the open runs' words is gone; the next references begin new ones.
+    /// The chunk with the open runs' words is gone. The next references begin new runs.
     pub fn close(&mut self) {
         self.fetch_page = NO_PAGE;
         self.data_page = NO_PAGE;
     }
 }
 
-/// A segment is the part of a block that begins on a page: how often it references the page, as callback data.
+/// A segment is the part of a block that lies on one page. The callback data says how often it references the page.
 ///
 /// ```text
 /// 63..20   19          18..0
@@ -180,14 +181,14 @@ extern "C" fn on_access(vcpu: c_uint, info: u32, address: u64, instruction: *mut
     runs.pending_store = store;
 }
 
-/// Before a stream is handed over for good.
+/// Ends the stream's open runs before the stream is handed over.
 pub fn finish(stream: &mut Stream) {
     if stream.runs.pending {
         commit(stream);
     }
 }
 
-/// The kernel has read or written a buffer of the program: one reference a page.
+/// The kernel has read or written a buffer of the program: one reference for each page.
 pub fn moved(stream: &mut Stream, address: u64, bytes: u64, store: bool) {
     finish(stream);
     let shift = PAGE_SHIFT.load(Relaxed);

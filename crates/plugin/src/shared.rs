@@ -1,4 +1,4 @@
-//! The mapping shared with the recorder: chunks and the code arena. `wire.rs` has the layout and the protocol.
+//! The mapping shared with the recorder: chunks and the code arena. `wire.rs` describes layout and protocol.
 
 use std::fs::OpenOptions;
 use std::os::fd::AsRawFd;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::{api, wire};
 
-/// A chunk as `wire.rs` draws it.
+/// A chunk, as `wire.rs` describes it.
 #[repr(C)]
 pub struct Chunk {
     pub sequence: AtomicU64,
@@ -34,7 +34,7 @@ static RECORDER: AtomicI32 = AtomicI32::new(0);
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 static SPACE: AtomicU64 = AtomicU64::new(0);
 
-/// Maps the recorder's memory and closes the file again: the guest may do what it likes with descriptors.
+/// Maps the recorder's memory and closes the file: the guest may use any descriptor.
 pub fn map(path: &str, recorder: i32) -> Result<(), String> {
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(|e| format!("{path}: {e}"))?;
     // SAFETY: a fresh shared mapping of the whole file; the recorder never shrinks it.
@@ -60,7 +60,7 @@ pub fn map(path: &str, recorder: i32) -> Result<(), String> {
     Ok(())
 }
 
-/// This process is new, or it runs another program: an address space of its own.
+/// This process is new, or it runs another program: it gets an address space of its own.
 pub fn enter_space() {
     PROCESS.store(std::process::id(), Ordering::Relaxed);
     SPACE.store(u64_at(wire::NEXT_SPACE_AT).fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
@@ -125,7 +125,7 @@ pub fn acquire(task: u32, content: u32) -> Option<&'static Chunk> {
                 wire::FULL => full += 1,
                 _ => {}
             }
-            // Behind the first free chunk there is little to count, unless the recorder is behind.
+            // Few chunks are full, unless the recorder is behind; so counting may stop after the first free one.
             if free.is_some() && index >= 2 * wire::FULL_MAX {
                 break;
             }
@@ -138,12 +138,12 @@ pub fn acquire(task: u32, content: u32) -> Option<&'static Chunk> {
             continue;
         }
         if free.is_none() && full == 0 {
-            // Thousands of threads hold all chunks, and none will come back soon.
+            // Thousands of threads hold all chunks, and none will be free soon.
             mark_lost();
             return None;
         }
         std::thread::sleep(Duration::from_micros(30));
-        // A recorder that was killed frees nothing any more: let the program go on alone.
+        // If the recorder was killed, it frees no chunk any more: the program goes on alone.
         // SAFETY: signal 0 only asks whether the process exists.
         if waited % 4096 == 4095 && unsafe { api::kill(RECORDER.load(Ordering::Relaxed), 0) } != 0 {
             stop();
@@ -183,7 +183,7 @@ pub fn send_event(word: &str, head: &str, text: &[u8]) {
     let mut rest = text;
     loop {
         let Some(chunk) = acquire(u32::MAX, wire::CONTENT_EVENT) else { return };
-        // Whole lines, so that the reader need not join halves.
+        // Whole lines, so that the reader need not join parts.
         let end = match rest.len() <= room {
             true => rest.len(),
             false => rest[..room].iter().rposition(|b| *b == b'\n').map_or(room, |i| i + 1),
@@ -204,7 +204,7 @@ pub fn send_event(word: &str, head: &str, text: &[u8]) {
     }
 }
 
-/// Appends a block's description to the arena; its id, or `None` where the arena is full.
+/// Appends a block's description to the arena. Returns its id, or `None` if the arena is full.
 pub fn describe_block(address: u64, sizes: &[u8]) -> Option<u64> {
     let words = wire::BLOCK_HEADER_WORDS + sizes.len().div_ceil(8) as u64;
     let id = u64_at(wire::CODE_END_AT).fetch_add(words, Ordering::Relaxed);

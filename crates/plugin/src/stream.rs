@@ -1,4 +1,4 @@
-//! One stream of words a guest thread, kept by vCPU index.
+//! One stream of words for each guest thread, by vCPU index.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -8,13 +8,13 @@ use crate::pages::Runs;
 use crate::shared::{self, Chunk};
 use crate::wire;
 
-/// More guest threads at one time than this are not recorded.
+/// The most guest threads at one time; further ones are not recorded.
 const STREAMS_MAX: usize = 4096;
 const NO_TASK: u32 = u32::MAX;
 const FULL: u64 = wire::CHUNK_WORDS;
 
-/// Its chunk is one of three: a chunk of the recorder's; `SEALED`, always full, so that the first word looks for
-/// a chunk; or, once recording is over, `WASTE`, which takes words and forgets them.
+/// Its chunk is one of three: a chunk of the recorder; `SEALED`, which is always full, so that the first word asks
+/// for a chunk; or, once recording is over, `WASTE`, which drops all words.
 #[repr(C, align(128))]
 pub struct Stream {
     chunk: *const Chunk,
@@ -33,7 +33,7 @@ unsafe impl Sync for Slot {}
 static STREAMS: [Slot; STREAMS_MAX] = [const { Slot(UnsafeCell::new(Stream::new())) }; STREAMS_MAX];
 static CONTENT: AtomicU32 = AtomicU32::new(0);
 
-/// A chunk of our own, not the recorder's.
+/// A chunk of the plugin, not of the recorder.
 struct Own(UnsafeCell<Chunk>);
 // SAFETY: all fields of a chunk that change are atomics.
 unsafe impl Sync for Own {}
@@ -68,7 +68,7 @@ impl Stream {
         unsafe { &*self.chunk }
     }
 
-    /// Appends a word and returns its place. The place stays this stream's until the chunk is full.
+    /// Appends a word and returns its place. The place belongs to this stream until the chunk is full.
     #[inline(always)]
     pub fn push(&mut self, word: u64) -> usize {
         let mut chunk = self.chunk();
@@ -78,7 +78,7 @@ impl Stream {
             used = chunk.used.load(Ordering::Relaxed);
         }
         let place = used as usize;
-        // WASTE is shared by all streams, so its `used` may have moved meanwhile.
+        // All streams share WASTE, so its `used` may have changed meanwhile.
         if let Some(slot) = chunk.words.get(place) {
             slot.store(word, Ordering::Relaxed);
         }
@@ -93,7 +93,7 @@ impl Stream {
         self.hand_over();
         if self.task == NO_TASK && !shared::stopped() {
             self.task = shared::next_task();
-            // The program is loaded by now, and a program that is killed sends no table at its end.
+            // The program is loaded by now. A program that is killed sends no table at its end.
             crate::exec::send_first_maps();
         }
         self.chunk = match shared::acquire(self.task, CONTENT.load(Ordering::Relaxed)) {
@@ -108,7 +108,7 @@ impl Stream {
         self.chunk()
     }
 
-    /// Publishes the chunk, full or not; the next word takes another. Runs that were open end here.
+    /// Publishes the chunk, full or not; the next word takes another. Open runs end here.
     fn hand_over(&mut self) {
         let chunk = self.chunk();
         if !std::ptr::eq(chunk, SEALED.0.get()) && !std::ptr::eq(chunk, WASTE.0.get()) {
@@ -127,10 +127,10 @@ impl Streams {
         CONTENT.store(content, Ordering::Relaxed);
     }
 
-    /// The stream of a vCPU; the last one is shared by all beyond the table and leads nowhere.
+    /// The stream of a vCPU. All vCPUs beyond the table share the last stream, which drops its words.
     ///
-    /// The caller must be the thread that runs the vCPU, or run while QEMU holds that thread stopped, and must not keep
-    /// it.
+    /// The caller must be the thread that runs the vCPU, or run while QEMU holds that thread stopped, and must not
+    /// keep the reference.
     #[inline(always)]
     #[allow(clippy::mut_from_ref)]
     pub fn get(vcpu: u32) -> Option<&'static mut Stream> {
@@ -155,12 +155,12 @@ impl Streams {
         }
     }
 
-    /// Only where QEMU has stopped the other guest threads.
+    /// Publishes all streams. Call it only while QEMU has stopped the other guest threads.
     pub fn publish_all() {
         (0..STREAMS_MAX as u32).for_each(Self::publish);
     }
 
-    /// The vCPU is a new thread: what its stream pointed at is another's.
+    /// The vCPU is a new thread: its stream points at another thread's chunk, which it forgets.
     pub fn forget(vcpu: u32) {
         if let Some(stream) = Self::get(vcpu) {
             *stream = Stream::new();

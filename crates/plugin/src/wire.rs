@@ -11,26 +11,26 @@
 //! CODE_AT    code arena          block descriptions, appended, never moved: a block's id is its offset / 8
 //! ```
 //!
-//! Who may do what. A chunk belongs to one guest thread while OWNED. The thread writes words, then `USED_AT`, then
-//! (when full, or at an end) the sequence number, then the state FULL with release order. The recorder reads FULL
-//! chunks in sequence order and sets FREE. A thread that dies without publishing (SIGKILL, execve) leaves an OWNED
-//! chunk whose words are all valid, for `USED_AT` is stored after each word: the recorder takes those last, once every
-//! process is gone. The arena grows by fetch-and-add, from any process; a description is complete before its block
-//! first runs, so whoever sees a block's id in a FULL chunk can read its description.
+//! Access rules. A chunk belongs to one guest thread while OWNED. The thread writes words, then `USED_AT`, then (when
+//! the chunk is full, or at an end) the sequence number, then the state FULL with release order. The recorder reads
+//! FULL chunks in sequence order and sets FREE. A thread that ends without publishing (SIGKILL, execve) leaves an
+//! OWNED chunk. All its words are valid, since `USED_AT` is stored after each word; the recorder reads these chunks
+//! last, once every process has ended. The arena grows by fetch-and-add, from any process. A description is complete
+//! before its block first runs, so a reader that finds a block's id in a FULL chunk can read the description.
 
-/// Changes whenever the layout does; the plugin refuses another.
+/// Changes with the layout; the plugin refuses any other value.
 pub const MAGIC: u64 = 0x636f_6c64_6672_0002;
 
 pub const MAGIC_AT: u64 = 0;
-/// One byte, set by the recorder: not zero means that nothing is recorded any more.
+/// One byte, set by the recorder: not zero means that recording has ended.
 pub const STOP_AT: u64 = 8;
 /// One byte, set by the plugin once installed.
 pub const STARTED_AT: u64 = 9;
-/// One byte, set by the plugin when something had to be left out (arena or chunks exhausted).
+/// One byte, set by the plugin if something had to be left out (arena or chunks exhausted).
 pub const LOST_AT: u64 = 10;
 pub const NEXT_SEQUENCE_AT: u64 = 64;
 pub const NEXT_TASK_AT: u64 = 128;
-/// Address spaces: a number for each process, and another once it runs another program.
+/// Address spaces: a number for each process, and a new one when it runs another program.
 pub const NEXT_SPACE_AT: u64 = 256;
 pub const CODE_END_AT: u64 = 192;
 
@@ -45,7 +45,7 @@ pub const TOTAL_BYTES: u64 = CODE_AT + CODE_BYTES;
 pub const FREE: u8 = 0;
 pub const OWNED: u8 = 1;
 pub const FULL: u8 = 2;
-/// Writers wait while so many chunks are FULL: 16 MiB in flight.
+/// Writers wait while this many chunks are FULL: 16 MiB in flight.
 pub const FULL_MAX: usize = 256;
 
 /// Chunk header, as byte offsets from the chunk's start.
@@ -56,7 +56,7 @@ pub const TID_AT: u64 = 16;
 pub const CONTENT_AT: u64 = 20;
 /// Words in use (bytes for [`Content::Event`]).
 pub const USED_AT: u64 = 24;
-/// Page level only: instructions, loads and stores which the words of this chunk stand for.
+/// Page level only: instructions, loads and stores that the words of this chunk represent.
 pub const INSTRUCTIONS_AT: u64 = 32;
 pub const READS_AT: u64 = 40;
 pub const WRITES_AT: u64 = 48;
@@ -64,12 +64,12 @@ pub const SPACE_AT: u64 = 56;
 pub const HEADER_BYTES: u64 = 64;
 pub const CHUNK_WORDS: u64 = (CHUNK_BYTES - HEADER_BYTES) / 8;
 
-/// What a chunk's body holds.
+/// The kind of content in a chunk's body.
 pub const CONTENT_EXACT: u32 = 1;
 pub const CONTENT_PAGES: u32 = 2;
 pub const CONTENT_EVENT: u32 = 3;
 
-/// Events are text: the word, a newline, then as listed.
+/// Events are text: the word, a newline, then the text listed here.
 pub const EVENT_START: &str = "start"; // path of the program that this address space runs, also after fork
 pub const EVENT_EXEC: &str = "exec"; // path; the process now runs it, recorded (its own `start` follows)
 pub const EVENT_NATIVE: &str = "native"; // path, newline, why; the process now runs it, not recorded
@@ -89,10 +89,10 @@ pub const ACCESS_INSTRUCTION_SHIFT: u32 = 49;
 pub const ACCESS_INSTRUCTION_MASK: u64 = (1 << 10) - 1;
 pub const ADDRESS_MASK: u64 = (1 << 48) - 1;
 
-// A block's description in the arena: address, count of instructions, then one byte of size for each, padded to 8.
+// A block's description in the arena: address, number of instructions, then one byte of size for each, padded to 8.
 pub const BLOCK_HEADER_WORDS: u64 = 2;
 
-// Page level. One word a run.
+// Page level. One word for each run.
 //
 //   63..44   43..42              41..0
 //   count    0 I, 1 read, 2 write   page number

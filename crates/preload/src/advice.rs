@@ -1,5 +1,5 @@
-//! madvise with every advice, and the queries msync and mincore. Each does for the parts of a range what the kernel
-//! would do, including holes.
+//! madvise with every advice, and the queries msync and mincore. Each does what the kernel would do, for each part of
+//! a range, including holes.
 
 use std::ffi::{c_int, c_uchar, c_void};
 use std::ops::Range;
@@ -19,14 +19,14 @@ const COLLAPSE: c_int = 25;
 const GUARD_INSTALL: c_int = 102;
 const GUARD_REMOVE: c_int = 103;
 
-/// Replaces the C library's. mimalloc's purges come here too.
+/// Replaces the C library's function. mimalloc's purges come here, too.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
     let address = address as usize;
     if !memory::meets(address, len) {
         return pass(libc::SYS_madvise, [address, len, advice as usize, 0, 0, 0]) as c_int;
     }
-    // Of no bytes: the kernel says whether it knows the advice.
+    // With a length of 0, the kernel says whether it knows the advice.
     if pass(libc::SYS_madvise, [address, 0, advice as usize, 0, 0, 0]) < 0 {
         return -1;
     }
@@ -70,7 +70,7 @@ unsafe fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
         }
         libc::MADV_DONTNEED | libc::MADV_FREE => backing().discard(part.start, part.len()),
         DONTNEED_LOCKED => drop_locked(&part, manner),
-        // Of files only.
+        // For files only.
         libc::MADV_REMOVE => return failed(libc::EINVAL),
         libc::MADV_WILLNEED => backing().will_need(part.start, part.len()),
         // The kernel touches the pages, as the program would.
@@ -81,7 +81,7 @@ unsafe fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
                 libc::MADV_DOFORK => manner.dont_fork = false,
                 _ => manner.wipe_on_fork = advice == WIPEONFORK,
             });
-            // The pager sees to it when it forks.
+            // The pager applies it at a fork.
             return if matches!(backing(), Backing::Layout(_)) { kernel() } else { 0 };
         }
         libc::MADV_DONTDUMP | libc::MADV_DODUMP | GUARD_REMOVE => return kernel(),
@@ -93,7 +93,7 @@ unsafe fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
             once(Once::Advice, format_args!("managed memory cannot be poisoned (madvise {advice})"));
             return failed(libc::EPERM);
         }
-        // Managed memory has neither huge nor merged pages, and the pager has a policy of its own.
+        // Managed memory has neither huge nor merged pages, and the pager has its own policy.
         libc::MADV_NORMAL | libc::MADV_RANDOM | libc::MADV_SEQUENTIAL | libc::MADV_COLD | libc::MADV_PAGEOUT => (),
         libc::MADV_HUGEPAGE | libc::MADV_NOHUGEPAGE | libc::MADV_MERGEABLE | libc::MADV_UNMERGEABLE | COLLAPSE => (),
         _ => {
@@ -104,7 +104,7 @@ unsafe fn advise(part: Range<usize>, manner: Manner, advice: c_int) -> isize {
     0
 }
 
-/// Zeros that stay in RAM as what they replace did.
+/// Drops the content of locked memory: the zeros stay in RAM, as the dropped pages did.
 fn drop_locked(part: &Range<usize>, manner: Manner) {
     if manner.locked {
         backing().unpin(part.start, part.len());
@@ -115,7 +115,7 @@ fn drop_locked(part: &Range<usize>, manner: Manner) {
     }
 }
 
-/// Replaces the C library's, which answers with the error.
+/// Replaces the C library's function, which returns the error.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: usize, advice: c_int) -> c_int {
     // Its POSIX_MADV_DONTNEED (4) does nothing, since the program's data must stay.
@@ -128,7 +128,7 @@ pub unsafe extern "C" fn posix_madvise(address: *mut c_void, len: usize, advice:
     result
 }
 
-/// Replaces the C library's. Programs ask so whether an address is mapped at all.
+/// Replaces the C library's function. Programs use it to ask whether an address is mapped at all.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn msync(address: *mut c_void, len: usize, flags: c_int) -> c_int {
     let address = address as usize;
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn msync(address: *mut c_void, len: usize, flags: c_int) -
     0
 }
 
-/// Replaces the C library's. Resident is what is mapped; what waits in RAM to be mapped again is not counted.
+/// Replaces the C library's function. Mapped pages count as resident; pages in RAM that are not mapped do not.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn mincore(address: *mut c_void, len: usize, out: *mut c_uchar) -> c_int {
     let address = address as usize;

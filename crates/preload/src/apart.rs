@@ -13,23 +13,23 @@ use coldframe_live::PAGE;
 
 use crate::{memory, sys};
 
-/// Threads on managed stacks that can be at work at a time.
+/// Threads on managed stacks that can do the pager's work at a time.
 const STACKS: usize = 16;
-/// Bytes of one, of which the lowest page is a guard. What is never touched costs nothing.
+/// Bytes of one stack; its lowest page is a guard. Pages that are never touched cost nothing.
 const STACK: usize = 256 << 10;
 const NAP_US: i64 = 20;
 
-/// Where they lie: in a mapping of their own. A collector of garbage (libgc) reads all data of all loaded libraries, and must find no guard
-/// there.
+/// The stacks' address: they have a mapping of their own. A garbage collector (libgc) reads all data of all loaded
+/// libraries, and must not meet a guard page there.
 static BASE: AtomicUsize = AtomicUsize::new(0);
-/// A bit for each that is taken.
+/// A bit for each stack in use.
 static TAKEN: AtomicU32 = AtomicU32::new(0);
 
 fn bottom(stack: usize) -> usize {
     BASE.load(Relaxed) + stack * STACK
 }
 
-/// Before the first work. False: there is no memory for them.
+/// Makes the stacks, before their first use. Returns false if there is no memory for them.
 pub fn start() -> bool {
     let rights = (libc::PROT_READ | libc::PROT_WRITE) as usize;
     let kind = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE) as usize;
@@ -47,7 +47,7 @@ pub fn start() -> bool {
     true
 }
 
-/// In a forked child, whose one thread is on none of them.
+/// In a forked child: its one thread is on none of them.
 pub fn free_all() {
     TAKEN.store(0, Relaxed);
 }
@@ -64,7 +64,8 @@ fn take() -> usize {
     }
 }
 
-/// Runs `work` off managed memory: on a stack of ours if the thread's own is managed. With all signals held back.
+/// Runs `work` on unmanaged memory: on one of our stacks if the thread's own is managed. Call it with all signals
+/// held back.
 #[inline]
 pub fn run<T>(work: impl FnOnce() -> T) -> T {
     let here = Cell::new(0u8);
@@ -75,7 +76,7 @@ pub fn run<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// What is run, and what came of it.
+/// A function and its result.
 struct Job<F, T>(Option<F>, Option<T>);
 
 unsafe extern "C" fn perform<F: FnOnce() -> T, T>(job: *mut c_void) {
@@ -94,7 +95,7 @@ fn run_elsewhere<F: FnOnce() -> T, T>(work: F) -> T {
     job.1.expect("the work has been done")
 }
 
-/// Calls `body(argument)` on another stack, whose upper end is `top`.
+/// Calls `body(argument)` on another stack with the upper end `top`.
 ///
 /// # Safety
 /// The stack is free, and the call is sound.

@@ -20,7 +20,8 @@ impl Text {
         address.wrapping_sub(self.start.load(Relaxed)) < self.len.load(Relaxed)
     }
 
-    /// The executable segments of one object lie next to each other, nearly always there is one.
+    /// Adds a segment. The executable segments of one object lie next to each other, and nearly always there is only
+    /// one.
     fn extend(&self, start: usize, end: usize) {
         let (s, n) = (self.start.load(Relaxed), self.len.load(Relaxed));
         let (start, end) = if n == 0 { (start, end) } else { (s.min(start), (s + n).max(end)) };
@@ -35,7 +36,7 @@ static LINKER: Text = Text::none();
 static PARTS: [Text; 3] = [const { Text::none() }; 3];
 static OWN: Text = Text::none();
 
-/// Finds the ranges. Before that, every caller is a stranger.
+/// Finds the ranges. Before this, no caller is recognised.
 pub fn find() {
     // SAFETY: `object` matches the callback's type and does not keep what it is shown.
     unsafe { libc::dl_iterate_phdr(Some(object), std::ptr::null_mut()) };
@@ -69,22 +70,22 @@ unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, _: *mut c_v
     0
 }
 
-/// Whether the C library was found: without it nothing here can work.
+/// Whether the C library was found. Without it this library cannot work.
 pub fn known() -> bool {
     LIBC.len.load(Relaxed) > 0 && LINKER.len.load(Relaxed) > 0 && OWN.len.load(Relaxed) > 0
 }
 
-/// The dynamic linker.
+/// Whether the address is in the dynamic linker.
 pub fn is_linker(address: usize) -> bool {
     LINKER.holds(address)
 }
 
-/// The C library.
+/// Whether the address is in the C library.
 pub fn is_libc(address: usize) -> bool {
     LIBC.holds(address) || PARTS.iter().any(|p| p.holds(address))
 }
 
-/// This library.
+/// Whether the address is in this library.
 pub fn is_own(address: usize) -> bool {
     OWN.holds(address)
 }

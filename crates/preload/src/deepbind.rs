@@ -1,15 +1,16 @@
-//! `dlopen` without RTLD_DEEPBIND. A library loaded with it would take the C library's `free` for blocks of the managed heap.
-//! The real `dlopen` looks at its return address to learn where to search, so this one only clears the flag and jumps there.
+//! `dlopen` without RTLD_DEEPBIND. A library loaded with that flag would use the C library's `free` for blocks of the
+//! managed heap. The real `dlopen` takes from its return address where to search, so this function only clears the
+//! flag and jumps there.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 type Dlopen = unsafe extern "C" fn(*const c_char, c_int) -> *mut c_void;
 
-/// The C library's, once it is found.
+/// The C library's function, once it is found.
 static REAL: AtomicUsize = AtomicUsize::new(0);
 
-/// Finds it. Before version 2.34 it may not be there yet, in a library of its own.
+/// Finds it. Before version 2.34 it is in a library of its own, which may not be loaded yet.
 pub fn find() {
     // SAFETY: looks a name up.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, c"dlopen".as_ptr()) } as usize;
@@ -24,7 +25,7 @@ unsafe extern "C" fn late(name: *const c_char, flags: c_int) -> *mut c_void {
     }
 }
 
-/// Replaces the C library's. RTLD_DEEPBIND is 8.
+/// Replaces the C library's function. RTLD_DEEPBIND is 8.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[unsafe(naked)]
 pub unsafe extern "C" fn dlopen() {

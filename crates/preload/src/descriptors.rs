@@ -24,9 +24,9 @@ type Three = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
 type Fcntl = unsafe extern "C" fn(c_int, c_int, usize) -> c_int;
 
 with_caller!(close(1) => close_from);
-/// close. What this library closes is its own.
+/// close. This library closes only its own descriptors.
 pub unsafe extern "C" fn close_from(descriptor: c_int, caller: usize) -> c_int {
-    // Nothing more for its own: it closes while a fork has shut the gate.
+    // Nothing more for this library's own calls: they also come while a fork has shut the gate.
     if !caller::is_own(caller) {
         if memory::keeps(descriptor) {
             return refused();
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn closefrom(first: c_int) {
     close_range(first.max(0) as c_uint, c_uint::MAX, 0);
 }
 
-/// The copy is the same file, O_DIRECT and a ring's buffers included.
+/// The copy is the same file, including O_DIRECT and a ring's buffers.
 unsafe fn copied(from: c_int, result: c_int) -> c_int {
     if result >= 0 && result != from {
         rings::closed(result);
@@ -81,7 +81,8 @@ unsafe fn copied(from: c_int, result: c_int) -> c_int {
     result
 }
 
-/// Whether a number is taken by what the pager cannot do without. The handlers wait in a read of one of them, so none can be moved away.
+/// Whether the pager needs the descriptor of this number. The handlers wait in a read of one of them, so none can be
+/// moved away.
 fn is_taken(to: c_int) -> bool {
     let taken = memory::keeps(to);
     if taken {
@@ -123,7 +124,7 @@ pub unsafe extern "C" fn dup3(from: c_int, to: c_int, flags: c_int) -> c_int {
 
 with_caller!(fcntl(3) => fcntl_from);
 with_caller!(fcntl64(3) => fcntl_from);
-/// fcntl. Its third argument, a number or a pointer, is where it would be if the function were not variadic.
+/// fcntl. Its third argument, a number or a pointer, is passed as if the function were not variadic.
 pub unsafe extern "C" fn fcntl_from(descriptor: c_int, command: c_int, argument: usize, caller: usize) -> c_int {
     let pass = |argument: usize| {
         let arguments = (descriptor as usize, command as usize, argument);

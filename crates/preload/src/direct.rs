@@ -2,7 +2,7 @@
 //! bytes would be lost. So the flag is removed: data then goes through the page cache, and the kernel's copy faults
 //! like any other access. The program reads and writes the same data, and F_GETFL still reports the flag.
 //!
-//! What is not seen: a descriptor that was inherited or received with the flag, and files that io_uring itself opens.
+//! Not covered: a descriptor that was inherited or received with the flag, and files that io_uring itself opens.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -14,12 +14,12 @@ use crate::shim::with_caller;
 use crate::sys::{self, Lock};
 use crate::{caller, memory};
 
-/// Whether the flag is to be taken off: not for this library's own files.
+/// Whether to remove the flag: not for this library's own files.
 fn concerns(flags: c_int, caller: usize) -> bool {
     flags & libc::O_DIRECT != 0 && memory::ready() && !caller::is_own(caller)
 }
 
-/// Calls `open` with the flags that are good and notes what they were. FORTIFY's functions have no mode.
+/// Calls `open` with the remaining flags, and notes the original ones. FORTIFY's functions have no mode.
 fn opened(flags: c_int, caller: usize, open: impl FnOnce(c_int) -> c_int) -> c_int {
     if !concerns(flags, caller) {
         return open(flags);
@@ -88,7 +88,8 @@ unsafe extern "C" fn by_handle_from(mount: c_int, handle: *mut c_void, flags: c_
 type How = [u64; 3];
 
 with_caller!(openat2(4) => openat2_from);
-/// openat2, which the C library hardly has. A longer structure than is known here goes to the kernel as it is.
+/// openat2, for which most C libraries have no function. A longer structure than is known here goes to the kernel
+/// unchanged.
 pub unsafe extern "C" fn openat2_from(
     folder: c_int,
     path: *const c_char,
@@ -104,12 +105,13 @@ pub unsafe extern "C" fn openat2_from(
         return raw(how);
     }
     let [flags, mode, resolve] = how.read_unaligned();
-    // The upper half has no O_DIRECT, and what is unknown there is the kernel's to refuse.
+    // The upper half has no O_DIRECT; the kernel refuses unknown bits there.
     let rest = flags & !u64::from(u32::MAX);
     opened(flags as c_int, caller, |flags| raw(&[rest | u64::from(flags as u32), mode, resolve]))
 }
 
-/// The flags for F_SETFL, and whether O_DIRECT was among them. A pipe's O_DIRECT is something else (packets) and stays.
+/// The flags for F_SETFL, and whether O_DIRECT was among them. A pipe's O_DIRECT means something else (packets) and
+/// stays.
 pub fn set_flags(descriptor: c_int, flags: c_int, caller: usize) -> (c_int, bool) {
     if !concerns(flags, caller) || !on_a_device(descriptor) {
         return (flags, false);
@@ -131,7 +133,8 @@ fn on_a_device(descriptor: c_int) -> bool {
     status(descriptor).is_some_and(|s| matches!(s.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFBLK))
 }
 
-/// A descriptor whose flag was taken off, with its file: a number that was closed unseen and came again means another.
+/// A descriptor whose flag was removed, and its file: a number that was closed unseen and used again refers to
+/// another file.
 #[derive(Clone, Copy)]
 struct Noted {
     descriptor: c_int,
@@ -139,7 +142,7 @@ struct Noted {
     inode: u64,
 }
 
-/// So many; of more the oldest are forgotten, and F_GETFL tells the truth of them.
+/// The number of notes. Beyond it the oldest are forgotten; F_GETFL then reports those descriptors without the flag.
 const NOTES: usize = 64;
 
 struct Notes {
@@ -158,14 +161,14 @@ static NOTED: Notes = Notes {
 };
 
 impl Notes {
-    /// Signals are held back: a handler of the program may come here too.
+    /// Signals are held back: a handler of the program may come here, too.
     fn with<T>(&self, work: impl FnOnce(&mut [Noted; NOTES]) -> T) -> T {
         // SAFETY: the lock is held, and `work` does not come back here.
         sys::undisturbed(|| self.lock.with(|| work(unsafe { &mut *self.all.get() })))
     }
 }
 
-/// The flag was taken off this one.
+/// Notes that the flag was removed from this descriptor.
 pub fn note(descriptor: c_int) {
     let Some(status) = status(descriptor) else { return };
     let new = Noted { descriptor, device: status.st_dev, inode: status.st_ino };
@@ -176,14 +179,14 @@ pub fn note(descriptor: c_int) {
     });
 }
 
-/// It has the flag no more.
+/// The descriptor has no removed flag any more.
 pub fn forget(descriptor: c_int) {
     if NOTED.made.load(Relaxed) > 0 {
         NOTED.with(|all| all.iter_mut().filter(|n| n.descriptor == descriptor).for_each(|n| n.descriptor = -1));
     }
 }
 
-/// Whether the flag was taken off it.
+/// Whether the flag was removed from the descriptor.
 pub fn is_noted(descriptor: c_int) -> bool {
     if NOTED.made.load(Relaxed) == 0 {
         return false;

@@ -2,7 +2,7 @@
 //! it would end with 127 before its first instruction. Such a program, or a script whose interpreter is such a
 //! program, is started without this library.
 //!
-//! What runs here may run in a child that shares its parent's memory (vfork): system calls, the stack, and nothing else.
+//! This code may run in a child that shares its parent's memory (vfork). So it uses only system calls and the stack.
 
 use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null;
@@ -14,7 +14,7 @@ use crate::{memory, sys};
 const ENTRIES: usize = 1024;
 /// Bytes of a path, or of the list of libraries to load first.
 const TEXT: usize = 4096;
-/// An interpreter of scripts may be a script.
+/// The longest chain of interpreters: an interpreter of scripts may be a script.
 const DEPTH: u32 = 4;
 
 const VARIABLE: &[u8] = b"LD_PRELOAD=";
@@ -65,7 +65,7 @@ fn is_for_musl(path: *const c_char, depth: u32) -> bool {
     if len < 64 || !head.starts_with(b"\x7fELF\x02") {
         return false;
     }
-    // Program headers lie behind the file's head; one of type 3 names the interpreter.
+    // Program headers follow the file's header; one of type 3 names the interpreter.
     let (at, size, count) =
         (number(&head[32..40]) as usize, number(&head[54..56]) as usize, number(&head[56..58]) as usize);
     let headers = (0..count).filter_map(|i| head.get(at + i * size..at + (i + 1) * size)).filter(|h| h.len() >= 56);
@@ -75,7 +75,7 @@ fn is_for_musl(path: *const c_char, depth: u32) -> bool {
     name[..len].windows(8).any(|part| part == b"/ld-musl")
 }
 
-/// The file that a name without a slash means by the search path.
+/// Looks up a name without a slash in the search path.
 ///
 /// # Safety
 /// `name` is a C string.
@@ -116,7 +116,8 @@ unsafe fn entries(list: Strings) -> impl Iterator<Item = *const c_char> {
     (0..).map_while(move |i| (!list.is_null()).then(|| unsafe { *list.add(i) }).filter(|entry| !entry.is_null()))
 }
 
-/// Gives `start` the environment without this library; as it is if it is too large, or has no such entry.
+/// Calls `start` with the environment without this library. The environment is unchanged if it is too large or has no
+/// such entry.
 ///
 /// # Safety
 /// `environment` is null, or ends with a null; its entries are C strings.

@@ -6,19 +6,21 @@ use crate::libc_symbols::Own;
 use crate::memory;
 use crate::pins::{self, Pinned, Why};
 
-/// Of `struct _IO_FILE`, which has not changed since it was made public: the next file, the lock, and its length with what is around it.
+/// Offsets in `struct _IO_FILE`, which has not changed since it was made public: the next file, the lock; and the
+/// lock's length with its surroundings.
 const CHAIN: usize = 104;
 const LOCK: usize = 136;
 const LEN: usize = 1024;
 
 static LIST: Own = Own::new(c"_IO_list_all");
 
-/// Finds the list, where looking is allowed.
+/// Finds the list. Call it where lookups are allowed.
 pub fn find() {
     LIST.address();
 }
 
-/// Before a fork, under the lock of the list. A file that cannot be held is one more reason for the pager's own message.
+/// Pins the open files before a fork. The list's lock is held. If a file cannot be pinned, the pager's own message
+/// says so.
 ///
 /// # Safety
 /// The lock of the list is held.
@@ -37,7 +39,7 @@ pub unsafe fn hold() {
     }
 }
 
-/// After it, in both.
+/// Unpins them after the fork, in parent and child.
 pub fn release() {
     pins::release_all(Why::File);
 }

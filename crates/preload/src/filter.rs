@@ -1,10 +1,11 @@
-//! Filters of system calls (seccomp) that the program sets for itself. They hold for its threads, in which the pager works too: where one
-//! maps, gives back or discards memory. What a filter answers with an error the pager mostly does without; a filter that ends the process, or
-//! leaves out what there is no substitute for, is not set: the call fails with EINVAL, as on a kernel without filters, and it is said once.
+//! Filters of system calls (seccomp) that the program sets for itself. They also apply to the pager's work in the
+//! program's threads, which map, unmap or discard memory. If a filter makes a call fail with an error, the pager
+//! mostly works without that call. Some filters end the process, or block a call that has no substitute. Such a
+//! filter is not set: the call fails with EINVAL, as on a kernel without filters, and one message says so.
 //!
-//! To know that, the filter is run here: it is a program that is given a call's number, address and arguments and returns what is to become of
-//! it (Documentation/userspace-api/seccomp_filter.rst). Its instructions are classic BPF's, of which the kernel allows those that
-//! [`judged`] knows.
+//! To decide this, the filter is run here. It is a program that gets a call's number, address and arguments, and
+//! returns what happens to the call (Documentation/userspace-api/seccomp_filter.rst). Its instructions are those of
+//! classic BPF that the kernel allows; [`judged`] knows them.
 
 use std::ffi::{c_int, c_ulong};
 
@@ -16,7 +17,7 @@ const ALLOW: u32 = libc::SECCOMP_RET_ALLOW;
 const LOG: u32 = libc::SECCOMP_RET_LOG;
 const ERROR: u32 = libc::SECCOMP_RET_ERRNO;
 
-/// Calls that the pager makes in threads of the program; what it must not do without, and what it can.
+/// Calls that the pager makes in threads of the program: those that it needs, and those that it can do without.
 const NEEDED: [i64; 14] = [
     libc::SYS_ioctl,
     libc::SYS_mmap,
@@ -47,7 +48,7 @@ const WANTED: [i64; 11] = [
     libc::SYS_prctl,
 ];
 
-/// Whether a filter lets the pager do its work.
+/// Whether the pager can work with a filter.
 fn bearable(filter: &[libc::sock_filter]) -> bool {
     let answer = |call: i64| judged(filter, call).map(|answer| answer & libc::SECCOMP_RET_ACTION_FULL);
     let needed = |call: &i64| matches!(answer(*call), Some(ALLOW | LOG));
@@ -60,7 +61,7 @@ const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// What a filter answers to a call without arguments. `None`: it is no filter, which the kernel will say.
+/// The filter's answer to a call without arguments. `None`: it is not a valid filter, which the kernel will report.
 fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
     // `struct seccomp_data`: the number, the architecture, the caller's address, six arguments; 64 bytes.
     let data = |at: u32| match at {
@@ -120,7 +121,7 @@ fn judged(filter: &[libc::sock_filter], call: i64) -> Option<u32> {
     }
 }
 
-/// Whether the program may not set this filter (null: only reading, writing and ending are to be allowed).
+/// Whether the program may not set this filter (null: strict mode, which allows only reading, writing and ending).
 unsafe fn objects(filter: *const libc::sock_fprog) -> bool {
     if !memory::ready() || !matches!(memory::backing(), Backing::Pager(_)) {
         return false;
@@ -141,7 +142,7 @@ fn refuse() -> isize {
     -1
 }
 
-/// prctl, as the C library answers.
+/// prctl, with the C library's kind of result.
 pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
     let [b, c, d, e] = arguments;
     if number == libc::PR_SET_SECCOMP as usize {
@@ -156,7 +157,7 @@ pub unsafe fn control(number: usize, arguments: [usize; 4]) -> isize {
     sys::answer(unsafe { sys::call(libc::SYS_prctl, [number, b, c, d, e, 0]) })
 }
 
-/// seccomp, as the C library's `syscall` answers.
+/// seccomp, with the kind of result of the C library's `syscall`.
 pub unsafe fn seccomp(operation: usize, flags: usize, argument: usize) -> isize {
     let strict = operation == libc::SECCOMP_SET_MODE_STRICT as usize;
     let filter = if strict { std::ptr::null() } else { argument as *const libc::sock_fprog };
@@ -169,7 +170,7 @@ pub unsafe fn seccomp(operation: usize, flags: usize, argument: usize) -> isize 
     sys::answer(unsafe { sys::call(libc::SYS_seccomp, [operation, flags, argument, 0, 0, 0]) })
 }
 
-/// Replaces the C library's, which has any number of arguments; they are passed alike.
+/// Replaces the C library's function. It has any number of arguments; all are passed in the same way.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn prctl(number: c_int, b: c_ulong, c: c_ulong, d: c_ulong, e: c_ulong) -> c_int {
     // SAFETY: the caller's call.
@@ -184,7 +185,7 @@ mod tests {
         libc::sock_filter { code, jt, jf, k }
     }
 
-    /// `answer` for one call, everything else allowed.
+    /// A filter with `answer` for one call that allows everything else.
     fn but_for(call: i64, answer: u32) -> [libc::sock_filter; 4] {
         [line(0x20, 0, 0, 0), line(0x15, 0, 1, call as u32), line(0x06, 0, 0, answer), line(0x06, 0, 0, ALLOW)]
     }
@@ -202,7 +203,7 @@ mod tests {
 
     #[test]
     fn a_filter_is_run_as_the_kernel_runs_it() {
-        // The architecture's low byte is masked out, shifted and kept in memory before it is looked at.
+        // The architecture's low byte is masked out, shifted and stored before it is used.
         let lines = [
             line(0x20, 0, 0, 4),
             line(0x54, 0, 0, 0xff),

@@ -1,6 +1,7 @@
-//! Fork. The handlers are registered before all others, so that `prepare` runs last and `child` runs first: other libraries'
-//! handlers find their memory in both. The first of all registrations brings ours, since it may come before the first constructor:
-//! an allocator inside the executable is asked for memory, and registers its handlers, while programs are still being put together.
+//! Fork. Our handlers are registered before all others, so `prepare` runs last and `child` runs first: other
+//! libraries' handlers find their memory in both. The first registration of any library also registers ours, since it
+//! may come before the first constructor. An allocator inside the executable is asked for memory, and registers its
+//! handlers, while the program is still being loaded.
 //!
 //! ```text
 //! prepare: the C library's list of files ─ the heap's gate ─ the pager
@@ -8,12 +9,12 @@
 //! parent and child: the pager ─ the heap's gate ─ the list
 //! ```
 //!
-//! The list comes first because a thread may hold it while it waits for a page (`fflush(NULL)` writes from any buffer), and once
-//! the pager stands still it would wait for ever. Signals are held back from before the gate is shut until it is open again: a handler of
-//! the program would wait at it.
+//! The list comes first, because a thread may hold it while it waits for a page (`fflush(NULL)` writes from any
+//! buffer); once the pager has stopped, that thread would wait for ever. Signals are held back while the gate is
+//! shut: a handler of the program would wait at it.
 //!
-//! The handlers of other libraries are not for children that are made without the C library's `fork`: [`around`] does for those what is
-//! needed here.
+//! The handlers of other libraries do not run for children that are made without the C library's `fork`. For such a
+//! child, [`around`] does what is needed here.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -31,22 +32,23 @@ extern "C" {
     fn _IO_list_resetlock();
 }
 
-/// The part of the stack that a fork uses, where a program runs on a stack in managed memory (coroutines do).
+/// The part of the stack that a fork uses, if a program runs on a stack in managed memory (as coroutines do).
 const STACK: usize = 64 << 10;
-/// What the C library's fork and the callers of its handlers have on the stack, generously.
+/// A generous estimate of the stack that the C library's fork and the callers of its handlers use.
 const CALLERS: usize = 1 << 10;
-/// The upper end of what is pinned for a fork, and so many pages below it.
+/// The upper end of the memory that is pinned for a fork, and the number of pages below it.
 static PINNED: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// The calling thread's stack stays in RAM while it lives, where it is managed: from its upper end down, so many pages.
+/// While it lives, the calling thread's stack stays in RAM, if it is managed: from its upper end down, this many
+/// pages.
 pub struct Still(usize, usize);
 
 impl Still {
-    /// From here on, and some way down, as far as there is memory.
+    /// From here on and some way down, as far as there is memory.
     #[inline(never)]
     pub fn here() -> Still {
         let here = Cell::new(0u8);
-        // The callers' frames of the fork itself may lie a little above.
+        // Frames of the fork's own callers may lie a little above.
         Still::below((here.as_ptr() as usize + CALLERS).next_multiple_of(PAGE))
     }
 
@@ -69,7 +71,7 @@ impl Drop for Still {
 type Handler = Option<unsafe extern "C" fn()>;
 type Register = unsafe extern "C" fn(Handler, Handler, Handler, *mut c_void) -> c_int;
 
-/// What the C library's `pthread_atfork` calls, which is part of each program.
+/// The C library's `pthread_atfork`, which is linked into each program, calls this function.
 static REGISTER: Own = Own::new(c"__register_atfork");
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
@@ -90,7 +92,7 @@ unsafe fn register_next(prepare: Handler, parent: Handler, child: Handler, libra
     }
 }
 
-/// Replaces the C library's: nobody's handlers come before ours.
+/// Replaces the C library's function: no other handlers come before ours.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn __register_atfork(
     prepare: Handler,
@@ -103,7 +105,7 @@ pub unsafe extern "C" fn __register_atfork(
     unsafe { register_next(prepare, parent, child, library) }
 }
 
-/// What the C library calls around a fork. Where nothing is managed, not yet or not at all, there is nothing to do.
+/// The C library calls this before a fork. If no memory is managed, not yet or not at all, nothing is to be done.
 unsafe extern "C" fn before() {
     if memory::ready() {
         prepare();
@@ -124,7 +126,7 @@ unsafe extern "C" fn within() {
 
 /// The signals that the forking thread had blocked.
 static MASK: AtomicU64 = AtomicU64::new(0);
-/// Why the child of a thread must not be: the thread's number, and the error in the lower half.
+/// The reason why a thread must not have a child: the thread's number, and the error in the lower half.
 static REFUSED: AtomicU64 = AtomicU64::new(0);
 
 unsafe extern "C" fn prepare() {
@@ -163,7 +165,7 @@ unsafe extern "C" fn parent() {
             REFUSED.store(thread() << 32 | error as u64, Relaxed);
         }
     }
-    // The parent can tell by a new descriptor when the child is gone.
+    // A new descriptor shows the parent when the child is gone.
     memory::keep();
     let mask = MASK.load(Relaxed);
     gate::open();
@@ -193,8 +195,8 @@ unsafe extern "C" fn child() {
     unsafe { _IO_list_resetlock() };
 }
 
-/// Makes a child that the C library's `fork` does not know of: `make` returns 0 in the child, in the parent the child's number or a negative
-/// error.
+/// Makes a child that the C library's `fork` does not know of. `make` returns 0 in the child; in the parent it
+/// returns the child's number or a negative error.
 ///
 /// # Safety
 /// `make` makes a process with a copy of this one's memory, or fails.
@@ -226,7 +228,7 @@ fn next(name: &std::ffi::CStr) -> usize {
     unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) as usize }
 }
 
-/// Replaces the C library's: where the kernel does not let a child have the memory, there is none.
+/// Replaces the C library's function: if the kernel does not let a child have the memory, there is no child.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn fork() -> c_int {
     // SAFETY: the C library's function of that type.
@@ -242,7 +244,7 @@ pub unsafe extern "C" fn fork() -> c_int {
     -1
 }
 
-/// Replaces the C library's, which calls no handlers.
+/// Replaces the C library's function, which calls no handlers.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 #[allow(non_snake_case)] // the C library's name
 pub unsafe extern "C" fn _Fork() -> c_int {
@@ -258,7 +260,7 @@ pub unsafe extern "C" fn _Fork() -> c_int {
     }
 }
 
-/// The system calls that make a process: whether this one makes a copy that goes on where it was made.
+/// The system calls that make a process: whether this one makes a copy that continues at the place of the call.
 pub fn copies(number: i64, flags: usize, stack: usize) -> bool {
     #[cfg(target_arch = "x86_64")]
     if number == libc::SYS_fork {
@@ -270,7 +272,7 @@ pub fn copies(number: i64, flags: usize, stack: usize) -> bool {
 type Body = unsafe extern "C" fn(*mut c_void) -> c_int;
 type Clone = unsafe extern "C" fn(Body, *mut c_void, c_int, *mut c_void, usize, usize, usize) -> c_int;
 
-/// What a child of `clone` runs, with its argument, and the stack that is its own.
+/// The function of a child of `clone`, its argument, and the child's stack.
 struct Begin(Body, *mut c_void, Still);
 
 unsafe extern "C" fn begin(what: *mut c_void) -> c_int {
@@ -280,13 +282,13 @@ unsafe extern "C" fn begin(what: *mut c_void) -> c_int {
         let Begin(body, argument, still) = what.cast::<Begin>().read();
         drop(still);
         let code = body(argument);
-        // The C library would end this thread alone, and the pager's would live on.
+        // The C library would end only this thread, and the pager's threads would live on.
         libc::_exit(code)
     }
 }
 
-/// Replaces the C library's, which a child with memory of its own goes round the handlers with. The last three are there if the flags ask for
-/// them.
+/// Replaces the C library's function, which makes a child with its own memory without calling the handlers. The last
+/// three arguments are present if the flags ask for them.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn clone(
     body: Body,
@@ -309,7 +311,7 @@ pub unsafe extern "C" fn clone(
         if flags & libc::CLONE_VM != 0 || !memory::ready() {
             return own(body, stack, flags, argument, parent_number, block, child_number);
         }
-        // Nobody could bring the child's stack while the pager stands still.
+        // While the pager stands still, no thread could bring in the child's stack.
         let mut what = Begin(body, argument, Still::below((stack as usize).next_multiple_of(PAGE)));
         prepare();
         let made = own(begin, stack, flags, (&raw mut what).cast(), parent_number, block, child_number);

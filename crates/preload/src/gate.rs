@@ -1,8 +1,11 @@
-//! A gate before the managed heap. Fork shuts it and waits until nobody is inside: a thread that is copied in the middle of
-//! mimalloc (most likely while it waits for a page) would leave a page of the heap half changed in the child for ever.
+//! A gate in front of the managed heap. Fork shuts it and waits until no thread is inside. A thread that is copied in
+//! the middle of mimalloc (most likely while it waits for a page) would leave a page of the child's heap half changed
+//! for ever.
 //!
-//! Going in costs two plain stores. Each thread has a slot in which it notes that it is inside; the thread that forks shuts the gate
-//! and has the kernel put a memory barrier into every running thread (membarrier), so that a thread has either noted itself
+//! Entering costs two plain stores. Each thread has a slot in which it notes that it is inside. The thread that forks
+//! shuts the gate and has the kernel put a memory barrier into every running thread (membarrier). So a thread has
+//! either noted itself before, and is waited for, or it sees the shut gate. If the kernel has no such call, every
+//! entry pays for a barrier.
 //! before, and is waited for, or sees the shut gate. Where the kernel has no such call, every entry pays for a barrier.
 //!
 //! ```text
@@ -18,11 +21,11 @@ use std::sync::atomic::{compiler_fence, fence, AtomicBool, AtomicPtr, AtomicU32,
 use crate::say::say;
 use crate::sys;
 
-/// A thread's place; never freed, taken again by a later thread.
+/// The place of a thread. It is never freed; a later thread uses it again.
 #[repr(align(64))]
 struct Slot {
     taken: AtomicBool,
-    /// How deep inside: more than one where a signal handler allocates.
+    /// How deep inside: more than one if a signal handler allocates.
     inside: AtomicU32,
     next: AtomicPtr<Slot>,
 }
@@ -32,10 +35,10 @@ static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(null_mut());
 static SHUT: AtomicU32 = AtomicU32::new(0);
 /// No membarrier here.
 static STRONG: AtomicBool = AtomicBool::new(false);
-/// Its destructor gives the slot of a thread back.
+/// Its destructor returns a thread's slot.
 static KEY: AtomicU32 = AtomicU32::new(0);
 
-/// After so many naps, two seconds, it is said what a fork waits for.
+/// After this many naps, two seconds, a message says what a fork waits for.
 const PATIENCE: u32 = 20_000;
 const NAP_US: i64 = 100;
 
@@ -121,10 +124,10 @@ unsafe extern "C" fn leave(slot: *mut c_void) {
     (*slot.cast::<Slot>()).taken.store(false, Release);
 }
 
-/// Somebody is inside while it lives.
+/// The thread is inside while this lives.
 pub struct Inside(&'static Slot, u32);
 
-/// Goes in; waits while the gate is shut, unless it is inside already.
+/// Enters. Waits while the gate is shut, unless the thread is inside already.
 #[inline]
 pub fn enter() -> Inside {
     // SAFETY: this thread's own variable, null or a slot; slots are never freed.
@@ -150,8 +153,8 @@ impl Drop for Inside {
     }
 }
 
-/// Shuts the gate and waits until nobody else is inside, however long that takes: a child with half a change in its heap is worse than
-/// none. A signal handler that forks may be inside itself.
+/// Shuts the gate and waits until no other thread is inside, however long that takes: a child with a half-changed
+/// heap is worse than none. A signal handler that forks may be inside itself.
 pub fn shut() {
     SHUT.store(1, SeqCst);
     membarrier(MEMBARRIER_PRIVATE_EXPEDITED);

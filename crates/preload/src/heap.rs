@@ -1,12 +1,13 @@
-//! The program's heap. Blocks below 4 MiB are mimalloc's, in arenas of managed memory; larger ones are managed mappings of their
-//! own, given back as soon as they are freed, so that nobody writes their bytes to a device.
+//! The program's heap. Blocks below 4 MiB come from mimalloc, in arenas of managed memory. Larger blocks are managed
+//! mappings of their own. They are unmapped as soon as they are freed, so that their bytes are never written to a
+//! device.
 //!
 //! ```text
 //! the span, in units of 32 MiB:  | arena: two units | direct blocks, mmap | arena | free ...
 //! ```
 //!
-//! A block's address tells whose it is: a unit belongs to an arena whole or not at all. Everything happens inside the gate, locks
-//! are taken there only, so that a fork finds none held.
+//! A block's address shows what it belongs to: a unit belongs to an arena as a whole or not at all. All work and all
+//! locking happens inside the gate, so a fork finds no lock held.
 
 use std::cell::UnsafeCell;
 use std::collections::BTreeMap;
@@ -24,28 +25,28 @@ use crate::{gate, memory, next};
 
 /// mimalloc v2's segment (`MI_SEGMENT_SHIFT` in its `types.h`), the unit of its arenas.
 const UNIT: usize = 32 << 20;
-/// The least and the most that one more arena takes. At most half of what the others have, so that 132 arenas (`MI_MAX_ARENAS`)
-/// suffice.
+/// The least and the most that one more arena takes. An arena takes at most half of what the others have, so that 132
+/// arenas (`MI_MAX_ARENAS`) are enough.
 const ARENA_MIN: usize = 2 * UNIT;
 const ARENA_MAX: usize = 4 << 30;
-/// From here on a block is a mapping of its own.
+/// From this size on, a block is a mapping of its own.
 const DIRECT: usize = 4 << 20;
-/// mimalloc aligns blocks of 8 bytes to 8; glibc aligns everything to 16, and there are programs that count on it.
+/// mimalloc aligns blocks of 8 bytes to 8. glibc aligns everything to 16, and some programs need that.
 const LEAST: usize = 16;
-/// From here on an alignment is the mapping's.
+/// From this value on, the alignment is that of a mapping.
 const ALIGN_MAX: usize = 1 << 20;
 
-/// Milliseconds until free memory is given back. mimalloc's own default.
+/// Milliseconds until free memory is returned. This is mimalloc's own default.
 pub static PURGE_DELAY: AtomicI64 = AtomicI64::new(10);
 
-/// Whether each unit is an arena's.
+/// Whether each unit belongs to an arena.
 static UNITS: OnceLock<Box<[AtomicBool]>> = OnceLock::new();
-/// Bytes in arenas, and how often there came one more.
+/// Bytes in arenas, and the number of arenas so far.
 static ARENAS: AtomicUsize = AtomicUsize::new(0);
 static GENERATION: AtomicUsize = AtomicUsize::new(0);
 static GROW: Lock = Lock::new();
 
-/// A block of its own: bytes asked for, in whole pages, and bytes mapped.
+/// A block with its own mapping: bytes asked for, in whole pages, and bytes mapped.
 #[derive(Clone, Copy)]
 struct Direct {
     len: usize,
@@ -64,7 +65,7 @@ impl Registry {
     }
 }
 
-/// Tells mimalloc what it may do. Options are counted as in v2's `mimalloc.h`; those of the crate's names are v2's too.
+/// Sets mimalloc's options. Their numbers are those of v2's `mimalloc.h`; the crate's names are v2's, too.
 pub fn start() {
     let span = memory::span();
     let units = (0..span.len().div_ceil(UNIT) + 1).map(|_| AtomicBool::new(false)).collect();
@@ -104,7 +105,7 @@ fn in_arena(address: usize) -> bool {
     UNITS.get().is_some_and(|units| units[unit(address)].load(Relaxed))
 }
 
-/// One more arena, unless somebody else has made one since `generation`.
+/// Adds an arena, unless another thread has added one since `generation`.
 #[cold]
 fn grow(generation: usize) -> bool {
     let _inside = gate::enter();
@@ -142,7 +143,7 @@ fn full(error: &coldframe_live::LiveError) {
     once(Once::Full, format_args!("the program gets no more memory: {error}"));
 }
 
-/// What mimalloc answers; where it has no room, after one more arena.
+/// mimalloc's answer; if it has no room, its answer after one more arena.
 fn from_arena(work: impl Fn() -> *mut c_void) -> *mut c_void {
     loop {
         let generation = GENERATION.load(Acquire);
@@ -164,7 +165,7 @@ fn none() -> *mut c_void {
     null_mut()
 }
 
-/// A mapping of its own, with room to grow to `room`.
+/// A block with its own mapping, with room to grow to `room`.
 fn direct(len: usize, align: usize, room: usize) -> *mut c_void {
     let _inside = gate::enter();
     let (Some(len), Some(room)) = (len.checked_next_multiple_of(PAGE), room.checked_next_multiple_of(PAGE)) else {
@@ -216,8 +217,9 @@ pub fn aligned(align: usize, size: usize) -> *mut c_void {
     }
 }
 
-/// The function of an allocator behind this library, if there is one. Its `new` takes from its own heap, whose memory is managed, but its
-/// `delete` calls `free` by name: what is in managed memory and not ours is its own.
+/// The function of an allocator that is loaded after this library, if there is one. Its `new` takes from its own
+/// heap, whose memory is managed, but its `delete` calls `free` by name. So a block in managed memory that is not
+/// ours is its own.
 fn behind(function: &next::Next) -> Option<usize> {
     Some(function.address()).filter(|found| *found != 0 && !crate::caller::is_libc(*found))
 }
@@ -291,13 +293,13 @@ pub unsafe fn reallocate(block: *mut c_void, size: usize) -> *mut c_void {
     let len = size.next_multiple_of(PAGE);
     if len <= old.mapped {
         if len < old.len {
-            // What a later growth uncovers need not be zero, but it need not be kept either.
+            // Memory that a later growth uncovers need not be zero, and need not be kept either.
             memory::backing().discard(block as usize + len, old.len - len);
         }
         REGISTRY.with(|blocks| blocks.insert(block as usize, Direct { len, mapped: old.mapped }));
         return block;
     }
-    // Moving brings everything in. Room to grow costs addresses only and makes that rare.
+    // A move loads the whole block. Room to grow costs only addresses and makes moves rare.
     moved(block, old.len, size, direct(size, PAGE, size.saturating_mul(2)))
 }
 

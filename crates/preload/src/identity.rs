@@ -2,7 +2,7 @@
 //! pager's threads. So the pager's threads are replaced by new threads with the credentials of the calling thread. No
 //! thread keeps rights that the program has dropped.
 //!
-//! A namespace of users can be entered by a process of one thread only: the pager has no threads while it is.
+//! Only a process with one thread can enter a user namespace. So the pager has no threads during the call.
 
 use std::ffi::{c_char, c_int};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -24,7 +24,7 @@ fn next(place: &AtomicUsize, name: &std::ffi::CStr) -> usize {
     place.load(Relaxed)
 }
 
-/// The process has changed who it is.
+/// The process has changed its credentials.
 fn changed() {
     let errno = sys::errno();
     if let (true, Backing::Pager(pager)) = (memory::ready(), backing()) {
@@ -73,12 +73,13 @@ identities! {
     initgroups(user: *const c_char, group: gid_t);
 }
 
-/// Makes a system call that may need a process of one thread: first as it is, and where the kernel refuses that, without the pager's.
+/// Makes a system call that may need a process with one thread: first as it is, and if the kernel refuses that,
+/// without the pager's threads.
 unsafe fn alone(number: i64, arguments: [usize; 6]) -> c_int {
     // SAFETY: the caller's call.
     let mut result = unsafe { sys::call(number, arguments) };
     if let (true, Backing::Pager(pager), true) = (memory::ready(), backing(), result == -(libc::EINVAL as isize)) {
-        // The stack stays in RAM, if it is managed: nobody could bring it back.
+        // The stack stays in RAM, if it is managed: no thread could bring it back.
         let _still = Still::here();
         // SAFETY: as above. Neither call has a pointer.
         result = pager.without_handlers(|| unsafe { sys::call(number, arguments) });

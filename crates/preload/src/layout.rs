@@ -1,6 +1,6 @@
-//! Layout-only mode: the addresses of a pager with plain memory behind them, so that a program can be recorded. What a pager would be
-//! told besides is noted in the recording (`coldframe_live::span`). Nothing is reserved: an emulator may keep a word for each page that is
-//! mapped.
+//! Layout-only mode: the addresses of a pager with plain memory behind them, so that a program can be recorded. Calls
+//! that a pager would also need to see are noted in the recording (`coldframe_live::span`). Nothing is reserved: an
+//! emulator may keep a word for each mapped page.
 
 use std::cell::UnsafeCell;
 use std::ops::Range;
@@ -24,10 +24,11 @@ unsafe impl Sync for Layout {}
 // SAFETY: holds nothing that belongs to a thread.
 unsafe impl Send for Layout {}
 
-/// Maps private memory without huge pages, which the pager has not either. A negative result is an error number.
+/// Maps private memory without huge pages, which the pager does not have either. A negative result is an error
+/// number.
 ///
 /// # Safety
-/// With MAP_FIXED what was there is nobody's any more.
+/// With MAP_FIXED, the old content of the range must not be needed any more.
 unsafe fn map(range: &Range<usize>, protection: i32, fixed: i32) -> isize {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | fixed;
     let arguments = [range.start, range.len(), protection as usize, flags as usize, -1isize as usize, 0];
@@ -63,7 +64,8 @@ impl Layout {
         span::Span { start: self.span.start as u64, len: self.span.len() as u64 }
     }
 
-    /// Reads the bytes that note it. Nobody ever writes there, so the kernel's one page of zeros stands behind all of them.
+    /// Reads the bytes that stand for the note. They are never written, so one page of zeros in the kernel backs all
+    /// of them.
     pub fn note(&self, note: Note, address: usize, len: usize) {
         if len > 0 {
             for at in self.span().note(note, address as u64..(address + len) as u64) {
@@ -104,7 +106,7 @@ impl Layout {
         })
     }
 
-    /// Notes that what was managed in a range is gone.
+    /// Notes that the managed memory in a range is gone.
     fn released(&self, extents: &mut Extents, range: &Range<usize>) {
         for (part, kind) in extents.remove(range.clone()) {
             if let Kind::Managed(_) = kind {
@@ -148,7 +150,7 @@ impl Layout {
         self.with(|extents| extents.change(range, change));
     }
 
-    /// In a forked child: the kernel has seen to its memory.
+    /// In a forked child: the kernel has already copied its memory.
     pub fn after_fork(&self) {
         self.with(|extents| {
             for (part, kind) in extents.within(self.span.clone()).collect::<Vec<_>>() {

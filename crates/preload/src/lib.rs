@@ -1,21 +1,22 @@
-//! The library that `coldframe run` has the dynamic linker load into an unmodified program, so that the program's heap lies in
-//! managed memory.
+//! The library that `coldframe run` puts into an unmodified program through the dynamic linker. The program's heap
+//! then lies in managed memory.
 //!
 //! - [`start`]: the constructor; reads `COLDFRAME_OPTIONS`, starts the pager
-//! - [`malloc`], [`heap`]: malloc and its kin, over mimalloc in managed memory
-//! - [`unmanaged`], [`caller`], [`libc_symbols`]: what must not be managed, and how it is told; the C library's own heap
+//! - [`malloc`], [`heap`]: malloc and related functions, over mimalloc in managed memory
+//! - [`unmanaged`], [`caller`], [`libc_symbols`]: memory that must not be managed, and how it is recognised; the C
+//!   library's own heap
 //! - [`program_break`], which is sbrk
 //! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern managed memory or the pager's descriptors
 //! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
-//! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and whose it is
+//! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its holders
 //! - [`poke`], which is process_vm_writev
 //! - [`processors`]: where threads may run
-//! - [`limits`], [`filter`]: limits on what the process may use, and on its system calls
-//! - [`deepbind`]: libraries that would not see any of this
-//! - [`identity`]: who the process is, and its threads with it
+//! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
+//! - [`deepbind`]: libraries that would otherwise not use any of this
+//! - [`identity`]: the credentials of the process and its threads
 //! - [`fork`], [`gate`], [`files`]: a child finds memory and heap as its parent left them
 //! - [`memory`], [`layout`]: the pager, or in layout-only mode its addresses without it
-//! - [`apart`]: stacks for its work where the program's are managed
+//! - [`apart`]: stacks for this library's work in threads with managed stacks
 //!
 //! | environment | |
 //! |---|---|
@@ -24,15 +25,17 @@
 //! | `COLDFRAME_LAYOUT_ONLY=1` | the same addresses, no pager; of the options, `base`, `max_memory` and `stats_fd` count |
 //! | `COLDFRAME_MMAP_THRESHOLD` | least length of a managed mapping, in bytes; 65536 |
 //!
-//! What cannot start says so on file descriptor 2. The first program of a run ends then, with 2 for a setting, 4 for what this machine
-//! does not have, 5 for the rest; a later one (the shared statistics tell) runs with plain memory. A program that needs more than
-//! `max_memory` gets ENOMEM, and one line says why.
+//! If this library cannot start, it says so on file descriptor 2. The first program of a run then ends, with 2 for a
+//! setting, 4 for a feature that this machine lacks, and 5 for other reasons. A later program of the run (the shared
+//! statistics show that it is one) continues with plain memory. A program that needs more than `max_memory` gets
+//! ENOMEM, and one line gives the reason.
 //!
-//! Not managed: stacks, static data, `brk`, shared and file mappings, mappings below 64 KiB, small blocks that the C library
-//! makes for itself (`getline`, `asprintf`), system calls made without the C library. An allocator of the program's own, inside its
-//! executable or preloaded before this library, stays the program's: what it maps or takes with `sbrk` is managed. A child that is
-//! made by the system call alone, without the C library, has no managed memory. What another process writes with process_vm_writev or ptrace may be lost, if the page leaves RAM at
-//! that very moment.
+//! Not managed: stacks, static data, `brk`, shared and file mappings, mappings below 64 KiB, small blocks that the C
+//! library allocates for itself (`getline`, `asprintf`), and system calls made without the C library. If the program
+//! has its own allocator, inside its executable or preloaded before this library, it keeps that allocator; memory
+//! that the allocator maps or takes with `sbrk` is managed. A child made by the bare system call, without the C
+//! library, has no managed memory. If another process writes with process_vm_writev or ptrace, its bytes may be lost
+//! when the page leaves RAM at that very moment.
 #![cfg_attr(test, allow(dead_code))] // nothing is exported to a test
 
 mod advice;

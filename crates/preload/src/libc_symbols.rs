@@ -1,8 +1,9 @@
-//! The C library's own functions, whatever is loaded before it. An allocator that the user preloads replaces even `__libc_malloc`, and
-//! dlsym cannot be asked inside malloc. So the C library's table of symbols is read here: nothing is allocated, and it can be done
-//! before the first constructor.
+//! Finds the C library's own functions, whatever is loaded before it. An allocator that the user preloads replaces
+//! even `__libc_malloc`, and dlsym cannot be used inside malloc. So this file reads the C library's symbol table. It
+//! allocates nothing, and works before the first constructor.
 //!
-//! The layout is that of ELF's dynamic section (`Elf64_Dyn`, `Elf64_Sym`, DT_GNU_HASH), which the dynamic linker reads likewise.
+//! The layout is that of ELF's dynamic section (`Elf64_Dyn`, `Elf64_Sym`, DT_GNU_HASH). The dynamic linker reads it
+//! in the same way.
 
 use std::ffi::{c_int, c_void, CStr};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -29,7 +30,7 @@ struct Symbol {
     size: u64,
 }
 
-/// Where the C library's tables are.
+/// The addresses of the C library's tables.
 #[derive(Default)]
 struct Tables {
     base: usize,
@@ -50,7 +51,7 @@ unsafe extern "C" fn object(info: *mut libc::dl_phdr_info, _: usize, found: *mut
     let mut entry = (found.base + header.p_vaddr as usize) as *const Dynamic;
     while (*entry).tag != 0 {
         let value = (*entry).value as usize;
-        // The linker has made addresses of them where the machine's rules let it.
+        // On some machines the linker has turned the values into addresses.
         let address = if value < found.base { found.base + value } else { value };
         match (*entry).tag {
             DT_STRTAB => found.strings = address,
@@ -99,7 +100,7 @@ fn look(name: &CStr) -> usize {
     0
 }
 
-/// A function of the C library, found when it is first asked for.
+/// A function of the C library. It is looked up at its first use.
 pub struct Own(&'static CStr, AtomicUsize);
 
 impl Own {

@@ -18,10 +18,10 @@ pub struct Limit {
     hard: u64,
 }
 
-/// What the pager may map yet when the program limits its address space: tables and buffers of pages not used so far.
+/// Bytes that the pager may still map when the program limits its address space: tables and buffers not used so far.
 const ROOM: u64 = 256 << 20;
 
-/// `/proc/self/statm`: all that is mapped, and of it private memory that can be written to, in bytes.
+/// From `/proc/self/statm`, in bytes: all mapped memory, and the part of it that is private and writable.
 fn mapped() -> Option<(u64, u64)> {
     let mut text = [0u8; 256];
     // SAFETY: the path is a C string, the descriptor is closed again, and the buffer lives through the call.
@@ -37,12 +37,12 @@ fn mapped() -> Option<(u64, u64)> {
     Some((pages(0)? * PAGE as u64, pages(5)? * PAGE as u64))
 }
 
-/// Why a limit cannot be.
+/// Why a limit is refused.
 fn objection(resource: u32, soft: u64) -> Option<&'static str> {
     let Backing::Pager(pager) = memory::backing() else { return None };
     let least = |mapped: u64| mapped.saturating_add(ROOM);
     match resource {
-        // A write beyond it would be a signal that ends the process.
+        // A write beyond it would raise a signal that ends the process.
         libc::RLIMIT_FSIZE => (soft < pager.options().backing_max.unwrap_or(u64::MAX))
             .then_some("size of files (RLIMIT_FSIZE), which its swap file may reach; --backing-max keeps that small"),
         libc::RLIMIT_AS => mapped()
@@ -55,7 +55,7 @@ fn objection(resource: u32, soft: u64) -> Option<&'static str> {
     }
 }
 
-/// prlimit, as the C library answers. Another process's limits are its own affair.
+/// prlimit, with the C library's kind of result. Limits of other processes are not checked.
 pub unsafe fn set(process: c_int, resource: u32, new: *const Limit, old: *mut Limit) -> c_int {
     let own = process == 0 || process as isize == sys::call(libc::SYS_getpid, [0; 6]);
     if let (true, true, Some(limit)) = (memory::ready(), own, new.as_ref()) {

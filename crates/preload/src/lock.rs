@@ -10,7 +10,7 @@ use crate::memory::{self, backing};
 use crate::parts::{failed, parts, pass, Whose};
 use crate::say::{once, Once};
 
-/// The pages that a lock of any bytes is about, as the kernel computes them.
+/// The pages that a lock of these bytes covers, as the kernel computes them.
 fn touched(address: usize, len: usize) -> Result<Range<usize>, c_int> {
     let start = address / PAGE * PAGE;
     let len =
@@ -18,7 +18,7 @@ fn touched(address: usize, len: usize) -> Result<Range<usize>, c_int> {
     Ok(start..start.checked_add(len).ok_or(libc::EINVAL)?)
 }
 
-/// Does `kernel` or `own` for each part, up to the first hole.
+/// Calls `kernel` or `own` for each part, up to the first hole.
 unsafe fn each(
     address: usize,
     len: usize,
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn mlock2(address: *const c_void, len: usize, flags: u32) 
 }
 
 fn lock(part: Range<usize>, manner: Manner) -> isize {
-    // As the kernel's: what cannot be accessed cannot be brought in.
+    // As in the kernel: inaccessible memory cannot be brought in.
     if manner.protection == 0 {
         return failed(libc::ENOMEM);
     }
@@ -79,7 +79,7 @@ fn lock(part: Range<usize>, manner: Manner) -> isize {
     0
 }
 
-/// Locks what has content now. What is touched later can be paged out all the same.
+/// Locks pages that have content now. Pages that are touched later can still be paged out.
 fn lock_present(part: Range<usize>, manner: Manner) -> isize {
     once(
         Once::OnFault,

@@ -10,16 +10,17 @@ use coldframe_live::PAGE;
 use crate::shim::with_caller;
 use crate::{caller, heap, memory, sys, unmanaged};
 
-/// The C library's own large blocks (the buffer of qsort, of getline, of a memory stream) are managed after all: what fork
-/// touches is small.
+/// The C library's own large blocks (the buffers of qsort, getline, or a memory stream) are managed: the blocks that
+/// fork touches are small.
 const LIBC_LARGE: usize = 128 << 10;
 
 fn is_managed(size: usize, caller: usize) -> bool {
     memory::ready() && !caller::is_linker(caller) && (size >= LIBC_LARGE || !caller::is_libc(caller))
 }
 
-/// The program's own malloc and realloc, where they are not ours: it has an allocator inside its executable, or one was preloaded before
-/// this library. Its `free` then gets what our `strdup` gives, which must be a block of that allocator.
+/// The program's own malloc and realloc, if they are not ours: it has an allocator inside its executable, or one was
+/// preloaded before this library. That allocator's `free` then gets the blocks of our `strdup`, so they must be
+/// blocks of that allocator.
 static MALLOC: AtomicUsize = AtomicUsize::new(0);
 static REALLOC: AtomicUsize = AtomicUsize::new(0);
 
@@ -32,7 +33,7 @@ pub fn find() {
     }
 }
 
-/// What the program's `malloc` gives.
+/// A block from the program's `malloc`.
 unsafe fn as_the_program(size: usize, caller: usize) -> *mut c_void {
     match MALLOC.load(Relaxed) {
         0 => malloc_from(size, caller),
@@ -74,7 +75,8 @@ unsafe extern "C" fn realloc_from(block: *mut c_void, size: usize, caller: usize
         }
         return heap::reallocate(block, size);
     }
-    // A block from before the start, or one that the C library has given to the program, moves when the program resizes it.
+    // A block from before the start, or one that the C library has given to the program, moves when the program
+    // resizes it.
     if size == 0 || !is_managed(size, caller) {
         return unmanaged::realloc(block, size);
     }

@@ -1,9 +1,10 @@
-//! mmap, munmap, mprotect. Large private anonymous mappings of the program are managed, and smaller ones where the program asks for an
-//! address in the span. A range is told by its addresses; a call that reaches over the edge of managed memory is done in parts.
+//! mmap, munmap, mprotect. The program's large private anonymous mappings are managed; smaller ones are managed if
+//! the program asks for an address in the span. Addresses show what a range belongs to. A call over the edge of
+//! managed memory is done in parts.
 //!
-//! The kernel takes the address that a program gives without MAP_FIXED for a wish, and so does this: granted where it lies in the span and
-//! is free. A wish for another place is not granted, since memory there would not be managed, unless the program has shown that it
-//! insists: by giving the memory back unused.
+//! If a program passes an address without MAP_FIXED, the kernel takes the address as a hint. So does this library: it
+//! uses the address if it lies in the span and is free. A hint at another place is ignored, since memory there would
+//! not be managed. The exception is a program that insists: it has unmapped such memory unused.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -17,11 +18,12 @@ use crate::say::{once, Once};
 use crate::shim::with_caller;
 use crate::{caller, sys};
 
-/// The least length of a managed mapping at an address of our choice: Ruby's heap comes in pieces of 64 KiB. A managed mapping costs a few
-/// system calls and two entries of the kernel's list, so smaller ones, which are few, are left alone.
+/// The least length of a managed mapping at an address of our choice: Ruby's heap uses pieces of 64 KiB. A managed
+/// mapping costs a few system calls and two entries of the kernel's list. Smaller mappings, of which there are few,
+/// are not managed.
 pub static THRESHOLD: AtomicUsize = AtomicUsize::new(64 << 10);
 
-/// Mappings that are for something other than data: stacks grow, huge pages are not paged.
+/// Mappings that are not for data: stacks grow, huge pages are not paged.
 const UNMANAGED: c_int = libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
 #[cfg(target_arch = "x86_64")]
 const MAP_32BIT: c_int = libc::MAP_32BIT;
@@ -30,11 +32,11 @@ const MAP_32BIT: c_int = 0;
 const MAP_TYPE: c_int = 0xf;
 const FIXED: c_int = libc::MAP_FIXED | libc::MAP_FIXED_NOREPLACE;
 
-/// The last mapping that was wished for elsewhere, and the length of such mappings that the program insists on.
+/// The last mapping with a hint outside the span, and the length of such mappings that the program insists on.
 static WISH: AtomicUsize = AtomicUsize::new(0);
 static INSISTED: AtomicUsize = AtomicUsize::new(0);
 
-/// What a program asks mmap for.
+/// The arguments of an mmap of the program.
 #[derive(Clone, Copy)]
 struct Asked {
     at: usize,
@@ -85,7 +87,7 @@ pub unsafe extern "C" fn mmap_from(
     answer as *mut c_void
 }
 
-/// A mapping for which any address will do.
+/// A mapping at any address.
 unsafe fn anywhere(asked: Asked, own: bool) -> isize {
     let Some(len) = asked.len.checked_next_multiple_of(PAGE) else { return failed(libc::ENOMEM) };
     let wish = asked.at.checked_next_multiple_of(PAGE).unwrap_or(0);
@@ -98,14 +100,15 @@ unsafe fn anywhere(asked: Asked, own: bool) -> isize {
     if !wanted || !private {
         return asked.pass();
     }
-    // Who wishes for an address below 4 GiB may keep addresses in 32 bits.
+    // A program with a hint below 4 GiB may store addresses in 32 bits.
     let low = wish != 0 && there.end <= memory::span().start.min(1 << 32);
     if low || asked.flags & MAP_32BIT != 0 {
         let what = if low { "low memory" } else { "MAP_32BIT" };
         once(Once::Low, format_args!("{len} bytes and more are not managed, since the program asks for {what}"));
         return asked.pass();
     }
-    // Inside the span the kernel would not grant it either: something is there. Only reservations are insisted on.
+    // Inside the span, the kernel would not use the hint either: the place is taken. Programs insist only on
+    // reservations.
     let elsewhere = wish != 0 && !memory::meets(wish, len) && asked.protection == libc::PROT_NONE;
     if elsewhere && INSISTED.load(Relaxed) == len {
         let end = memory::span().end;
@@ -127,7 +130,7 @@ unsafe fn anywhere(asked: Asked, own: bool) -> isize {
     at
 }
 
-/// Whether there is a place for so much. Somebody else may be faster; then the program gets no memory.
+/// Whether there is room for this length. Another thread may be faster; then the program gets no memory.
 fn fits(len: usize) -> bool {
     let span = memory::span();
     let mut at = span.start;
@@ -140,7 +143,7 @@ fn fits(len: usize) -> bool {
     span.end - at >= len
 }
 
-/// The address that was wished for lies in free space of the span.
+/// The hint lies in free space of the span.
 unsafe fn granted(asked: Asked, there: Range<usize>) -> isize {
     if asked.is_private_memory() && asked.flags & libc::MAP_STACK == 0 {
         return new(Spot::Free(there.start), there.len(), asked);
@@ -160,13 +163,13 @@ unsafe fn new(spot: Spot, len: usize, asked: Asked) -> isize {
         }
     };
     if asked.flags & libc::MAP_LOCKED != 0 && backing().pin(at, len).is_ok() {
-        // As mmap's: that it cannot be locked is no error.
+        // As for mmap: a failure to lock is no error.
         backing().change(at..at + len, |manner| manner.locked = true);
     }
     at as isize
 }
 
-/// A mapping at a given place, some of it in the span.
+/// A mapping at a given place, at least partly in the span.
 unsafe fn fixed(asked: Asked) -> isize {
     let range = match pages(asked.at, asked.len, libc::ENOMEM) {
         Ok(range) => range,
@@ -210,7 +213,8 @@ unsafe fn is_free(range: &Range<usize>) -> bool {
     }
 }
 
-/// A file, shared memory or what else only the kernel can map. What it would refuse it refuses elsewhere first, so that nothing is lost.
+/// A file, shared memory or another mapping that only the kernel can make. It is first tried elsewhere, so that
+/// nothing is lost if the kernel refuses it.
 unsafe fn foreign(asked: Asked, inside: Range<usize>) -> isize {
     let trial = asked.flags & !(FIXED | libc::MAP_POPULATE | libc::MAP_LOCKED);
     let elsewhere = Asked { at: 0, flags: trial, ..asked }.pass();

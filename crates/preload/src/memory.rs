@@ -12,11 +12,11 @@ use crate::layout::Layout;
 use crate::numbers::Numbers;
 use crate::{apart, gate, pins, sys};
 
-/// Who provides the memory.
+/// The provider of the memory.
 pub enum Backing {
     /// The pager.
     Pager(Pager),
-    /// Nobody: the same addresses with plain memory behind them.
+    /// No pager: the same addresses with plain memory behind them.
     Layout(Layout),
 }
 
@@ -53,7 +53,8 @@ pub fn start(mut options: Options, layout_only: bool) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Whether something lies at the start of the span already: an executable that cannot be moved, with a lot of static data.
+/// Whether a mapping lies at the start of the span already: an executable that cannot be moved, with a lot of static
+/// data.
 fn taken(base: usize) -> bool {
     const LOOK: usize = 1 << 30;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
@@ -85,8 +86,8 @@ pub fn backing() -> &'static Backing {
     BACKING.get().expect("the constructor has run")
 }
 
-/// Before the program makes a thread or a process, or asks or says where one may run: all may run where they were allowed to
-/// (`coldframe_live::Pager::let_go`).
+/// Call this before the program makes a thread or a process, or asks or sets where one may run. All threads then run
+/// where they were allowed to (`coldframe_live::Pager::let_go`).
 pub fn let_go() {
     if let Some(Backing::Pager(pager)) = BACKING.get() {
         pager.let_go();
@@ -143,7 +144,7 @@ impl Backing {
         })
     }
 
-    /// Gives memory back, whatever of it there is.
+    /// Unmaps memory; parts that are not mapped are skipped.
     pub fn close(&self, range: Range<usize>) -> Result<(), LiveError> {
         pins::forget(&range);
         inside(|| match self {
@@ -152,12 +153,13 @@ impl Backing {
         })
     }
 
-    /// The same, where nobody can be told that the kernel refused.
+    /// The same, for callers that cannot report that the kernel refused.
     pub fn unmap(&self, address: usize, len: usize) {
         let _ = self.close(address..address + len);
     }
 
-    /// Has the kernel put a mapping of the program's own into the span: `place` does it and says whether it has.
+    /// Has the kernel put a mapping of the program itself into the span. `place` makes the mapping and returns
+    /// whether it succeeded.
     pub fn map_foreign(&self, range: Range<usize>, place: impl FnOnce() -> bool) -> bool {
         inside(|| match self {
             Backing::Pager(pager) => pager.map_foreign(range, place),
@@ -173,7 +175,7 @@ impl Backing {
         })
     }
 
-    /// What there is in a range, lowest first; gaps are free.
+    /// The extents in a range, lowest first; gaps are free.
     pub fn extents(&self, range: Range<usize>) -> Vec<(Range<usize>, Kind)> {
         inside(|| match self {
             Backing::Pager(pager) => pager.extents(range),
@@ -181,7 +183,7 @@ impl Backing {
         })
     }
 
-    /// Notes what the program wants of its memory.
+    /// Changes what the program has asked for its memory.
     pub fn change(&self, range: Range<usize>, change: impl Fn(&mut Manner)) {
         inside(|| match self {
             Backing::Pager(pager) => pager.note(range, change),
@@ -189,7 +191,7 @@ impl Backing {
         })
     }
 
-    /// The parts of a managed range that may be anything but zeros.
+    /// The parts of a managed range that may hold anything but zeros.
     pub fn contents(&self, range: Range<usize>) -> Vec<Range<usize>> {
         match self {
             Backing::Pager(pager) => inside(|| pager.contents(range)),
@@ -197,8 +199,8 @@ impl Backing {
         }
     }
 
-    /// Copies memory to a place that is all zeros. Pages without content are left out, so that moving a large block that was hardly
-    /// touched costs hardly anything.
+    /// Copies memory to a place that is all zeros. Pages without content are skipped, so a large block that was
+    /// hardly touched is cheap to move.
     ///
     /// # Safety
     /// `len` bytes at `from` can be read, those at `to` can be written, and they do not overlap.
@@ -212,7 +214,7 @@ impl Backing {
         }
     }
 
-    /// Memory reads as zeros.
+    /// Drops the content of memory: it reads as zeros.
     pub fn discard(&self, address: usize, len: usize) {
         inside(|| match self {
             Backing::Pager(pager) => pager.discard(address, len),
@@ -220,7 +222,7 @@ impl Backing {
         })
     }
 
-    /// Memory will be wanted.
+    /// A hint that memory will be needed.
     pub fn will_need(&self, address: usize, len: usize) {
         inside(|| match self {
             Backing::Pager(pager) => pager.will_need(address, len),
@@ -228,7 +230,7 @@ impl Backing {
         })
     }
 
-    /// Memory stays in RAM.
+    /// Keeps memory in RAM.
     pub fn pin(&self, address: usize, len: usize) -> Result<(), LiveError> {
         match self {
             Backing::Pager(pager) => inside(|| pager.pin(address, len)),
@@ -248,8 +250,9 @@ impl Backing {
     }
 }
 
-/// Runs `work` inside the gate, so that no fork copies a pager at work, and with all signals held back, so that no signal handler
-/// waits for a page that the work it interrupted must bring. The stack that it runs on is not managed.
+/// Runs `work` inside the gate, so that no fork copies a pager in the middle of its work. All signals are held back,
+/// so that no signal handler waits for a page that the interrupted work must bring. The stack that it runs on is not
+/// managed.
 pub fn inside<T>(work: impl FnOnce() -> T) -> T {
     let _inside = gate::enter();
     sys::undisturbed(|| apart::run(work))

@@ -48,7 +48,7 @@ functions! {
     USABLE_SIZE = c"malloc_usable_size",
 }
 
-/// Finds all of them. Later it may be a signal handler that calls them, where looking up is not allowed.
+/// Finds all of them. Later calls may come from a signal handler, where a lookup is not allowed.
 pub fn find() {
     for next in ALL {
         next.look();
@@ -64,7 +64,8 @@ impl Next {
         }
     }
 
-    /// Before the start, or in a part of the C library that came later (before version 2.34 it had several).
+    /// Looks it up before the start, or in a part of the C library that was loaded later (before version 2.34 it had
+    /// several).
     #[cold]
     fn look(&self) -> usize {
         // SAFETY: looks a name up.
@@ -74,7 +75,8 @@ impl Next {
     }
 }
 
-/// `next!(OPEN, extern "C" fn(A) -> B, (a), otherwise)`: the function's answer, or `otherwise` where there is none.
+/// `next!(OPEN, extern "C" fn(A) -> B, (a), otherwise)`: the function's result, or `otherwise` if there is no such
+/// function.
 macro_rules! next {
     ($which:ident, $type:ty, ($($argument:expr),*), $otherwise:expr) => {
         match crate::next::$which.address() {

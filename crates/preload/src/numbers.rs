@@ -1,8 +1,10 @@
-//! A set of descriptors: a bit a number, read and changed without locks, so that a signal handler may close files.
+//! A set of descriptors, with a bit for each number. It is read and changed without locks, so that a signal handler
+//! may close files.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::*};
 
-/// Numbers that it can hold, more than a process has unless its limit was raised beyond the kernel's own default (`fs.nr_open`).
+/// The largest set of numbers: more than a process has, unless its limit was raised above the kernel's own default
+/// (`fs.nr_open`).
 const NUMBERS: usize = 1 << 20;
 const WORD: usize = 64;
 
@@ -19,13 +21,13 @@ impl Numbers {
         Numbers { words: [const { AtomicU64::new(0) }; NUMBERS / WORD], end: AtomicUsize::new(0) }
     }
 
-    /// Whether it has a number.
+    /// Whether the set has a number.
     pub fn has(&self, number: i32) -> bool {
         let number = number as u32 as usize;
         number < NUMBERS && self.words[number / WORD].load(Relaxed) >> (number % WORD) & 1 != 0
     }
 
-    /// Makes the set what `numbers` says. A number that stays is never out of it.
+    /// Replaces the set by `numbers`. A number that is in both sets is never missing meanwhile.
     pub fn become_these(&self, numbers: &[i32]) {
         let word_of = |word: usize| {
             let here = numbers.iter().filter(|number| **number as u32 as usize / WORD == word);

@@ -8,20 +8,20 @@ use coldframe_live::PAGE;
 use crate::memory::{self, backing};
 use crate::sys;
 
-/// Whose a part of a range is.
+/// The owner of a part of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Whose {
-    /// Outside of the span: the kernel's alone.
+    /// Outside of the span: only the kernel handles it.
     Outside,
-    /// A mapping of the program's own in the span: the kernel's too.
+    /// A mapping of the program itself in the span: the kernel handles it, too.
     Foreign,
-    /// The pager's.
+    /// Managed by the pager.
     Managed(Manner),
-    /// A part of the span where nothing is mapped, to the program.
+    /// A part of the span that is unmapped for the program.
     Free,
 }
 
-/// All of a range that ends where a page ends, lowest part first.
+/// All parts of a range that ends at the end of a page, lowest part first.
 pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Whose)> {
     let span = memory::span();
     let inner = range.start.clamp(span.start, span.end)..range.end.clamp(span.start, span.end);
@@ -48,13 +48,13 @@ pub fn parts(range: Range<usize>) -> Vec<(Range<usize>, Whose)> {
     parts
 }
 
-/// The answer of a call to the program: -1 and an error number.
+/// The result of a failed call: -1, with the error number in errno.
 pub fn failed(error: i32) -> isize {
     sys::set_errno(error);
     -1
 }
 
-/// A system call with the C library's answer.
+/// A system call with the C library's kind of result.
 ///
 /// # Safety
 /// As the call's.
@@ -63,8 +63,8 @@ pub unsafe fn pass(number: i64, arguments: [usize; 6]) -> isize {
     sys::answer(unsafe { sys::call(number, arguments) })
 }
 
-/// The whole pages of a range that must begin with a page, as the kernel computes them: EINVAL if it does not, `overflow` if it reaches
-/// over the end of all addresses.
+/// The whole pages of a range that must begin at a page, as the kernel computes them. EINVAL if it does not begin at
+/// a page, `overflow` if it goes beyond the last address.
 pub fn pages(address: usize, len: usize, overflow: i32) -> Result<Range<usize>, i32> {
     if !address.is_multiple_of(PAGE) {
         return Err(libc::EINVAL);
@@ -73,7 +73,7 @@ pub fn pages(address: usize, len: usize, overflow: i32) -> Result<Range<usize>, 
     Ok(address..address.checked_add(len).ok_or(overflow)?)
 }
 
-/// The error number for what the pager could not do.
+/// The error number for a failure of the pager.
 pub fn number(error: &coldframe_live::LiveError) -> i32 {
     match error {
         coldframe_live::LiveError::Os { error, .. } => error.raw_os_error().unwrap_or(libc::ENOMEM),

@@ -13,7 +13,7 @@ use crate::gate;
 use crate::memory::{self, backing};
 use crate::sys::{self, Lock};
 
-/// Why memory is held.
+/// Why memory is pinned.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Why {
     /// A fixed buffer of the ring with this descriptor.
@@ -24,25 +24,26 @@ pub enum Why {
     Liburing,
     /// A robust mutex at this address.
     Mutex,
-    /// A word at this address that the kernel clears when a thread ends, and what lies around it.
+    /// A word at this address that the kernel clears when a thread ends, and the memory around it.
     Thread,
     /// A file of the C library, during a fork.
     File,
-    /// Nobody can say until when.
+    /// It is not known how long.
     Good,
 }
 
-/// Who holds memory: a reason, what it belongs to, and which of several.
+/// The holder of pinned memory: a reason, the object that it belongs to, and a number.
 pub type Holder = (Why, usize, u32);
 
 struct Holds(Lock, UnsafeCell<BTreeMap<Holder, Range<usize>>>);
 // SAFETY: the map is touched under the lock only.
 unsafe impl Sync for Holds {}
 static HOLDS: Holds = Holds(Lock::new(), UnsafeCell::new(BTreeMap::new()));
-/// How many there are, so that those who have none pay for a look.
+/// The number of holds, so that programs without any only pay for a look.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Inside the gate, so that no fork copies a held lock, and with signals held back, so that no handler waits for its own thread.
+/// Inside the gate, so that no fork copies a held lock, and with signals held back, so that no handler waits for its
+/// own thread.
 fn with<T>(work: impl FnOnce(&mut BTreeMap<Holder, Range<usize>>) -> T) -> T {
     let _inside = gate::enter();
     sys::undisturbed(|| {
@@ -74,7 +75,7 @@ fn unpin(range: Range<usize>) {
     }
 }
 
-/// Pinned memory that has no holder yet; given back if nobody becomes that.
+/// Pinned memory without a holder yet. It is unpinned if it gets none.
 pub struct Pinned(Range<usize>);
 
 impl Pinned {
@@ -83,7 +84,7 @@ impl Pinned {
         Pinned::try_new(address, len).ok()
     }
 
-    /// The same, with the reason why it cannot be.
+    /// The same, with the reason of a failure.
     pub fn try_new(address: usize, len: usize) -> Result<Pinned, LiveError> {
         let range = pages(address, len);
         if !range.is_empty() {
@@ -92,7 +93,7 @@ impl Pinned {
         Ok(Pinned(range))
     }
 
-    /// It has a holder from here on, who has nothing else any more.
+    /// Gives it a holder. The holder's earlier holds end.
     pub fn hold(mut self, holder: Holder) {
         let range = std::mem::take(&mut self.0);
         let before = with(|holds| match range.is_empty() {
@@ -109,29 +110,29 @@ impl Drop for Pinned {
     }
 }
 
-/// Whether anybody holds anything.
+/// Whether there is any hold.
 pub fn any() -> bool {
     COUNT.load(Relaxed) > 0
 }
 
-/// What one thing holds is given back.
+/// Releases the holds of one object.
 pub fn release(why: Why, of: usize) {
     take(|holder, _| (holder.0, holder.1) == (why, of)).into_iter().for_each(|(_, range)| unpin(range));
 }
 
-/// All that is held for a reason is given back.
+/// Releases all holds for a reason.
 pub fn release_all(why: Why) {
     take(|holder, _| holder.0 == why).into_iter().for_each(|(_, range)| unpin(range));
 }
 
-/// One hold is given back.
+/// Releases one hold.
 pub fn release_one(holder: Holder) {
     if any() {
         unpin(with(|holds| holds.remove(&holder)).unwrap_or_default());
     }
 }
 
-/// What one thing holds is held as long as the memory is there.
+/// Turns the holds of one object into holds that last as long as the memory exists.
 pub fn keep_for_good(why: Why, of: usize) {
     for ((_, _, which), range) in take(|holder, _| (holder.0, holder.1) == (why, of)) {
         let number = NUMBER.fetch_add(1, Relaxed);
@@ -139,15 +140,15 @@ pub fn keep_for_good(why: Why, of: usize) {
     }
 }
 
-/// Tells holds for good apart.
+/// Distinguishes holds that last as long as the memory.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether it holds anything.
+/// Whether the object has a hold.
 pub fn holds(why: Why, of: usize) -> bool {
     any() && with(|holds| holds.range((why, of, 0)..=(why, of, u32::MAX)).next().is_some())
 }
 
-/// All of which `what` is true, taken out and still pinned.
+/// Removes all holds for which `what` is true. Their memory is still pinned.
 fn take(what: impl Fn(&Holder, &Range<usize>) -> bool) -> Vec<(Holder, Range<usize>)> {
     let mut taken = Vec::new();
     if any() {
@@ -172,7 +173,7 @@ pub fn holders(why: Why) -> Vec<usize> {
     }
 }
 
-/// The program gives memory back, and what is held of it with it.
+/// The program unmaps memory: all holds of it end.
 pub fn forget(part: &Range<usize>) {
     take(|_, range| range.start < part.end && part.start < range.end).into_iter().for_each(|(_, range)| unpin(range));
 }

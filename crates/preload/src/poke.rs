@@ -1,8 +1,9 @@
-//! `process_vm_writev` to this process itself. The kernel takes hold of a batch of frames first and copies then, and a page that leaves
-//! RAM in between would lose what is written. So its pages are pinned, a few at a time, until they have been written to.
+//! `process_vm_writev` to this process itself. The kernel first takes a batch of frames and then copies. If a page
+//! left RAM in between, the written bytes would be lost. So its pages are pinned, a few at a time, until they are
+//! written.
 //!
-//! Not seen: the pages of another paged process, which only that one can pin; what a debugger pokes into one may be lost. Reading is
-//! safe: what is read is the page as it was at some moment of the call.
+//! Not covered: the pages of another paged process, which only that process can pin. A debugger's writes into such a
+//! process may be lost. Reading is safe: the bytes are the page's at some moment of the call.
 
 use std::ffi::{c_int, c_ulong};
 
@@ -12,11 +13,11 @@ use libc::iovec;
 use crate::pins::Pinned;
 use crate::{memory, sys};
 
-/// Pages that are pinned at a time: few, for there may be little RAM.
+/// Pages pinned at a time; few, since there may be little RAM.
 const PAGES: usize = 8;
 /// Parts of the program's own side in one call to the kernel.
 const PARTS: usize = 16;
-/// The kernel takes no more (UIO_MAXIOV).
+/// The most vectors that the kernel takes (UIO_MAXIOV).
 const VECTORS: usize = 1024;
 
 /// Replaces the C library's.
@@ -46,7 +47,7 @@ pub unsafe fn write(process: c_int, from: (*const iovec, usize), to: (*const iov
     sys::answer(write_pinned(process as usize, from, to))
 }
 
-/// Whether it is this process, by its number or that of one of its threads.
+/// Whether the number is that of this process or of one of its threads.
 fn is_own(process: c_int) -> bool {
     // SAFETY: no pointers, and no signal is sent.
     unsafe {
@@ -55,7 +56,7 @@ fn is_own(process: c_int) -> bool {
     }
 }
 
-/// What has been written, or, where that is nothing, a negative error number.
+/// The number of bytes written, or, if it is 0, a negative error number.
 unsafe fn write_pinned(process: usize, from: &[iovec], to: &[iovec]) -> isize {
     let mut done = 0;
     for part in to {
@@ -72,7 +73,7 @@ unsafe fn write_pinned(process: usize, from: &[iovec], to: &[iovec]) -> isize {
     done as isize
 }
 
-/// Writes some of `len` bytes at `to` with what follows after the first `skip` bytes of `from`.
+/// Writes some of `len` bytes at `to`, from `from` after its first `skip` bytes.
 unsafe fn piece(process: usize, from: &[iovec], skip: usize, to: usize, len: usize) -> isize {
     let managed = memory::meets(to, len);
     let mut len = if managed { len.min(PAGES * PAGE - to % PAGE) } else { len };
@@ -82,7 +83,7 @@ unsafe fn piece(process: usize, from: &[iovec], skip: usize, to: usize, len: usi
         pinned = Pinned::try_new(to, len);
     }
     match pinned {
-        // Nobody's memory: the kernel has the word for it.
+        // Unmanaged memory: the kernel returns the result.
         Ok(_) | Err(LiveError::Range { .. }) => {
             let (parts, count) = parts(from, skip, len);
             let there = iovec { iov_base: to as *mut _, iov_len: len };
@@ -93,7 +94,7 @@ unsafe fn piece(process: usize, from: &[iovec], skip: usize, to: usize, len: usi
     }
 }
 
-/// The first parts of `from` after `skip` bytes, `len` bytes at most; and how many parts.
+/// The first parts of `from` after `skip` bytes, at most `len` bytes; and the number of parts.
 fn parts(from: &[iovec], mut skip: usize, mut len: usize) -> ([iovec; PARTS], usize) {
     let mut parts = [iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; PARTS];
     let mut count = 0;

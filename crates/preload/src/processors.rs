@@ -2,7 +2,7 @@
 //! handler (`coldframe_live`'s `follow.rs`), and the program must not see this. Before the program reads or sets the
 //! processors of a thread, the pager's restriction is removed.
 //!
-//! What is not seen: what another process asks, and `/proc/self/status`.
+//! Not covered: queries from another process, and `/proc/self/status`.
 
 use std::ffi::{c_int, c_long, c_void};
 
@@ -47,14 +47,14 @@ pub unsafe extern "C" fn pthread_setaffinity_np(thread: libc::pthread_t, bytes: 
     next!(PTHREAD_SETAFFINITY, OfPosix, (thread, bytes, set), libc::ENOSYS)
 }
 
-/// Replaces the C library's, which asks where the thread may run.
+/// Replaces the C library's function, which asks where the thread may run.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn get_nprocs() -> c_int {
     memory::let_go();
     next!(GET_NPROCS, Count, (), 1)
 }
 
-/// Replaces the C library's, which may ask where the thread may run.
+/// Replaces the C library's function, which may ask where the thread may run.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn sysconf(name: c_int) -> c_long {
     if name == libc::_SC_NPROCESSORS_ONLN {

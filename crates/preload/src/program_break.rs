@@ -12,10 +12,11 @@ use crate::shim::with_caller;
 use crate::sys::{self, Lock};
 use crate::{caller, gate, memory};
 
-/// What a program can have so; an allocator then goes on with mmap. Never more than a quarter of all that is managed.
+/// The most that a program can get by this; an allocator then continues with mmap. Never more than a quarter of all
+/// managed memory.
 const MOST: usize = 1 << 30;
 
-/// Where it begins, is, and ends; all zero before the first call.
+/// Its start, present value and end; all zero before the first call.
 #[derive(Clone, Copy)]
 struct Area {
     start: usize,
@@ -33,7 +34,7 @@ fn concerns(caller: usize) -> bool {
 }
 
 impl Break {
-    /// Moves it to what `to` says of where it is; the old place. `None`: no room.
+    /// Moves the break to the result of `to` for the present one. Returns the old break; `None`: no room.
     fn set(&self, to: impl FnOnce(usize) -> Option<usize>) -> Option<usize> {
         let _inside = gate::enter();
         sys::undisturbed(|| {
@@ -59,7 +60,7 @@ impl Break {
     }
 }
 
-/// What is given back reads as zeros when it comes again.
+/// Returned memory reads as zeros when it is used again.
 fn give_back(from: usize, to: usize) {
     let (first, last) = (from.next_multiple_of(PAGE), to.next_multiple_of(PAGE));
     if first < last {

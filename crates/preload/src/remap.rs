@@ -1,4 +1,5 @@
-//! mremap. Managed memory grows where it is if there is room, and otherwise moves: its content is copied, and what has none is not.
+//! mremap. Managed memory grows in place if there is room. Otherwise it moves: pages with content are copied, others
+//! are not.
 //!
 //! ```text
 //!   from \ to      elsewhere or anywhere          a place in the span            a place outside
@@ -20,7 +21,7 @@ use crate::sys;
 
 const RIGHTS: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// What a program asks mremap for, in whole pages.
+/// The arguments of an mremap of the program, in whole pages.
 struct Asked {
     from: Range<usize>,
     len: usize,
@@ -59,7 +60,7 @@ pub unsafe extern "C" fn mremap(
     answer as *mut c_void
 }
 
-/// What the kernel looks at before it looks at the mapping.
+/// The kernel's checks before it looks at the mapping.
 fn asked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -> Result<Asked, c_int> {
     const KNOWN: c_int = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED | libc::MREMAP_DONTUNMAP;
     let from = pages(at, old_len, libc::EINVAL)?;
@@ -70,7 +71,7 @@ fn asked(at: usize, old_len: usize, new_len: usize, flags: c_int, to: usize) -> 
         return Err(libc::EINVAL);
     }
     let end = to.checked_add(len).ok_or(libc::EINVAL)?;
-    // Where it shall go is looked at with MREMAP_DONTUNMAP too, for which it is a wish.
+    // With MREMAP_DONTUNMAP the new address is checked, too, although it is only a hint then.
     if moves && (!to.is_multiple_of(PAGE) || from.start < end && to < from.end) {
         return Err(libc::EINVAL);
     }
@@ -82,7 +83,7 @@ unsafe fn resize(asked: Asked) -> isize {
     let there = parts(first);
     match there[0].1 {
         Whose::Free => failed(libc::EFAULT),
-        // What has no length would be a second view of the same memory, which private memory does not have.
+        // A length of 0 would mean a second view of the same memory, which private memory does not have.
         Whose::Managed(_) if asked.from.is_empty() => failed(libc::EINVAL),
         Whose::Managed(manner) => {
             let whole = there.iter().all(|(_, whose)| *whose == Whose::Managed(manner));
@@ -100,7 +101,7 @@ unsafe fn resize(asked: Asked) -> isize {
     }
 }
 
-/// A mapping that is the kernel's, in the span or on its way there.
+/// A mapping of the kernel, in the span or on its way there.
 unsafe fn kernels(asked: Asked, foreign: bool) -> isize {
     let Asked { from, len, flags, to } = &asked;
     let mut answer = 0;
@@ -154,7 +155,7 @@ unsafe fn managed(asked: Asked, manner: Manner) -> isize {
     to as isize
 }
 
-/// More of the same behind it, if that is free.
+/// Maps more of the same behind it, if that is free.
 fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
     let more = len - from.len();
     if backing().map_at(Spot::Free(from.end), more, manner.protection).is_err() {
@@ -165,7 +166,7 @@ fn grown(from: &Range<usize>, len: usize, manner: Manner) -> bool {
     true
 }
 
-/// Readable and writable memory at the place where it shall go.
+/// Readable and writable memory at the new place.
 unsafe fn target(asked: &Asked) -> Result<usize, c_int> {
     let len = asked.len;
     let spot = match asked.target() {

@@ -1,8 +1,10 @@
-//! Memory that the program gives to an io_uring for good: fixed buffers, and rings of provided buffers. The kernel takes its frames at
-//! that moment and uses them from then on, so they are held until they are given back. More than may be held is refused with ENOMEM.
+//! Memory that the program gives to an io_uring permanently: fixed buffers, and rings of provided buffers. The kernel
+//! takes its frames at that moment and uses them from then on. So the memory is pinned until the program takes it
+//! back. Beyond the limit for pinned memory, the call fails with ENOMEM.
 //!
-//! What is seen: the C library's `syscall`, and liburing as a shared library. What is not: programs with system calls of their own or
-//! with liburing inside. Other operations of a ring copy, and pages come and go under them as under every system call.
+//! Covered: the C library's `syscall`, and liburing as a shared library. Not covered: programs with their own system
+//! calls or with liburing linked in. Other operations of a ring copy, and pages come and go under them as under every
+//! system call.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
@@ -21,9 +23,9 @@ const CLONE_BUFFERS: c_uint = 30;
 const ZCRX_IFQ: c_uint = 32;
 const MEM_REGION: c_uint = 34;
 const BY_INDEX: c_uint = 1 << 31;
-/// Of io_uring_setup: the program brings the memory of the ring.
+/// Flag of io_uring_setup: the program supplies the memory of the ring.
 const SETUP_NO_MMAP: u32 = 1 << 14;
-/// Of a ring of provided buffers: the kernel brings it.
+/// Flag of a ring of provided buffers: the kernel supplies the memory.
 const PBUF_RING_MMAP: u16 = 1;
 /// Bytes of an entry of such a ring.
 const PBUF_ENTRY: usize = 16;
@@ -64,8 +66,8 @@ fn refused(what: &str, error: c_int) -> c_int {
     -error
 }
 
-/// Pins buffers, has the kernel register them and, as far as it has, makes them `of`'s from `offset` on. `register` answers with a
-/// negative error number; `all`: 0 means all of them, not none.
+/// Pins buffers and has the kernel register them. As many as are registered then belong to `of`, from `offset` on.
+/// `register` returns a negative error number on failure; `all`: its result 0 means all of them, not none.
 unsafe fn registered(
     (why, of): (Why, usize),
     offset: u32,
@@ -97,10 +99,10 @@ unsafe fn registered(
     result
 }
 
-/// io_uring_register through `syscall`; a negative error number, or what the kernel answers.
+/// io_uring_register through `syscall`; returns a negative error number, or the kernel's result.
 unsafe fn register(ring: usize, opcode: c_uint, argument: usize, count: usize) -> c_int {
     let pass = || sys::call(libc::SYS_io_uring_register, [ring, opcode as usize, argument, count, 0, 0]) as c_int;
-    // An index is the thread's, a descriptor the process's; the upper half keeps them apart.
+    // An index belongs to the thread, a descriptor to the process; the upper half distinguishes them.
     let of = ring & u32::MAX as usize | (opcode & BY_INDEX) as usize;
     match opcode & !BY_INDEX {
         REGISTER_BUFFERS => registered((Why::RingBuffer, of), 0, argument as *const _, count, true, pass),
@@ -145,12 +147,12 @@ fn given_back(why: Why, of: usize, unregister: impl FnOnce() -> c_int) -> c_int 
     result
 }
 
-/// io_uring_register, as `syscall` answers.
+/// io_uring_register, with the kind of result of `syscall`.
 pub unsafe fn register_from(ring: usize, opcode: c_uint, argument: usize, count: usize) -> c_long {
     sys::answer(register(ring, opcode, argument, count) as isize) as c_long
 }
 
-/// `struct io_uring_params`, as far as it is looked at: flags, and the two addresses of memory that the program brings.
+/// `struct io_uring_params`, as far as it is used: flags, and the two addresses of memory that the program supplies.
 #[repr(C)]
 struct Params {
     entries: [u32; 2],
@@ -162,7 +164,8 @@ struct Params {
     completion_memory: u64,
 }
 
-/// io_uring_setup, as `syscall` answers. A ring whose own memory would be paged is refused, as an older kernel refuses it.
+/// io_uring_setup, with the kind of result of `syscall`. A ring whose own memory would be paged is refused, as an
+/// older kernel refuses it.
 pub unsafe fn setup_from(entries: usize, params: usize) -> c_long {
     if let Some(params) = (params as *const Params).as_ref() {
         let managed = |address: u64| memory::holds(address as usize);
@@ -175,8 +178,8 @@ pub unsafe fn setup_from(entries: usize, params: usize) -> c_long {
     sys::answer(sys::call(libc::SYS_io_uring_setup, [entries, params, 0, 0, 0, 0])) as c_long
 }
 
-/// A descriptor is closed, or becomes another file: a ring's memory is the program's again. Operations under way keep the frames that
-/// they have, and nobody may count on what they bring.
+/// A descriptor is closed, or becomes another file: the program has a ring's memory back. Operations in progress keep
+/// their frames, and their results cannot be relied on.
 pub fn closed(descriptor: c_int) {
     if pins::any() && descriptor >= 0 {
         pins::release(Why::RingBuffer, descriptor as usize);
@@ -184,13 +187,13 @@ pub fn closed(descriptor: c_int) {
     }
 }
 
-/// Whether a descriptor is a ring's that holds memory.
+/// Whether a descriptor is that of a ring with pinned memory.
 pub fn is_holding(descriptor: c_int) -> bool {
     let of = descriptor as usize;
     descriptor >= 0 && (pins::holds(Why::RingBuffer, of) || pins::holds(Why::RingProvided, of))
 }
 
-/// The ring has one more descriptor and lives longer than the first: what it holds stays held for good.
+/// The ring has one more descriptor and lives longer than the first: its memory stays pinned.
 pub fn copied(descriptor: c_int) {
     if is_holding(descriptor) {
         pins::keep_for_good(Why::RingBuffer, descriptor as usize);
@@ -198,7 +201,7 @@ pub fn copied(descriptor: c_int) {
     }
 }
 
-/// liburing's function of a name, wherever the library was loaded: a plugin may have brought it.
+/// liburing's function of this name, however the library was loaded: a plugin may have loaded it.
 fn liburing(name: &std::ffi::CStr) -> Option<usize> {
     // SAFETY: looks a name up, in a library that is there or not at all.
     unsafe {
@@ -213,7 +216,7 @@ fn liburing(name: &std::ffi::CStr) -> Option<usize> {
     }
 }
 
-/// `forward!(name, type, arguments)`: what liburing's function answers.
+/// `forward!(name, type, arguments)`: the result of liburing's function.
 macro_rules! forward {
     ($name:ident, $type:ty, ($($argument:expr),*)) => {
         match liburing(const { match std::ffi::CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
@@ -277,12 +280,12 @@ pub unsafe extern "C" fn io_uring_unregister_buffers(ring: usize) -> c_int {
 /// Replaces liburing's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_queue_exit(ring: usize) {
-    // It answers nothing, and what is read as its answer is not looked at.
+    // It returns nothing, and the value read as its result is not used.
     forward!(io_uring_queue_exit, OfRing, (ring));
     pins::release(Why::Liburing, ring);
 }
 
-/// Replaces liburing's: a ring in memory of the program.
+/// Replaces liburing's function: a ring in memory of the program.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn io_uring_queue_init_mem(
     entries: c_uint,
@@ -301,7 +304,7 @@ pub unsafe extern "C" fn io_uring_queue_init_mem(
 type ProvidedRing = unsafe extern "C" fn(usize, *const c_void, c_uint) -> c_int;
 type NoProvidedRing = unsafe extern "C" fn(usize, c_int) -> c_int;
 
-/// Above the indices of fixed buffers, of which there are 2^14 at most.
+/// Above the indices of fixed buffers, of which there are at most 2^14.
 const GROUPS: u32 = 1 << 16;
 
 /// Replaces liburing's.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use crate::sys;
 
-/// What cannot be done and is told once only.
+/// Failures that are reported only once.
 #[derive(Clone, Copy)]
 pub enum Once {
     Full,
@@ -27,7 +27,7 @@ pub enum Once {
 
 static TOLD: AtomicU32 = AtomicU32::new(0);
 
-/// One line; `coldframe: ` goes before it.
+/// Prints one line, with `coldframe: ` before it.
 pub fn say(text: std::fmt::Arguments) {
     struct Line([u8; 1024], usize);
     impl Write for Line {
@@ -48,14 +48,14 @@ pub fn say(text: std::fmt::Arguments) {
     unsafe { sys::call(libc::SYS_write, [2, line.0.as_ptr() as usize, line.1 + 1, 0, 0, 0]) };
 }
 
-/// One line, the first time only.
+/// Prints one line, the first time only.
 pub fn once(what: Once, text: std::fmt::Arguments) {
     if TOLD.fetch_or(1 << what as u32, Relaxed) & 1 << what as u32 == 0 {
         say(text);
     }
 }
 
-/// One line, and the end.
+/// Prints one line and ends the process.
 pub fn fail(code: u8, text: std::fmt::Arguments) -> ! {
     say(text);
     // SAFETY: ends the process.

@@ -1,20 +1,21 @@
-//! How a replaced function learns who called it: a few instructions that pass the return address on as one more argument.
-//! No frame may stand between the caller and these, and the compiler promises that for naked functions only.
+//! How a replaced function gets the address of its caller: a few instructions pass the return address on as one more
+//! argument. No stack frame may lie between the caller and these instructions; the compiler promises that only for
+//! naked functions.
 
 /// `with_caller!(malloc(1) => from)`: exports `malloc`, which has one argument, and calls `from(argument, caller)`.
-/// The register is that of the next argument in the C ABI of each machine.
+/// The register is that of the next argument in the machine's C ABI.
 macro_rules! with_caller {
     ($name:ident(1) => $inner:ident) => { with_caller!($name, "rsi", "x1", $inner); };
     ($name:ident(2) => $inner:ident) => { with_caller!($name, "rdx", "x2", $inner); };
     ($name:ident(3) => $inner:ident) => { with_caller!($name, "rcx", "x3", $inner); };
     ($name:ident(4) => $inner:ident) => { with_caller!($name, "r8", "x4", $inner); };
-    // The seventh argument of x86-64 is on the stack, where the call aligns it to 16 bytes.
+    // On x86-64 the seventh argument is on the stack, where the call aligns it to 16 bytes.
     ($name:ident(6) => $inner:ident) => {
         with_caller!(@ $name, $inner,
             ["push [rsp]", ".cfi_adjust_cfa_offset 8", "call {inner}", "add rsp, 8", ".cfi_adjust_cfa_offset -8", "ret"],
             ["mov x6, x30", "b {inner}"]);
     };
-    // Here it is there already, and the eighth goes before it.
+    // Here the seventh argument is already on the stack, and the eighth goes before it.
     ($name:ident(7) => $inner:ident) => {
         with_caller!(@ $name, $inner,
             ["mov r10, [rsp]", "mov r11, [rsp + 8]", "sub rsp, 8", "push r10", "push r11", ".cfi_adjust_cfa_offset 24",

@@ -1,5 +1,5 @@
-//! The constructor. It runs before every other one (`-z initfirst`), so nothing of the C library that its own constructor sets up
-//! may be used: `environ` is not there yet, and the environment comes as an argument.
+//! The constructor. It runs before all others (`-z initfirst`). So it may not use anything that the C library's own
+//! constructor sets up: `environ` is not set yet, and the environment comes as an argument.
 
 use std::ffi::{c_char, c_int, CStr};
 use std::sync::atomic::Ordering::Relaxed;
@@ -10,13 +10,14 @@ use crate::memory::Backing;
 use crate::say::{fail, say};
 use crate::{apart, caller, deepbind, files, fork, heap, malloc, mapping, memory, next, unmanaged};
 
-/// `Options::encode`, from `coldframe run`.
+/// The result of `Options::encode`, from `coldframe run`.
 const OPTIONS: &[u8] = b"COLDFRAME_OPTIONS";
 /// `1`: the same addresses without a pager.
 const LAYOUT_ONLY: &[u8] = b"COLDFRAME_LAYOUT_ONLY";
 /// The least length of a managed mapping, in bytes.
 const MMAP_THRESHOLD: &[u8] = b"COLDFRAME_MMAP_THRESHOLD";
-/// After how many milliseconds free memory of the heap is given back; 0: at once, -1: never, both of which are the same in every run.
+/// Milliseconds after which the heap's free memory is returned. 0: at once; -1: never. Both give the same result in
+/// every run.
 const PURGE_DELAY: &[u8] = b"COLDFRAME_PURGE_DELAY";
 
 /// Exit codes: wrong setting, and what this machine cannot do.
@@ -25,12 +26,13 @@ const MACHINE: u8 = 4;
 
 #[cfg(not(test))]
 #[used]
-// A number puts it before mimalloc's own constructor.
+// The number puts it before mimalloc's own constructor.
 #[link_section = ".init_array.00101"]
 static CONSTRUCTOR: unsafe extern "C" fn(c_int, *const *const c_char, *const *const c_char) = constructor;
 
 unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment: *const *const c_char) {
-    // What follows may be the first to allocate, from an allocator in the executable, which then registers handlers of its own.
+    // The following calls may be the first to allocate. An allocator in the executable then registers handlers of its
+    // own.
     fork::register();
     std::panic::set_hook(Box::new(|panic| {
         say(format_args!("a mistake in coldframe itself: {panic}"));

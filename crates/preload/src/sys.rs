@@ -9,7 +9,7 @@ const FUTEX_WAKE_PRIVATE: usize = (libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG) 
 /// One system call; a negative result is an error number.
 ///
 /// # Safety
-/// What the call does to memory is the caller's business.
+/// The caller answers for what the call does to memory.
 #[cfg(target_arch = "x86_64")]
 pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let result;
@@ -21,7 +21,7 @@ pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
 /// One system call; a negative result is an error number.
 ///
 /// # Safety
-/// What the call does to memory is the caller's business.
+/// The caller answers for what the call does to memory.
 #[cfg(target_arch = "aarch64")]
 pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     let result;
@@ -30,7 +30,7 @@ pub unsafe fn call(number: i64, [a, b, c, d, e, f]: [usize; 6]) -> isize {
     result
 }
 
-/// As the C library's wrappers answer: -1 and `errno`.
+/// The result of the C library's wrappers: -1 and `errno`.
 pub fn answer(result: isize) -> isize {
     if (-4095..0).contains(&result) {
         set_errno(-result as i32);
@@ -51,7 +51,7 @@ pub fn set_errno(value: i32) {
     unsafe { *libc::__errno_location() = value }
 }
 
-/// Sleeps while `word` is `value`, about; may wake for no reason.
+/// Sleeps while `word` is `value`; may wake without a reason.
 pub fn futex_wait(word: &AtomicU32, value: u32) {
     let pointer = word.as_ptr() as usize;
     // SAFETY: the word outlives the call.
@@ -72,7 +72,7 @@ pub fn nap(microseconds: i64) {
     unsafe { call(libc::SYS_nanosleep, [&raw const time as usize, 0, 0, 0, 0, 0]) };
 }
 
-/// Holds all signals back; what was held back before.
+/// Holds all signals back. Returns the old mask.
 pub fn hold_signals() -> u64 {
     let (all, mut before) = (u64::MAX, 0u64);
     let arguments = [libc::SIG_SETMASK as usize, &raw const all as usize, &raw mut before as usize, 8, 0, 0];
@@ -96,7 +96,7 @@ pub fn undisturbed<T>(work: impl FnOnce() -> T) -> T {
     result
 }
 
-/// A lock, small enough to see that it neither allocates nor asks anybody.
+/// A lock so small that one can see that it neither allocates nor calls other code.
 pub struct Lock(AtomicU32);
 
 impl Lock {
@@ -105,7 +105,7 @@ impl Lock {
         Lock(AtomicU32::new(0))
     }
 
-    /// Waits for it. 0: open, 1: held, 2: held and somebody may sleep.
+    /// Waits for it. 0: free, 1: held, 2: held and a thread may sleep.
     pub fn lock(&self) {
         if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_err() {
             while self.0.swap(2, Acquire) != 0 {
@@ -114,7 +114,7 @@ impl Lock {
         }
     }
 
-    /// Opens it.
+    /// Frees it.
     pub fn unlock(&self) {
         if self.0.swap(0, Release) == 2 {
             futex_wake(&self.0);

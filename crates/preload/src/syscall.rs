@@ -57,7 +57,7 @@ unsafe extern "C" fn syscall_from(
         libc::SYS_munlock => lock::munlock(address, b).into(),
         libc::SYS_mlockall => coldframe_live::locked::mlockall(a as c_int).into(),
         libc::SYS_munlockall => lock::munlockall().into(),
-        // A sealed mapping could never be given back.
+        // A sealed mapping could never be unmapped.
         SYS_MSEAL if memory::meets(a, b) => {
             sys::set_errno(libc::EPERM);
             -1

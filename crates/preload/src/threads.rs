@@ -3,8 +3,8 @@
 //! owner's death), the control block of a thread whose stack the program made in managed memory (otherwise a joining
 //! thread would wait for ever), and other words that the program lets the kernel clear at the end.
 //!
-//! What is not seen: lists of robust futexes that a program keeps without the C library's mutexes, and robust mutexes whose memory is
-//! freed without pthread_mutex_destroy; the latter stay in RAM until the memory is unmapped.
+//! Not covered: lists of robust futexes that a program keeps without the C library's mutexes, and robust mutexes
+//! whose memory is freed without pthread_mutex_destroy. The latter stay in RAM until the memory is unmapped.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering::Acquire};
@@ -37,7 +37,7 @@ fn too_many() {
     );
 }
 
-/// Replaces the C library's. Without room for it in RAM there is no robust mutex: ENOMEM.
+/// Replaces the C library's function. If there is no room for it in RAM, there is no robust mutex: ENOMEM.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_mutex_init(
     mutex: *mut libc::pthread_mutex_t,
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn pthread_mutex_destroy(mutex: *mut libc::pthread_mutex_t
     result
 }
 
-/// What a thread on a stack in managed memory is to do.
+/// The routine of a thread on a stack in managed memory.
 #[repr(C)]
 struct Start {
     routine: Routine,
@@ -108,7 +108,8 @@ unsafe fn has_managed_stack(attributes: *const libc::pthread_attr_t) -> bool {
         && memory::meets(stack as usize, len)
 }
 
-/// Pins, then goes on as the program's own routine with nothing of ours on the stack: the thread may be cancelled and unwound.
+/// Pins the memory, then continues with the program's own routine. Nothing of ours stays on the stack: the thread may
+/// be cancelled and unwound.
 #[unsafe(naked)]
 unsafe extern "C" fn trampoline() {
     #[cfg(target_arch = "x86_64")]
@@ -136,19 +137,20 @@ unsafe extern "C" fn trampoline() {
     );
 }
 
-/// Bytes of a thread's control block that the kernel may touch: `struct pthread` of glibc, which is below that in all versions.
+/// Bytes of a thread's control block that the kernel may touch: glibc's `struct pthread`, which is smaller in all
+/// versions.
 const CONTROL: usize = 4096;
 /// `PR_GET_TID_ADDRESS`.
 const GET_TID_ADDRESS: usize = 40;
 
-/// In the new thread. The answer is in two registers.
+/// Runs in the new thread. The result is in two registers.
 unsafe extern "C" fn begin(start: *mut Start) -> Start {
     let todo = start.read();
     unmanaged::free(start.cast());
     let control = libc::pthread_self() as usize;
     let mut word = 0usize;
     sys::call(libc::SYS_prctl, [GET_TID_ADDRESS, &raw mut word as usize, 0, 0, 0, 0]);
-    // Without that call (CONFIG_CHECKPOINT_RESTORE) the block is held as long as its memory is there.
+    // Without that call (CONFIG_CHECKPOINT_RESTORE), the block is pinned as long as its memory exists.
     let holder = if word != 0 { word } else { control };
     match Pinned::new(control, CONTROL) {
         Some(pinned) => pinned.hold((Why::Thread, holder, 0)),
@@ -157,7 +159,7 @@ unsafe extern "C" fn begin(start: *mut Start) -> Start {
     todo
 }
 
-/// Gives back what belongs to threads that have ended: the kernel has cleared their word.
+/// Releases the holds of threads that have ended: the kernel has cleared their word.
 fn sweep() {
     for word in pins::holders(Why::Thread) {
         // SAFETY: a held word is in memory that is mapped: what is unmapped is forgotten.
@@ -167,7 +169,7 @@ fn sweep() {
     }
 }
 
-/// Holds a word that the kernel clears when a thread ends. False: more than may be held.
+/// Pins a word that the kernel clears when a thread ends. Returns false if that is more than may be pinned.
 pub fn cleared_at_the_end(word: usize) -> bool {
     if !memory::holds(word) {
         return true;
@@ -183,14 +185,16 @@ pub fn cleared_at_the_end(word: usize) -> bool {
     true
 }
 
-/// Holds the word of a thread that `clone` is about to make, if the kernel is to clear one. False: more than may be held.
+/// Pins the word of a thread that `clone` will make, if the kernel is to clear one. Returns false if that is more
+/// than may be pinned.
 pub fn held_for_clone(flags: c_int, word: usize) -> bool {
     const CLEARS: c_int = libc::CLONE_CHILD_CLEARTID | libc::CLONE_VM;
     flags & CLEARS != CLEARS || cleared_at_the_end(word)
 }
 
-/// A thread ends by the system call alone. Where it is the program's last one the process ends, as it does by itself where there is no pager
-/// whose threads would keep it: with the code of the last one (Linux 5.17 and newer; before, it was the first one's).
+/// A thread ends by the bare system call. If it is the program's last thread, the process ends with the code of that
+/// thread, as it would without a pager whose threads keep it alive (Linux 5.17 and newer; before, the code was the
+/// first thread's).
 pub fn leave_process(code: usize) {
     let Backing::Pager(pager) = memory::backing() else { return };
     let ours = pager.threads();
@@ -203,7 +207,8 @@ pub fn leave_process(code: usize) {
     }
 }
 
-/// `/proc/self/status`: threads, one that has ended first included, and whether there is such a one.
+/// From `/proc/self/status`: the number of threads, including a first one that has ended, and whether there is such a
+/// one.
 fn threads_now(text: &mut [u8; 4096]) -> Option<(usize, bool)> {
     // SAFETY: the path is a C string, the descriptor is closed again, and the buffer lives through the call.
     let len = unsafe {

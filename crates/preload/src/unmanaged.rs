@@ -1,7 +1,7 @@
-//! The C library's own heap, for its own allocations, for those made before this library has started, and for the Rust code in
-//! here. It is safe to use in a forked child, because fork takes care of its locks; it never touches managed memory, so a thread
-//! that holds one of its locks never waits for a page; and it cannot be reached through the names that this library replaces, nor
-//! are its own names taken from an allocator that the user has preloaded.
+//! The C library's own heap: for its own allocations, for those made before this library has started, and for the
+//! Rust code of this library. It is safe in a forked child, because fork handles its locks. It never touches managed
+//! memory, so a thread that holds one of its locks never waits for a page. It does not use the names that this
+//! library replaces, and an allocator that the user has preloaded does not replace its functions.
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::ffi::c_void;
@@ -18,7 +18,7 @@ static MEMALIGN: Own = Own::new(c"__libc_memalign");
 static FREE: Own = Own::new(c"__libc_free");
 static USABLE: Own = Own::new(c"malloc_usable_size");
 
-/// One of them, as a function of its type. Without it this is not the C library that `caller::known` asks for.
+/// One of these functions, with its type. Without it this is not the C library that `caller::known` checks for.
 macro_rules! own {
     ($which:ident: $type:ty) => {
         match $which.address() {
@@ -69,8 +69,8 @@ pub unsafe fn usable_size(block: *mut c_void) -> usize {
     own!(USABLE: unsafe extern "C" fn(*mut c_void) -> usize)(block)
 }
 
-/// The allocator of the Rust code in here. Large blocks are mappings of their own, so that the zeros of `alloc_zeroed` take no
-/// RAM before they are used, and the pager's tables can be as long as its address space.
+/// The allocator of this library's Rust code. Large blocks are mappings of their own. So the zeros of `alloc_zeroed`
+/// take no RAM before they are used, and the pager's tables can be as long as its address space.
 pub struct Internal;
 
 const LARGE: usize = 64 << 10;

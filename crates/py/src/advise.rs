@@ -15,8 +15,9 @@ use crate::errors::raise;
 use crate::settings::{checked, shown};
 use crate::watch::watched;
 
-/// The answer as `coldframe advise --format json` prints it, as one sentence, as the whole text, and the advised settings if there
-/// are some. `asked`: limits and lists as JSON; `cache`: the folder of results from before and the build that they are of.
+/// The answer: as `coldframe advise --format json` prints it, as one sentence, as the whole text, and the advised
+/// settings if there are some. `asked`: limits and lists as JSON; `cache`: the folder of earlier results, and the
+/// build that they belong to.
 #[pyfunction]
 #[pyo3(signature = (path, config, asked, cache=None, progress=None))]
 pub fn advise(
@@ -64,7 +65,7 @@ fn question(config: &str, asked: &str) -> Result<Question, ReportError> {
     })
 }
 
-/// A number of pages, bounded by what a setting can hold.
+/// A number of pages, limited to what a setting can hold.
 fn pages(value: &Value) -> Option<u32> {
     value.as_u64().map(|pages| u32::try_from(pages).unwrap_or(u32::MAX))
 }
@@ -89,7 +90,7 @@ pub fn papers(py: Python<'_>, name: &str, traces: Option<PathBuf>) -> PyResult<S
     Ok(serde_json::to_string(&rows).expect("rows are plain data"))
 }
 
-/// In the folder one stands in, or in the source tree that the package was built from.
+/// In the current folder, or in the source tree that the package was built from.
 fn shipped_traces() -> Result<PathBuf, ReportError> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
     let places = [PathBuf::from("data/traces"), built];

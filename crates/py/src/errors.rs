@@ -1,4 +1,5 @@
-//! Errors as Python's: a class of `coldframe.errors` for each exit code of the command line, with its message.
+//! Errors as Python exceptions: a class of `coldframe.errors` for each exit code of the command line, with the same
+//! message.
 
 use coldframe_report::ReportError;
 use coldframe_trace::TraceError;

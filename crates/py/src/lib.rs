@@ -1,10 +1,11 @@
 //! # coldframe for Python: the bindings
 //!
-//! The module `coldframe._native`. It turns text into settings, calls `coldframe-report`'s pure functions as the command line does, and
-//! gives their JSON back as text, so that a number in Python is the number that `--format json` prints. What is pleasant to use is
-//! written in Python, under `python/coldframe`.
+//! The module `coldframe._native`. It turns text into settings, calls `coldframe-report`'s pure functions as the
+//! command line does, and returns their JSON as text. So a number in Python is the number that `--format json`
+//! prints. The convenient interface is written in Python, under `python/coldframe`.
 //!
-//! A simulation lets go of the interpreter's lock; [`mod@watch`] takes it again now and then, to see Ctrl-C and to tell how far it is.
+//! A simulation releases the interpreter's lock. [`mod@watch`] takes the lock from time to time, to see Ctrl-C and to
+//! report progress.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -19,7 +20,7 @@ mod table;
 mod trace;
 mod watch;
 
-/// What `coldframe` calls; use `coldframe`.
+/// The bindings that `coldframe` calls; use `coldframe` instead.
 #[pymodule]
 mod _native {
     #[pymodule_export]
@@ -35,10 +36,10 @@ mod _native {
     #[pymodule_export]
     use crate::trace::{footprint, info, provenance, sha256};
 
-    /// The version of the package and of what computes.
+    /// The version of the package and of the simulator.
     #[pymodule_export]
     pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-    /// RAM sizes of a sweep that gives none, in percent of the trace's footprint.
+    /// The RAM sizes of a sweep that names none, in percent of the trace's footprint.
     #[pymodule_export]
     pub const RAM_DEFAULT: [&str; 6] = coldframe_report::settings::SIZES_DEFAULT;
 }

@@ -1,10 +1,12 @@
 //! A policy that is a Python object, for teaching.
 //!
-//! The interpreter cannot be handed a borrowed machine, so a search is two steps: the reference bits of all resident pages are read, the
-//! object looks at them and says what it clears and unmaps, and that is done in its order. Nothing runs between the two, so the outcome is
-//! what asking one by one gives.
+//! A borrowed machine cannot be passed to the interpreter, so a search has two steps. First the reference bits of all
+//! resident pages are read. Then the object looks at them and says which bits it clears and which pages it unmaps,
+//! and this is done in its order. Nothing runs between the two steps, so the outcome is the same as with single
+//! queries.
 //!
-//! An exception, or a frame that holds nothing, ends the simulation; until it has ended the first resident page leaves.
+//! An exception, or a frame without a page, ends the simulation. Until it has ended, the first resident page is
+//! evicted.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,7 +17,7 @@ use coldframe_core::{After, FrameId};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-/// Makes the policy and keeps what goes wrong in it.
+/// Makes the policy and keeps its first failure.
 pub struct Teacher {
     make: Py<PyAny>,
     failure: Failure,
@@ -43,13 +45,13 @@ impl Teacher {
         self.failure.lock().is_ok_and(|failure| failure.is_some())
     }
 
-    /// What has gone wrong.
+    /// The first failure.
     pub fn failure(&self) -> Option<PyErr> {
         self.failure.lock().ok().and_then(|mut failure| failure.take())
     }
 }
 
-/// The first failure is the cause of the others.
+/// Keeps the first failure, which is the cause of the others.
 fn keep(failure: &Failure, error: PyErr) {
     if let Ok(mut kept) = failure.lock() {
         kept.get_or_insert(error);
@@ -59,14 +61,14 @@ fn keep(failure: &Failure, error: PyErr) {
 struct Taught {
     /// `None` after a failure.
     object: Option<Py<PyAny>>,
-    /// The object wants to hear of true faults.
+    /// Whether the object has a method for true faults.
     hears_faults: bool,
-    /// By frame: it is among those that the policy may choose.
+    /// By frame: whether the policy may choose it.
     held: Vec<bool>,
     failure: Failure,
 }
 
-/// The resident pages, as a policy may look at them during one call.
+/// The resident pages, as a policy sees them during one call.
 #[pyclass(module = "coldframe._native")]
 pub struct Residents {
     frames: Vec<Option<Resident>>,
@@ -105,7 +107,7 @@ impl Residents {
         self.resident(frame).map(|resident| resident.page)
     }
 
-    /// Whether the page was touched since its bit was cleared; a step of the walk.
+    /// Whether the page was touched since its bit was cleared. Each call is a step of the walk.
     #[pyo3(signature = (frame, clear=true))]
     fn referenced(&mut self, frame: usize, clear: bool) -> PyResult<bool> {
         let was = self.resident(frame)?.referenced;
@@ -116,7 +118,7 @@ impl Residents {
         Ok(was)
     }
 
-    /// Takes the page out of the page table but keeps it in RAM: its next touch is a false fault.
+    /// Removes the page from the page table but keeps it in RAM: its next touch is a false fault.
     fn downgrade(&mut self, frame: usize) -> PyResult<()> {
         self.resident(frame)?;
         self.act(frame, Act::Downgrade(frame.into()));
@@ -159,7 +161,7 @@ fn nothing_there(frame: usize, frames: usize) -> PyErr {
 }
 
 impl Taught {
-    /// Calls a method; what goes wrong is kept, and the object is not called again.
+    /// Calls a method. A failure is kept, and the object is not called again.
     fn call<T>(&mut self, call: impl FnOnce(Python<'_>, &Py<PyAny>) -> PyResult<T>) -> Option<T> {
         let object = self.object.as_ref()?;
         match Python::attach(|py| call(py, object)) {
@@ -212,7 +214,7 @@ impl Taught {
     }
 }
 
-/// A frame, or a frame and whether it was taken whatever its bit.
+/// A frame, or a frame and whether it was taken with any reference bit.
 fn read_answer(answer: &Bound<'_, PyAny>) -> PyResult<(usize, bool)> {
     let wrong = || {
         let said = answer.repr().map_or_else(|_| "something".into(), |text| text.to_string());

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use crate::errors::raise;
 
-/// What has been checked before is read without a message for people.
+/// Reads settings that were checked before, so its message is not meant for people.
 pub fn checked(json: &str) -> Result<Settings, ReportError> {
     serde_json::from_str(json).map_err(|e| bad("Config", e))
 }
@@ -18,18 +18,18 @@ fn bad(origin: &str, error: impl ToString) -> ReportError {
     ReportError::Config { origin: origin.into(), reason: error.to_string() }
 }
 
-/// In the order in which they are declared, so that equal settings are equal texts.
+/// The settings in the order in which they are declared, so that equal settings give equal texts.
 pub fn shown(settings: &Settings) -> String {
     serde_json::to_string(settings).expect("settings are plain data")
 }
 
-/// Checks the names and types of settings and puts them into their order.
+/// Checks the names and types of settings, and sorts them into their order.
 #[pyfunction]
 #[pyo3(name = "settings")]
 pub fn settings(json: &str) -> PyResult<String> {
     let read = || {
         let table: toml::Table = serde_json::from_str(json).map_err(|e| bad("Config", e))?;
-        // By way of TOML, so that the message is that of a configuration file.
+        // Through TOML, so that the message is that of a configuration file.
         let text = toml::to_string(&table).map_err(|e| bad("Config", e))?;
         Settings::read(Some(("Config", &text)), &[])
     };
@@ -57,7 +57,7 @@ pub fn size(text: &str) -> PyResult<u64> {
     quantity::bytes(text).map(|bytes| bytes.0).map_err(|e| raise(ReportError::quantity("size", e)))
 }
 
-/// What a result hangs on: this build, the trace, every setting, and the sheets that the settings name as files.
+/// The key of a result: this build, the trace, every setting, and the sheets that the settings name as files.
 #[pyfunction]
 pub fn key(build: &str, trace_sha256: &str, json: &str) -> PyResult<String> {
     let of = || {

@@ -13,7 +13,7 @@ use crate::policy::Teacher;
 use crate::settings::checked;
 use crate::watch::watched;
 
-/// Settings whose results are those of the paging engine.
+/// Settings whose results come from the paging engine.
 fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
     let fit = |settings: Settings| match (drive(&settings), systems::of(&settings)) {
         (Drive::String, _) => Ok(settings),
@@ -28,20 +28,21 @@ fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
     configs.iter().map(|config| checked(config).and_then(fit)).collect()
 }
 
-/// Resolves every configuration for a trace and runs none: unknown names and quantities that cannot be are found before the work begins.
+/// Resolves every configuration for a trace and runs none. So unknown names and impossible quantities are found
+/// before the work begins.
 #[pyfunction]
 pub fn check(path: PathBuf, configs: Vec<String>) -> PyResult<()> {
     let resolved = || {
         let trace = Reader::open(&path)?.provenance().clone();
-        // RAM in percent of the most pages that the trace can touch, since the true number takes a pass over it.
+        // RAM in percent of the most pages that the trace can touch; the true number would take a pass over it.
         let mut pages = |front: &FrontKey| Ok(front.pages_max(&trace));
         all(&configs)?.iter().try_for_each(|settings| string(settings, &trace, &mut pages).map(drop))
     };
     resolved().map_err(raise)
 }
 
-/// The results of every configuration over a trace, which is gone through once for all of them; each as `coldframe sim --format json`
-/// prints it.
+/// The results of every configuration over a trace, each as `coldframe sim --format json` prints it. One pass over
+/// the trace serves all configurations.
 #[pyfunction]
 #[pyo3(signature = (path, configs, progress=None))]
 pub fn simulate(
@@ -55,7 +56,7 @@ pub fn simulate(
     Ok(results.iter().map(|result| result.json().to_string()).collect())
 }
 
-/// As [`simulate`] for one configuration with a policy that is a Python object, made by `make(frames)`.
+/// Like [`simulate`], for one configuration with a policy that is a Python object, made by `make(frames)`.
 #[pyfunction]
 #[pyo3(signature = (path, config, name, make, progress=None))]
 pub fn simulate_policy(

@@ -1,7 +1,7 @@
-//! Results as a table: a row a configuration, for Arrow and for Parquet.
+//! Results as a table, with a row for each configuration, for Arrow and for Parquet.
 //!
-//! The columns are the same for every table, so that files of several sweeps are one data set; what a result lacks (an oracle's times) is
-//! null. Times are picoseconds, energies picojoules, as in the JSON.
+//! The columns are the same for every table, so files of several sweeps form one data set. A value that a result
+//! lacks (an oracle's times) is null. Times are in picoseconds, energies in picojoules, as in the JSON.
 
 use std::sync::Arc;
 
@@ -21,14 +21,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 use serde_json::Value;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy)]
 enum Kind {
     Text,
     Count,
     /// A size such as `4KiB` in the JSON, bytes in the table.
     Size,
-    /// JSON within the table.
+    /// JSON text in the table.
     Json,
 }
 
@@ -82,10 +82,10 @@ const COLUMNS: &[(&str, &str, Kind)] = &[
     ("config", "/config", Kind::Json),
 ];
 
-/// How a column is computed from others.
+/// A function that computes a column from others.
 type Derived = fn(&Value) -> Option<f64>;
 
-/// What is computed from columns: name, and how.
+/// Computed columns: name and function.
 const DERIVED: &[(&str, Derived)] = &[("faults_per_reference", faults_per_reference)];
 
 fn faults_per_reference(result: &Value) -> Option<f64> {
@@ -105,7 +105,7 @@ struct Column {
     cells: Cells,
 }
 
-/// A table of results; Arrow's libraries take it as it is.
+/// A table of results; Arrow's libraries read it directly.
 #[pyclass(frozen, module = "coldframe._native")]
 pub struct Table {
     columns: Vec<Column>,
@@ -114,7 +114,7 @@ pub struct Table {
 
 #[pymethods]
 impl Table {
-    /// From results as JSON.
+    /// Makes the table from results as JSON.
     #[new]
     fn new(results: Vec<String>) -> PyResult<Table> {
         let parsed: Result<Vec<Value>, _> = results.iter().map(|text| serde_json::from_str(text)).collect();
@@ -128,7 +128,7 @@ impl Table {
         Ok(Table { columns, rows: results.len() })
     }
 
-    /// Rows.
+    /// Number of rows.
     fn __len__(&self) -> usize {
         self.rows
     }
@@ -145,7 +145,7 @@ impl Table {
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
-    /// The rows, by Arrow's PyCapsule interface. The schema asked for is a wish that this one does not grant, as the interface allows.
+    /// The rows, by Arrow's PyCapsule interface. The requested schema is ignored, which the interface allows.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
@@ -167,7 +167,7 @@ impl Table {
     }
 }
 
-/// The place of `ram_bytes`, beside the frames that it is made of.
+/// The index of `ram_bytes`; it comes beside the frames from which it is computed.
 const RAM_AT: usize = 11;
 
 fn arrow(error: ArrowError) -> PyErr {
@@ -219,7 +219,7 @@ impl Cells {
         builder.with_repetition(Repetition::OPTIONAL).build().map(Arc::new)
     }
 
-    /// Values that are there, and for each row whether it has one.
+    /// Writes the values, and for each row whether it has one.
     fn write(&self, group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<(), ParquetError> {
         let mut column = group.next_column()?.expect("the schema has this column");
         match self {

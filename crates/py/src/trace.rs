@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::errors::{raise, raise_trace};
 use crate::settings::checked;
 
-/// Where a trace comes from and its totals, with the path, rows and bytes of its file, as JSON.
+/// Origin and totals of a trace, with the path, rows and bytes of its file, as JSON.
 #[pyfunction]
 pub fn provenance(path: PathBuf) -> PyResult<String> {
     let reader = Reader::open(&path).map_err(raise_trace)?;
@@ -28,7 +28,7 @@ pub fn info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| Info::read(&path)).map(|info| info.json().to_string()).map_err(raise)
 }
 
-/// The hash of a file, in hex.
+/// The hash of a file, in hexadecimal.
 #[pyfunction]
 pub fn sha256(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| experiment::sha256(&path)).map_err(raise)

@@ -1,4 +1,4 @@
-//! Runs work beside the interpreter, and asks the interpreter at times whether to continue.
+//! Runs work beside the interpreter, and asks the interpreter from time to time whether to continue.
 
 use std::time::{Duration, Instant};
 
@@ -7,11 +7,12 @@ use pyo3::prelude::*;
 
 use crate::errors::raise;
 
-/// How long the interpreter is left alone: well below what a person notices of Ctrl-C, and rare beside blocks of 64 Ki rows.
+/// The pause between two queries: well below the delay that a person notices after Ctrl-C, and long compared with
+/// blocks of 64 Ki rows.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Runs `work` without the interpreter's lock. Each pause it looks for Ctrl-C and calls `progress(rows, rows_total)`; an exception of either
-/// ends the work and is the outcome.
+/// Runs `work` without the interpreter's lock. After each pause it looks for Ctrl-C and calls `progress(rows,
+/// rows_total)`. An exception of either ends the work and is the outcome.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,

@@ -11,17 +11,17 @@ pub enum RecordError {
     /// The recorder needs a program that is not here.
     #[error("{tool} is not installed; on Debian: apt-get install {package}")]
     MissingTool { tool: String, package: &'static str },
-    /// Our own plugin is not where it is looked for.
+    /// Our own plugin was not found.
     #[error("libcoldframe_plugin.so not found in {places}; build it with `cargo build --release -p coldframe-plugin`")]
     MissingPlugin { places: String },
     #[error("{}: no such program", .0.display())]
     NotFound(PathBuf),
     #[error("{}: cannot be executed: {why}", path.display())]
     NotExecutable { path: PathBuf, why: String },
-    /// A program that none of the ways here can record.
+    /// None of the tools can record this program.
     #[error("{}: a program for {machine}; {remedy}", path.display())]
     WrongMachine { path: PathBuf, machine: String, remedy: String },
-    /// QEMU ended before the plugin was in place. QEMU's own message stands on stderr.
+    /// QEMU ended before the plugin was in place. QEMU's own message is on stderr.
     #[error("{tool} did not start with the plugin ({version}); its own message is above; {remedy}")]
     NotStarted { tool: String, version: String, remedy: &'static str },
     /// A request that makes no sense.
@@ -39,8 +39,8 @@ impl RecordError {
         move |source| RecordError::Io { action, source }
     }
 
-    /// The exit code: 126 and 127 as shells use them, 4 where this machine lacks something, 2 for a senseless request,
-    /// 5 for the outside world.
+    /// The exit code: 126 and 127 as in shells, 4 if this machine lacks something, 2 for a request that makes no
+    /// sense, 5 for problems outside of coldframe.
     pub fn code(&self) -> u8 {
         match self {
             RecordError::MissingTool { .. }

@@ -12,7 +12,8 @@ use crate::wire;
 /// The descriptions of translated blocks, unpacked so that a run of instructions is two slices to copy.
 #[derive(Default)]
 struct Code {
-    /// By block id (a word offset in the arena): where its instructions stand below. Zero count: no block begins there.
+    /// By block id (a word offset in the arena): the place of its instructions in the vectors below. A count of zero
+    /// means that no block begins there.
     blocks: Vec<Span>,
     /// The arena up to `blocks.len()` words has been unpacked; words of a block not yet complete are read again.
     address: Vec<u64>,
@@ -26,7 +27,7 @@ struct Span {
 }
 
 impl Code {
-    /// The block `id`, reading what was translated since the last time if it is new.
+    /// The block `id`. If it is new, the blocks translated since the last time are read first.
     #[inline(always)]
     fn block(&mut self, ring: &Ring, id: usize) -> io::Result<Span> {
         match self.blocks.get(id) {
@@ -38,8 +39,8 @@ impl Code {
     #[cold]
     fn read(&mut self, ring: &Ring, id: usize) -> io::Result<Span> {
         let mut words = Vec::new();
-        // Another thread may be describing a block just now: its words are still zero, and those behind it may be good.
-        // So one block is read by its own id; what is read in one go is only a cache of the file.
+        // Another thread may be describing a block just now: its words are still zero, and later ones may be good. So
+        // one block is read by its own id; larger reads are only a cache of the file.
         ring.code(id as u64, &mut words)?;
         let malformed = || io::Error::new(io::ErrorKind::InvalidData, format!("no block of code with id {id}"));
         let &[first, count, ref sizes @ ..] = words.as_slice() else { return Err(malformed()) };
@@ -62,23 +63,23 @@ impl Code {
     }
 }
 
-/// Where a guest thread stands between two chunks.
+/// The state of a guest thread between two chunks.
 #[derive(Clone, Copy, Default)]
 struct Progress {
     block: Span,
     /// Instructions of the block already given out.
     given: u32,
-    /// The instruction whose data access was given last, if nothing else was since.
+    /// The instruction of the last data access, if nothing else came since.
     last: Option<u32>,
-    /// That access, taken back because it may grow in the thread's next chunk.
+    /// That access, held back because it may grow in the thread's next chunk.
     held: Option<(u64, u32, u32)>,
 }
 
 /// Exact level: interleaves the instructions of each block with its data accesses.
 ///
-/// A block's word says that it starts; an access's word says which of its instructions made it. So the instructions up
-/// to that one come first, and when the next block starts, the rest. Where an instruction loads and stores one place,
-/// one write remains; where QEMU shows 16 or 32 bytes in halves of 8, one access does.
+/// A block's word says that the block starts; an access's word names its instruction. So the instructions up to that
+/// one come first, and the rest when the next block starts. If an instruction loads and stores one place, one write
+/// remains. If QEMU shows 16 or 32 bytes in halves, one access remains.
 pub struct Exact {
     code: Code,
     tasks: HashMap<u32, Progress>,
@@ -147,7 +148,7 @@ impl Exact {
         at.last = Some(instruction);
     }
 
-    /// Adds the access to the last row, which the same instruction made, if they are one reference.
+    /// Merges the access into the last row of the same instruction, if they are one reference.
     fn grow(&self, sink: &mut Sink, address: u64, size: u32, kind: Kind) -> bool {
         let rows = &mut sink.rows;
         let (Some(&start), Some(old), Some(old_kind)) =
@@ -186,7 +187,7 @@ impl Exact {
 /// Page level: one word, one row.
 pub fn pages(chunk: &Chunk, shift: u32, sink: &mut Sink) {
     sink.set_task(chunk.task);
-    // Column by column, so that the compiler makes vector code of each.
+    // Column by column, so that the compiler can vectorise each.
     let (rows, words) = (&mut sink.rows, &chunk.words);
     rows.address.extend(words.iter().map(|word| (word & wire::RUN_PAGE_MASK) << shift));
     rows.size.resize(rows.address.len(), 1 << shift);

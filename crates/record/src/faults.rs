@@ -1,7 +1,9 @@
-//! The page faults of a program on the stock kernel, sampled by `perf record -e page-faults` and read from `perf script`.
+//! The page faults of a program on the stock kernel, sampled by `perf record -e page-faults` and read from `perf
+//! script`.
 //!
-//! No emulation: the program runs at its own speed but for one record a fault. What is recorded are faults, not references: the first
-//! touch of each page, and what came back from swap. A running program can be attached to.
+//! There is no emulation: the program runs at its own speed, apart from one record for each fault. Only faults are
+//! recorded, not references: the first touch of each page, and each page that comes back from swap. It is possible to
+//! attach to a running program.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -14,23 +16,23 @@ use coldframe_trace::{import, parse_spec, Summary, TraceError};
 use crate::error::RecordError;
 use crate::program;
 
-/// What to record the faults of.
+/// The program to record.
 #[derive(Debug, Clone)]
 pub enum Subject {
     /// A program, from its start to its end.
     Program(OsString, Vec<OsString>),
-    /// A running process with all its threads, for so long.
+    /// A running process with all its threads, for this time.
     Process(u32, Duration),
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone)]
 pub struct Faults {
     /// The trace's totals.
     pub summary: Summary,
     /// From the start to the end of the program, or of the time attached.
     pub seconds: f64,
-    /// What the program takes without the recorder, if it was asked to be run once more.
+    /// The program's run time without the recorder, if this was asked for.
     pub native_seconds: Option<f64>,
     /// The program's status; perf's own when attached.
     pub status: ExitStatus,
@@ -53,7 +55,7 @@ pub fn record_faults(
         .ok_or_else(|| RecordError::MissingTool { tool: "perf".into(), package: PACKAGE })?;
     let (data, text) = (beside(out, "perf.data"), beside(out, "perf.txt"));
     let done = run(&perf, subject, &data, &text, out, search_path, overhead);
-    // Neither file is of use to anybody afterwards; what matters is in the trace.
+    // The two files are not needed any more; the trace has their content.
     let _ = (std::fs::remove_file(&data), std::fs::remove_file(&text));
     done
 }
@@ -111,7 +113,7 @@ fn no_fault() -> RecordError {
     }
 }
 
-/// perf's own message stands on stderr.
+/// perf's own message is on stderr.
 fn refused(what: &str, status: &ExitStatus) -> RecordError {
     RecordError::Usage {
         what: what.into(),

@@ -1,6 +1,7 @@
-//! Recording by valgrind's lackey: slow, the host's machine only, but it needs no plugin.
+//! Recording by valgrind's lackey: slow, and only for programs of the host's machine, but it needs no plugin.
 //!
-//! Lackey writes a line for each reference to its log, which is a pipe here; `coldframe-trace` reads it as it comes.
+//! Lackey writes a line for each reference to its log, which is a pipe here; `coldframe-trace` reads the lines as
+//! they come.
 
 use std::os::fd::AsRawFd;
 use std::process::Command;
@@ -38,7 +39,7 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     let mut sink = Sink::create(&order.out, matches!(order.level, Level::Pages(_)), &order.limits)?;
     let (log, log_end) = std::io::pipe().map_err(RecordError::io("create a pipe"))?;
 
-    // Valgrind's own layout follows the host's, which setarch (essential on Debian) makes the same every time.
+    // Valgrind's layout follows the host's, and setarch (essential on Debian) makes that the same every time.
     let mut command = match program::tool("setarch", &order.search_path) {
         Some(setarch) => {
             let mut command = Command::new(setarch);
@@ -48,15 +49,16 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
         None => Command::new(valgrind),
     };
     command.args(["--tool=lackey", "--trace-mem=yes", "--trace-children=yes"]);
-    // Since 3.17 valgrind translates `a && b` without the jump between them, and lackey then shows the instructions of
-    // `b` also where the program jumped over them: 0.15 % too many for bzip2. This keeps it from looking across jumps.
+    // Since 3.17 valgrind translates `a && b` without the jump between them. Lackey then shows the instructions of
+    // `b` even if the program jumped over them: 0.15 % too many for bzip2. This option keeps it from looking across
+    // jumps.
     command.arg("--vex-guest-chase=no");
     command.arg(format!("--log-file=/proc/{}/fd/{}", std::process::id(), log_end.as_raw_fd()));
     command.args(&order.tool_args).arg("--").arg(&target.binary).args(target.arguments.iter().skip(1));
     let child = command.spawn().map_err(RecordError::io("start valgrind"))?;
     let mut process = Process::new(child, &order.limits, order.stop.clone());
 
-    // Reading waits for the program, so it has a thread of its own; it ends when the last writer does, or when told to.
+    // Reading waits for the program, so it has its own thread. The thread ends with the last writer, or when told to.
     let (blocks, received) = sync_channel::<Result<Block, TraceError>>(4);
     let path = format!("lackey:/proc/self/fd/{}", log.as_raw_fd());
     let over = Arc::new(AtomicBool::new(false));
@@ -87,7 +89,7 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     loop {
         limit = limit.or(process.limit()).or(sink.limit());
         if process.ended().map_err(RecordError::io("wait for the program"))?.is_some() {
-            // Children may still write; without our end, the last of them ends the log.
+            // Children may still write. Without our end, the last of them ends the log.
             log_end = None;
             if limit.is_some() {
                 break;
@@ -96,7 +98,7 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
             process.end();
         }
         note_maps(&mut maps, process.id());
-        // At first often: a short program's table must be read while it is there.
+        // Often at first: the table of a short program must be read while it exists.
         let pause = if process.seconds() < 2.0 { 5 } else { 100 };
         match received.recv_timeout(Duration::from_millis(pause)) {
             Ok(Ok(block)) if limit.is_none() => instructions += take(&block, runs.as_mut(), &mut sink),
@@ -117,7 +119,7 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     drop(received);
     drop(log_end);
     if limit.is_none() {
-        // It has ended, or it is about to: the log is at its end.
+        // The thread has ended or is about to: the log is at its end.
         let _ = reader.join();
     }
     if let Some(runs) = &mut runs {
@@ -144,7 +146,7 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     })
 }
 
-/// Adds what is mapped now, once valgrind itself runs there.
+/// Adds the mappings of the program, once valgrind itself runs there.
 fn note_maps(maps: &mut Maps, pid: u32) {
     let itself = std::fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
     if itself.to_string_lossy().contains("/valgrind/") {
@@ -152,7 +154,7 @@ fn note_maps(maps: &mut Maps, pid: u32) {
     }
 }
 
-/// Adds a block's rows; the instructions among them.
+/// Adds a block's rows. Returns the number of instructions among them.
 fn take(block: &Block, runs: Option<&mut Runs>, sink: &mut Sink) -> u64 {
     let rows = block.address().iter().zip(block.size()).zip(block.kind());
     let instructions = block.kind().iter().filter(|kind| **kind == Kind::Fetch as u32).count() as u64;

@@ -1,4 +1,4 @@
-//! Records what unmodified programs reference, as a finished trace.
+//! Records the references of unmodified programs as a finished trace.
 //!
 //! ```text
 //! program under QEMU user mode --plugin--> shared memory --ring--> expand --rows--> Parquet    (x86-64, ARM, AArch64)
@@ -7,23 +7,23 @@
 //! program in a memory cgroup -------------> its page tables, in turns ---> swap trace (CSV)     (`swap.rs`)
 //! ```
 //!
-//! [`record`] does all: it finds the program and the tools, starts it, drains, obeys the limits and finishes the file,
-//! also after a limit, a signal or a killed program. The program's standard streams are its own. Nothing is printed
-//! here.
+//! [`record`] does all of it: it finds the program and the tools, starts the program, drains the ring, applies the
+//! limits and finishes the file, also after a limit, a signal or a killed program. The program's standard streams
+//! stay its own. This crate prints nothing.
 //!
 //! # What a trace holds
 //!
-//! [`Level::Exact`]: every instruction fetch and every data access of the program's own instructions, in program order
-//! for each thread. An instruction that loads and stores one place is one write. Not seen: what the kernel reads and
-//! writes for system calls. Counted although not executed: in a block of code cut short by a signal that an access
-//! raised (a handled SIGSEGV), the rest of the block. Order between threads and processes: in stretches of up to 8184
-//! words, as they were handed over.
+//! [`Level::Exact`]: every instruction fetch and every data access of the program's own instructions, in program
+//! order for each thread. An instruction that loads and stores one place is one write. Not recorded: the kernel's
+//! reads and writes in system calls. Counted although not executed: the rest of a block of code that an access ended
+//! by a signal (a handled SIGSEGV). Order between threads and processes: in stretches of up to 8184 words, in the
+//! order in which they were handed over.
 //!
 //! [`Level::Pages`]: the fetches and the data accesses, each collapsed to runs on one page; see the plugin's
-//! `pages.rs`. Each stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT, since third and later
-//! references of a run change nothing and counts of two and more are kept; so is what is dirty. With both streams
-//! together, runs stand where they begin, to the instruction; a run's later references count there too, so recency
-//! between a fetch page and a data page is approximate.
+//! `pages.rs`. Each stream alone is exact for FIFO, LRU, Clock, PA-Clock, FIFO-SC, ARC and OPT: third and later
+//! references of a run change nothing, and counts of two and more are kept. Dirty pages are exact, too. In both
+//! streams together, the order of the runs' beginnings is exact to the instruction. A run's later references count at
+//! its beginning, too, so recency between a fetch page and a data page is approximate.
 
 #![forbid(unsafe_code)]
 
@@ -60,7 +60,7 @@ pub use program::{find_library, find_plugin, interpreter, library_places, plugin
 pub use reduce::Runs;
 pub use swap::{record_swap, SwapOrder, Swapped};
 
-/// What is kept of each reference.
+/// The detail of each reference that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Level {
     /// Every reference with its address and size.
@@ -72,7 +72,7 @@ pub enum Level {
 /// Which tool runs the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Via {
-    /// QEMU if it is installed, else valgrind.
+    /// QEMU if it is installed, otherwise valgrind.
     #[default]
     Auto,
     Qemu,
@@ -89,58 +89,60 @@ impl Via {
     }
 }
 
-/// Where recording begins and ends. The first limit reached ends it, and the file is finished as if the program had
-/// ended there.
+/// Where recording begins and ends. The first limit that is reached ends it, and the file is finished as if the
+/// program had ended there.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     /// References left out at the start.
     pub skip_refs: u64,
     /// References kept.
     pub max_refs: Option<u64>,
-    /// Bytes of the file. Looked at every quarter of a million rows; the last row group is estimated by those before.
+    /// Bytes of the file. Checked every quarter of a million rows; the size of the last row group is estimated from
+    /// those before.
     pub max_size: Option<u64>,
     /// Time since the start.
     pub max_time: Option<Duration>,
-    /// At a limit, the program goes on unrecorded to its end. Otherwise it gets SIGTERM, and two seconds later SIGKILL.
+    /// At a limit, the program goes on to its end, unrecorded. Otherwise it gets SIGTERM, and two seconds later
+    /// SIGKILL.
     pub keep_running: bool,
 }
 
-/// An order to record.
+/// What to record, and how.
 #[derive(Debug, Clone)]
 pub struct Recording {
     pub program: OsString,
     pub args: Vec<OsString>,
-    /// Where the program and the tools are looked for, as in `PATH`.
+    /// The search path for the program and the tools, as in `PATH`.
     pub search_path: OsString,
     /// The trace to write. While recording it is `OUT.partial`.
     pub out: PathBuf,
     pub level: Level,
     pub via: Via,
     pub limits: Limits,
-    /// Set by the caller, at Ctrl-C for instance: recording ends as at a limit.
+    /// Set by the caller, for example at Ctrl-C: recording ends as at a limit.
     pub stop: Arc<AtomicBool>,
-    /// The plugin's path, as [`find_plugin`] gives it.
+    /// The plugin's path, as [`find_plugin`] returns it.
     pub plugin: Option<PathBuf>,
     /// For programs of another machine: the directory with that machine's `lib` (QEMU's `-L`).
     pub sysroot: Option<PathBuf>,
-    /// Further arguments for QEMU or valgrind, for instance `-cpu` and a model.
+    /// Further arguments for QEMU or valgrind, for example `-cpu` and a model.
     pub tool_args: Vec<OsString>,
-    /// Variables of the program's environment besides this process's own; QEMU has them too, but for `LD_PRELOAD`.
+    /// Variables of the program's environment besides this process's own. QEMU gets them, too, except `LD_PRELOAD`.
     pub environment: Vec<(OsString, OsString)>,
     /// The program's standard input; `None`: this process's.
     pub input: Option<PathBuf>,
-    /// What the program writes to its standard output and error is thrown away.
+    /// Discards the program's standard output and error.
     pub silent: bool,
-    /// The page level also keeps what system calls read and write of the program's buffers (`read`, `write` and their kin).
+    /// At the page level: also record the program's buffers that system calls read and write (`read`, `write` and
+    /// similar calls).
     pub system_calls: bool,
-    /// Runs the program once more, natively and before, with no input and its output thrown away, and reports how much
-    /// slower recording is. The program's other effects happen twice.
+    /// Runs the program once more, natively and before, without input and with its output discarded, and reports how
+    /// much slower the recording is. The program's other effects then happen twice.
     pub overhead: bool,
 }
 
 impl Recording {
-    /// An order without limits, at the exact level, by whatever tool there is, searched for along this process's
-    /// `PATH`.
+    /// A recording without limits, at the exact level, with any tool, searched for along this process's `PATH`.
     pub fn new(program: impl Into<OsString>, args: Vec<OsString>, out: impl Into<PathBuf>) -> Self {
         Recording {
             program: program.into(),
@@ -163,7 +165,7 @@ impl Recording {
     }
 }
 
-/// How far a recording is; given about ten times a second.
+/// The progress of a recording, reported about ten times a second.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// References kept.
@@ -175,14 +177,14 @@ pub struct Progress {
     pub seconds: f64,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// References in the file (rows weighted by their count).
     pub references: u64,
     /// Rows in the file.
     pub rows: u64,
-    /// Instructions that the program executed while it was recorded, skipped ones included.
+    /// Instructions that the program executed while it was recorded, including skipped ones.
     pub instructions: u64,
     /// Bytes of the file.
     pub bytes: u64,
@@ -196,9 +198,9 @@ pub struct Outcome {
     pub limit: Option<&'static str>,
     /// Guest threads and processes recorded.
     pub tasks: usize,
-    /// What the trace does not hold although the program did it, one sentence each; also in the trace's notes.
+    /// What the program did and the trace lacks, one sentence each; also in the trace's notes.
     pub not_recorded: Vec<String>,
-    /// What the program takes natively, if asked for.
+    /// The program's native run time, if asked for.
     pub native_seconds: Option<f64>,
 }
 
@@ -212,7 +214,7 @@ impl Outcome {
 /// Records the program to its end or to a limit, and finishes the trace.
 ///
 /// # Errors
-/// See [`RecordError`]. No file is left behind then, and the program is not running any more.
+/// See [`RecordError`]. No file is left then, and the program is not running any more.
 pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<Outcome, RecordError> {
     if let Level::Pages(bytes) = order.level {
         if !bytes.is_power_of_two() || !(1 << wire::PAGE_SHIFT_MIN..1 << 31).contains(&bytes) {
@@ -233,7 +235,7 @@ pub fn record(order: &Recording, progress: &mut dyn FnMut(Progress)) -> Result<O
     Ok(outcome)
 }
 
-/// QEMU where it is installed for this machine; else valgrind, which records the host's own only.
+/// QEMU if it is installed for this machine; otherwise valgrind, which only records programs of the host's machine.
 fn choose(order: &Recording, target: &program::Target) -> Result<Via, RecordError> {
     match order.via {
         Via::Auto => match qemu::emulator(target, &order.search_path) {
@@ -249,7 +251,7 @@ fn choose(order: &Recording, target: &program::Target) -> Result<Via, RecordErro
     }
 }
 
-/// How many seconds a program takes alone, without input and with its output thrown away.
+/// The seconds that a program takes alone, without input and with its output discarded.
 ///
 /// # Errors
 /// It cannot be started.

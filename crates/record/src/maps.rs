@@ -1,9 +1,9 @@
 //! The guest's address ranges, from `/proc/PID/maps` of the QEMU that runs it.
 //!
-//! QEMU's own ranges stand in the same list. The guest's are those between guest address 0 (`guest_base`) and the first
-//! mapping of QEMU's executable: QEMU places a 64-bit guest below itself, and a 32-bit one into 4 GiB that it reserves.
-//! QEMU never maps guest code executable, since it runs a translation; so what a file's segments are for is read from
-//! its ELF header.
+//! QEMU's own ranges are in the same list. The guest's are those between guest address 0 (`guest_base`) and the first
+//! mapping of QEMU's executable: QEMU places a 64-bit guest below itself, and a 32-bit one into 4 GiB that it
+//! reserves. QEMU never maps guest code as executable, since it runs a translation. So the rights of a file's
+//! segments are read from its ELF header.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -39,8 +39,8 @@ impl<'a> Line<'a> {
 }
 
 impl Maps {
-    /// Adds a table: `base` is where guest address 0 lies, `bits` the guest's word size, `emulator` QEMU's file, and
-    /// `program` the guest's.
+    /// Adds a table: `base` is the host address of guest address 0, `bits` the guest's word size, `emulator` QEMU's
+    /// file, and `program` the guest's.
     pub fn add(&mut self, text: &str, base: u64, bits: u8, emulator: &Path, program: &Path) {
         let program = program.canonicalize().unwrap_or_default();
         let lines: Vec<Line> = text.lines().filter_map(Line::parse).collect();
@@ -79,8 +79,8 @@ impl Maps {
         }
     }
 
-    /// Adds the files that valgrind has mapped for its guest, which stand at the guest's own addresses. Ranges without
-    /// a file are not told from valgrind's own.
+    /// Adds the files that valgrind has mapped for its guest; they are at the guest's own addresses. Ranges without a
+    /// file cannot be distinguished from valgrind's own.
     pub fn add_files(&mut self, text: &str) {
         let own = |name: &str| name.contains("/valgrind/") || !name.starts_with('/');
         for line in text.lines().filter_map(Line::parse).filter(|line| line.offset == 0 && !own(line.name)) {
@@ -90,7 +90,7 @@ impl Maps {
         }
     }
 
-    /// Whether the segments of one file already say what stands there.
+    /// Whether the segments of one file already cover the range.
     fn covered(&self, start: u64, end: u64) -> bool {
         let file = |name: &str| name.starts_with('/');
         let mut at = start;
@@ -102,7 +102,8 @@ impl Maps {
         at >= end
     }
 
-    /// The table by address. A range that another of the same name covers, seen before it grew, is left out.
+    /// The table by address. A range that is covered by another one of the same name, seen before it grew, is left
+    /// out.
     pub fn finish(self) -> Vec<Mapping> {
         let covers = |big: &&(u64, u64, String, String), small: &(u64, u64, String, String)| {
             *big != small && big.0 <= small.0 && small.1 <= big.1 && (&big.2, &big.3) == (&small.2, &small.3)

@@ -1,4 +1,4 @@
-//! The program being recorded, as a child process: watched, ended at a limit, never left behind.
+//! The recorded program as a child process: it is watched, ended at a limit, and never left behind.
 
 use std::io;
 use std::process::{Child, ExitStatus};
@@ -19,7 +19,7 @@ pub struct Process {
     deadline: Option<Instant>,
     stop: Arc<AtomicBool>,
     keep_running: bool,
-    /// SIGTERM was sent then.
+    /// When SIGTERM was sent.
     asked: Option<Instant>,
     killed: bool,
     status: Option<ExitStatus>,
@@ -59,7 +59,7 @@ impl Process {
         Ok(self.status)
     }
 
-    /// Whether time is up or the caller wants no more.
+    /// Whether time is up, or the caller has asked to stop.
     pub fn limit(&self) -> Option<&'static str> {
         if self.stop.load(Ordering::Relaxed) {
             return Some("stopped");
@@ -73,9 +73,9 @@ impl Process {
         }
     }
 
-    /// To be called again and again after a limit, until [`Process::ended`].
+    /// Call this repeatedly after a limit, until [`Process::ended`].
     pub fn end(&mut self) {
-        // Ctrl-C means now, whatever was wished for limits.
+        // Ctrl-C ends it at once, whatever was asked for limits.
         if self.keep_running && !self.stop.load(Ordering::Relaxed) {
             return;
         }
@@ -96,7 +96,7 @@ impl Process {
         if self.status.is_none() {
             send(self.id(), signal);
         }
-        // A descendant's number may have passed to a stranger; ours still have us as their recorder in their command
+        // A descendant's number may have passed to another process. Ours name us as their recorder in their command
         // line.
         let mark = format!("recorder={}", std::process::id());
         for pid in &self.descendants {
@@ -115,7 +115,7 @@ fn send(pid: u32, signal: Signal) {
     }
 }
 
-/// Whatever happens to the recorder, the program does not go on half watched.
+/// Whatever happens to the recorder, the program does not go on with half a recording.
 impl Drop for Process {
     fn drop(&mut self) {
         if self.status.is_none() {

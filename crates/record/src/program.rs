@@ -22,7 +22,7 @@ pub struct Target {
     pub image: Image,
 }
 
-/// Finds the program as a shell would, and looks at what it is.
+/// Finds the program as a shell would, and determines its kind.
 pub fn resolve(program: &OsStr, arguments: &[OsString], search: &OsStr) -> Result<Target, RecordError> {
     let path = find(program, search)?;
     let mut line: Vec<Vec<u8>> = vec![program.as_bytes().to_vec()];
@@ -84,7 +84,7 @@ pub fn tool(name: &str, search: &OsStr) -> Option<PathBuf> {
     find(OsStr::new(name), search).ok()
 }
 
-/// The plugin beside the running executable, where `cargo build` puts it, or where an installation does.
+/// The plugin, beside the running executable, where `cargo build` puts it, or where an installation puts it.
 ///
 /// `exe_dir` is the directory of the executable.
 pub fn find_plugin(exe_dir: &Path) -> Option<PathBuf> {
@@ -96,7 +96,7 @@ pub fn plugin_places(exe_dir: &Path) -> Vec<PathBuf> {
     library_places(exe_dir, PLUGIN)
 }
 
-/// A library of coldframe's that other programs load, as [`find_plugin`].
+/// A library of coldframe that other programs load; searched like [`find_plugin`].
 pub fn find_library(exe_dir: &Path, name: &str) -> Option<PathBuf> {
     library_places(exe_dir, name).into_iter().find(|path| path.is_file()).and_then(|path| path.canonicalize().ok())
 }
@@ -115,7 +115,7 @@ pub fn library_places(exe_dir: &Path, name: &str) -> Vec<PathBuf> {
 /// version 1.5: e_phoff at 32, e_phentsize at 54, e_phnum at 56; in a program header p_type at 0, p_offset at 8, p_filesz at 32.
 ///
 /// # Errors
-/// The file cannot be read, or is no such binary.
+/// The file cannot be read, or is not such a binary.
 pub fn interpreter(binary: &Path) -> std::io::Result<Option<PathBuf>> {
     use std::os::unix::fs::FileExt;
     const PT_INTERP: u64 = 3;

@@ -18,7 +18,7 @@ use crate::ring::{Chunk, Ring};
 use crate::rows::Sink;
 use crate::{wire, Level, Outcome, Progress, RecordError, Recording, Via};
 
-/// Pause when there is nothing to do. The plugin may fill 16 MiB meanwhile, far more than it can.
+/// Pause if there is nothing to do. The plugin may fill 16 MiB meanwhile, far more than it can.
 const PAUSE: Duration = Duration::from_micros(200);
 const PROGRESS: Duration = Duration::from_millis(100);
 
@@ -46,7 +46,7 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
         command.arg("-L").arg(sysroot);
     }
     surroundings(order, &mut command)?;
-    // The plugin relies on this order: it becomes QEMU again by what stands before `-0`.
+    // The plugin relies on this order: it becomes QEMU again with the arguments before `-0`.
     command.arg("-plugin").arg(plugin_option(&plugin, &ring, order));
     let (name, rest) = target.arguments.split_first().map_or((None, &[][..]), |(name, rest)| (Some(name), rest));
     command.arg("-0").arg(name.unwrap_or(&OsString::new()));
@@ -81,8 +81,8 @@ pub fn record(order: &Recording, target: &Target, progress: &mut dyn FnMut(Progr
     session.finish(order, target)
 }
 
-/// The program's environment and streams. QEMU hands its own on, but a library that is to be loaded into the program must not be
-/// loaded into QEMU.
+/// The program's environment and streams. QEMU passes its own environment on. But a library that is to be loaded into
+/// the program must not be loaded into QEMU.
 fn surroundings(order: &Recording, command: &mut Command) -> Result<(), RecordError> {
     for (name, value) in &order.environment {
         if name != "LD_PRELOAD" {
@@ -160,7 +160,7 @@ impl Session {
         let mut chunk = Chunk::default();
         let mut told = Instant::now();
         loop {
-            // Asked before looking for chunks: what an ended program left is then all there.
+            // Ask this before looking for chunks: all chunks of an ended program are then there.
             let ended = self.process.ended().map_err(RecordError::io("wait for the program"))?.is_some();
             let mut idle = true;
             while self.limit.is_none() && self.ring.take(&mut chunk).map_err(read())? {
@@ -214,7 +214,7 @@ impl Session {
     fn note_task(&mut self, chunk: &Chunk) {
         self.tasks.entry(chunk.task).or_insert(chunk.space);
         self.process.follow(chunk.pid);
-        // It goes on here, so the execve announced before has failed.
+        // The process goes on here, so the execve announced before has failed.
         self.native.remove(&chunk.pid);
     }
 
@@ -243,7 +243,7 @@ impl Session {
         }
     }
 
-    /// The table of a program that will not come to its end by itself. A 64-bit guest's addresses begin at 0.
+    /// The table of a program that will not end by itself. A 64-bit guest's addresses begin at 0.
     fn snapshot_maps(&mut self) {
         if self.bits == 64 {
             let text = std::fs::read_to_string(format!("/proc/{}/maps", self.process.id())).unwrap_or_default();
@@ -296,10 +296,10 @@ impl Session {
         })
     }
 
-    /// What threads had not handed over when they were killed or became another program.
+    /// Words that threads had not handed over when they were killed or executed another program.
     fn salvage(&mut self) -> std::io::Result<()> {
         for chunk in self.ring.salvage()? {
-            // The native program did run: words from before must not be taken for a sign of life after.
+            // The native program did run: earlier words are no sign of later life.
             let native = self.native.get(&chunk.pid).cloned();
             if chunk.content != wire::CONTENT_EVENT {
                 self.chunk(&chunk)?;
@@ -311,8 +311,8 @@ impl Session {
         Ok(())
     }
 
-    /// Tasks by their program, threads of one address space counted: `povray`, `povray/2`. Process numbers would differ
-    /// from run to run.
+    /// Names of tasks from their program, with threads of one address space counted: `povray`, `povray/2`. Process
+    /// numbers would differ from run to run.
     fn task_names(&self) -> Vec<Task> {
         let mut threads: BTreeMap<u32, u32> = BTreeMap::new();
         let task = |(id, space): (&u32, &u32)| {
@@ -387,7 +387,7 @@ pub fn command_line(target: &Target) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// The tool's own words, for messages and notes.
+/// The tool's own version text, for messages and notes.
 fn version(tool: &Path) -> String {
     let output = Command::new(tool).arg("--version").output();
     let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();

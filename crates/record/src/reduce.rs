@@ -1,11 +1,12 @@
-//! Exact references to runs on pages, outside the plugin: for valgrind, and as the plugin's naive twin in the tests.
+//! Collapses exact references to runs on pages, outside the plugin: for valgrind, and as the plugin's naive twin in
+//! the tests.
 
 use coldframe_trace::{Kind, Reference};
 
-/// Collapses fetches and data accesses as the plugin's page level does; give it one task's references in order.
+/// Collapses fetches and data accesses as the plugin's page level does. It takes one task's references in order.
 pub struct Runs {
     shift: u32,
-    /// Rows begun and not yet given out; runs still open are among them.
+    /// Rows that were begun and not yet given out, including open runs.
     rows: Vec<Reference>,
     /// Places of the open runs in `rows`.
     fetch: Option<usize>,
@@ -41,7 +42,7 @@ impl Runs {
         self.rows.push(Reference { count: 1, ..Reference::new(page, 1 << self.shift, kind) });
     }
 
-    /// Rows held, open ones included.
+    /// Rows held, including open ones.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
@@ -55,7 +56,7 @@ impl Runs {
         self.references
     }
 
-    /// Gives out all rows; runs that were open end.
+    /// Gives out all rows; open runs end.
     pub fn drain(&mut self) -> impl Iterator<Item = Reference> + '_ {
         (self.fetch, self.data, self.references) = (None, None, 0);
         self.rows.drain(..)

@@ -1,9 +1,9 @@
 //! The recorder's side of the memory shared with the plugin. `wire.rs` has the layout and the protocol.
 //!
-//! The plugin maps the memfd; we read and write it as a file, which needs no `unsafe` and costs one copy at memory
-//! speed. The pages are the same, so what a guest thread stored is what we read. A state is one byte, so no read sees
-//! half of it; and a chunk is read by a system call after the one that saw it FULL, which orders the two on every
-//! machine that Linux runs on.
+//! The plugin maps the memfd. The recorder reads and writes it as a file, which needs no `unsafe` and costs one copy
+//! at memory speed. Both use the same pages, so the recorder reads what a guest thread stored. A state is one byte,
+//! so it is never read half. A chunk is read by a system call after the one that saw it FULL, which orders the two on
+//! every machine that Linux runs on.
 
 use std::fs::File;
 use std::io;
@@ -63,7 +63,7 @@ impl Ring {
         })
     }
 
-    /// A path by which processes of this user open the memory, as long as we live.
+    /// A path by which processes of this user can open the memory while this process lives.
     pub fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
@@ -83,7 +83,7 @@ impl Ring {
         Ok(self.byte(wire::LOST_AT)? != 0)
     }
 
-    /// From now on nobody records anything.
+    /// From now on nothing is recorded.
     pub fn stop(&self) -> io::Result<()> {
         self.file.write_all_at(&[1], wire::STOP_AT)
     }
@@ -93,8 +93,8 @@ impl Ring {
         if self.waiting.is_empty() {
             self.look()?;
         }
-        // Sequence numbers are given just before the state is set, so a number may be seen before its predecessor.
-        // One that does not appear for a while belonged to a thread that was killed in between.
+        // A sequence number is assigned just before the state is set, so a number may be seen before its predecessor.
+        // If a number does not appear for a while, its thread was killed in between.
         const PATIENCE: Duration = Duration::from_millis(20);
         match self.waiting.last() {
             None => {
@@ -118,8 +118,8 @@ impl Ring {
         Ok(true)
     }
 
-    /// Every chunk that still belongs to a thread, with the words written so far, by task. Only after [`Ring::take`]
-    /// found none and nothing is recorded any more.
+    /// Every chunk that still belongs to a thread, with the words written so far, by task. Call it only after
+    /// [`Ring::take`] found none and recording has ended.
     pub fn salvage(&mut self) -> io::Result<Vec<Chunk>> {
         self.file.read_exact_at(&mut self.states, wire::STATES_AT)?;
         let mut chunks = Vec::new();
@@ -193,7 +193,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Reads the code arena from word `from` on, up to what is described now.
+    /// Reads the code arena from word `from` on, up to the end of the described blocks.
     pub fn code(&self, from: u64, into: &mut Vec<u64>) -> io::Result<()> {
         let mut end = [0; 8];
         self.file.read_exact_at(&mut end, wire::CODE_END_AT)?;

@@ -1,4 +1,4 @@
-//! Rows on their way to the file: gathered here, limited, and encoded by a thread of its own.
+//! Rows on their way to the file: gathered here, limited, and encoded by another thread.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use coldframe_trace::{Block, Columns, Kind, Provenance, Summary, TraceError, Wri
 
 use crate::{Limits, RecordError};
 
-/// Rows gathered before they are handed on: 1 MiB of address, size and kind.
+/// Rows gathered before they are passed on: 1 MiB of address, size and kind.
 pub const ROWS: usize = 64 * 1024;
-/// Row groups are much larger than this, so the file's size is looked at rarely.
+/// Row groups are much larger than this, so the file's size is checked rarely.
 const SIZE_CHECK_ROWS: u64 = 256 * 1024;
 
 /// Consecutive rows of one task, column by column.
@@ -22,7 +22,7 @@ pub struct Rows {
     pub address: Vec<u64>,
     pub size: Vec<u32>,
     pub kind: Vec<u32>,
-    /// Empty where every row stands for itself.
+    /// Empty if every row is one reference.
     pub count: Vec<u32>,
 }
 
@@ -56,7 +56,7 @@ impl Rows {
         }
     }
 
-    /// Drops the first `references`; a row that stands for more than what is left to drop stays for the rest.
+    /// Drops the first `references`. A row with more references than are left to drop keeps the rest.
     fn drop_front(&mut self, references: u64) {
         let mut rows = self.len().min(usize::try_from(references).unwrap_or(usize::MAX));
         if !self.count.is_empty() {
@@ -98,7 +98,7 @@ impl Rows {
     }
 }
 
-/// Takes rows, applies the limits on what is kept, and passes them to the thread that writes the file.
+/// Takes rows, applies the limits, and passes the rows to the thread that writes the file.
 pub struct Sink {
     pub rows: Rows,
     skip: u64,
@@ -109,7 +109,7 @@ pub struct Sink {
     /// References skipped so far.
     pub skipped: u64,
     rows_since_check: u64,
-    /// Gone once all rows are passed on.
+    /// None once all rows are passed on.
     full: Option<SyncSender<Rows>>,
     empty: Receiver<Rows>,
     bytes: Arc<AtomicU64>,
@@ -120,7 +120,8 @@ pub struct Sink {
 impl Sink {
     pub fn create(path: &Path, counts: bool, limits: &Limits) -> Result<Self, RecordError> {
         let writer = Writer::create(path, Columns { time: false, count: counts, task: true })?;
-        // Four blocks under way keep the encoder busy while the reader waits for the program, and fit the cache.
+        // Four blocks in progress keep the encoder busy while the reader waits for the program, and they fit the
+        // cache.
         let (full, to_write) = sync_channel::<Rows>(4);
         let (recycle, empty) = sync_channel(8);
         let bytes = Arc::new(AtomicU64::new(0));
@@ -156,12 +157,12 @@ impl Sink {
         self.limit
     }
 
-    /// Bytes written to the file so far, and those that the rows not yet written will take, by the rate so far.
+    /// Bytes of the file so far, and an estimate for the rows not yet written.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// To be called between references, often; passes on the rows once they are many.
+    /// Call this often, between references; it passes the rows on once there are many.
     #[inline]
     pub fn turn_if_full(&mut self) {
         if self.rows.len() >= ROWS {
@@ -207,7 +208,7 @@ impl Sink {
         next.clear();
         next.task = self.rows.task;
         let rows = std::mem::replace(&mut self.rows, next);
-        // A writer that has failed hangs up; `finish` has its error.
+        // If the writer has failed, it hangs up; `finish` returns its error.
         if self.full.as_ref().is_none_or(|full| full.send(rows).is_err()) {
             self.limit = self.limit.or(Some("error"));
         }
@@ -228,7 +229,7 @@ impl Sink {
     }
 }
 
-/// Without [`Sink::finish`], the unfinished file is gone before anybody looks.
+/// Without [`Sink::finish`], the unfinished file is removed.
 impl Drop for Sink {
     fn drop(&mut self) {
         self.full = None;
@@ -260,10 +261,10 @@ fn encode(
         if now > on_disk {
             (on_disk, rows_on_disk) = (now, rows_written);
         }
-        // Rows of the row group being gathered will take what those before took; 6 bytes a row before any is known.
+        // The rows being gathered will take as many bytes each as those before; 6 bytes before any is known.
         let a_row = if rows_on_disk == 0 { 6.0 } else { on_disk as f64 / rows_on_disk as f64 };
         bytes.store(on_disk + ((rows_written - rows_on_disk) as f64 * a_row) as u64, Ordering::Relaxed);
-        // Nobody need take it back.
+        // It need not be taken back.
         let _ = recycle.try_send(rows);
     }
     Ok(writer)

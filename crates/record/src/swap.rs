@@ -1,13 +1,14 @@
-//! What a stock kernel swaps of a program: the program runs in a memory cgroup of its own, and its page tables are read every few
-//! milliseconds.
+//! The pages of a program that a stock kernel swaps. The program runs in its own memory cgroup, and its page tables
+//! are read every few milliseconds.
 //!
 //! ```text
 //! cgroup limit ── kernel swaps ──► /proc/PID/pagemap: this page is in slot 17 ── interval by interval ──► out, evict, fault, in, free
 //! ```
-//! A page table tells which page lies in which slot, without any tracepoint; no stock tracepoint has both. What it does not tell, and
-//! the trace says so in its first row: a page that leaves and comes back within one interval; order within an interval (pages come back
-//! before others leave, and leave in the order of their slots); what is read ahead; whether a page that is in RAM still has its slot
-//! (a slot seen again for the same page is taken for kept, so that the page left clean). The kernel's own counts are compared.
+//! A page table shows which page lies in which slot, without any tracepoint; no stock tracepoint has both. It does
+//! not show the following, and the trace's first row says so: a page that leaves and comes back within one interval;
+//! the order within an interval (pages are taken to come back before others leave, and to leave in the order of their
+//! slots); pages that are read ahead; and whether a page in RAM still has its slot (a slot seen again for the same
+//! page is taken as kept, so that the page left clean). The kernel's own counts are recorded for comparison.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -30,13 +31,13 @@ pub struct SwapOrder {
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Where it is looked for, as in `PATH`.
+    /// The search path for the program, as in `PATH`.
     pub search_path: OsString,
     /// The swap trace to write, as CSV.
     pub out: PathBuf,
     /// Bytes of RAM that the program and its children get.
     pub ram: u64,
-    /// Time between two looks at the page tables.
+    /// Time between two readings of the page tables.
     pub interval: Duration,
     /// Set by the caller to end the recording; the program is ended, too.
     pub stop: Arc<AtomicBool>,
@@ -44,32 +45,32 @@ pub struct SwapOrder {
     pub overhead: bool,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug, Clone)]
 pub struct Swapped {
-    /// Pages seen to leave for a slot that was written.
+    /// Pages that left for a slot that was written.
     pub outs: u64,
-    /// Pages seen to come back.
+    /// Pages that came back.
     pub ins: u64,
-    /// Pages seen to leave without a write.
+    /// Pages that left without a write.
     pub clean: u64,
     /// Pages that the kernel wrote to swap meanwhile, of all programs; the same for reads.
     pub kernel_outs: u64,
     /// Pages read from swap.
     pub kernel_ins: u64,
-    /// Major faults of the cgroup, those on files included.
+    /// Major faults of the cgroup, including those on files.
     pub major_faults: u64,
-    /// Looks at the page tables.
+    /// Number of readings of the page tables.
     pub looks: u64,
-    /// Seconds in these.
+    /// Seconds spent on these readings.
     pub looking: f64,
-    /// The longest time from one look to the next.
+    /// The longest time between two readings.
     pub longest: Duration,
     /// Mappings too large to be read each time.
     pub too_large: usize,
     /// From the start to the program's end.
     pub seconds: f64,
-    /// What the program takes alone, in all RAM, if that was asked for.
+    /// The program's run time alone, with all RAM, if that was asked for.
     pub native_seconds: Option<f64>,
     /// The program's status.
     pub status: ExitStatus,
@@ -77,7 +78,7 @@ pub struct Swapped {
 
 /// Bytes of a page.
 const PAGE: u64 = 4096;
-/// A mapping above this is not looked at: it is reserved rather than used, and takes too long to read.
+/// Larger mappings are not read: they are reserved rather than used, and take too long to read.
 const MAPPING_MAX: u64 = 16 << 30;
 /// Entries of a page table read at once.
 const ENTRIES: usize = 1 << 15;

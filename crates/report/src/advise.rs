@@ -1,8 +1,11 @@
-//! How little RAM a program can live with: the smallest that meets the limits, what it costs, and how sure that is.
+//! The smallest RAM that meets the limits, its cost, and how sure the answer is.
 //!
-//! [`mod@question`] is what a user asks, `first` one look at the trace, [`limits`] what must hold, [`point`] what one configuration was found to do, [`mod@cost`] prices a point beside the same
-//! configuration with all the RAM it could use, [`search`] looks for the smallest RAM, [`cache`] remembers points by content, [`regions`]
-//! says what costs most, and [`words`] and [`json`] show the answer.
+//! - [`mod@question`] is the user's question, and [`limits`] are its conditions.
+//! - `first` looks at the trace before the search.
+//! - [`point`] is the result of one configuration. [`mod@cost`] prices a point beside the same configuration with all
+//!   the RAM that it could use.
+//! - [`search`] looks for the smallest RAM, and [`cache`] keeps points by content.
+//! - [`regions`] names the memory that costs most; [`words`] and [`json`] show the answer.
 
 pub mod cache;
 pub mod cost;
@@ -37,11 +40,11 @@ use search::Tried;
 /// A configuration with its price.
 #[derive(Clone, Debug)]
 pub struct Candidate {
-    /// What it was found to do.
+    /// Its counts and times.
     pub point: Point,
-    /// What that costs.
+    /// Its price.
     pub cost: Cost,
-    /// The limits it misses, in words; none: it meets them all.
+    /// The limits that it misses, in words; empty if it meets them all.
     pub misses: Vec<String>,
 }
 
@@ -50,25 +53,25 @@ pub struct Candidate {
 pub struct Advice {
     /// The trace, its hash and its fidelity.
     pub trace: crate::result::TraceFacts,
-    /// Bytes of all pages that the trace touches: the RAM with which nothing is ever evicted.
+    /// Bytes of all pages that the trace touches: with this RAM no page is ever evicted.
     pub footprint: Bytes,
-    /// The smallest RAM that meets the limits; `None`: none does.
+    /// The smallest RAM that meets the limits; `None` if no RAM does.
     pub best: Option<Candidate>,
-    /// The next smaller RAM that was tried with the same configuration, and so what binds.
+    /// The next smaller RAM that was tried with the same configuration. It shows which limit binds.
     pub below: Option<Candidate>,
-    /// Where none meets the limits: what binds.
+    /// The limits that bind, if no RAM meets them.
     pub binds: Vec<String>,
-    /// The least slowdown for each RAM, as far as more RAM slows down less; RAM ascending.
+    /// The least slowdown for each RAM, as long as more RAM means less slowdown; RAM ascending.
     pub front: Vec<Candidate>,
-    /// Everything that was tried on the whole trace: a list for each family, RAM ascending.
+    /// Everything that was tried on the whole trace: one list for each family, RAM ascending.
     pub curves: Vec<Vec<Candidate>>,
-    /// What costs most under the best configuration.
+    /// The regions that cost most under the best configuration.
     pub regions: Vec<Region>,
     /// The best configuration's run, with its latencies, stages and energy; `None` for several tasks.
     pub run: Option<RunResult>,
-    /// How it was searched.
+    /// How the search was done.
     pub search: search::Searched,
-    /// What the reader must know to trust it.
+    /// The assumptions of the answer.
     pub assumptions: Vec<String>,
     /// The limits asked for.
     pub limits: Limits,
@@ -77,7 +80,7 @@ pub struct Advice {
 /// Answers a question about a trace.
 ///
 /// # Errors
-/// As [`experiment::run`]; a limit that needs what the trace or a device's sheet does not give.
+/// As [`experiment::run`]; a limit needs a number that the trace or the device's sheet lacks.
 pub fn advise(
     path: &Path,
     question: &Question,
@@ -118,7 +121,7 @@ pub fn advise(
     Ok(Advice { trace: facts, footprint, best, below, binds, front, curves, regions, run, search, assumptions, limits })
 }
 
-/// A trace without its hits cannot say what RAM would do.
+/// A trace without its hits cannot show the effect of RAM.
 fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
     let reason = match trace.fidelity {
         Fidelity::ExactReferences | Fidelity::PageReferences => return Ok(()),

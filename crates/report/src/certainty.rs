@@ -1,10 +1,12 @@
-//! How sure a count of misses is, where the trace is not every reference: two bounds, or an estimate with its error.
+//! How sure a count of misses is, if the trace does not have every reference: two bounds, or an estimate with its
+//! error.
 //!
-//! - A recording through a window of N pages bounds the misses at C pages by those of its rows at C - N and C + N; what that rests on
-//!   stands in `coldframe_trace::window`. So every size is asked for with its two neighbours.
-//! - A sample by hash that kept the share R of the pages misses in R x C pages R times as often as the whole in C, but for first
-//!   references, whose number is known (SHARDS: Waldspurger et al., FAST 2015, section 3). The sample is cut by hash into
-//!   [`CLASSES`] samples; what these say differs by chance alone, which gives the standard error.
+//! - A recording through a window of N pages bounds the misses at C pages by those of its rows at C - N and C + N;
+//!   see `coldframe_trace::window` for the proof. So every size is computed with its two neighbours.
+//! - A hash sample with the share R of the pages has, in R x C pages, R times as many misses as the whole trace in C
+//!   pages. First references are an exception, but their number is known (SHARDS: Waldspurger et al., FAST 2015,
+//!   section 3). The sample is divided by hash into [`CLASSES`] samples. Their results differ by chance alone, which
+//!   gives the standard error.
 
 use coldframe_sim::oracle::lru::Curve;
 use coldframe_sim::oracle::{Oracle, OracleCounts};
@@ -19,16 +21,16 @@ use crate::reuse::{class, mean};
 /// How sure the misses of a result are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Certainty {
-    /// They are those of the trace.
+    /// The number is exact.
     Exact,
-    /// They are not fewer and not more.
+    /// The number lies between two bounds.
     Between {
-        /// The least they can be.
+        /// The lower bound.
         low: u64,
-        /// The most they can be.
+        /// The upper bound.
         high: u64,
     },
-    /// They are about that many.
+    /// The number is an estimate.
     Estimated {
         /// Standard error, in misses.
         error: f64,
@@ -36,7 +38,7 @@ pub enum Certainty {
 }
 
 impl Certainty {
-    /// The least and the most misses: equal where exact, a standard error to each side of an estimate.
+    /// The least and the most misses: equal if exact, plus and minus one standard error for an estimate.
     pub fn range(&self, misses: u64) -> (u64, u64) {
         match *self {
             Certainty::Exact => (misses, misses),
@@ -49,7 +51,7 @@ impl Certainty {
     }
 }
 
-/// What a reader of results must know of a trace that is not every reference.
+/// A note for readers of results, if the trace does not have every reference.
 pub fn caveat(trace: &TraceFacts) -> Option<String> {
     let cuts = trace.cuts.iter().map(|cut| format!("A part of a trace: {cut}."));
     let all: Vec<String> = kept(trace).into_iter().chain(cuts).collect();
@@ -75,10 +77,11 @@ fn kept(trace: &TraceFacts) -> Option<String> {
     })
 }
 
-/// Parts of a sample that are looked at on their own.
+/// Parts of a sample that are evaluated separately.
 pub const CLASSES: usize = 8;
 
-/// The configurations, and behind them, for a recording through a window, each with fewer and with more frames by the window.
+/// The configurations. For a recording through a window, each is followed by two more, with fewer and with more
+/// frames by the window.
 pub(crate) fn with_neighbours(mut plans: Vec<Plan>, trace: &Provenance) -> Vec<Plan> {
     let Some(window) = trace.window else { return plans };
     for at in 0..plans.len() {
@@ -90,13 +93,14 @@ pub(crate) fn with_neighbours(mut plans: Vec<Plan>, trace: &Provenance) -> Vec<P
     plans
 }
 
-/// OPT's misses are not fewer than those of the rows in as many frames, LRU's in as many more as the window has.
+/// OPT misses at least as often as the rows do in the same number of frames, LRU at least as often as the rows do in
+/// as many frames plus the window.
 fn neighbours(plan: &Plan, window: usize) -> [usize; 2] {
     let optimal = plan.oracle().is_some_and(|spec| spec.name == "opt");
     [plan.frames.saturating_sub(window), if optimal { plan.frames } else { plan.frames + window }]
 }
 
-/// Takes the neighbours away again, as bounds of the first `asked` results.
+/// Removes the neighbours again and turns them into bounds of the first `asked` results.
 pub(crate) fn bracket(mut results: Vec<RunResult>, asked: usize) -> Vec<RunResult> {
     let neighbours = results.split_off(asked);
     for (result, pair) in results.iter_mut().zip(neighbours.chunks(2)) {
@@ -106,7 +110,7 @@ pub(crate) fn bracket(mut results: Vec<RunResult>, asked: usize) -> Vec<RunResul
     results
 }
 
-/// The oracles that look at a sample: one at all of it, and one at each part.
+/// The oracles for a sample: one for all of it, and one for each part.
 pub(crate) fn sampled_lru(frames: &[usize], rate: f64) -> Vec<Box<dyn Oracle>> {
     let whole: Box<dyn Oracle> = Box::new(Curve::new(&sizes(frames, rate)));
     let part = |number| {
@@ -116,7 +120,7 @@ pub(crate) fn sampled_lru(frames: &[usize], rate: f64) -> Vec<Box<dyn Oracle>> {
     std::iter::once(whole).chain((0..CLASSES).map(part)).collect()
 }
 
-/// The sample's own size for each number of frames, rounded down and up.
+/// The sample's size for each number of frames, rounded down and up.
 fn sizes(frames: &[usize], rate: f64) -> Vec<usize> {
     let scaled = frames.iter().map(|frames| *frames as f64 * rate);
     scaled.flat_map(|size| [size.floor() as usize, size.ceil() as usize]).collect()
@@ -142,7 +146,7 @@ impl Oracle for Part {
     }
 }
 
-/// What the oracles of [`sampled_lru`] say of the whole trace, for each number of frames.
+/// The estimates of the oracles of [`sampled_lru`] for the whole trace, for each number of frames.
 pub(crate) fn estimates(
     answers: &[Vec<OracleCounts>],
     frames: &[usize],

@@ -13,7 +13,7 @@ use crate::settings::Settings;
 use crate::swap::{self, SwapOutcome};
 use crate::tasks::{self, TasksOutcome};
 
-/// What runs of one driver came to.
+/// The results of one driver's runs.
 pub enum Outcomes {
     /// One string of references.
     String(Vec<RunResult>),
@@ -32,7 +32,7 @@ pub fn is_swap_trace(path: &Path) -> bool {
     bare.ends_with(".csv")
 }
 
-/// Who makes the references of these runs over this trace.
+/// The driver for these configurations over this trace.
 pub fn of(path: &Path, all: &[Settings]) -> Drive {
     match is_swap_trace(path) {
         true => Drive::SwapTrace,
@@ -43,7 +43,7 @@ pub fn of(path: &Path, all: &[Settings]) -> Drive {
 /// Runs every configuration over the trace.
 ///
 /// # Errors
-/// Settings that do not resolve or do not go with the trace, a trace that cannot be read.
+/// Settings do not resolve or do not fit the trace, or the trace cannot be read.
 pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, ReportError> {
     Ok(match of(path, all) {
         Drive::String => Outcomes::String(experiment::run(path, all, progress)?),
@@ -53,7 +53,7 @@ pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) ->
     })
 }
 
-/// Runs one configuration and hands its journal to `sink`, piece by piece.
+/// Runs one configuration and passes its journal to `sink` in pieces.
 ///
 /// # Errors
 /// As [`run`]; an oracle has no journal.
@@ -72,7 +72,7 @@ pub fn run_with_journal(
 }
 
 impl Outcomes {
-    /// As JSON has them.
+    /// In the form of the JSON output.
     ///
     /// # Errors
     /// A swap trace cannot be hashed.

@@ -10,12 +10,12 @@ use coldframe_trace::TraceError;
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// A setting cannot be, with the remedy.
+    /// A setting is not possible; with the remedy.
     #[error("setting `{field}`: {reason}")]
     Setting {
         /// The setting, `table.key`.
         field: String,
-        /// What is wrong and what may be written.
+        /// What is wrong, and what is accepted.
         reason: String,
     },
     /// A configuration file or `--set` cannot be read.
@@ -26,10 +26,10 @@ pub enum ReportError {
         /// Line, column, field and why.
         reason: String,
     },
-    /// A policy cannot be had.
+    /// A policy cannot be made.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// A device cannot be had.
+    /// A device cannot be found or read.
     #[error(transparent)]
     Sheet(#[from] SheetError),
     /// The simulator cannot do it.
@@ -38,7 +38,7 @@ pub enum ReportError {
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
-    /// The trace does not hold what is asked of it.
+    /// The trace lacks what the question needs.
     #[error("{path}: {reason}")]
     Unfit {
         /// The trace.
@@ -46,7 +46,7 @@ pub enum ReportError {
         /// What it lacks, and the remedy.
         reason: String,
     },
-    /// Whoever was told of its progress ended it.
+    /// The receiver of the progress has ended the run.
     #[error("stopped before the end of the trace; what is given is given by whole runs only")]
     Stopped,
     /// A file cannot be read or written.
@@ -60,7 +60,7 @@ pub enum ReportError {
 }
 
 impl ReportError {
-    /// A setting that cannot be.
+    /// A setting that is not possible.
     pub fn setting(field: impl Into<String>, reason: impl Into<String>) -> ReportError {
         ReportError::Setting { field: field.into(), reason: reason.into() }
     }
@@ -70,7 +70,7 @@ impl ReportError {
         ReportError::setting(field, error.to_string())
     }
 
-    /// The same with the line of the configuration file that has the setting, if it has it.
+    /// The same, with the line of the setting if the configuration file has it.
     #[must_use]
     pub fn in_file(self, file: &str, text: &str) -> ReportError {
         match self {
@@ -91,7 +91,7 @@ impl ReportError {
             ReportError::Setting { .. } | ReportError::Config { .. } | ReportError::Policy(_) => 2,
             ReportError::Sheet(SheetError::Io { .. }) | ReportError::Io { .. } => 5,
             ReportError::Sheet(_) => 2,
-            // As shells say it of a program that Ctrl-C ended.
+            // As shells report a program that Ctrl-C ended.
             ReportError::Stopped => 130,
             ReportError::Run(RunError::TooManyPages { .. }) | ReportError::Unfit { .. } => 3,
             ReportError::Run(RunError::Lane(_)) => 2,
@@ -100,7 +100,7 @@ impl ReportError {
     }
 }
 
-/// ` Did you mean ...?` if one of the names is near.
+/// ` Did you mean ...?` if one of the names is similar.
 pub fn nearest(name: &str, names: impl Iterator<Item = &'static str>) -> String {
     let near = names.map(|n| (strsim::damerau_levenshtein(name, n), n)).min();
     near.filter(|(d, n)| *d <= n.len().div_ceil(3)).map(|(_, n)| format!("; did you mean `{n}`?")).unwrap_or_default()

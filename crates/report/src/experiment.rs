@@ -1,5 +1,5 @@
-//! Runs configurations over a trace: the trace is decoded once for all of them, block by block, the next block beside the work on one;
-//! configurations behind the same front end share that too.
+//! Runs configurations over a trace. The trace is decoded once for all of them, block by block; the next block is
+//! decoded during the work on one. Configurations behind the same front end share its work, too.
 
 use std::cell::Cell;
 use std::path::Path;
@@ -30,7 +30,7 @@ use trace::wanted;
 pub(crate) use trace::{facts, shortened};
 pub use trace::{pages_touched, sha256};
 
-/// What a run's progress is counted in.
+/// The unit of a run's progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unit {
     /// Rows of the trace.
@@ -49,14 +49,14 @@ impl Unit {
     }
 }
 
-/// How far a run is. Whoever is told may end it.
+/// The progress of a run. Its receiver may end the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// Rows of the trace, or configurations, that are done.
+    /// Rows of the trace, or configurations, that are finished.
     pub done: u64,
-    /// Of so many.
+    /// The number of all of them.
     pub total: u64,
-    /// Which of them.
+    /// The unit.
     pub unit: Unit,
     stop: &'a Cell<bool>,
 }
@@ -68,10 +68,10 @@ impl Progress<'_> {
     }
 }
 
-/// Tells how far a run is.
+/// Reports the progress of a run.
 ///
 /// # Errors
-/// [`ReportError::Stopped`] if whoever is told ends it.
+/// [`ReportError::Stopped`] if the receiver ends it.
 pub(crate) fn tell(
     progress: &mut dyn FnMut(Progress),
     (done, total): (u64, u64),
@@ -88,12 +88,12 @@ pub(crate) fn tell(
 /// Runs every configuration over the trace and returns the results in their order.
 ///
 /// # Errors
-/// Settings that do not resolve, a trace that cannot be read or does not hold what is asked of it.
+/// Settings do not resolve, or the trace cannot be read or lacks what the settings need.
 pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ReportError> {
     simulate(path, all, Ask::default(), progress)
 }
 
-/// What a page has cost, and where it lies.
+/// The cost of a page, and its place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PlacedCost {
     /// Its address space.
@@ -104,16 +104,16 @@ pub struct PlacedCost {
     pub cost: PageCost,
 }
 
-/// A trace of which something is known already, for who runs over it more than once.
+/// A trace with known facts, for several runs over it.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     /// Where it is.
     pub path: &'a Path,
     /// What results say of it.
     pub facts: &'a TraceFacts,
-    /// Instead of the trace, its string after the front end, shortened.
+    /// If given, the trace's shortened string behind the front end is used instead of the trace.
     pub short: Option<&'a Short>,
-    /// Rows after which to stop; of a shortened string the blocks with so many.
+    /// Rows after which to stop; of a shortened string, the blocks with as many rows.
     pub rows_max: u64,
 }
 
@@ -130,7 +130,7 @@ impl Known<'_> {
         simulate(self.path, all, self.ask(), progress)
     }
 
-    /// As [`run`], and finds out what each page that faulted has cost under each configuration, too.
+    /// Like [`run`]; also finds the cost of each page that faulted, under each configuration.
     ///
     /// # Errors
     /// As [`run`]; an oracle has no costs.
@@ -145,7 +145,7 @@ impl Known<'_> {
     }
 }
 
-/// Runs one configuration and hands its journal to `sink`, piece by piece.
+/// Runs one configuration and passes its journal to `sink` in pieces.
 ///
 /// # Errors
 /// As [`run`]; an oracle has no journal.
@@ -163,8 +163,8 @@ pub fn run_with_journal(
 /// Makes a policy for a number of frames and pages.
 pub type MakePolicy<'a> = &'a mut dyn FnMut(usize, usize) -> Box<dyn Policy>;
 
-/// Runs one configuration with a policy that has no name here; the result shows it as `name`. Stages have Clock's prices unless the
-/// settings give others.
+/// Runs one configuration with a policy that has no name here; the result shows it as `name`. Its stages have Clock's
+/// prices unless the settings give others.
 ///
 /// # Errors
 /// As [`run`]; the settings name a policy.
@@ -185,10 +185,10 @@ pub fn run_with_policy(
     Ok(result)
 }
 
-/// Takes a journal piece by piece.
+/// Takes a journal in pieces.
 pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
 
-/// What is wanted beside results.
+/// What a run is to produce besides results.
 struct Ask<'a> {
     /// The journal of the first configuration.
     journal: Option<Sink<'a>>,
@@ -196,9 +196,9 @@ struct Ask<'a> {
     rows_max: u64,
     /// The costs of pages under each configuration.
     page_costs: Option<&'a mut [Vec<PlacedCost>]>,
-    /// What results say of the trace, if it is known.
+    /// Facts about the trace, if they are known.
     facts: Option<&'a TraceFacts>,
-    /// What to take instead of the trace.
+    /// The shortened string to use instead of the trace.
     short: Option<&'a Short>,
     /// Makes the policy of the first configuration, instead of the one that the settings name.
     policy: Option<MakePolicy<'a>>,
@@ -265,7 +265,7 @@ fn simulate(
     Ok(results)
 }
 
-/// Takes the trace through all shares, a block beside the next one's decoding.
+/// Runs the trace through all shares; the next block is decoded during the work on one.
 fn go_through(
     reader: &mut Reader,
     shares: &mut [Share],
@@ -295,7 +295,7 @@ fn go_through(
     Ok(())
 }
 
-/// Takes a shortened string through all shares instead: the rows are those of the trace that it stands for.
+/// Runs a shortened string through all shares. Its rows are those of the trace that it represents.
 fn play(
     short: &Short,
     shares: &mut [Share],
@@ -304,7 +304,7 @@ fn play(
 ) -> Result<(), ReportError> {
     let nothing = Block::new();
     for part in 0..short.parts() {
-        // Rows that are skipped were skipped before it was shortened.
+        // Skipped rows were skipped before it was shortened.
         feed(shares, &nothing, u64::MAX - 1, 1)?;
         let done = short.rows_until(part);
         tell(progress, (done, short.rows_until(short.parts() - 1)), Unit::Rows)?;

@@ -13,7 +13,7 @@ use crate::resolve::Plan;
 use crate::settings::Settings;
 use crate::systems::{self, front_end};
 
-/// Refuses configurations that need more than the trace holds.
+/// Refuses configurations that need more than the trace has.
 pub(crate) fn check(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
     let reason = plans.iter().find_map(|plan| refusal(trace, plan));
     reason.map_or(Ok(()), |reason| Err(ReportError::Unfit { path: path.display().to_string(), reason }))
@@ -23,7 +23,8 @@ const BLOCK_ONLY: &str =
     "the trace holds only what reached a block device: the program's hits are not in it, and so neither its energy \
                           nor its time; leave out what prices accesses to memory, or record every reference";
 
-/// Refuses settings that ask a block trace for energy, before anything else is found to be missing for that.
+/// Refuses settings that need the energy of a block trace. This comes first, before other missing things are
+/// reported.
 pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) -> Result<(), ReportError> {
     let own = |s: &Settings| Some((systems::of(s)?.defaults)().front_end);
     let name = |s: &Settings| s.front_end.name.clone().or(own(s).map(Into::into));
@@ -34,7 +35,7 @@ pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) ->
     Ok(())
 }
 
-/// Why a configuration cannot be had from the trace.
+/// Why the trace cannot answer for a configuration.
 fn refusal(trace: &Provenance, plan: &Plan) -> Option<String> {
     if trace.fidelity == Fidelity::BlockOnly && (plan.memory.is_some() || plan.front.idle != IdlePrices::default()) {
         return Some(BLOCK_ONLY.into());
@@ -84,7 +85,7 @@ fn windowed(trace: &Provenance, plan: &Plan, oracle: Option<&str>) -> Option<Str
     })
 }
 
-/// What a reduction preserves.
+/// Checks against what a reduction preserves.
 fn reduced(trace: &Provenance, reduction: &Reduction, plan: &Plan, oracle: Option<&str>) -> Option<String> {
     let policy = &plan.policy;
     let (front, frames) = (&plan.front, plan.frames as f64);

@@ -1,7 +1,9 @@
-//! Tasks in the foreground in turn, from names to results: a multi-task trace, a swap area, and what each costs in time and energy.
+//! Tasks that take turns in the foreground, from names to results: a multi-task trace, a swap area, and its costs in
+//! time and energy.
 //!
-//! Resolve settings to a [`ForegroundPlan`], [`Session::new`] for it, feed it blocks, and [`Session::finish`]; [`simulate`] does all that for a stored
-//! trace. Every backing is a configuration of the same engine.
+//! Resolve settings to a [`ForegroundPlan`], make a [`Session::new`] for it, feed it blocks, and call
+//! [`Session::finish`]; [`simulate`] does all of this for a stored trace. Every backing is a configuration of the
+//! same engine.
 
 use std::collections::BTreeSet;
 
@@ -28,24 +30,24 @@ pub use stored::{simulate, simulate_with_journal, Stored};
 /// A page, and a slot of an area with a backing.
 pub const PAGE: Bytes = Bytes(4096);
 
-/// What a run came to.
+/// The result of a run.
 pub struct Outcome {
     /// Counts and times.
     pub result: ForegroundResult,
     /// Energy of the swap area by term.
     pub energy: SwapLedger,
-    /// Energy of reading pages where they lie, which the equations leave out.
+    /// Energy of reading pages in their slots, which the equations leave out.
     pub in_slots: Pj,
 }
 
 impl Outcome {
-    /// Switches to tasks that had been in the foreground before; the first visits only start the applications.
+    /// Switches to tasks that were in the foreground before; first visits only start the applications.
     pub fn switches_back(&self) -> impl Iterator<Item = &Switch> {
         let mut seen = BTreeSet::new();
         self.result.switches.iter().filter(move |switch| !seen.insert(switch.task))
     }
 
-    /// Mean of what switches back waited for, in fault handling and for slots that are slower than DRAM.
+    /// Mean wait of switches back: for fault handling, and for slots that are slower than DRAM.
     pub fn switch_delay(&self) -> Ps {
         mean_delay(self.switches_back())
     }
@@ -55,7 +57,7 @@ impl Outcome {
         mean_delay(self.switches_back().filter(|switch| switch.task == task))
     }
 
-    /// Writes to each slot of an area of so many.
+    /// Writes to each slot of an area with `slots` slots.
     pub fn slot_writes(&self, slots: usize) -> Vec<u32> {
         let mut writes = vec![0; slots];
         self.result.slot_log.iter().for_each(|slot| writes[*slot as usize] += 1);
@@ -68,8 +70,9 @@ fn mean_delay<'a>(switches: impl Iterator<Item = &'a Switch>) -> Ps {
     Ps(sum / n.max(1))
 }
 
-/// What addresses belong to. Ranges of the trace that are mapped from a file and cannot be written are its pages; what a program can write
-/// is its own copy. A trace without mappings tells by how a page is touched first: code comes from a file.
+/// The owners of addresses. Ranges of the trace that are mapped from a file and cannot be written are the file's
+/// pages. Memory that the program can write is its own copy. In a trace without mappings, the first touch of a page
+/// decides: code comes from a file.
 pub(crate) struct Owners(Vec<(u64, u64)>, bool);
 
 impl Owners {
@@ -89,7 +92,7 @@ impl Owners {
     }
 }
 
-/// By address space: it belongs to a service, as its task's name says ([`workload::SERVICE`]).
+/// By address space: whether it belongs to a service, by its task's name ([`workload::SERVICE`]).
 fn services(trace: &Provenance, spaces: usize) -> Vec<bool> {
     let mut services = vec![false; spaces];
     let named = trace.tasks.iter().filter(|task| task.name.starts_with(workload::SERVICE));
@@ -97,7 +100,7 @@ fn services(trace: &Provenance, spaces: usize) -> Vec<bool> {
     services
 }
 
-/// A run that is under way.
+/// A run in progress.
 pub struct Session<'a> {
     plan: &'a ForegroundPlan,
     run: Foreground,
@@ -105,7 +108,7 @@ pub struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// For a trace of so many pages, or with such a bound.
+    /// For a trace of this many pages, or with this upper limit.
     ///
     /// # Errors
     /// Parameters that do not fit the frames.
@@ -122,17 +125,17 @@ impl<'a> Session<'a> {
         self.run.feed(rows, &|row| self.owners.backed(row));
     }
 
-    /// Keeps a journal from now on; to be called before the first row.
+    /// Keeps a journal from now on. Call it before the first row.
     pub fn keep_journal(&mut self) {
         self.run.keep_journal();
     }
 
-    /// Takes out what the journal has grown by; empty if none is kept.
+    /// Takes the new part of the journal; empty if there is no journal.
     pub fn drain_journal(&mut self) -> Vec<u8> {
         self.run.drain_journal()
     }
 
-    /// What it came to.
+    /// The result.
     pub fn finish(self) -> Outcome {
         let result = self.run.result();
         let (swap_ins, swap_outs) = (result.counts.swap_ins, result.counts.swap_outs);

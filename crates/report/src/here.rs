@@ -1,4 +1,5 @@
-//! How a program runs in less RAM on this machine: its window trace through the live pager's engine, and what each event costs here.
+//! The run time of a program in less RAM on this machine: its window trace goes through the live pager's engine, and
+//! each event has its cost on this machine.
 //!
 //! ```text
 //!   window trace ─ rows ─► processes ─ simulate ─► counts by RAM ─ price (Here) ─► run time by RAM ─► words, JSON
@@ -31,14 +32,14 @@ pub use price::Costs;
 use curve::Curve;
 use rows::Rows;
 
-/// The live pager's configuration, as far as it decides what is evicted and loaded.
+/// The live pager's configuration, as far as it affects evictions and loads.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Pager {
     /// Policy, as on the command line.
     pub policy: String,
     /// Most pages read ahead.
     pub read_ahead: u32,
-    /// Victims that leave together.
+    /// Victims that are evicted together.
     pub evict_batch: usize,
     /// Loads in flight.
     pub buffers: usize,
@@ -47,15 +48,15 @@ pub struct Pager {
 }
 
 impl Default for Pager {
-    /// What `coldframe run` has without options: `live/src/{options,calibrate,task,start}.rs`. 24 victims leave together where a read of
-    /// a page takes about 50 us.
+    /// The defaults of `coldframe run`: `live/src/{options,calibrate,task,start}.rs`. 24 victims are evicted together
+    /// if a read of a page takes about 50 us.
     fn default() -> Pager {
         let (policy, ram_least) = ("multi-queue".into(), 64 * PAGE);
         Pager { policy, read_ahead: 16, evict_batch: 24, buffers: 32 + 64 / 2, ram_least }
     }
 }
 
-/// A step of an eviction in the time of which pages leave beside a read (`live/src/calibrate.rs`, `evict_batch`), in nanoseconds.
+/// The time of an eviction beside a read (`live/src/calibrate.rs`, `evict_batch`), in nanoseconds.
 const VICTIM_NS: u64 = 2_000;
 /// Nothing overlaps with a device this fast (`live/src/calibrate.rs`, `FAST_NS`).
 const FAST_NS: u64 = 8_000;
@@ -63,14 +64,15 @@ const FAST_NS: u64 = 8_000;
 const BATCH: std::ops::RangeInclusive<u64> = 8..=32;
 
 impl Pager {
-    /// As it fits itself to this machine: as many victims leave together as a read of the device hides.
+    /// As the pager adapts to this machine: as many victims are evicted together as a read of the device hides.
     pub fn of(here: &Here) -> Pager {
         let read = here.device_fault.mean.0 / 1000;
         let batch = if read < FAST_NS { *BATCH.end() } else { (read / VICTIM_NS).clamp(*BATCH.start(), *BATCH.end()) };
         Pager { evict_batch: batch as usize, ..Pager::default() }
     }
 
-    /// Frames of an engine whose pager has so many bytes: less those in reserve for pages on their way out (`live/src/budget.rs`).
+    /// Frames of the engine of a pager with this much RAM: all frames without the reserve for pages on their way out
+    /// (`live/src/budget.rs`).
     pub fn engine_frames(&self, ram: u64) -> usize {
         let frames = (ram / PAGE) as usize;
         let batch = self.evict_batch.min(frames / 8);
@@ -78,7 +80,7 @@ impl Pager {
         frames - reserve
     }
 
-    /// The least RAM whose engine has so many frames.
+    /// The least RAM whose engine has this many frames.
     pub fn ram_for(&self, frames: u64) -> Bytes {
         let mut ram = (frames * PAGE).max(self.ram_least);
         while (self.engine_frames(ram) as u64) < frames {
@@ -88,30 +90,30 @@ impl Pager {
     }
 }
 
-/// What is asked.
+/// The question.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// What paging costs here.
+    /// The costs of paging here.
     pub costs: Costs,
-    /// Where those costs come from, for `How sure`.
+    /// The source of these costs, for `How sure`.
     pub measured: String,
     /// The pager.
     pub pager: Pager,
-    /// Most that a run may take longer, as a part of the program's own time.
+    /// The longest extra run time, as a part of the program's own time.
     pub slowdown: f64,
-    /// What the program takes by itself, if that is known better than the trace knows it.
+    /// The program's own time, if it is known better than from the trace.
     pub program_seconds: Option<f64>,
 }
 
 impl Question {
-    /// The most that a run may take longer unless asked otherwise.
+    /// The default of the longest extra run time.
     pub const SLOWDOWN: f64 = 0.1;
 }
 
-/// What the program recorded at `path` takes by RAM.
+/// The run time of the program recorded at `path`, by RAM.
 ///
 /// # Errors
-/// A trace that cannot be read or lacks the program's facts, a policy that this version does not know.
+/// The trace cannot be read or lacks the program's facts, or this version does not know the policy.
 pub fn answer(path: &Path, question: &Question) -> Result<Answer, ReportError> {
     let rows = Rows::read(path, question.program_seconds)?;
     let curve = Curve::find(&rows, question)?;

@@ -1,4 +1,4 @@
-//! What a trace is: where it comes from, what it holds, where it is hot and how far apart its references to a page lie.
+//! The content of a trace: its origin, its hottest memory, and the distances between references to a page.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use crate::experiment::sha256;
 use crate::reuse::{reuse, Reuse};
 use crate::ReportError;
 
-/// Stretches of touched memory that are compared, and of the trace.
+/// Parts of touched memory that are compared, and parts of the trace.
 const STRETCHES: usize = 64;
 const COLUMNS: usize = 40;
 /// Regions that are named.
 const NAMED: usize = 6;
 
-/// All that is known of a trace without simulating anything.
+/// All facts of a trace that need no simulation.
 #[derive(Debug)]
 pub struct Info {
     /// As given.
@@ -38,16 +38,16 @@ pub struct Info {
     pub reuse: Option<Reuse>,
 }
 
-/// A region of memory that much is touched: all mappings of one name, or where there are none a stretch of the heat map.
+/// A region with many references: all mappings of one name, or a part of the heat map if there are none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hot {
     /// First byte of its page with the most references.
     pub address: u64,
-    /// The name of its mappings; empty where none is known.
+    /// The name of its mappings; empty if it is not known.
     pub name: String,
     /// References to it.
     pub references: u64,
-    /// Pages of it that are touched, of [`PAGE`] bytes.
+    /// Its touched pages, of [`PAGE`] bytes.
     pub pages: u64,
 }
 
@@ -89,7 +89,7 @@ impl Info {
     }
 }
 
-/// Whether the references between two to the same page are there, all or in a known share.
+/// Whether the references between two references to the same page are in the trace, all or in a known share.
 fn distances_known(fidelity: Fidelity) -> bool {
     !matches!(fidelity, Fidelity::Sampled | Fidelity::Window | Fidelity::Faults)
 }
@@ -100,8 +100,8 @@ fn distances(reuse: &Reuse) -> Value {
     json!({ "page": reuse.page, "first_references": reuse.first, "references": reuse.references, "followed": reuse.followed, "bins": bins })
 }
 
-/// The regions with the most references. A page belongs to the mapping that its first byte lies in, or else to one that begins
-/// within it.
+/// The regions with the most references. A page belongs to the mapping of its first byte, or otherwise to a mapping
+/// that begins within the page.
 fn hottest(heat: &Heat, mappings: &[Mapping]) -> Vec<Hot> {
     let mut regions: BTreeMap<(&str, usize), (u64, Hot)> = BTreeMap::new();
     for (index, &(page, references)) in heat.counts.iter().enumerate() {
@@ -158,7 +158,7 @@ mod tests {
         };
         let expected = [hot(9, "heap", 95, 2), hot(20, "libc", 30, 2), hot(50, "", 7, 1)];
         assert_eq!(hottest(&heat, &mappings), expected);
-        // Without mappings a region is a stretch: the first three pages, and the other two.
+        // Without mappings a region is a part of the map: the first three pages, and the other two.
         assert_eq!(hottest(&heat, &[]), [hot(9, "", 105, 3), hot(20, "", 27, 2)]);
     }
 }

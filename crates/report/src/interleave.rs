@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use coldframe_trace::Reference;
 
-/// Words of a recorder's stretch (`plugin/src/wire.rs`): a thread's rows come in at most so many at a time.
+/// Words of a recorder's stretch (`plugin/src/wire.rs`): the most rows of one thread in a row.
 const STRETCH: usize = 8184;
 
 /// Rows of the threads of one process, on their way.
@@ -14,7 +14,7 @@ const STRETCH: usize = 8184;
 pub struct Interleave {
     queues: BTreeMap<u32, VecDeque<Reference>>,
     queued: usize,
-    /// Rows that are held back, so that each thread that runs has some; 0 where there is one thread only.
+    /// Rows that are held back, so that each running thread has some; 0 if there is only one thread.
     window: usize,
 }
 
@@ -25,7 +25,7 @@ impl Interleave {
         Interleave { window, ..Interleave::default() }
     }
 
-    /// Takes a row in, and gives out those whose turn it is.
+    /// Takes a row, and hands out rows in turn.
     pub fn push(&mut self, row: Reference, out: &mut impl FnMut(&Reference)) {
         self.queues.entry(row.task).or_default().push_back(row);
         self.queued += 1;
@@ -34,7 +34,7 @@ impl Interleave {
         }
     }
 
-    /// Gives out all that is left.
+    /// Hands out the remaining rows.
     pub fn finish(&mut self, out: &mut impl FnMut(&Reference)) {
         while self.queued > 0 {
             self.turn(out);

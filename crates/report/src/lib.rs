@@ -1,11 +1,12 @@
 //! # coldframe-report: from names to results
 //!
-//! [`settings`] are what a user writes (`-c config.toml`, `--set`, flags); [`experiment`] turns them and a trace into simulator runs and
-//! results, [`mod@swap`] does so for swap traces, [`foreground`] for tasks that take turns on a phone, [`tasks`] for several tasks on one
-//! processor; [`predict`] simulates what a live run did; [`table`] and [`plot`] show results to a person;
-//! [`papers`] puts a paper's printed figures beside ours.
+//! - [`settings`] are the user's input (`-c config.toml`, `--set`, flags).
+//! - [`experiment`] turns settings and a trace into simulator runs and results. [`mod@swap`] does so for swap traces,
+//!   [`foreground`] for tasks that take turns on a phone, [`tasks`] for several tasks on one processor.
+//! - [`predict`] simulates a live run.
+//! - [`table`] and [`plot`] show results to a person; [`papers`] compares a paper's printed figures with ours.
 //!
-//! The command line and the Python package both call this and decide nothing themselves.
+//! The command line and the Python package both call this crate and decide nothing themselves.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! What accesses to memory cost by place, and a run's ledger by DDB's equations 1 to 3.
+//! The cost of memory accesses by place, and a run's ledger by DDB's equations 1 to 3.
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::energy::{self, AccessCounts, Price};
@@ -19,11 +19,11 @@ pub struct MemoryPrices {
     pub ram: String,
     /// Times.
     pub times: Price<Ps>,
-    /// Energies, or which sheet lacks what.
+    /// Energies, or the number that a sheet lacks.
     pub energies: Result<Price<Pj>, String>,
 }
 
-/// What the times of pages are that the clock of the run goes by.
+/// The times of a page, for the clock of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct PageTimes {
     /// LoadStopover.
@@ -35,7 +35,8 @@ pub struct PageTimes {
 /// Prices of accesses on `device` above the main memory of this name.
 ///
 /// # Errors
-/// No such sheet; it lacks a time; a time is none; reads in place that are faster than reads from main memory.
+/// There is no such sheet; it lacks a time; a time cannot be read; or reads in place are faster than reads from main
+/// memory.
 pub fn prices(
     settings: &Settings,
     ram: &str,
@@ -52,7 +53,7 @@ pub fn prices(
     let xip_read = match own("time.xip_read", &t.xip_read)? {
         Some(time) => time,
         None if needs_xip => device.read()?,
-        // Nothing is read in place; the price is for comparisons only.
+        // Nothing is read in place; the price is only for comparisons.
         None => device.read().unwrap_or(main_read),
     };
     if xip_read < main_read {
@@ -65,7 +66,7 @@ pub fn prices(
     Ok(MemoryPrices { ram, times, energies })
 }
 
-/// The name of main memory, where its accesses are counted and so can have a price.
+/// The name of main memory, if its accesses are counted and so can have a price.
 ///
 /// # Errors
 /// It is given, but the front end counts no accesses.
@@ -83,7 +84,7 @@ pub fn main_memory(settings: &Settings, of_system: Option<&str>, caches: bool) -
 }
 
 impl MemoryPrices {
-    /// Adds what is in force to a configuration; times only where an engine runs.
+    /// Adds the settings in force to a configuration; times only if an engine runs.
     pub fn put_config(&self, config: &mut Value, is_lane: bool) {
         config["main_memory"] = self.ram.clone().into();
         let t = &self.times;
@@ -94,7 +95,7 @@ impl MemoryPrices {
     }
 }
 
-/// How often each thing happened in a lane behind this front end.
+/// The number of each event in a lane behind this front end.
 pub fn counts(front: &FrontEndCounts, lane: &LaneResult) -> AccessCounts {
     AccessCounts {
         page_loads: lane.counts.page_loads,

@@ -20,18 +20,18 @@ pub fn task(space: u32, trace: &Provenance) -> String {
 /// Numbers for owners of pages.
 pub struct Owners<'a> {
     trace: &'a Provenance,
-    /// The mappings are those of one program and say nothing where there are several.
+    /// Mappings belong to one program; with several address spaces they are not used.
     one_space: bool,
 }
 
 impl<'a> Owners<'a> {
-    /// Of the pages of a trace.
+    /// For the pages of a trace.
     pub fn new(trace: &'a Provenance) -> Owners<'a> {
         let one_space = trace.tasks.windows(2).all(|pair| pair[0].space == pair[1].space);
         Owners { trace, one_space }
     }
 
-    /// Of the page at this place.
+    /// The owner of the page at this place.
     pub fn of(&self, space: u32, address: u64) -> u32 {
         let mappings = &self.trace.mappings;
         let found = || mappings.iter().position(|m| (m.start..m.end).contains(&address)).unwrap_or(mappings.len());

@@ -14,11 +14,11 @@ use crate::systems::{self, Figures};
 pub enum Reached {
     /// Within the stated tolerance.
     Yes,
-    /// Not; the note says why.
+    /// Not reached; the note gives the reason.
     No,
-    /// The input is not the paper's, so that the shape is compared: it holds.
+    /// The input differs from the paper's, so only the shape is compared: it agrees.
     Shape,
-    /// The paper claims nothing of it, or of an input like ours; the row is there to be looked at.
+    /// The paper makes no claim here, or none about an input like ours. The row is for information.
     NoClaim,
 }
 
@@ -33,10 +33,10 @@ impl Serialize for Reached {
     }
 }
 
-/// A headline of a paper, as a row that answers it.
+/// A headline claim of a paper, with the row that answers it.
 #[derive(Clone, Copy, Debug)]
 pub struct Claim {
-    /// In 46 characters at most, with its unit, so that a page fits a terminal.
+    /// At most 46 characters, with its unit, so that a page fits a terminal.
     pub text: &'static str,
     /// The row's item.
     pub item: &'static str,
@@ -51,7 +51,7 @@ pub struct Row {
     pub paper: &'static str,
     /// `table 4`, `figure 7`, ...
     pub item: String,
-    /// Which value of it.
+    /// The value.
     pub row: String,
     /// As printed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,7 +60,8 @@ pub struct Row {
     pub our_value: f64,
     /// Unit of both.
     pub unit: &'static str,
-    /// Ours less the paper's, in percent of the paper's; absent where the paper prints none, or a percentage near zero.
+    /// Ours less the paper's, in percent of the paper's; absent if the paper prints no value, or a percentage near
+    /// zero.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deviation_percent: Option<f64>,
     /// Whether it is reached.
@@ -72,7 +73,7 @@ pub struct Row {
     pub claim: Option<&'static str>,
 }
 
-/// Curves that are better looked at than read, for the papers that `rows` answers.
+/// The curves that a paper draws, for the papers in `rows`.
 ///
 /// # Errors
 /// A trace cannot be read.
@@ -84,7 +85,7 @@ pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ReportError> {
     Ok(plots)
 }
 
-/// Bars, for the papers that draw some; empty for the others.
+/// The bars that a paper draws; empty for the others.
 ///
 /// # Errors
 /// A trace cannot be read.
@@ -108,7 +109,7 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
     Ok(rows)
 }
 
-/// The rows, those that answer a headline marked.
+/// The rows; those that answer a headline are marked.
 fn claimed(figures: &Figures, mut rows: Vec<Row>) -> Vec<Row> {
     for row in &mut rows {
         let claim = figures.claims.iter().find(|claim| claim.item == row.item && claim.row == row.row);
@@ -117,7 +118,7 @@ fn claimed(figures: &Figures, mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// How many headlines a paper has.
+/// The number of a paper's headlines.
 ///
 /// # Errors
 /// No such paper.

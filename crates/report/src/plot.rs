@@ -16,17 +16,17 @@ pub struct Series {
 /// A plot.
 #[derive(Clone, Debug)]
 pub struct Plot {
-    /// Above it.
+    /// The text above it.
     pub title: String,
-    /// Below the x axis, with unit.
+    /// The text below the x axis, with unit.
     pub x: String,
-    /// Above the y axis, with unit.
+    /// The text above the y axis, with unit.
     pub y: String,
     /// Curves.
     pub series: Vec<Series>,
-    /// The x axis in powers of two.
+    /// Whether the x axis is logarithmic, in powers of two.
     pub log_x: bool,
-    /// The y axis in powers of ten.
+    /// Whether the y axis is logarithmic, in powers of ten.
     pub log_y: bool,
 }
 
@@ -92,7 +92,7 @@ impl Plot {
         Some((Axis::over(points().map(|p| p.0), self.log_x)?, Axis::over(points().map(|p| p.1), self.log_y)?))
     }
 
-    /// As text, `width` by `height` characters for the curves alone. Where curves meet, the mark of the first stands.
+    /// As text, with `width` by `height` characters for the curves. If curves meet, the first one's mark is shown.
     pub fn text(&self, width: usize, height: usize) -> String {
         let mut out = format!("{}\n", self.title);
         let Some((x_axis, y_axis)) = self.axes() else {
@@ -199,7 +199,7 @@ impl Plot {
     }
 }
 
-/// Text as XML and HTML take it, in attributes too.
+/// Escapes text for XML and HTML, including attributes.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

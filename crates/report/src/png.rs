@@ -6,7 +6,7 @@ use std::io::Write;
 pub fn png(width: u32, height: u32, pixel: impl Fn(u32, u32) -> [u8; 3]) -> Vec<u8> {
     let mut raw = Vec::with_capacity((width as usize * 3 + 1) * height as usize);
     for y in 0..height {
-        // Filter 0: the bytes as they are.
+        // Filter 0: unchanged bytes.
         raw.push(0);
         (0..width).for_each(|x| raw.extend(pixel(x, y)));
     }

@@ -1,8 +1,7 @@
-//! Simulates what a live pager would do with a recorded program. The recording has references to managed memory, and
-//! notes of the other calls that the pager would have got. Both go through an engine with the configuration of the
-//! live run.
+//! Simulates a live pager with a recorded program. The recording has references to managed memory, and notes of the
+//! other calls to the pager. Both go through an engine with the configuration of the live run.
 //!
-//! Each address space has an engine of its own, as each process has a pager of its own. The threads of a space take turns.
+//! Each address space has its own engine, as each process has its own pager. The threads of a space take turns.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +23,7 @@ use serde::Serialize;
 use crate::error::ReportError;
 use crate::interleave::Interleave;
 
-/// Pages that a live pager loads at a time when a program wishes for many (`live`: half of its `LOADS`).
+/// Pages that a live pager loads at a time for a list of prefetch hints (`live`: half of its `LOADS`).
 const WISHES: usize = 32;
 
 /// What the engines counted, all processes together.
@@ -38,7 +37,7 @@ pub struct Prediction {
     pub zero_fills: u64,
     /// Faults on pages in RAM that were not mapped.
     pub false_faults: u64,
-    /// Pages that left RAM and had been written to.
+    /// Dirty pages evicted.
     pub pages_written: u64,
     /// Pages of managed memory touched.
     pub pages: u64,
@@ -58,7 +57,7 @@ struct Process {
     machine: Machine,
 }
 
-/// The engine of a process and what it has been told.
+/// The engine of a process, and the calls that it has got.
 struct Machine {
     span: Span,
     lane: Lane,
@@ -70,10 +69,10 @@ struct Machine {
     references: u64,
 }
 
-/// Simulates the recording at `path` with the configuration that the journal of a live run names.
+/// Simulates the recording at `path` with the configuration in the head of a live run's journal.
 ///
 /// # Errors
-/// A recording that cannot be read; a policy or handler that this version does not know.
+/// The recording cannot be read, or this version does not know the policy or handler.
 pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, ReportError> {
     let config = lane_config(head)?;
     let mut reader = Reader::open(path)?;
@@ -100,7 +99,8 @@ pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, Repor
     Ok(prediction)
 }
 
-/// Only counts are asked for. The device is instant: the thread that faulted waits for all that its fault led to, as in a live run.
+/// Only counts are needed. The device takes no time: a faulting thread waits for everything that its fault causes, as
+/// in a live run.
 fn lane_config(head: &Head) -> Result<LaneConfig, ReportError> {
     let handler = handler::find(&head.handler)
         .ok_or_else(|| ReportError::setting("handler", format!("there is no handler `{}`", head.handler)))?;
@@ -144,7 +144,8 @@ impl Process {
 }
 
 impl Machine {
-    /// A run of references to one page is as its first reference: on a machine without reference bits a hit changes nothing.
+    /// A run of references to one page is like its first reference: on a machine without reference bits a hit changes
+    /// nothing.
     fn take(&mut self, row: &Reference) {
         if let Seen::Note(part) = self.span.seen(row.address) {
             if let Some((note, range)) = self.notes.entry(row.task).or_default().read(part) {
@@ -171,11 +172,11 @@ impl Machine {
         }
     }
 
-    /// What the pager would do for `madvise`, `munmap`, `mlock` and their kin.
+    /// What the pager would do for `madvise`, `munmap`, `mlock` and similar calls.
     fn note(&mut self, note: Note, pages: Range<u64>) {
         let mut pages = pages.map(|page| PageId(page as u32));
         match note {
-            // Pages that were never touched have nothing to release, and there may be very many of them.
+            // Pages that were never touched need no release, and there may be very many of them.
             Note::Released => pages.for_each(|page| {
                 if self.touched[page.index()] {
                     self.tell(Event::Released { page });

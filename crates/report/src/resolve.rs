@@ -1,4 +1,4 @@
-//! From settings to what the simulator runs: every name, size and default is resolved here and nowhere else.
+//! From settings to what the simulator runs. Every name, size and default is resolved here, and only here.
 //!
 //! ```text
 //!   Settings ──► string      one string of references            Plan            ─┐
@@ -7,8 +7,9 @@
 //!            ──► swaps       a swap trace                        SwapPlan        ─┘
 //! ```
 //!
-//! Parts that several have are resolved by the same functions: names, page and front end, sizes, the log of erase blocks, the area with a
-//! backing, failures. The compressed tier is there for one string. [`drive`] says which of them settings ask for.
+//! Parts of several drivers are resolved by the same functions: names, page and front end, sizes, the log of erase
+//! blocks, the area with a backing, failures. The compressed tier exists only for one string. [`drive`] chooses the
+//! driver for settings.
 
 use coldframe_core::Bytes;
 use coldframe_device::quantity;
@@ -38,10 +39,10 @@ pub use string::{string, Engine, Plan};
 pub use tasks::{tasks, TasksPlan};
 pub use tier::TierPlan;
 
-/// Says how many pages a trace touches behind a front end, for sizes in percent.
+/// The number of pages that a trace touches behind a front end, for sizes in percent.
 pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ReportError>;
 
-/// Who makes the references of a run.
+/// The source of a run's references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Drive {
     /// One string.
@@ -50,11 +51,12 @@ pub enum Drive {
     Tasks,
     /// Tasks in the foreground in turn.
     Foreground,
-    /// A kernel, as a swap trace tells.
+    /// A kernel, as recorded in a swap trace.
     SwapTrace,
 }
 
-/// What the settings ask for: their system's driver; tasks, if something is said of tasks; the foreground, if there is a backing.
+/// The driver for the settings: that of their system; tasks, if there is a setting of tasks; the foreground, if there
+/// is a backing.
 pub fn drive(settings: &Settings) -> Drive {
     let system = systems::of(settings);
     match system {
@@ -64,7 +66,7 @@ pub fn drive(settings: &Settings) -> Drive {
     }
 }
 
-/// What all configurations of a sweep share: tasks where one asks for them, the foreground where all do.
+/// The driver of all configurations of a sweep: tasks if one needs them, the foreground if all do.
 pub fn drive_of(all: &[Settings]) -> Drive {
     match all.iter().any(|settings| drive(settings) == Drive::Tasks) {
         true => Drive::Tasks,
@@ -81,7 +83,7 @@ fn page(settings: &Settings, defaults: Option<Defaults>) -> Result<Bytes, Report
     }
 }
 
-/// Refuses the first of these fields that is given, with its reason.
+/// Refuses the first given field of these, with its reason.
 pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ReportError> {
     match fields.iter().find(|(_, given, _)| *given) {
         Some((field, _, why)) => Err(ReportError::setting(*field, *why)),
@@ -89,10 +91,10 @@ pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ReportError> {
     }
 }
 
-/// Which transfers of the device fail.
+/// The transfers of the device that fail.
 ///
 /// # Errors
-/// A rate that is no part of all transfers.
+/// The rate is not between 0 and 1.
 fn failures(settings: &Settings) -> Result<Option<Failures>, ReportError> {
     let Some(text) = &settings.fail.rate else {
         return match settings.fail.seed {

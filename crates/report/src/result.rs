@@ -1,5 +1,5 @@
-//! What simulators find out: [`RunResult`] of one string of references, with all that a table needs, and [`SimResult`], which every driver
-//! writes and a report reads.
+//! The results of simulators: [`RunResult`] of one string of references, with all that a table needs, and
+//! [`SimResult`], which every driver writes and a report reads.
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
@@ -47,28 +47,28 @@ pub struct TraceFacts {
     pub path: String,
     /// Of the file.
     pub sha256: String,
-    /// What its rows can be trusted for.
+    /// The fidelity of its rows.
     pub fidelity: String,
     /// In the whole trace.
     pub references: u64,
     /// In the whole trace.
     pub instructions: u64,
-    /// Pages of the window that it was recorded through.
+    /// Pages of its recording window.
     pub window: Option<u64>,
-    /// How it was reduced, and of what.
+    /// How it was reduced, and from what.
     pub reduction: Option<Reduction>,
-    /// What it was cut out of.
+    /// The cuts that made it.
     pub cuts: Vec<Cut>,
 }
 
 impl TraceFacts {
-    /// What it is a sample of, if it is one.
+    /// The reduction, if the trace is a sample.
     pub fn sampled(&self) -> Option<Reduction> {
         self.reduction.filter(|reduction| reduction.rate().is_some())
     }
 }
 
-/// What a lane or an oracle has found out.
+/// The findings of a lane or an oracle.
 #[derive(Clone, Debug)]
 pub enum Found {
     /// The engine.
@@ -94,27 +94,27 @@ pub struct RunResult {
     pub frames: usize,
     /// Page size.
     pub page: Bytes,
-    /// The front end's counts; cache and TLB only where there are some.
+    /// The front end's counts; cache and TLB only if there are some.
     pub front_end: FrontEndCounts,
     /// Whether the front end has an instruction cache.
     pub has_icache: bool,
     /// Whether the front end has a data cache.
     pub has_dcache: bool,
-    /// Time outside of faults and of accesses to memory, where priced.
+    /// Time outside of faults and of accesses to memory, if it has a price.
     pub idle: Option<Ps>,
-    /// What the stages of a fault cost; `None` for an oracle.
+    /// The costs of a fault's stages; `None` for an oracle.
     pub prices: Option<StagePrices>,
-    /// Prices of accesses to memory, where they have some.
+    /// Prices of accesses to memory, if they have any.
     pub memory: Option<MemoryPrices>,
     /// Time of all accesses to memory as if none were in place.
     pub memory_time: Ps,
-    /// What was found out.
+    /// The findings.
     pub found: Found,
     /// How sure its misses are.
     pub certainty: Certainty,
-    /// Who owned what slot of its swap area, as [`crate::slots`] draws it; `None` without one.
+    /// The owner of each slot of its swap area over time, as [`crate::slots`] draws it; `None` without an area.
     pub slots: Option<SlotMap>,
-    /// Energy of the pages moved, by term, where nothing prices main memory and the device's sheet has energies.
+    /// Energy of the pages moved, by term, if main memory has no price and the device's sheet has energies.
     pub device_energy: Vec<(&'static str, Pj)>,
     /// Seconds that the whole run took on this machine, all configurations together.
     pub host_seconds: f64,
@@ -149,7 +149,7 @@ impl RunResult {
         }
     }
 
-    /// True faults per reference, or per instruction where an instruction cache hides most references.
+    /// True faults per reference, or per instruction if an instruction cache hides most references.
     pub fn miss_ratio(&self) -> f64 {
         self.per_reference(self.true_faults() as f64)
     }
@@ -159,7 +159,7 @@ impl RunResult {
         misses / of.max(1) as f64
     }
 
-    /// The miss ratio as shown: with its error; none for a recording through a window, of which nobody knows the hits.
+    /// The miss ratio as text, with its error; empty for a recording through a window, since its hits are not known.
     pub fn miss_ratio_text(&self) -> String {
         match self.certainty {
             Certainty::Exact => format!("{:.6}", self.miss_ratio()),
@@ -168,7 +168,7 @@ impl RunResult {
         }
     }
 
-    /// True faults as shown: one number, or two bounds, or with the standard error.
+    /// True faults as text: one number, two bounds, or with the standard error.
     pub fn true_faults_text(&self) -> String {
         match self.certainty {
             Certainty::Exact => human_count(self.true_faults()),
@@ -197,13 +197,13 @@ impl RunResult {
         show_bytes(self.ram())
     }
 
-    /// Time of the whole run by the virtual clock, where priced.
+    /// Time of the whole run by the virtual clock, if it has a price.
     pub fn time(&self) -> Option<Ps> {
         let lane = self.lane()?;
         Some(self.idle? + self.memory_time + lane.xip_surplus + lane.paging)
     }
 
-    /// How often each thing happened that equations 1 and 3 of DDB price; where accesses to memory have prices.
+    /// The number of each event in equations 1 and 3 of DDB, if accesses to memory have prices.
     pub fn accesses(&self) -> Option<AccessCounts> {
         self.memory.as_ref()?;
         Some(memory::counts(&self.front_end, self.lane()?))
@@ -219,12 +219,12 @@ impl RunResult {
         Some(t_total(&self.t_paging()?, self.idle?))
     }
 
-    /// Equation 3, by term; where the sheets have energies.
+    /// Equation 3, by term, if the sheets have energies.
     pub fn e_paging(&self) -> Option<Ledger<Pj>> {
         Some(e_paging(&self.accesses()?, self.memory.as_ref()?.energies.as_ref().ok()?))
     }
 
-    /// Mean time per instruction, paging included, where priced.
+    /// Mean time per instruction, including paging, if it has a price.
     pub fn time_per_instruction(&self) -> Option<f64> {
         let total = self.time()?;
         (self.front_end.instructions > 0).then(|| total.0 as f64 / self.front_end.instructions as f64)
@@ -235,7 +235,7 @@ impl RunResult {
         SimResult::from(self).json()
     }
 
-    /// What a failing device came to, as a line; nothing if it did not fail.
+    /// The failures of a failing device, as a line; empty if there were none.
     pub fn failures_text(&self) -> String {
         let of = |lane: &LaneResult| failures(lane.counts.failures, u64::from(lane.halted.is_some()));
         self.lane().map(of).unwrap_or_default()

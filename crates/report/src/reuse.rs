@@ -1,10 +1,12 @@
-//! How far apart the references to a page lie: the histogram of reuse distances, in different pages touched since, the page included.
+//! The distances between references to a page: the histogram of reuse distances, in distinct pages touched since,
+//! including the page itself.
 //!
-//! It is read off the misses of LRU, all sizes in one pass: a reference at distance d misses in memories of fewer than d pages, so those
-//! between two sizes are the misses that the larger memory saves. Of a long trace only the pages of some classes by hash are followed,
-//! as SHARDS does (Waldspurger et al., FAST 2015, section 3): with one page in K, distances and counts are K times what is seen. The
-//! total is known, so that what the sample lacks or has too much goes to the nearest bin (their SHARDS-adj, section 3.4). Several
-//! classes, each a sample of its own, give the error.
+//! It comes from the misses of LRU, all sizes in one pass. A reference at distance d misses in memories of fewer than
+//! d pages, so the references between two sizes are the misses that the larger memory saves. In a long trace, only
+//! the pages of some classes by hash are followed, as in SHARDS (Waldspurger et al., FAST 2015, section 3): with one
+//! page in K, true distances and counts are K times those seen. The total is known, so the difference between sample
+//! and total is added to the nearest bin (their SHARDS-adj, section 3.4). Several classes, each a sample of its own,
+//! give the error.
 
 use std::path::Path;
 
@@ -20,13 +22,14 @@ use crate::certainty::CLASSES as SAMPLE_CLASSES;
 use crate::resolve::spaces;
 use crate::ReportError;
 
-/// Rows, or KiB of footprint, up to which every page is followed: a short trace is quick, and of few pages a sample says little.
+/// Up to this many rows, or KiB of footprint, every page is followed: a short trace is quick, and a sample of few
+/// pages says little.
 const EXACT_ROWS: u64 = 1 << 21;
 const EXACT_KIB: u64 = 1 << 13;
 /// Classes of pages in a longer trace, and how many of them are followed: one page in eight in all.
 const CLASSES: usize = 32;
 const FOLLOWED: usize = 4;
-/// Pages are of 4 KiB, or larger where the trace was reduced to such.
+/// Pages have 4 KiB, or more if the trace was reduced to larger pages.
 const PAGE_SHIFT: u32 = 12;
 
 /// References by reuse distance.
@@ -34,13 +37,13 @@ const PAGE_SHIFT: u32 = 12;
 pub struct Reuse {
     /// Bytes of a page.
     pub page: u64,
-    /// From near to far.
+    /// From short to long distances.
     pub bins: Vec<Bin>,
     /// First references to a page.
     pub first: u64,
     /// All references.
     pub references: u64,
-    /// The share of pages that was followed: 1 for all.
+    /// The share of pages that was followed; 1 for all.
     pub followed: f64,
 }
 
@@ -51,7 +54,7 @@ pub struct Bin {
     pub up_to: u64,
     /// References.
     pub references: f64,
-    /// Standard error of that, from the classes; 0 where all pages were followed.
+    /// Standard error of the count, from the classes; 0 if all pages were followed.
     pub error: f64,
 }
 
@@ -105,8 +108,8 @@ fn sampled(mut reader: Reader, classes: usize, followed: usize) -> Result<Reuse,
     Ok(Reuse { page: 1 << shift, bins, first: whole.0, references: whole.1, followed })
 }
 
-/// Powers of two up to the trace's footprint; of a compacted trace such multiples of the size from which it is exact, since nearer
-/// distances are not in it.
+/// Powers of two up to the trace's footprint. For a compacted trace, such multiples of the size from which it is
+/// exact, since it lacks shorter distances.
 fn sizes(trace: &Provenance) -> Vec<usize> {
     let most = (trace.pages_1KiB.max(1) as usize).next_power_of_two();
     let least = match trace.reduction.map(|reduction| reduction.method) {
@@ -124,8 +127,8 @@ pub(crate) fn class(page: usize, classes: usize) -> usize {
     ((z ^ (z >> 31)) % classes as u64) as usize
 }
 
-/// From the misses of each class at each size, a class being one page in `scale`; `whole` are all first references, and all references.
-/// Nothing is re-used beyond the size at which only first references miss.
+/// From the misses of each class at each size; a class is one page in `scale`. `whole` gives all first references,
+/// and all references. Beyond the size at which only first references miss, nothing is reused.
 fn bins(sizes: &[usize], counts: &[Vec<OracleCounts>], scale: f64, whole: (u64, u64)) -> Vec<Bin> {
     let (first, references) = whole;
     let again = |class: &[OracleCounts], at: usize| (class[at].true_faults - class[at].cold_faults) as f64 * scale;
@@ -175,7 +178,7 @@ mod tests {
     #[test]
     fn distances_are_those_of_the_definition() {
         let folder = tempfile::tempdir().unwrap();
-        // By hand: 7 7 is at distance 1, 8 after 7 8 7 at 2, the second round of 1..=5 at 5.
+        // By hand: 7 7 has distance 1, 8 after 7 8 7 has 2, the second round of 1..=5 has 5.
         let string = [7, 7, 8, 7, 8, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5];
         let reuse = sampled(reader(folder.path(), string.into_iter()), 1, 1).unwrap();
         let bins: Vec<_> = reuse.bins.iter().map(|bin| (bin.up_to, bin.references, bin.error)).collect();

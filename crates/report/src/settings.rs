@@ -1,10 +1,11 @@
-//! What a user can set, in the words of the command line. Read from `-c config.toml`, overridden by `--set key.path=value`, then by flags.
+//! The settings, in the words of the command line. They are read from `-c config.toml`, overridden by `--set
+//! key.path=value`, then by flags.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::ReportError;
 
-/// Settings of one configuration. What is not given comes from the system, or from the defaults of none.
+/// Settings of one configuration. A missing setting comes from the system, or from the general defaults.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Settings {
@@ -32,7 +33,7 @@ pub struct Settings {
     /// Device: a shipped sheet, or the path of one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
-    /// Main memory, where accesses to it have a price: a shipped sheet, or the path of one. Needs the front end `l1`.
+    /// Main memory, if accesses to it have a price: a shipped sheet, or the path of one. Needs the front end `l1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub main_memory: Option<String>,
     /// Front end.
@@ -56,37 +57,38 @@ pub struct Settings {
     /// Several tasks on one processor.
     #[serde(default)]
     pub tasks: Tasks,
-    /// A device that fails now and then.
+    /// A device that sometimes fails.
     #[serde(default)]
     pub fail: Fail,
 }
 
-/// `tier.*`: pages that leave their frames stay in RAM, compressed.
+/// `tier.*`: evicted pages stay in RAM, compressed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tier {
-    /// `none`, `lz4` or `zstd`: what it takes to compress (default none).
+    /// `none`, `lz4` or `zstd`: its compression times are used (default none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// How many times smaller each page becomes (default: as measured).
+    /// The compression ratio of each page (default: as measured).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<String>,
-    /// Instead of `ratio`: `8:10,1170:60,4096:30`, bytes of a compressed page and how many of all pages take them.
+    /// Instead of `ratio`: `8:10,1170:60,4096:30`, sizes of compressed pages in bytes, and how many of all pages have
+    /// each size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sizes: Option<String>,
-    /// Draws the size of each page (default 1).
+    /// Seed for the size of each page (default 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
 
-/// `fail.*`: a device that fails now and then.
+/// `fail.*`: a device that sometimes fails.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fail {
     /// The part of all transfers that fails, such as `0.001` or `0.1%`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
-    /// Decides which; the same seed, the same failures (default 1).
+    /// Seed of the failures; the same seed gives the same failures (default 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
 }
@@ -101,7 +103,8 @@ pub struct FrontEnd {
     /// `A`, `C` or `D`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reading: Option<String>,
-    /// `round-robin` (the default) or `lru`: which line of a cache's set a new one replaces; for the front end `l1`.
+    /// `round-robin` (the default) or `lru`: the line of a cache set that a new line replaces; for the front end
+    /// `l1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub l1_replacement: Option<String>,
     /// `0x400000-0x4d2000,...`: address ranges that are demand paged; or `all`.
@@ -131,17 +134,18 @@ pub struct Machine {
     /// Stopover buffers (default: the device's sheet).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub buffers: Option<u32>,
-    /// Victims that leave together (default 1).
+    /// Victims that are evicted together (default 1).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evict_batch: Option<usize>,
-    /// Most pages of a sequential stream that are read ahead with a page (default 0: none), as by the live pager.
+    /// The most pages of a sequential stream that are read ahead with a page (default 0: none), as in the live pager.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead: Option<u32>,
-    /// Tasks: the device moves pages to RAM by itself (default true); otherwise the processor does, as it does for one string.
+    /// Tasks: the device moves pages to RAM by itself (default true); otherwise the processor does, as for one
+    /// string.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dma: Option<bool>,
-    /// Tasks: bytes of a cache line. References in a row to a page that is read in a buffer or a slot read each line of it once (default: there is
-    /// no cache).
+    /// Tasks: bytes of a cache line. Consecutive references to a page that is read in a buffer or a slot read each of
+    /// its lines once (default: there is no cache).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_line: Option<String>,
 }
@@ -191,7 +195,7 @@ pub struct Limit {
     /// Trace rows skipped at the start.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skip: Option<u64>,
-    /// Stop after so many memory accesses below the front end.
+    /// Stop after this many memory accesses below the front end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accesses: Option<u64>,
 }
@@ -215,22 +219,23 @@ pub struct Swap {
     /// `greedy`, `cost-benefit`, `cost-age-times:4`: a collector and the most victims it takes at a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub collector: Option<String>,
-    /// Blocks' worth of erased slots below which a collection starts.
+    /// A collection starts below this many blocks of erased slots.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<u32>,
-    /// And up to which it goes on.
+    /// And continues up to this many.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop: Option<u32>,
     /// Open the least erased free block next.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dynamic_wear_levelling: Option<bool>,
-    /// Move cold blocks when erase counts are further apart.
+    /// Move cold blocks when erase counts differ by more than this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wear_spread_max: Option<u32>,
     /// Most pages in the swap cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache: Option<u32>,
-    /// When a copy dies: as in the `trace`, `until-touched`, or `until-read` (by read-ahead as well, as the slides of LOBI have it).
+    /// When a copy becomes invalid: as in the `trace`, `until-touched`, or `until-read` (also by read-ahead, as in
+    /// the slides of LOBI).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub keep: Option<String>,
     /// SWAPFILE_CLUSTER of Linux's layouts.
@@ -242,26 +247,29 @@ pub struct Swap {
     /// `linux-ftl`: percent of its blocks that the device keeps for itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spare_percent: Option<u32>,
-    /// Where the area lies: `dram`, `emmc`, `nvm`, `nvm-dr` (with direct read) or `none`.
+    /// The place of the area: `dram`, `emmc`, `nvm`, `nvm-dr` (with direct read) or `none`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backing: Option<String>,
     /// The area's size; for an area with a backing also a percentage of the trace's footprint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-    /// Backings that compress: how many times smaller a page becomes (default: as measured for the backing).
+    /// Backings that compress: the compression ratio (default: as measured for the backing).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<String>,
-    /// Lines after which a page that is read where it lies is copied, or `sheet`: as many as cost what a copy costs, by
-    /// the devices' sheets (default: never).
+    /// Lines after which a page that is read in its slot is copied; or `sheet`: the number of lines that cost as much
+    /// as a copy, by the devices' sheets (default: never).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads_max: Option<ReadsMax>,
-    /// Tasks in the foreground: writes after which start-gap moves its gap, for the area's life (default: slots are not levelled).
+    /// Tasks in the foreground: writes after which start-gap moves its gap, for the area's life (default: no wear
+    /// levelling).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub start_gap: Option<u32>,
-    /// Tasks in the foreground: pages that a task copied lately, so many at most, are loaded before it comes back (SAP's lists; default: none).
+    /// Tasks in the foreground: at most this many pages that a task copied lately are loaded before it comes back
+    /// (SAP's lists; default: none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<usize>,
-    /// Tasks in the foreground: how long after a switch that is done for the task expected next (default 45s).
+    /// Tasks in the foreground: the time after a switch at which the pages of the next expected task are loaded
+    /// (default 45s).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub activation: Option<String>,
     /// Tasks in the foreground: a file like `data/workloads/phone.toml`, whose `[machine]` applies.
@@ -273,7 +281,7 @@ pub struct Swap {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum ReadsMax {
-    /// So many lines.
+    /// This many lines.
     Lines(u32),
     /// `sheet`; any other word is refused when it is resolved.
     Word(String),
@@ -298,7 +306,7 @@ pub struct Tasks {
     /// `off`, `75`, `50`, `xi=0.6`, `timer=0.6` or `adaptive`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<String>,
-    /// Pages on a task's list at most.
+    /// The most pages on a task's list.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub list: Option<usize>,
     /// Idle time units after which a page leaves its list; 0: never.
@@ -307,7 +315,7 @@ pub struct Tasks {
     /// Loads in the background at the same time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub depth: Option<u32>,
-    /// Ready tasks, the running one included, below which nothing is prefetched.
+    /// Ready tasks, including the running one, below which nothing is prefetched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready_min: Option<usize>,
     /// The scheduler follows its prediction.
@@ -319,16 +327,17 @@ pub struct Tasks {
     /// `mapped` or `unmapped`: how a prefetched page waits for its first touch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub arrival: Option<String>,
-    /// How often each task goes through its part of the trace.
+    /// How often each task runs through its part of the trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds: Option<u32>,
-    /// What a task sleeps after each turn; a round is one turn where nothing else is said.
+    /// How long a task sleeps after each turn; by default a round is one turn.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pause: Option<String>,
-    /// Turns of a round, of as many references to other pages each.
+    /// Turns of a round; each has the same number of references, to other pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<u32>,
-    /// A task gives its memory back after each round, as `stress` without `--vm-keep` does: the next round begins in pages of zeros.
+    /// A task unmaps its memory after each round, as `stress` without `--vm-keep` does: the next round begins with
+    /// pages of zeros.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fresh: Option<bool>,
 }
@@ -342,7 +351,7 @@ impl Settings {
         let mut table = toml::Table::new();
         if let Some((origin, text)) = config {
             let bad = |reason: String| ReportError::Config { origin: origin.into(), reason };
-            // Once for the message with line and column, once as the table that `--set` changes.
+            // First for the message with line and column, then as the table that `--set` changes.
             toml::from_str::<Settings>(text).map_err(|e| bad(e.to_string()))?;
             table = toml::from_str(text).map_err(|e| bad(e.to_string()))?;
         }
@@ -369,7 +378,7 @@ impl Settings {
     }
 }
 
-/// A number or a truth value as itself, all else as text.
+/// A number or a truth value as such, everything else as text.
 fn typed(value: &str) -> toml::Value {
     match (value.parse::<i64>(), value) {
         (Ok(number), _) => number.into(),
@@ -379,7 +388,7 @@ fn typed(value: &str) -> toml::Value {
     }
 }
 
-/// The table with a value at a path, if such settings can be.
+/// The table with a value at a path, if such settings are valid.
 fn with(table: &toml::Table, path: &str, value: toml::Value) -> Result<toml::Table, String> {
     let mut table = table.clone();
     let mut keys: Vec<&str> = path.split('.').collect();
@@ -394,10 +403,10 @@ fn with(table: &toml::Table, path: &str, value: toml::Value) -> Result<toml::Tab
     Ok(table)
 }
 
-/// RAM sizes of a sweep that gives none, in percent of the trace's footprint.
+/// The RAM sizes of a sweep that names none, in percent of the trace's footprint.
 pub const SIZES_DEFAULT: [&str; 6] = ["5%", "10%", "25%", "50%", "75%", "100%"];
 
-/// Every one of `all` with each value in its place; as it is if there are no values.
+/// Combines every one of `all` with each value; unchanged if there are no values.
 pub fn vary(all: &mut Vec<Settings>, values: &[String], set: impl Fn(&mut Settings, &str)) {
     if values.is_empty() {
         return;
@@ -413,11 +422,11 @@ pub fn vary(all: &mut Vec<Settings>, values: &[String], set: impl Fn(&mut Settin
     *all = out;
 }
 
-/// A setting that a sweep varies: how it is set, and its values; an empty list means the settings' own.
+/// A setting that a sweep varies: how to set it, and its values; an empty list means the setting's own value.
 pub type Vary = (fn(&mut Settings, &str), Vec<String>);
 
-/// Lists of what a run varies; an empty list means the settings' own value. Outermost first: `outer`, system, page, device, policy, handler,
-/// frames, `inner`.
+/// The lists that a run varies; an empty list means the setting's own value. Outermost first: `outer`, system, page,
+/// device, policy, handler, frames, `inner`.
 #[derive(Clone, Debug, Default)]
 #[allow(missing_docs)]
 pub struct Sweep {

@@ -1,22 +1,22 @@
 //! The owner of each slot of a swap area over time, in a grid of fixed size for any length of run and size of area.
 //!
-//! Call [`SlotPicture::look`] as often as you like while the area works. When the grid is full, every other column goes and from then on
-//! every other look is skipped, so that columns stay evenly spaced.
+//! Call [`SlotPicture::look`] at any time while the area works. When the grid is full, every other column is dropped,
+//! and from then on every other look is skipped, so that columns stay evenly spaced.
 
 use std::collections::BTreeMap;
 
 use crate::result::SlotMap;
 
-/// Columns at the end: half as many up to so many.
+/// The final number of columns is between half of this and this.
 const COLUMNS_MAX: usize = 64;
-/// Rows, each an equal stretch of slots.
+/// Rows, each for an equal range of slots.
 const ROWS: u32 = 32;
-/// Slots looked at in a row: evenly spaced where it has more.
+/// Slots that are looked at in each row; evenly spaced if it has more.
 const LOOKED_AT: u32 = 256;
 /// Owners with a letter of their own, `a` first; all others together are `z`.
 const OWNERS: usize = 7;
 
-/// A cell: slots looked at by owner, and how many were looked at in all.
+/// A cell: slots by owner, and the number of slots looked at.
 #[derive(Clone, Debug, Default)]
 struct Cell {
     owned: BTreeMap<u32, u32>,
@@ -33,12 +33,12 @@ pub struct SlotPicture {
 }
 
 impl SlotPicture {
-    /// Of an area of so many slots.
+    /// For an area of `slots` slots.
     pub fn new(slots: u32) -> SlotPicture {
         SlotPicture { columns: Vec::new(), slots, looks: 0, each: 1 }
     }
 
-    /// A look at the area: `owner` says whose copy lies in a slot.
+    /// A look at the area: `owner` gives the owner of the copy in a slot.
     pub fn look(&mut self, owner: impl Fn(u32) -> Option<u32>) {
         self.looks += 1;
         if self.columns.len() == COLUMNS_MAX {
@@ -73,7 +73,7 @@ impl SlotPicture {
         cell
     }
 
-    /// The owners with most slots over the whole time, the first first.
+    /// The owners with most slots over the whole time, the largest first.
     fn largest(&self) -> Vec<u32> {
         let mut sums: BTreeMap<u32, u64> = BTreeMap::new();
         for (owner, slots) in self.columns.iter().flatten().flat_map(|cell| &cell.owned) {
@@ -85,7 +85,7 @@ impl SlotPicture {
         owners
     }
 
-    /// The picture, with owners by their names.
+    /// The picture, with the names of the owners.
     pub fn map(&self, name: impl Fn(u32) -> String) -> SlotMap {
         let largest = self.largest();
         let letter = |cell: &Cell| {
@@ -113,7 +113,8 @@ mod tests {
     #[test]
     fn cells_show_the_owner_of_most_copies_and_how_full_they_are() {
         let mut picture = SlotPicture::new(64);
-        // Two slots a row: the first row is 7's, the second half 9's, the third empty; later all are 7's.
+        // Two slots in each row: the first row is 7's, half of the second is 9's, the third is empty; later all are
+        // 7's.
         picture.look(|slot| [Some(7), Some(7), Some(9)].get(slot as usize).copied().flatten());
         picture.look(|_| Some(7));
         let map = picture.map(|owner| format!("pid {owner}"));

@@ -1,4 +1,4 @@
-//! Swap areas from names to results: a swap trace, configurations, and what each costs.
+//! Swap areas from names to results: a swap trace, configurations, and their costs.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ use crate::settings::Settings;
 use crate::slots::SlotPicture;
 use crate::systems;
 
-/// What tables call a swap area's settings.
+/// A swap area's settings as tables show them.
 #[derive(Clone, Debug)]
 pub struct AreaNames {
-    /// How slots are given out.
+    /// How slots are allocated.
     pub layout: &'static str,
-    /// What is read with a page.
+    /// The read-ahead.
     pub read_ahead: String,
     /// Collector, and victims at a time.
     pub collector: String,
@@ -43,27 +43,28 @@ impl AreaNames {
 /// The result of one configuration.
 #[derive(Clone, Debug)]
 pub struct SwapOutcome {
-    /// What the trace's recorder says of its limits.
+    /// The notes of the trace's recorder on its limits.
     pub notes: Vec<String>,
     /// Every setting in force.
     pub config: Value,
-    /// Of them, what tables show.
+    /// The settings that tables show.
     pub names: AreaNames,
-    /// What was found out.
+    /// The findings.
     pub result: SwapResult,
     /// Reads, programs, copies, erases.
     pub operations: Operations,
     /// Erases over the blocks.
     pub wear: Wear,
-    /// Time on the device; `None` if its sheet lacks one.
+    /// Time on the device; `None` if its sheet lacks a time.
     pub time: Option<FlashTime>,
-    /// Years until the most worn block has had its rated erases; `None` if nothing was erased or the sheet rates none.
+    /// Years until the most worn block reaches its rated erases; `None` if nothing was erased or the sheet has no
+    /// rating.
     pub life_years: Option<f64>,
     /// Blocks of all areas.
     pub blocks: u32,
     /// Slots of each.
     pub slots_per_block: u32,
-    /// Which process owned what slot, as [`crate::slots`] draws it.
+    /// The process that owned each slot, as [`crate::slots`] draws it.
     pub slots: SlotMap,
 }
 
@@ -74,10 +75,10 @@ impl SwapOutcome {
     }
 }
 
-/// Looks at the slots' owners in a whole trace.
+/// How often the owners of slots are noted in a whole trace.
 const LOOKS: usize = 64;
 
-/// The run, and whose each slot was over it.
+/// The run, and the owner of each slot over time.
 fn simulate(
     config: &SwapConfig,
     trace: &SwapTrace,
@@ -149,7 +150,7 @@ pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) ->
     Ok(outcomes)
 }
 
-/// Runs one configuration and hands the journal of its area to `sink`, piece by piece.
+/// Runs one configuration and passes the journal of its area to `sink` in pieces.
 ///
 /// # Errors
 /// As [`run`].
@@ -157,7 +158,7 @@ pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Res
     kept(&swaps(settings)?, &read(path)?, Some(sink))
 }
 
-/// The outcomes as JSON has them.
+/// The outcomes in the form of the JSON output.
 ///
 /// # Errors
 /// The trace cannot be hashed.

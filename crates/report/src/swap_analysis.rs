@@ -1,5 +1,5 @@
-//! What a swap trace shows, as in the slides: counts by process and direction, where slots lie over time, how long a copy lives, and how
-//! often neighbours come back together.
+//! The content of a swap trace, as in the slides: counts by process and direction, the positions of slots over time,
+//! the lifetime of copies, and how often neighbours come back together.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::table::{human_count, styled};
 /// Groups of the slides, in slots of the log.
 const GROUPS: [usize; 3] = [8, 16, 32];
 
-/// Neighbours come back together when they do within so many nanoseconds: 1 s.
+/// Neighbours come back together if they come within this many nanoseconds: 1 s.
 const TOGETHER_NS: u64 = 1_000_000_000;
 
 /// Most points of a picture.
@@ -29,7 +29,7 @@ pub struct Owner {
     pub ins: u64,
 }
 
-/// A group of copies that left one after the other.
+/// A group of copies that left in a row.
 #[derive(Clone, Copy, Debug)]
 pub struct Group {
     /// Copies in it.
@@ -40,7 +40,7 @@ pub struct Group {
     pub of: u64,
 }
 
-/// What a trace shows.
+/// The findings for a trace.
 #[derive(Clone, Debug)]
 pub struct SwapAnalysis {
     /// Events by kind, in the order out, in, evict, fault, free.
@@ -49,7 +49,7 @@ pub struct SwapAnalysis {
     pub owners: Vec<Owner>,
     /// Swap-outs whose slot follows that of the swap-out before, in percent.
     pub sequential_percent: f64,
-    /// Time from swap-out to the first touch of each copy in the order of swap-outs; `None`: it was never touched.
+    /// Time from swap-out to the first touch of each copy, in the order of swap-outs; `None`: it was never touched.
     pub lifetimes_ns: Vec<Option<u64>>,
     /// Groups of 8, 16 and 32.
     pub groups: Vec<Group>,
@@ -57,7 +57,7 @@ pub struct SwapAnalysis {
     positions: [Vec<(u64, u32)>; 2],
 }
 
-/// Looks at a trace. Touches are its `fault` rows, or its `in` rows if it has none.
+/// Analyses a trace. Touches are its `fault` rows, or its `in` rows if it has none.
 pub fn analyse(trace: &SwapTrace) -> SwapAnalysis {
     let touch = if trace.has(SwapOp::Fault) { SwapOp::Fault } else { SwapOp::In };
     let mut owners: BTreeMap<u32, Owner> = BTreeMap::new();
@@ -116,7 +116,7 @@ fn group(left: &[(u64, Option<u64>)], size: usize) -> Group {
 }
 
 impl SwapAnalysis {
-    /// Lifetime below which this part of the touched copies lies, in seconds; `None`: none was touched.
+    /// The quantile of lifetimes of touched copies, in seconds; `None`: none was touched.
     pub fn lifetime_quantile(&self, part: f64) -> Option<f64> {
         let mut all: Vec<u64> = self.lifetimes_ns.iter().flatten().copied().collect();
         all.sort_unstable();

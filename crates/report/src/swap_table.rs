@@ -6,11 +6,11 @@ use coldframe_device::flash::write_amplification;
 use crate::swap::{size_text, SwapOutcome};
 use crate::table::{human_count, human_time, styled};
 
-/// Columns that a narrow page leaves out first.
+/// Columns that a narrow page drops first.
 const LEAST: [&str; 9] =
     ["device time", "wear dev.", "max - min", "writes x", "wasted", "waits", "refused", "read-ahead", "life"];
 
-/// One row for each outcome, then what is the same for all.
+/// One row for each outcome, then the values that all have in common.
 pub fn table(outcomes: &[SwapOutcome]) -> String {
     let headings = [
         "layout",

@@ -1,7 +1,7 @@
-//! Systems: one folder each, with all its parts, defaults, prices, printed figures and what is put beside them.
+//! Systems: one folder each, with all its parts, defaults, prices, printed figures and their comparison with ours.
 //!
-//! A system is a set of defaults for the engine, the device and the front end, and says which driver feeds it; it runs nothing itself.
-//! Everything else goes through [`ALL`] and names no system.
+//! A system is a set of defaults for the engine, the device and the front end, and names its driver; it runs nothing
+//! itself. Everything else uses [`ALL`] and names no system.
 //!
 //! To add one: copy `zram/`, and add it to [`ALL`].
 
@@ -42,34 +42,35 @@ pub struct System {
     pub summary: &'static str,
     /// Its defaults.
     pub defaults: fn() -> Defaults,
-    /// What the stages cost under a policy of this name, on the system's platform with its own page size.
+    /// The costs of the stages under a policy of this name, on the system's platform with its own page size.
     pub prices: fn(policy: &str) -> StagePrices,
-    /// What feeds it if nothing else is said.
+    /// Its default driver.
     pub driver: Driver,
-    /// Where pages go that leave RAM.
+    /// The place of pages that leave RAM.
     pub area: Area,
-    /// The front end of its experiments, if it brings one.
+    /// The front end of its experiments, if it has one.
     pub front_end: Option<&'static FrontEnd>,
-    /// Lessons that show what it does.
+    /// Lessons that show its idea.
     pub lessons: &'static [Lesson],
     /// Printed figures beside ours, if there are some.
     pub figures: Option<Figures>,
-    /// What it adds to a machine that has nothing of the others.
+    /// Its part that a machine without the other systems can use.
     pub part: Option<&'static Part>,
 }
 
-/// What a system adds to a machine of tasks, as settings; [`crate::parts`] tries each alone and all that go together.
+/// A system's part for a machine of tasks, as settings; [`crate::parts`] tries each part alone and all compatible
+/// parts together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
-    /// What it is, in 22 characters at most.
+    /// Its name, in at most 22 characters.
     pub text: &'static str,
-    /// Sets it, beside the parts of the systems before it in [`ALL`].
+    /// Sets it, in addition to the parts of the systems before it in [`ALL`].
     pub apply: fn(&mut crate::Settings),
-    /// Tasks without which it has nothing to do.
+    /// The least number of tasks for which it has an effect.
     pub tasks_min: usize,
 }
 
-/// What feeds the machine, with what it takes where nothing is said.
+/// The driver of a system, with its defaults.
 #[derive(Clone, Copy, Debug)]
 pub enum Driver {
     /// One string of references.
@@ -80,7 +81,7 @@ pub enum Driver {
     Foreground(&'static ForegroundDefaults),
 }
 
-/// What tasks under a scheduler take where nothing is said.
+/// Defaults of tasks under a scheduler.
 #[derive(Clone, Copy, Debug)]
 pub struct TasksDefaults {
     /// A reference.
@@ -91,31 +92,31 @@ pub struct TasksDefaults {
     pub idle_max: u32,
     /// Loads in the background at the same time.
     pub depth: u32,
-    /// Ready tasks, the running one included, below which nothing is prefetched.
+    /// Ready tasks, including the running one, below which nothing is prefetched.
     pub ready_min: usize,
 }
 
-/// What tasks in the foreground take where nothing is said.
+/// Defaults of tasks in the foreground.
 #[derive(Clone, Copy, Debug)]
 pub struct ForegroundDefaults {
     /// Bytes of the swap area.
     pub area: Bytes,
-    /// How long after a switch the task expected next is prefetched for.
+    /// The time after a switch at which the next expected task's pages are prefetched.
     pub activation: Ps,
 }
 
-/// Where pages go that leave RAM.
+/// The place of pages that leave RAM.
 #[derive(Clone, Copy, Debug)]
 pub enum Area {
     /// To their home slots.
     Home,
     /// To a log of erase blocks; swap traces can be run through it.
     Log(&'static LogDefaults),
-    /// To an area with a backing: the one that is meant if none is named, and all that the system brings.
+    /// To an area with a backing: the name of the default backing, and all backings of the system.
     Backed(&'static str, &'static [Backing]),
 }
 
-/// What a log of erase blocks takes where nothing is said.
+/// Defaults of a log of erase blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct LogDefaults {
     /// Bytes of a slot.
@@ -124,31 +125,31 @@ pub struct LogDefaults {
     pub slots_per_block: u32,
     /// Erase blocks.
     pub blocks: u32,
-    /// Blocks' worth of erased slots below which a collection starts.
+    /// A collection starts below this many blocks of erased slots.
     pub start: u32,
     /// The device.
     pub device: &'static str,
-    /// What a run cost, in reads.
+    /// The cost of a run, in reads.
     pub cost: fn(&Operations) -> u64,
 }
 
-/// All rows of a paper, from the folder with the shipped traces; told which trace it is at.
+/// All rows of a paper, from the folder with the shipped traces; the callback gets the name of the present trace.
 pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError>;
 
 /// A paper's printed figures beside ours.
 pub struct Figures {
     /// All rows.
     pub rows: Rows,
-    /// Curves that are better looked at than read.
+    /// The curves that the paper draws.
     pub plots: fn(&Path) -> Result<Vec<Plot>, ReportError>,
-    /// What the paper claims above all, as rows of it.
+    /// The main claims of the paper, as rows.
     pub claims: &'static [Claim],
-    /// Bars, for papers that draw some.
+    /// The bars that the paper draws, if any.
     pub bars: fn(&Path) -> Result<Vec<Bars>, ReportError>,
 }
 
 impl Figures {
-    /// Rows and nothing to look at.
+    /// Rows without curves and bars.
     pub const fn rows(rows: Rows, claims: &'static [Claim]) -> Figures {
         Figures { rows, claims, plots: |_| Ok(Vec::new()), bars: |_| Ok(Vec::new()) }
     }
@@ -169,11 +170,11 @@ pub struct Defaults {
     pub front_end: &'static str,
     /// Device.
     pub device: &'static str,
-    /// LoadStopover of one page as measured on the system's platform, where that differs from the sheet.
+    /// LoadStopover of one page as measured on the system's platform, if that differs from the sheet.
     pub load_stopover: Option<Ps>,
     /// TransHostMem of one page as measured on the system's platform; `None`: the sheet's transfer.
     pub trans_host_mem: Option<Ps>,
-    /// Main memory, where accesses to it have a price.
+    /// Main memory, if accesses to it have a price.
     pub main_memory: Option<&'static str>,
 }
 
@@ -182,7 +183,7 @@ pub fn find(name: &str) -> Option<&'static System> {
     ALL.iter().copied().find(|system| system.name == name)
 }
 
-/// The system of these settings, if they name one that there is.
+/// The system of these settings, if they name a known one.
 pub fn of(settings: &crate::Settings) -> Option<&'static System> {
     settings.system.as_deref().and_then(find)
 }
@@ -191,17 +192,17 @@ fn first<T>(of: impl Fn(&'static System) -> Option<T>) -> T {
     ALL.iter().find_map(|system| of(system)).expect("a system has it")
 }
 
-/// The system whose stages were measured on its own board. Its prices hold where no system is named.
+/// The system whose stages were measured on its own board. Its prices are used if no system is named.
 pub fn measured() -> &'static System {
     ALL[0]
 }
 
-/// An instruction on the board where they were.
+/// The time of an instruction on the board where they were measured.
 pub fn instruction() -> Ps {
     measured().front_end.map_or(Ps::ZERO, |front_end| front_end.instruction)
 }
 
-/// The first system of tasks under a scheduler, which is meant where none is named, and its defaults.
+/// The first system of tasks under a scheduler, which is the default, and its defaults.
 pub fn of_tasks() -> (&'static System, &'static TasksDefaults) {
     first(|system| match system.driver {
         Driver::Tasks(defaults) => Some((system, defaults)),

@@ -22,7 +22,7 @@ pub fn human_time(time: Ps) -> String {
     format!("{value:.decimals$} {unit}").trim_end().to_string()
 }
 
-/// A time with two decimals, where times stand below each other that add up.
+/// A time with two decimals, for columns of times that add up.
 pub fn fine_time(time: Ps) -> String {
     match scaled(time) {
         (0.0, _) => "0".into(),
@@ -55,20 +55,20 @@ pub fn human_count(n: u64) -> String {
     out
 }
 
-/// Columns of the page that tables are for; 0: as many as they like.
+/// Columns of the page for tables; 0: no limit.
 static WIDTH: AtomicUsize = AtomicUsize::new(0);
 
-/// Tables are for a page of so many columns from now on, for instance a terminal; 0: as wide as they like, as at first.
+/// Sets the columns of the page for tables, for example those of a terminal; 0: no limit, which is the default.
 pub fn fit(columns: usize) {
     WIDTH.store(columns, Relaxed);
 }
 
-/// Columns of the page; `None`: as many as one likes.
+/// Columns of the page; `None`: no limit.
 pub fn width() -> Option<usize> {
     Some(WIDTH.load(Relaxed)).filter(|columns| *columns > 0)
 }
 
-/// A table in the house style, which leaves columns out where the page is narrow ([`fit`]), and says which.
+/// A table in the house style. On a narrow page ([`fit`]) it drops columns, and says which.
 #[derive(Clone, Debug)]
 pub struct Grid {
     headings: Vec<String>,
@@ -77,8 +77,8 @@ pub struct Grid {
     least: Vec<String>,
 }
 
-/// A table in the house style: headings, rows, numbers to the right from column `text` on. A column of numbers that has dashes only is left
-/// out: no row has such a number.
+/// A table in the house style: headings, rows, numbers right-aligned from column `text` on. A column of numbers with
+/// only dashes is dropped: no row has such a number.
 pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Grid {
     let has =
         |i: &usize| *i < text || rows.is_empty() || rows.iter().any(|row| row.get(*i).is_some_and(|cell| cell != "-"));
@@ -88,16 +88,16 @@ pub fn styled(headings: &[&str], rows: Vec<Vec<String>>, text: usize) -> Grid {
     Grid { headings: kept.iter().map(|i| headings[*i].to_string()).collect(), rows, text, least: Vec::new() }
 }
 
-/// What a column takes besides its words: a blank on each side, and one between it and the next.
+/// The width of a column besides its text: a blank on each side, and one between it and the next.
 const PADDING: usize = 3;
 
 impl Grid {
-    /// These columns are left out first where the page is narrow, in this order; then columns of numbers from the right.
+    /// The columns that a narrow page drops first, in this order; then columns of numbers are dropped from the right.
     pub fn least(self, columns: &[&str]) -> Grid {
         Grid { least: columns.iter().map(ToString::to_string).collect(), ..self }
     }
 
-    /// In so many columns: the table, and which of its columns are left out.
+    /// The table for this many columns, and the names of the dropped columns.
     pub fn within(&self, width: usize) -> (Table, Vec<&str>) {
         let mut kept: Vec<usize> = (0..self.headings.len()).collect();
         let wide = |kept: &[usize]| (kept.iter().map(|column| self.takes(*column)).sum::<usize>()).saturating_sub(1);
@@ -151,8 +151,8 @@ impl fmt::Display for Grid {
     }
 }
 
-/// Lines of words that are longer than so many columns go on in the next line, two columns further in. A line of a table or a drawing stays
-/// as it is, as does a word that is longer than a line.
+/// Wraps lines of words that are longer than `width` columns; continuation lines are indented by two columns. Lines
+/// of a table or a drawing are not changed, and neither is a word that is longer than a line.
 pub fn folded(text: &str, width: usize) -> String {
     let drawn = |line: &str| {
         line.chars().any(|c| ('\u{2500}'..'\u{2600}').contains(&c) || ('\u{2800}'..'\u{2900}').contains(&c))
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(left(33, &["ratio"]), "ratio");
         assert_eq!(left(25, &["ratio"]), "ratio walk");
         assert_eq!(left(20, &[]), "ratio walk");
-        // And then words are broken.
+        // Then words are broken.
         assert_eq!(left(14, &[]), "ratio walk");
     }
 

@@ -1,7 +1,7 @@
 //! Several tasks on one processor: from settings and a trace with a task column to runs of the machine of tasks.
 //!
-//! The trace says what each task does and in which order; who runs when is decided by the scheduler, whatever the trace's own order of
-//! tasks was. All references are held in memory, 12 bytes a run of references to one page.
+//! The trace says what each task does and in which order. The scheduler decides who runs when, whatever the trace's
+//! own order of tasks was. All references are held in memory, 12 bytes for each run of references to one page.
 
 use std::path::Path;
 
@@ -23,12 +23,12 @@ mod show;
 pub use show::table;
 pub(crate) use show::{failures, share};
 
-/// More tasks than any recording of ours; a bound on what a slip of the pen can allocate.
+/// More tasks than any of our recordings has; a limit on what a typing error can allocate.
 const TASKS_MAX: usize = 4096;
-/// Configurations for each processor between two words of progress.
+/// Configurations for each processor between two reports of progress.
 const AT_ONCE: usize = 4;
 
-/// A run and what it was.
+/// A run: its settings and its result.
 #[derive(Clone, Debug)]
 pub struct TasksOutcome {
     /// Every setting in force.
@@ -43,22 +43,22 @@ pub struct TasksOutcome {
     pub frames: usize,
     /// Bytes of a page.
     pub page: u64,
-    /// The device has no time for a page that is written.
+    /// Whether the device's sheet has no time for a page that is written.
     pub writes_unpriced: bool,
     /// Pages that the tasks touch together.
     pub pages: usize,
-    /// By task: its number in the trace, and the name that the trace has for it.
+    /// By task: its number in the trace, and its name there.
     pub names: Vec<(u32, String)>,
-    /// What was found out.
+    /// The findings.
     pub result: TasksResult,
-    /// What it cost the devices that hold the pages, by term, or which sheet lacks what.
+    /// Energy of the devices that hold the pages, by term, or the number that a sheet lacks.
     pub energy: Result<Vec<(&'static str, Pj)>, String>,
 }
 
-/// Runs every configuration; `progress` hears how many are done, and may end the run.
+/// Runs every configuration. `progress` gets the number of finished ones, and may end the run.
 ///
 /// # Errors
-/// Settings that do not resolve, a trace that cannot be read or is none of references.
+/// Settings do not resolve, or the trace cannot be read or has no references.
 pub fn run(
     path: &Path,
     all: &[Settings],
@@ -67,7 +67,7 @@ pub fn run(
     run_prefix(path, all, u64::MAX, progress)
 }
 
-/// Runs one configuration and hands its journal to `sink`, piece by piece.
+/// Runs one configuration and passes its journal to `sink` in pieces.
 ///
 /// # Errors
 /// As [`run`].
@@ -84,7 +84,7 @@ pub fn run_with_journal(
     simulate(&plan, &tasks, &trace, &facts, Some(sink))
 }
 
-/// As [`run`], over what the tasks do in the first `rows` rows of the trace.
+/// Like [`run`], over the work of the tasks in the first `rows` rows of the trace.
 ///
 /// # Errors
 /// As [`run`].
@@ -117,7 +117,7 @@ pub fn run_prefix(
     Ok(outcomes)
 }
 
-/// What a trace has for the driver of tasks.
+/// A trace's numbers for the driver of tasks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     /// Tasks.

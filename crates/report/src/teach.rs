@@ -1,7 +1,8 @@
 //! Small lessons, one reference at a time: what the engine does with it, and why.
 //!
-//! Nothing here is drawn by hand. A lesson names settings and a string of references; [`play`] gives the references to a simulator lane,
-//! one by one, and a [`Step`] is what the lane's journal says of each. [`words`] shows steps to a person.
+//! All pictures are computed. A lesson names settings and a string of references. [`play`] feeds the references to a
+//! simulator lane, one by one. A [`Step`] is made from the lane's journal for each reference. [`words`] shows steps
+//! to a person.
 
 use coldframe_core::{After, PageId, Ps};
 use coldframe_sim::page_table::PageTable;
@@ -21,7 +22,7 @@ pub mod words;
 pub use lessons::{all, Lesson, Setup};
 pub use story::{Busy, Story};
 
-/// What the program does between two references: long enough that a step's end is seen in a timeline.
+/// The program's time between two references: long enough to show a step's end in a timeline.
 const BETWEEN: Ps = Ps(20_000_000);
 
 /// A page in a frame.
@@ -35,7 +36,7 @@ pub struct Held {
     pub dirty: bool,
 }
 
-/// One reference and what came of it.
+/// One reference and its effects.
 #[derive(Clone, Debug)]
 pub struct Step {
     /// The page.
@@ -50,14 +51,14 @@ pub struct Step {
     pub frames: Vec<Option<Held>>,
     /// Pages that stay in the device's buffers afterwards.
     pub buffers: Vec<Option<u32>>,
-    /// The frame that the hand of a Clock stands at: behind the one that was emptied last.
+    /// The frame under the hand of a Clock: after the frame that was emptied last.
     pub hand: Option<usize>,
 }
 
 /// A lesson's references under one setup.
 #[derive(Clone, Debug)]
 pub struct Played {
-    /// What it was.
+    /// The setup.
     pub setup: &'static Setup,
     /// Reference by reference.
     pub steps: Vec<Step>,
@@ -65,7 +66,7 @@ pub struct Played {
     pub busy: Vec<Busy>,
     /// From the first reference to the end of the last.
     pub time: Ps,
-    /// Time in faults, as the lane has counted it.
+    /// Time in faults, by the lane's count.
     pub paging: Ps,
 }
 
@@ -84,7 +85,7 @@ impl Played {
 /// The lesson of this name.
 ///
 /// # Errors
-/// There is none.
+/// There is no such lesson.
 pub fn find(name: &str) -> Result<&'static Lesson, ReportError> {
     all().find(|lesson| lesson.name == name).ok_or_else(|| {
         let names = || all().map(|lesson| lesson.name);
@@ -119,7 +120,7 @@ fn config(setup: &Setup) -> Result<LaneConfig, ReportError> {
         frames: Some(setup.frames),
         ..Settings::default()
     };
-    // The lesson's pages are all that is paged; it has no trace whose mappings say so.
+    // All pages of the lesson are paged; it has no trace with mappings.
     settings.front_end.paged = Some("all".into());
     let trace = Provenance::new("a lesson", Fidelity::ExactReferences);
     let plan = resolve::string(&settings, &trace, &mut |_| Ok(0))?;
@@ -143,7 +144,7 @@ fn play_one(setup: &'static Setup, references: &[(u32, bool)]) -> Result<Played,
     Ok(Played { setup, steps, busy: stage.story.busy(time), time, paging: stage.lane.result(&stage.table).paging })
 }
 
-/// A lane with what is known of it from its journal.
+/// A lane with the story of its journal.
 struct Stage {
     table: PageTable,
     lane: Lane,
@@ -182,7 +183,7 @@ impl Stage {
         self.story.emptied().filter(|_| clock).map(|frame| (frame + 1) % self.setup.frames as usize)
     }
 
-    /// What the journal has to say since the last time; its head first.
+    /// The story of the journal's new entries; the head comes first.
     fn drain(&mut self, head: bool) -> Vec<String> {
         let bytes = self.lane.drain_journal();
         let mut entries = match head {

@@ -1,5 +1,5 @@
-//! Applications on a phone as a multi-task trace, from a seed and a file of parameters (`data/workloads/phone.toml` says what each is and
-//! where it comes from).
+//! Applications on a phone as a multi-task trace, from a seed and a file of parameters (`data/workloads/phone.toml`
+//! describes each parameter and its source).
 //!
 //! ```text
 //!  services, all along:  each is begun at 0 and builds its heap up; then, once a period, it touches the working part
@@ -8,8 +8,9 @@
 //!  the first visit:      the whole heap is made, that is written
 //! ```
 //!
-//! A heap page is either read-mostly, and then written only when it is made, or written by every third touch. The trace does not know of
-//! tasks that a killer ends: they come back with the touches of any visit, not with those of a first one.
+//! A heap page is either read-mostly, and is then written only when it is made, or is written by every third touch.
+//! The trace does not know about tasks that a killer ends: they come back with the touches of any visit, not with
+//! those of a first one.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +35,8 @@ pub struct MachineParameters {
     pub block_layer_us: f64,
     pub nand_read_us: f64,
     pub nand_program_us: f64,
-    /// A page-out to the card that whoever frees its frame waits for; 0: the card writes beside.
+    /// Time of a page-out to the card for which the task that needs the frame waits; 0: the card writes in the
+    /// background.
     #[serde(default)]
     pub page_out_us: f64,
     pub answer_s: u64,
@@ -86,7 +88,7 @@ pub struct Parameters {
 /// Reads parameters.
 ///
 /// # Errors
-/// Not TOML, an unknown or missing field, a number that cannot be; the message names file, line or field.
+/// Not TOML, an unknown or missing field, or an impossible number; the message names file, line or field.
 pub fn parse(file: &str, text: &str) -> Result<Parameters, ReportError> {
     let bad = |reason: String| ReportError::Config { origin: file.into(), reason };
     let wrong_field = |field: &str, value: f64, remedy: &str| {
@@ -153,7 +155,7 @@ pub fn shipped() -> Parameters {
     parse(SHIPPED.0, SHIPPED.1).expect("the shipped parameters are tested")
 }
 
-/// How the names of tasks begin that work in the background and are never in the foreground.
+/// The prefix of the names of tasks that work in the background and are never in the foreground.
 pub const SERVICE: &str = "service";
 
 /// Bytes of a page, and of a line.
@@ -163,7 +165,7 @@ const LINE: u32 = 64;
 /// Nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
-/// Where the parts of an application lie, the same in each; address spaces keep them apart.
+/// The addresses of an application's parts. They are the same in each; address spaces keep them apart.
 const HEAP: u64 = 0x1000_0000;
 const POOL: u64 = 0x5000_0000;
 const FILES: u64 = 0x8000_0000;
@@ -191,7 +193,7 @@ impl Chance {
         unit(self.next()) < part
     }
 
-    /// One of the first `part` of `n`, but of all of them with the chance `stray`.
+    /// One of the first `part` of `n`; with the chance `stray`, one of all.
     fn mostly_of(&mut self, part: u64, n: u64, stray: f64) -> u64 {
         let bound = if self.is(stray) { n } else { part.max(1) };
         self.below(bound)
@@ -241,12 +243,12 @@ struct Service {
     task: u32,
     heap: u64,
     working: u64,
-    /// When it wakes, in seconds of its period.
+    /// The second of its period at which it wakes.
     phase: u64,
 }
 
 impl Service {
-    /// The services' tasks come behind the applications', and wake evenly over the period.
+    /// The services' tasks come after the applications', and wake evenly over the period.
     fn all(apps: usize, p: &ServiceParameters) -> Vec<Service> {
         let heap = pages(p.heap_mb);
         let working = (heap as f64 * p.working) as u64;
@@ -267,7 +269,7 @@ impl Making<'_> {
         self.rows.push(Reference { task, time, count, ..Reference::new(address, LINE, kind) });
     }
 
-    /// Whether a heap page is written by touches: by a hash, so that it stays what it is.
+    /// Whether touches write a heap page: by a hash, so that it never changes.
     fn is_written(&self, task: u32, page: u64) -> bool {
         unit(mix(self.p.seed ^ u64::from(task) << 48 ^ page)) >= self.p.app.read_mostly
     }
@@ -319,7 +321,7 @@ impl Making<'_> {
     }
 }
 
-/// The trace of one category, and where it comes from.
+/// The trace of one category, and its provenance.
 ///
 /// # Errors
 /// There is no such category.

@@ -1,7 +1,8 @@
-//! # coldframe-toolbox: what tests need from outside
+//! # coldframe-toolbox: tools that tests need from outside
 //!
-//! A test that wants a tool asks [`have`], and returns if it is missing: the test is skipped, aloud, with the Debian package that
-//! brings the tool. Where `COLDFRAME_REQUIRE_TOOLS=1` says that a skipped test would go unnoticed, it fails instead.
+//! A test that needs a tool calls [`have`], and returns if the tool is missing. The test is then skipped, with a
+//! message that names the tool's Debian package. With `COLDFRAME_REQUIRE_TOOLS=1`, a missing tool is a failure: use
+//! this where a skipped test would go unnoticed.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ pub const BZIP2: Tool = ("bzip2", "bzip2");
 /// A browser without a window.
 pub const CHROMIUM: Tool = ("chromium", "chromium");
 
-/// Whether all tools are here; if not, says so as [`skip`] does.
+/// Whether all tools are installed. If one is missing, this prints so, like [`skip`].
 ///
 /// # Panics
 /// As [`skip`].
@@ -34,7 +35,7 @@ pub fn have(tools: &[Tool]) -> bool {
     missing.is_empty()
 }
 
-/// Says that a test is skipped, and why.
+/// Prints that a test is skipped, and why.
 ///
 /// # Panics
 /// With `COLDFRAME_REQUIRE_TOOLS=1`.
@@ -44,7 +45,8 @@ pub fn skip(why: &str) {
     assert!(!required, "COLDFRAME_REQUIRE_TOOLS=1 and {why}");
 }
 
-/// The shared library `file` of `package`, optimized, built now if it is out of date: cargo does not promise to build one for tests.
+/// The shared library `file` of `package`, optimized. It is built now if it is out of date, since cargo does not
+/// promise to build one for tests.
 ///
 /// # Panics
 /// If it does not build.
@@ -60,10 +62,11 @@ pub fn shared_library(package: &str, file: &str) -> PathBuf {
     target.join("release").join(file)
 }
 
-/// The document of a folder's page as a headless browser has it once scripts have run, and what the console said; `None` without a browser.
+/// The document of a folder's page in a headless browser, after its scripts have run, and the messages of the
+/// console; `None` without a browser.
 ///
 /// # Panics
-/// As [`skip`], and where the browser does not start.
+/// As [`skip`], and if the browser does not start.
 pub fn browse(folder: &Path, page: &str) -> Option<(String, Vec<String>)> {
     if !have(&[CHROMIUM]) {
         return None;

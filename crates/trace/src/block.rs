@@ -1,7 +1,7 @@
 //! Consecutive rows, column by column.
 //!
-//! The vectors hold `i64` and `i32`, the types that the parquet crate decodes into. They are shown as unsigned slices
-//! of the same memory. A column that was not asked for is empty; [`Block::get`] then returns its default.
+//! The vectors hold `i64` and `i32`, the types that the parquet crate decodes into. Callers see them as unsigned
+//! slices of the same memory. A column that was not asked for is empty; [`Block::get`] then returns its default.
 
 use crate::reference::{Kind, Reference};
 use crate::store::Columns;
@@ -10,8 +10,8 @@ use crate::store::Columns;
 /// level-2 cache between the reader that fills it and the simulator that walks it.
 pub const ROWS_DEFAULT: usize = 64 * 1024;
 
-/// One column. `constant` is the value that all of `values` hold, if that is known: refilling a column with the value
-/// it already holds then costs nothing.
+/// One column. `constant` is the common value of all of `values`, if there is one and it is known. Refilling a column
+/// with the value that it already holds then costs nothing.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Column<T> {
     values: Vec<T>,
@@ -43,7 +43,7 @@ impl<T: Copy + PartialEq> Column<T> {
         &mut self.values
     }
 
-    /// Forgets the rows, but not what value they hold.
+    /// Drops the rows, but keeps the known constant value.
     pub(crate) fn empty(&mut self) {
         if !self.values.is_empty() {
             self.values.clear();
@@ -106,7 +106,8 @@ impl Block {
         Block::with_capacity(ROWS_DEFAULT)
     }
 
-    /// An empty block that readers fill with at most `rows` rows (at least 1). Memory is taken when columns are used.
+    /// An empty block that readers fill with at most `rows` rows (at least 1). Memory is allocated when columns are
+    /// used.
     pub fn with_capacity(rows: usize) -> Block {
         let capacity = rows.max(1);
         Block {
@@ -136,7 +137,7 @@ impl Block {
         self.capacity
     }
 
-    /// Forgets all rows and keeps the memory.
+    /// Drops all rows and keeps the memory.
     pub fn clear(&mut self) {
         self.rows = 0;
         self.address.empty();
@@ -164,13 +165,13 @@ impl Block {
         self.rows += 1;
     }
 
-    /// Forgets how many rows there are, before columns are replaced one by one.
+    /// Sets the number of rows to 0, before columns are replaced one by one.
     pub(crate) fn clear_rows(&mut self) {
         self.rows = 0;
     }
 
-    /// Replaces the contents by rows of one task without times, given as columns: what a recorder gathers. An empty
-    /// `count` means that every row stands for itself.
+    /// Replaces the contents by rows of one task without times, given as columns, as a recorder gathers them. An
+    /// empty `count` means that every row is one reference.
     ///
     /// # Panics
     /// If the columns differ in length.

@@ -10,17 +10,17 @@ use crate::error::TraceError;
 use crate::reference::{Kind, Reference};
 use crate::store::{Reader, Summary, Wanted, Writer};
 
-/// Which part: rows that meet all of it. In a trace that is not reduced a row is a reference.
+/// The part to keep: rows that meet all conditions. In a trace that is not reduced, a row is a reference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Rows left out at the start.
     pub skip: u64,
-    /// Rows looked at after that; all if `None`.
+    /// Rows examined after these; all if `None`.
     pub rows: Option<u64>,
-    /// Nanoseconds by the trace's clock from which on rows are kept.
+    /// Rows are kept from this time on, in nanoseconds of the trace's clock.
     #[serde(default)]
     pub from_ns: Option<u64>,
-    /// Nanoseconds from which on they are not.
+    /// Rows are kept up to this time, which is excluded.
     #[serde(default)]
     pub until_ns: Option<u64>,
     /// Instruction fetches only.
@@ -64,10 +64,11 @@ impl fmt::Display for Cut {
     }
 }
 
-/// Writes the part of the trace at `from` to `to`, at a zstd level from 1 to 22. Provenance is kept, and says what was cut.
+/// Writes a part of the trace at `from` to `to`, at a zstd level from 1 to 22. The provenance is kept, with a note of
+/// the cut.
 ///
-/// # Errors
-/// As [`Reader`] and [`Writer`]; [`TraceError::Empty`] if nothing is left, [`TraceError::Usage`] if `to` is `from`, or a part by time is
+/// As [`Reader`] and [`Writer`]; [`TraceError::Empty`] if nothing is left; [`TraceError::Usage`] if `to` is `from`,
+/// or if a part by time is asked of a trace without times.
 /// asked of a trace without times.
 pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, TraceError> {
     crate::import::refuse_same_file(Some(from), to)?;

@@ -1,6 +1,6 @@
 //! The file into which a live pager records a program: which page entered its window, when, and whether it was
-//! written. The pager maps the file, so all records are there however the program ends. [`mod@crate::window`] reads
-//! it.
+//! written. The pager maps the file, so all records are in the file however the program ends. [`mod@crate::window`]
+//! reads it.
 //!
 //! ```text
 //!   4096 bytes: head, 8-byte words | records of 16 bytes: what, page, thread | value
@@ -11,31 +11,33 @@
 pub const HEAD: usize = 4096;
 /// Bytes of a record.
 pub const RECORD: usize = 16;
-/// Most records of a file: 6 Mi, 96 MiB. A recorder samples fewer pages before it comes to that.
+/// The most records of a file: 6 Mi, 96 MiB. A recorder samples fewer pages before it reaches this.
 pub const RECORDS: usize = 6 << 20;
 /// First word of the head.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"coldent1");
-/// Where the command line stands in the head: 256 bytes, arguments ended by zeros.
+/// The command line's place in the head: 256 bytes, arguments ended by zeros.
 pub const COMMAND: core::ops::Range<usize> = 512..768;
 
-/// Nanoseconds of processor time that a thread spends in the kernel for a fault: into it, asleep, awake again and out of it (measured: 3.0 to 3.5
-/// for perl, lua and bzip2).
+/// Processor time of a thread in the kernel for a fault, in nanoseconds: entering, sleeping, waking up and leaving
+/// (measured: 3.0 to 3.5 us for perl, lua and bzip2).
 pub const FAULT_NS: f64 = 3_200.0;
-/// Nanoseconds that a fault costs a thread outside the kernel, where it finds cold what was in the processor's caches (measured: 0.7 for
-/// bzip2, 1.4 perl, 1.5 a Python program, 2.5 sort, 3.3 lua).
+/// Extra time of a thread outside the kernel after a fault, in nanoseconds, since the processor's caches are cold
+/// (measured: 0.7 us for bzip2, 1.4 perl, 1.5 a Python program, 2.5 sort, 3.3 lua).
 pub const COLD_NS: f64 = 1_500.0;
-/// Nanoseconds that handler and thread wait for each other's processor in a fault.
+/// Nanoseconds in a fault in which handler and thread wait for each other's processor.
 pub const TURN_NS: f64 = 6_000.0;
-/// Nanoseconds that the kernel takes for a page's first touch where nobody pages.
+/// Nanoseconds of the kernel for a page's first touch without a pager.
 pub const FILL_NS: f64 = 400.0;
 
 /// Neighbouring pages that are sampled together.
 pub const CHUNK: u32 = 8;
 
-/// Whether a page is sampled when one chunk in 2^`shift` is. What is sampled at one shift is sampled at each smaller one.
+/// Whether a page is sampled if one chunk in 2^`shift` is. A page that is sampled at one shift is sampled at each
+/// smaller one.
 ///
-/// SHARDS (Waldspurger et al., FAST 2015) samples single blocks by a hash of each. Here the hash chooses one of two neighbouring chunks, then
-/// one of two such pairs, and so on: each region of memory has its share of the sample, exactly, and no pattern of addresses meets another one.
+/// SHARDS (Waldspurger et al., FAST 2015) samples single blocks by a hash of each. Here the hash chooses one of two
+/// neighbouring chunks, then one of two such pairs, and so on. So each region of memory has exactly its share of the
+/// sample, and the sample avoids patterns of addresses.
 pub fn is_sampled(page: u32, shift: u32) -> bool {
     let chunk = page / CHUNK;
     (0..shift.min(u32::BITS - 1)).all(|level| {
@@ -52,17 +54,17 @@ fn hash(number: u32) -> u32 {
     h ^ h >> 16
 }
 
-/// Words of the head, by their place.
+/// Words of the head, by their index.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(usize)]
 pub enum Word {
     /// [`MAGIC`].
     Magic = 0,
-    /// Records written, also those that did not fit any more.
+    /// Records written, including those that did not fit any more.
     Records,
     /// The process.
     Process,
-    /// The process that forked it; 0: it was started.
+    /// The process that forked it; 0: it was started by another program.
     Parent,
     /// Address of page 0.
     Base,
@@ -70,9 +72,9 @@ pub enum Word {
     Pages,
     /// Nanoseconds of CLOCK_MONOTONIC at the start.
     Started,
-    /// And at the last record, or at the end.
+    /// Nanoseconds of CLOCK_MONOTONIC at the last record, or at the end.
     Ended,
-    /// 1: the program has come to its end.
+    /// 1: the program has ended by itself.
     Whole,
     /// Entries that were recorded.
     Entries,
@@ -80,52 +82,53 @@ pub enum Word {
     ZeroFills,
     /// Faults of all kinds that were answered.
     Faults,
-    /// Nanoseconds that handlers worked for them.
+    /// Nanoseconds of work of the handlers for these faults.
     Handling,
-    /// Median nanoseconds that a fault took besides, in which neither handler nor thread worked.
+    /// Median nanoseconds of a fault in which neither handler nor thread worked.
     Way,
-    /// Nanoseconds that the pager took to start.
+    /// Nanoseconds until the pager had started.
     Starting,
     /// Most pages of managed memory in RAM.
     Managed,
-    /// Most bytes in RAM that are not managed memory, without what the pager itself takes.
+    /// Most bytes in RAM that are not managed memory, without the pager's own memory.
     NotPaged,
     /// Threads that faulted, at most 1024.
     Threads,
-    /// Pages that left as they were when they left before, and others.
+    /// Pages that left the window with the same bytes as before.
     Unchanged,
     /// Pages that left with other bytes.
     Changed,
-    /// Nanoseconds of processor time that the program's threads have had outside the kernel since the pager had started.
+    /// Nanoseconds of processor time of the program's threads outside the kernel, since the pager started.
     User,
-    /// And within the kernel.
+    /// The same within the kernel.
     System,
     /// Nanoseconds in which a thread neither worked nor waited for a fault, while no other thread had one.
     Idle,
-    /// Nanoseconds of processor time that handlers had had when that was last looked at.
+    /// Nanoseconds of processor time of the handlers at the last check.
     Handled,
-    /// Nanoseconds that handlers and threads that faulted had waited for a processor by then, since other programs had it, or each other.
+    /// Nanoseconds that handlers and faulting threads had waited for a processor by then, because other programs used
+    /// it, or they waited for each other.
     Delayed,
-    /// Pages that were compressed when they left the window, for a try.
+    /// Pages compressed as a trial when they left the window.
     Tried,
-    /// Of those, pages that became small enough to be kept in a compressed tier.
+    /// Of those, pages small enough to be kept in a compressed tier.
     Kept,
-    /// Bytes of the latter, compressed.
+    /// Compressed bytes of the latter.
     KeptBytes,
-    /// Nanoseconds of all tries, both ways.
+    /// Nanoseconds of all trials, both directions.
     PackNanos,
 }
 
-/// What the program's threads have worked for the program itself, in nanoseconds of processor time: all outside the kernel, and in the kernel
-/// what entries do not explain.
+/// The threads' work for the program itself, in nanoseconds of processor time: all work outside the kernel, and the
+/// work in the kernel that entries do not explain.
 pub fn worked(word: impl Fn(Word) -> u64) -> f64 {
     let [system, faults, fills] = [Word::System, Word::Faults, Word::ZeroFills].map(|of| word(of) as f64);
     let user = word(Word::User) as f64;
     (user - faults * COLD_NS).max(0.5 * user) + (system - faults * FAULT_NS).max((fills * FILL_NS).min(system))
 }
 
-/// Nanoseconds that handlers and threads have waited for a processor since other programs had it. Several threads also wait for each other, so
-/// that nothing is known of them.
+/// Nanoseconds that handlers and threads have waited for a processor because of other programs. Several threads also
+/// wait for each other, so for them this is not known.
 pub fn delayed(word: impl Fn(Word) -> u64) -> f64 {
     if word(Word::Threads) > 1 {
         return 0.0;
@@ -133,8 +136,9 @@ pub fn delayed(word: impl Fn(Word) -> u64) -> f64 {
     (word(Word::Delayed) as f64 - word(Word::Faults) as f64 * TURN_NS).max(0.0)
 }
 
-/// What of a recording's time, in nanoseconds, was the program's own: what it worked and what it waited for others than its pager and those
-/// who had the processors. A thread alone is known well. With several, what they do beside each other is shortened as their work is by faults.
+/// The program's own part of a recording's time, in nanoseconds: its work, and its waiting for others than its pager
+/// and the programs that used the processors. For one thread this is well known. Work that several threads do in
+/// parallel is reduced in the same proportion as their work by faults.
 pub fn own(word: impl Fn(Word) -> u64) -> f64 {
     let of = |which| word(which) as f64;
     let (worked, elapsed) = (worked(&word), of(Word::Ended) - of(Word::Started));
@@ -165,19 +169,19 @@ pub enum Record {
         /// Nanoseconds of processor time that the thread has had.
         time: u64,
     },
-    /// A page left the window with other bytes than when it left the last time, or than zeros.
+    /// A page left the window with other bytes than when it last left, or than zeros.
     Changed {
         /// The page.
         page: u32,
     },
-    /// Pages were given back: their content is gone.
+    /// Pages were unmapped: their content is gone.
     Released {
         /// The first page.
         page: u32,
         /// How many.
         pages: u64,
     },
-    /// From here on the window has so many sampled pages, and one chunk in 2^shift is sampled.
+    /// From here on the window has this many sampled pages, and one chunk in 2^shift is sampled.
     Window {
         /// Sampled pages.
         pages: u32,
@@ -201,7 +205,7 @@ impl Record {
         }
     }
 
-    /// `None`: it was not written, since the program was killed just then, or is none.
+    /// `None`: it was not written, since the program was killed just then, or it is not a record.
     pub fn decode([first, value]: [u64; 2]) -> Option<Record> {
         let (page, thread) = ((first >> TAG) as u32 & ((1 << PAGE) - 1), (first >> (TAG + PAGE)) as u32);
         match first & ((1 << TAG) - 1) {
@@ -232,8 +236,9 @@ mod tests {
 
     #[test]
     fn a_thread_alone_has_had_what_it_worked_and_what_it_waited_for_others() {
-        // 4 s outside the kernel, 0.15 of them for what 100,000 faults left cold; what these took in the kernel and no more; 1 s asleep, of
-        // which others had the processor for half: 1.1 s of waiting, 0.6 of them for the handler.
+        // 4 s outside the kernel, 0.15 of them for cold caches after 100,000 faults. In the kernel, only these
+        // faults. 1 s asleep, and others used the processor for half of it: 1.1 s of waiting, 0.6 of them for the
+        // handler.
         let given = [
             (Word::User, 4 * S),
             (Word::System, S / 1000 * 320),
@@ -243,10 +248,10 @@ mod tests {
             (Word::Threads, 1),
         ];
         assert!((own(words(&given)) - 4.35e9).abs() < 1.0, "{}", own(words(&given)));
-        // What faults do not explain is the program's.
+        // Time that faults do not explain is the program's.
         let given = [(Word::User, 4 * S), (Word::System, S / 100 * 232), (Word::Faults, 100_000), (Word::Threads, 1)];
         assert!((own(words(&given)) - 5.85e9).abs() < 1.0, "{}", own(words(&given)));
-        // Nor does it have more than there was.
+        // The program cannot have more time than there was.
         assert_eq!(own(words(&[(Word::User, 11 * S), (Word::Threads, 1)])), 1e10);
     }
 
@@ -255,7 +260,7 @@ mod tests {
         // Two threads, 6 s each, 2 s each for faults: 2 x 10 s would be 8 + 8 busy.
         let given = [(Word::User, 12 * S), (Word::Handling, 4 * S), (Word::Threads, 2)];
         assert_eq!(own(words(&given)), 7.5e9);
-        // Threads that mostly wait: what was taken of them is taken off.
+        // Threads that mostly wait: the time taken from them is subtracted.
         let given = [(Word::User, S), (Word::Handling, 2 * S), (Word::Threads, 2)];
         assert_eq!(own(words(&given)), 8e9);
     }
@@ -287,7 +292,7 @@ mod tests {
                 assert!(is_sampled(page, shift));
             }
         }
-        // Each region has its share: of any 2^shift chunks side by side that begin at a multiple of as many, one.
+        // Each region has its share: of any 2^shift neighbouring chunks that begin at a multiple of 2^shift, one.
         for region in (0..pages).step_by(CHUNK as usize * 8) {
             let sampled = (region..region + CHUNK * 8).filter(|page| is_sampled(*page, 3)).count();
             assert_eq!(sampled, CHUNK as usize);

@@ -1,7 +1,7 @@
 //! What can be wrong with a trace, where it is wrong, and what to do about it.
 //!
-//! Every message reads *place: field: what was found; remedy*. The parts are also kept apart, so that a command line can
-//! draw the source line with the span underlined.
+//! Every message has the form *place: field: what was found; remedy*. The parts are also kept separately, so that a
+//! command line can draw the source line with the span underlined.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -1,7 +1,8 @@
-//! Converts a store to another tool's trace, so that anyone can check our results with a second tool.
+//! Converts a store to another tool's trace, so that results can be checked with a second tool.
 //!
-//! A *request* is a whole page of each access, in the order of the trace, numbered by first touch. For a block trace,
-//! a request is the access itself. A row that stands for several references is written as many times.
+//! For a trace of references, a *request* is each whole page of an access, in the order of the trace, numbered by
+//! first touch. For a block trace, a request is the access itself. A row of several references is written as many
+//! times.
 //!
 //! **To add a format**: a `fn` that takes a [`Job`], and one line in [`EXPORTS`].
 
@@ -74,11 +75,12 @@ struct Job<'a> {
     written: u64,
 }
 
-/// Writes the trace `from` in the format of this name to `to`, in pages of `page` bytes, and returns the number of requests.
+/// Writes the trace `from` to `to` in the format of this name, in pages of `page` bytes. Returns the number of
+/// requests.
 ///
 /// # Errors
-/// As [`Reader`]; [`TraceError::Usage`] for an unknown format, a page that is no power of two or smaller than the trace's own;
-/// [`TraceError::Io`] if `to` cannot be written, which is then as it was.
+/// As [`Reader`]; [`TraceError::Usage`] for an unknown format, or a page that is not a power of two or is smaller
+/// than the trace's own; [`TraceError::Io`] if `to` cannot be written. `to` is then unchanged.
 pub fn export(from: &Path, format: &str, to: &Path, page: u64) -> Result<u64, TraceError> {
     let export = EXPORTS.iter().find(|export| export.name == format).ok_or_else(|| TraceError::Usage {
         what: format!("format `{format}`"),
@@ -94,7 +96,7 @@ pub fn export(from: &Path, format: &str, to: &Path, page: u64) -> Result<u64, Tr
     let mut job = Job { reader, out: BufWriter::new(file), path: to, page, written: 0 };
     let done = (export.write)(&mut job).and_then(|()| job.finish(&partial));
     if done.is_err() {
-        // What is left of an attempt is of no use; its error is the one to tell.
+        // The incomplete file is useless; the error to report is the first one.
         let _ = fs::remove_file(&partial);
     }
     done
@@ -123,7 +125,7 @@ fn admit_page(page: u64, own: Option<u64>) -> Result<(), TraceError> {
 }
 
 impl Job<'_> {
-    /// Hands out every row, as often as it counts.
+    /// Calls `f` for every row, as often as the row counts.
     fn rows(
         &mut self,
         each: &mut dyn FnMut(&mut BufWriter<File>, Reference) -> io::Result<u64>,
@@ -141,8 +143,8 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Hands out every request: a block trace's own, or whole pages, which lie on the device in the order of their first touch, as in
-    /// a swap area that is filled from its start.
+    /// Calls `f` for every request: a block trace's own requests, or whole pages. The pages lie on the device in the
+    /// order of their first touch, as in a swap area that is filled from its start.
     fn requests(
         &mut self,
         each: &mut dyn FnMut(&mut BufWriter<File>, Reference) -> io::Result<()>,

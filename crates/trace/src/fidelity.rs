@@ -10,18 +10,21 @@ pub enum Fidelity {
     ExactReferences,
     /// Every access, reduced to its page: all policies at that page size and larger ones; no caches.
     PageReferences,
-    /// References to pages without those that no memory above a stated size can tell: misses of LRU and OPT, exact from that size on. See
-    /// [`mod@crate::reduce`].
+    /// References to pages, without those that make no difference in any memory above a stated size. The misses of
+    /// LRU and OPT are exact from that size on. See [`mod@crate::reduce`].
     Compacted,
-    /// Each entry of a page into a window of N mapped pages (first in, first out), and none of the references to pages in it. LRU and OPT
-    /// at C pages are bounded by those of the trace at C - N and C + N: see [`crate::window`].
+    /// Each entry of a page into a window of N mapped pages (first in, first out); references to pages in the window
+    /// are missing. The misses of LRU and OPT at C pages lie between those of the trace at C - N and C + N: see
+    /// [`crate::window`].
     Window,
-    /// Only the accesses that faulted on the recording machine: no hits, so no policy but the recorded one is exact.
+    /// Only the accesses that faulted on the recording machine. Hits are missing, so only the recorded policy is
+    /// exact.
     Faults,
-    /// Only what reached a block device, after a page cache of unknown size: policies over those requests, as over a swap
-    /// device's; no energy and no time of the program, whose hits are unknown.
+    /// Only requests that reached a block device, after a page cache of unknown size: policies over these requests,
+    /// as over those of a swap device. No energy and no time of the program, since its hits are unknown.
     BlockOnly,
-    /// All references to some pages, chosen by hash: LRU's misses and reuse distances, with an error. See [`mod@crate::reduce`].
+    /// All references to some pages, chosen by hash: misses of LRU and reuse distances, with a sampling error. See
+    /// [`mod@crate::reduce`].
     HashSampled,
     /// A sample: working sets and heat, no miss counts.
     Sampled,

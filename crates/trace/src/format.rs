@@ -1,12 +1,13 @@
 //! Traces of other tools: which formats there are, and how one is opened.
 //!
-//! A trace is named `FORMAT:PATH`, with `-` for standard input. A bare path is guessed from its contents, only by formats that
-//! have a mark of their own, and only if one of them fits; columns of numbers are never guessed, since a wrong guess would be
-//! a wrong result. Compression is recognised by content (see `input.rs`).
+//! A trace is named `FORMAT:PATH`, with `-` for standard input. The format of a bare path is guessed from its
+//! contents. Only formats with a distinctive mark are guessed, and only if exactly one fits. Columns of numbers are
+//! never guessed, since a wrong guess would give a wrong result. Compression is recognised by content (see
+//! `input.rs`).
 //!
 //! **To add a format**: one file in `format/` with a `pub const FORMAT: Format` and its reader, and one line in
-//! [`FORMATS`]. For a text format that reader is a `Parse` (see `text.rs`) of one line. Every byte of the input must end up as a
-//! row, as a counted skip that the format's own rules call for, or as an error; nothing is passed over silently.
+//! [`FORMATS`]. For a text format, the reader is a `Parse` (see `text.rs`) of one line. Every byte of the input must
+//! become a row, a counted skip that the format's rules demand, or an error; no byte is dropped silently.
 
 use std::path::{Path, PathBuf};
 
@@ -91,13 +92,13 @@ pub struct Format {
     pub summary: &'static str,
     /// A specification as a user would type it, with the command that records such a trace where there is one.
     pub example: &'static str,
-    /// What its rows can be trusted for.
+    /// The fidelity of its rows.
     pub fidelity: Fidelity,
     /// The lines or records that its rules say to skip.
     pub skips: &'static str,
-    /// The declarations of [`Options`] that it takes, by their names on the command line.
+    /// The declarations of [`Options`] that it accepts, by their names on the command line.
     pub takes: &'static [&'static str],
-    /// Whether the first decompressed bytes can be nothing else; `None` if they cannot tell.
+    /// Whether the first decompressed bytes can only be this format; `None` if they cannot tell.
     pub guess: Option<fn(&[u8]) -> bool>,
     /// Opens it.
     pub open: Open,
@@ -105,12 +106,13 @@ pub struct Format {
 
 /// Reads rows from another tool's trace, in order, once.
 pub trait RowReader: Send {
-    /// Replaces the contents of `block` by the next rows, at most [`Block::capacity`] of them, and returns how many; 0 is
-    /// the end. Columns that the format does not know hold their defaults, except time, which is then empty.
+    /// Replaces the contents of `block` by the next rows, at most [`Block::capacity`] of them, and returns their
+    /// number; 0 is the end. Columns that the format does not have hold their defaults; without times, the time
+    /// column is empty.
     ///
     /// # Errors
-    /// Any fault of the input. The rows before it that were not yet returned are lost, and the reader is only good for
-    /// dropping.
+    /// Any fault of the input. Earlier rows that were not yet returned are lost, and the reader cannot be used any
+    /// more.
     fn read(&mut self, block: &mut Block) -> Result<usize, TraceError>;
 
     /// Lines so far that the format's rules say to skip.
@@ -130,17 +132,18 @@ pub trait RowReader: Send {
     /// Bytes of the (compressed) input, if known.
     fn length(&self) -> Option<u64>;
 
-    /// The recorded command line, once the input has told it.
+    /// The recorded command line, once it was read from the input.
     fn command(&self) -> Option<&str> {
         None
     }
 
-    /// Lines so far that break the format and were left out because [`Options::skip_bad`] said so, and the first of them.
+    /// The number of lines so far that break the format and were left out because [`Options::skip_bad`] allows it,
+    /// and the first of them.
     fn bad(&self) -> (u64, Option<&BadLine>) {
         (0, None)
     }
 
-    /// What the source's own clock showed at time 0, in nanoseconds, once the first row is read.
+    /// The source's own clock at time 0, in nanoseconds, once the first row is read.
     fn started(&self) -> Option<u64> {
         None
     }
@@ -150,12 +153,12 @@ pub trait RowReader: Send {
         None
     }
 
-    /// The tasks met so far, where they have names or address spaces of their own.
+    /// The tasks met so far, if they have names or address spaces of their own.
     fn tasks(&self) -> Vec<Task> {
         Vec::new()
     }
 
-    /// What a reader of results should know about the reading of this format.
+    /// Notes for readers of results about how this format was read.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -242,7 +245,7 @@ fn names() -> String {
     FORMATS.iter().map(|format| format.name).collect::<Vec<_>>().join(", ")
 }
 
-/// The known format most like `name`, if any is (half the letters in place).
+/// The known format that is most similar to `name`, if any is (at least half of the letters in place).
 fn nearest(name: &str) -> Option<&'static str> {
     let likeness = |format: &&Format| strsim::normalized_damerau_levenshtein(&name.to_lowercase(), format.name);
     let best = FORMATS.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)))?;
@@ -252,7 +255,7 @@ fn nearest(name: &str) -> Option<&'static str> {
 /// Opens a trace named by the user.
 ///
 /// # Errors
-/// [`TraceError::Io`] if it cannot be opened, and whatever the format finds wrong with its beginning.
+/// [`TraceError::Io`] if it cannot be opened; any fault that the format finds at its beginning.
 pub fn open(spec: &Spec) -> Result<Box<dyn RowReader>, TraceError> {
     spec.options.admit(spec.format)?;
     let input = match &spec.path {
@@ -262,10 +265,10 @@ pub fn open(spec: &Spec) -> Result<Box<dyn RowReader>, TraceError> {
     (spec.format.open)(input, &spec.options)
 }
 
-/// Reads `data` as format `name` to its end, for fuzzing: any answer will do, a panic will not.
+/// Reads `data` as format `name` to its end. For fuzzing: any result is fine, except a panic.
 #[doc(hidden)]
 pub fn fuzz_read(name: &str, data: &[u8]) -> Result<u64, TraceError> {
-    /// A few compressed bytes may stand for terabytes of text, which is valid and takes for ever.
+    /// A few compressed bytes may mean terabytes of text, which is valid and would take for ever.
     const ROWS_MAX: u64 = 4 << 20;
     let spec = parse_spec(&format!("{name}:fuzz"))?;
     let mut reader = (spec.format.open)(Input::Bytes(Bytes::copy_from_slice(data)), &fuzz_options(spec.format))?;
@@ -302,7 +305,7 @@ fn fuzz_options(format: &Format) -> Options {
         }
         Ok(())
     };
-    // These declarations are whole; a failure would only make the reader refuse.
+    // These declarations are complete; a failure would only make the reader refuse.
     let _ = declare(&mut options);
     options
 }

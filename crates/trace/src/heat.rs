@@ -1,4 +1,4 @@
-//! Where and when a trace touches memory: its pages over its references, in a grid of fixed size.
+//! Where and when a trace touches memory: pages over references, in a grid of fixed size.
 //!
 //! Two passes over the file: the first finds the touched stretches of memory, the second counts. Untouched stretches
 //! are left out, since an address space is mostly empty. Memory use depends on the footprint, not on the length of
@@ -29,7 +29,8 @@ pub struct Heat {
     pub addresses: Vec<u64>,
     /// Distinct pages touched in each column: the working set over time.
     pub working_set: Vec<u64>,
-    /// Columns at which a phase begins: the pages are mostly others than in the column before. The first always does.
+    /// Columns at which a phase begins: most of its pages are others than in the column before. The first column
+    /// always begins one.
     pub phases: Vec<usize>,
     /// Pages touched in all.
     pub pages: u64,
@@ -112,7 +113,8 @@ struct Grid {
     before: u64,
 }
 
-/// The number of the first column, so that the one before it, which is none, has another number than a page never touched.
+/// The number of the first column. It is chosen so that the column before it, which does not exist, has another
+/// number than a page never touched.
 const FIRST: u32 = 2;
 
 impl Grid {

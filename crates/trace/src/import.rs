@@ -10,7 +10,7 @@ use crate::format::{self, RowReader, Spec};
 use crate::provenance::Provenance;
 use crate::store::{Summary, Writer};
 
-/// How far an import has come.
+/// The progress of an import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// References stored.
@@ -30,8 +30,9 @@ pub struct Progress {
 /// Turns the trace `spec` into a store at `out`, and calls `progress` after each block of rows.
 ///
 /// # Errors
-/// Whatever the reader finds wrong with the input, and [`TraceError::Empty`] if it holds no reference at all;
-/// [`TraceError::Io`] if `out` cannot be written; [`TraceError::Usage`] if `out` is the input. After an error `out` is as it was.
+/// Any fault of the input that the reader finds; [`TraceError::Empty`] if it holds no reference at all;
+/// [`TraceError::Io`] if `out` cannot be written; [`TraceError::Usage`] if `out` is the input. After an error `out`
+/// is unchanged.
 pub fn import(spec: &Spec, out: &Path, progress: &mut dyn FnMut(Progress)) -> Result<Summary, TraceError> {
     refuse_same_file(spec.path.as_deref(), out)?;
     let mut reader = format::open(spec)?;
@@ -65,7 +66,7 @@ pub fn import(spec: &Spec, out: &Path, progress: &mut dyn FnMut(Progress)) -> Re
     Ok(Summary { skipped: reader.skipped(), lines: reader.lines(), bad, first_bad, ..summary })
 }
 
-/// Bytes of the page over whose border requests are counted, the usual one.
+/// The usual page size. Requests that cross its borders are counted.
 const PAGE: u64 = 4096;
 
 /// Rows that touch more than one page.
@@ -96,7 +97,7 @@ fn provenance(spec: &Spec, reader: &dyn RowReader, spans: u64) -> Provenance {
     provenance
 }
 
-/// Renaming the store over its own source would lose the source.
+/// If the store were renamed over its own source, the source would be lost.
 pub(crate) fn refuse_same_file(from: Option<&Path>, out: &Path) -> Result<(), TraceError> {
     let same = match from {
         Some(path) => matches!((fs::canonicalize(path), fs::canonicalize(out)), (Ok(from), Ok(to)) if from == to),

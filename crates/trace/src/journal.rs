@@ -40,33 +40,34 @@ pub enum Entry {
     Referenced {
         /// Of this page.
         page: PageId,
-        /// What became of it.
+        /// Whether the bit was kept or cleared.
         after: After,
-        /// What it was.
+        /// Its value.
         value: bool,
     },
-    /// A page was given to a swap area that stands alone; an engine's journal has none.
+    /// A page was given to a swap area without an engine. An engine's journal has none.
     Out {
         /// The driver's time, in picoseconds.
         now: u64,
         /// The page.
         page: PageId,
     },
-    /// Which thread the next event comes from. An engine does not hear of it.
+    /// The thread of the next event. The engine does not get it.
     Thread {
-        /// The system's number of it; 0: not known.
+        /// The system's number of the thread; 0: not known.
         thread: u32,
     },
     /// A dirty bit was read.
     Dirty {
         /// Of this page.
         page: PageId,
-        /// What it was.
+        /// Its value.
         value: bool,
     },
 }
 
-/// A journal being written, in memory. Machines that cannot hold it take [`Journal::drain`] from time to time.
+/// A journal in memory that is being written. A machine that cannot hold all of it calls [`Journal::drain`] from time
+/// to time.
 #[derive(Clone, Debug)]
 pub struct Journal {
     bytes: Vec<u8>,
@@ -85,7 +86,7 @@ impl Journal {
         self.bytes.len()
     }
 
-    /// Bytes that it can have between two such calls without taking more memory.
+    /// Bytes that it can hold between two such calls without allocating more memory.
     pub fn capacity(&self) -> usize {
         self.bytes.capacity()
     }
@@ -95,17 +96,17 @@ impl Journal {
         self.bytes.reserve_exact(bytes);
     }
 
-    /// Shows what has been written since the last call, and keeps the memory for what comes.
+    /// Passes on the bytes written since the last call, and keeps the memory for later bytes.
     pub fn drain_with(&mut self, write: impl FnOnce(&[u8])) {
         write(&self.bytes);
         self.bytes.clear();
     }
 }
 
-/// Why a journal cannot be replayed, or does not prove what it should.
+/// Why a journal cannot be replayed, or why the replay failed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum JournalError {
-    /// The head is not one.
+    /// The head is not valid.
     Head {
         /// Line of the head, from 1.
         line: usize,
@@ -121,7 +122,7 @@ pub enum JournalError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// The fresh engine did something else.
+    /// The fresh engine issued something else.
     Differs {
         /// Where in the file.
         byte: usize,
@@ -160,7 +161,7 @@ pub struct Entries<'a> {
 }
 
 impl<'a> Entries<'a> {
-    /// The entries of a piece of a journal behind its head, where the event before it was at `now`.
+    /// The entries of a part of a journal after its head, if the event before that part was at `now`.
     pub fn resume(bytes: &'a [u8], now: u64) -> Entries<'a> {
         Entries { bytes, at: 0, now }
     }
@@ -176,7 +177,7 @@ impl<'a> Entries<'a> {
     }
 }
 
-/// A machine whose journal is kept: every command and every bit is noted on its way.
+/// A machine with a journal: every command and every bit is noted.
 pub struct Journaled<'a> {
     /// The machine.
     pub machine: &'a mut dyn Machine,
@@ -203,7 +204,8 @@ impl Machine for Journaled<'_> {
     }
 }
 
-/// Gives the event to the engine and notes in the journal, if one is kept, what follows from it. `now` in picoseconds.
+/// Gives the event to the engine. If a journal is kept, notes the event and everything that follows from it. `now` is
+/// in picoseconds.
 pub fn handle(engine: &mut Engine, event: Event, now: u64, machine: &mut dyn Machine, journal: Option<&mut Journal>) {
     match journal {
         None => engine.handle(event, machine),

@@ -1,16 +1,16 @@
-//! Reference traces: what a program touched, in which order, and how well we know it.
+//! Reference traces: which memory a program touched, in which order, and how exactly this is known.
 //!
 //! ```text
 //! lackey, din, ... --format--> Block --store::Writer--> FILE.parquet --store::Reader--> Block --> sim, report
 //!  (text, .gz .xz .zst)         64 Ki rows                                               64 Ki rows
 //! ```
 //!
-//! - [`Reference`] is one access; [`Block`] holds consecutive ones column by column, and is what every reader fills.
-//! - [`Writer`] and [`Reader`] keep blocks in a Parquet file that DuckDB, pandas and polars open too. Its
-//!   [`Provenance`] says where the rows come from and, as a [`Fidelity`], what may be concluded from them.
+//! - [`Reference`] is one access; [`Block`] holds consecutive ones column by column. Every reader fills blocks.
+//! - [`Writer`] and [`Reader`] keep blocks in a Parquet file that DuckDB, pandas and polars can open, too. Its
+//!   [`Provenance`] gives the origin of the rows and, as a [`Fidelity`], the conclusions that they allow.
 //! - [`swap`] reads swap traces, which hold no references.
-//! - [`mod@format`] reads other tools' traces; [`import()`] turns one into a store, [`export()`] a store into another tool's
-//!   trace, [`merge()`] several stores into one, [`mod@reduce`] one into a smaller one.
+//! - [`mod@format`] reads other tools' traces; [`import()`] turns one into a store, [`export()`] a store into another
+//!   tool's trace, [`merge()`] several stores into one, [`mod@reduce`] one into a smaller one.
 //!
 //! The order of calls is always the same: open, read blocks until one comes back with 0 rows, drop. Every fallible call
 //! returns a [`TraceError`], which names the file, the place in it and the remedy; nothing here prints, exits, reads

@@ -1,4 +1,4 @@
-//! Several stored traces as one, by time or in slices: what a scheduler of several programs would see.
+//! Several stored traces as one, by time or in slices, as a scheduler of several programs would see them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,18 +12,19 @@ use crate::store::{Columns, Reader, Summary, Wanted, Writer};
 /// How the rows of several traces follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// By time: all traces need a clock. Traces whose clocks can be compared keep their distance; others begin together.
+    /// By time: all traces need a clock. Traces whose clocks can be compared keep their distance in time; the others
+    /// begin together.
     Time,
-    /// Round robin: so many references of each trace in turn, until all have ended.
+    /// Round robin: this many references of each trace in turn, until all have ended.
     References(u64),
-    /// Round robin: so many nanoseconds of each trace's own clock in turn.
+    /// Round robin: this many nanoseconds of each trace's own clock in turn.
     Nanoseconds(u64),
-    /// Round robin, as applications on a phone come to the foreground: each trace in so many equal parts of its rows, each of which takes
-    /// the same time, over which its rows are spread evenly.
+    /// Round robin, like applications on a phone that come to the foreground. Each trace is divided into parts with
+    /// equal numbers of rows. All parts take the same time, over which their rows are spread evenly.
     Visits {
-        /// How often each comes.
+        /// The number of parts of each trace.
         rounds: u32,
-        /// How long each stays.
+        /// The time of each part.
         nanoseconds: u64,
     },
 }
@@ -33,7 +34,7 @@ struct Source {
     reader: Reader,
     block: Block,
     row: usize,
-    /// What is added to its tasks and spaces.
+    /// The offset added to its tasks and spaces.
     task_base: u32,
     /// Nanoseconds by which its clock is ahead of the merged one.
     ahead: u64,
@@ -44,8 +45,8 @@ const ROWS: usize = 16 * 1024;
 /// Most traces at once.
 const SOURCES_MAX: usize = 256;
 
-/// Merges the traces at `from` into one at `to`. Each trace's tasks and address spaces stay its own; a path given several times
-/// is as many programs.
+/// Merges the traces at `from` into one at `to`. Each trace keeps its own tasks and address spaces. A path that is
+/// given several times counts as several programs.
 ///
 /// # Errors
 /// As [`Reader`] and [`Writer`]; [`TraceError::Usage`] for no or too many traces, a clock that is missing or a slice of 0.
@@ -57,10 +58,10 @@ pub fn merge(from: &[PathBuf], order: Order, to: &Path) -> Result<Summary, Trace
     writer.finish(provenance)
 }
 
-/// The same without a file: `take` has the rows, block after block. Returns where they come from.
+/// The same without a file: `take` gets the rows, block after block. Returns their provenance.
 ///
 /// # Errors
-/// As [`merge()`], and what `take` answers.
+/// As [`merge()`], and the errors of `take`.
 pub fn merged(from: &[PathBuf], order: Order, take: Take<'_>) -> Result<Provenance, TraceError> {
     let (mut sources, provenance) = open(from, order)?;
     stream(&mut sources, order, take)?;
@@ -129,7 +130,8 @@ fn sources(from: &[PathBuf], order: Order) -> Result<Vec<Source>, TraceError> {
     Ok(sources)
 }
 
-/// Numbers that the tasks and spaces of a trace take: one more than the largest. A trace without a list is read for it.
+/// The number of tasks and spaces of a trace: one more than the largest. A trace without a list of tasks is read for
+/// this.
 fn tasks_of(path: &Path, reader: &Reader) -> Result<u32, TraceError> {
     let listed = reader.provenance().tasks.iter().map(|task| task.id.max(task.space)).max().unwrap_or(0);
     let mut most = listed;
@@ -186,7 +188,7 @@ struct Out<'a> {
     take: Take<'a>,
 }
 
-/// What has the rows.
+/// The function that gets the rows.
 type Take<'a> = &'a mut dyn FnMut(&Block) -> Result<(), TraceError>;
 
 impl Out<'_> {
@@ -213,7 +215,8 @@ fn by_time(sources: &mut [Source], take: Take<'_>) -> Result<(), TraceError> {
     out.flush()
 }
 
-/// Slice after slice. The merged clock runs while a slice does, so a program's own clock stands still in the others'.
+/// Slice after slice. The merged clock runs while a slice does, so a program's own clock does not run in the slices
+/// of others.
 fn in_turn(sources: &mut [Source], order: Order, take: Take<'_>) -> Result<(), TraceError> {
     let mut out = Out { block: Block::new(), take };
     let mut now = 0;
@@ -234,7 +237,8 @@ fn in_turn(sources: &mut [Source], order: Order, take: Take<'_>) -> Result<(), T
     out.flush()
 }
 
-/// Visit after visit. A source whose rows do not go up evenly has a shorter last part, and one that has ended stays away.
+/// Visit after visit. If the rows of a source cannot be divided evenly, its last part is shorter. A source that has
+/// ended has no further visits.
 fn in_visits(sources: &mut [Source], rounds: u32, nanoseconds: u64, take: Take<'_>) -> Result<(), TraceError> {
     let mut out = Out { block: Block::new(), take };
     let mut now = 0;

@@ -1,4 +1,4 @@
-//! Where a trace comes from. Stored as JSON under the Parquet metadata key `coldframe`.
+//! The origin of a trace. Stored as JSON under the Parquet metadata key `coldframe`.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,48 +6,48 @@ use crate::cut::Cut;
 use crate::fidelity::Fidelity;
 use crate::reduce::Reduction;
 
-/// The origin of a trace and its totals. The recorder fills the first part; [`Writer::finish`](crate::Writer::finish)
-/// counts the second from the rows and overwrites whatever stands there.
+/// The origin of a trace and its totals. The recorder fills in the first part.
+/// [`Writer::finish`](crate::Writer::finish) counts the second part from the rows, and overwrites earlier values.
 ///
 /// Unknown JSON fields are ignored on reading, so that a later version may add some.
 #[allow(non_snake_case)] // `pages_1KiB`: outside a type the name carries the unit, as printed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provenance {
-    /// The command line that was recorded, where known.
+    /// The command line that was recorded, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// What made the rows: `import lackey`, `qemu-user plugin`, ...
+    /// The tool that made the rows: `import lackey`, `qemu-user plugin`, ...
     pub recorder: String,
-    /// What the rows can be trusted for.
+    /// The fidelity of the rows.
     pub fidelity: Fidelity,
-    /// Bytes of the page that references were reduced to; `None` when they were not.
+    /// Bytes of the page that references were reduced to; `None` if they were not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub page_size: Option<u64>,
-    /// Pages of the window that the references went through; `None` when every reference is a row.
+    /// Pages of the recording window; `None` if every reference is a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u64>,
-    /// Share of the chunks of 8 neighbouring pages that were recorded, chosen by their place; `None` when all were.
+    /// The share of chunks of 8 neighbouring pages that were recorded, chosen by their place; `None` if all were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sample: Option<f64>,
-    /// What the recorder measured of the program besides its references.
+    /// The recorder's measurements of the program, besides its references.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<ProgramFacts>,
     /// The processes of a recorded command, in the order of their starts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub group: Vec<ProcessFacts>,
-    /// How the trace was reduced, and what of; `None` when it was not.
+    /// How the trace was reduced, and from what; `None` if it was not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduction: Option<Reduction>,
-    /// What was cut out of a longer trace, the last cut last.
+    /// The cuts from a longer trace, the last cut last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
-    /// What `time` counts (`CLOCK_MONOTONIC`, `instructions`, ...); `None` without such a column.
+    /// The clock of `time` (`CLOCK_MONOTONIC`, `instructions`, ...); `None` without such a column.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<String>,
-    /// What that clock showed at time 0, in nanoseconds, where it can be compared with another trace's.
+    /// The value of that clock at time 0, in nanoseconds, if it can be compared with another trace's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<u64>,
-    /// The program's address ranges, where known.
+    /// The program's address ranges, if known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<Mapping>,
     /// The tasks that the `task` column names.
@@ -78,7 +78,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// A provenance that says who recorded and what may be concluded, and nothing else yet.
+    /// A provenance with recorder and fidelity, and nothing else yet.
     pub fn new(recorder: impl Into<String>, fidelity: Fidelity) -> Provenance {
         Provenance {
             command: None,
@@ -106,23 +106,23 @@ impl Provenance {
     }
 }
 
-/// What a recorder measured of the program besides its references.
+/// The recorder's measurements of the program, besides its references.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProgramFacts {
-    /// The program's own run time without recorder and pager, in seconds, as estimated.
+    /// The program's own run time without recorder and pager, in seconds (an estimate).
     pub seconds: f64,
-    /// What the recorded run took, in seconds.
+    /// The time of the recorded run, in seconds.
     pub recorded_seconds: f64,
     /// The most bytes of managed memory that were in RAM at a time.
     pub managed_bytes: u64,
-    /// The most bytes in RAM of what is not paged: code, stacks, files, the C library's own.
+    /// The most bytes in RAM of memory that is not paged: code, stacks, files, the C library's own.
     pub not_paged_bytes: u64,
     /// First touches of managed pages.
     pub zero_fills: u64,
-    /// Exit code; `None` when a signal ended the program.
+    /// Exit code; `None` if a signal ended the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<i32>,
-    /// How well its pages compress; `None`: none was tried.
+    /// How well its pages compress; `None`: no page was tried.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compression: Option<Compression>,
     /// Processes that were recorded.
@@ -136,36 +136,36 @@ pub struct ProgramFacts {
 pub struct Compression {
     /// Pages that were tried.
     pub tried: u64,
-    /// Of those, pages that became small enough to be kept: at most three quarters of a page.
+    /// Of those, pages small enough to be kept: at most three quarters of a page.
     pub kept: u64,
-    /// Bytes of the latter, compressed.
+    /// Compressed bytes of the latter.
     pub kept_bytes: u64,
-    /// Seconds that a page takes that is compressed and decompressed, both hashed: a mean of all that were tried.
+    /// Mean seconds to compress and decompress a page, with both hashes, over all tried pages.
     pub page_seconds: f64,
 }
 
 impl Compression {
-    /// The part of all pages that is kept.
+    /// The share of pages that are kept.
     pub fn kept_share(&self) -> f64 {
         self.kept as f64 / (self.tried as f64).max(1.0)
     }
 
-    /// How many times smaller a page becomes that is kept, 4096 bytes to its own.
+    /// The compression ratio of kept pages: 4096 bytes to the mean compressed size.
     pub fn ratio(&self) -> f64 {
         (self.kept * crate::span::PAGE) as f64 / (self.kept_bytes as f64).max(1.0)
     }
 }
 
-/// What a recorder measured of one process.
+/// The recorder's measurements of one process.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessFacts {
     /// Its command line, cut after 256 bytes.
     pub command: String,
-    /// The kernel's number of it.
+    /// The kernel's number of the process.
     pub process: u32,
     /// The most bytes of managed memory that it had in RAM at a time.
     pub managed_bytes: u64,
-    /// The most bytes in RAM of what is not paged.
+    /// The most bytes in RAM of memory that is not paged.
     pub not_paged_bytes: u64,
     /// First touches of managed pages.
     pub zero_fills: u64,
@@ -173,7 +173,7 @@ pub struct ProcessFacts {
     pub entries: u64,
     /// From the start of its pager to its last entry or its end.
     pub seconds: f64,
-    /// It is too small to matter, and its rows are not in the trace.
+    /// The process is too small to matter, and its rows are not in the trace.
     pub left_out: bool,
 }
 
@@ -197,7 +197,7 @@ pub struct Task {
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// The address space it lives in: tasks of one process share theirs.
+    /// Its address space: tasks of one process share theirs.
     #[serde(default)]
     pub space: u32,
 }

@@ -1,12 +1,12 @@
-//! Makes a trace smaller in a way that says what it keeps: exact for LRU and OPT above a size, or a sample of pages.
+//! Makes a trace smaller, and states what is kept: exact results of LRU and OPT above a size, or a sample of pages.
 //!
 //! ```text
 //! trace ─ rows ─► pages ─┬─ Compaction ─► compact.rs: references that no larger memory can tell are dropped
 //!                        └─ HashSample ─► sample.rs: pages whose hash is small are kept, with all their references
 //! ```
-//! The result's [`Provenance::reduction`] says how it was reduced, from what, and what the whole trace had. Results
-//! carry this note, and questions that a reduced trace cannot answer are refused. A part of a trace (`cut`) is as
-//! good as a whole trace: cut first, then reduce.
+//! The result's [`Provenance::reduction`] says how it was reduced, from what, and the totals of the whole trace.
+//! Results carry this note, and questions that a reduced trace cannot answer are refused. A part of a trace (`cut`)
+//! counts as a whole trace: cut first, then reduce.
 
 mod chain;
 mod compact;
@@ -34,11 +34,11 @@ const MILLION: u64 = 1_000_000;
 /// What to keep.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Keep {
-    /// The results of LRU and OPT in memories of so many pages and more.
+    /// The results of LRU and OPT in memories of at least this many pages.
     Above(u64),
-    /// So many parts of a million of the pages.
+    /// This many millionths of the pages.
     Share(u64),
-    /// So many pages at most.
+    /// At most this many pages.
     Pages(u64),
 }
 
@@ -46,26 +46,27 @@ pub enum Keep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Safely Allowed Drop: the misses of LRU and OPT are those of the whole trace in memories of `pages` pages and more.
+    /// Safely Allowed Drop: in memories of at least `pages` pages, the misses of LRU and OPT are those of the whole
+    /// trace.
     Compaction {
         /// Pages, of the trace's page size or larger.
         pages: u64,
     },
     /// All references to the pages whose hash is below `threshold` of `modulus`.
     HashSample {
-        /// Hashes kept.
+        /// Number of hashes kept.
         threshold: u64,
-        /// Hashes there are.
+        /// Number of different hashes.
         modulus: u64,
     },
 }
 
-/// How a trace was reduced, and what of.
+/// How a trace was reduced, and from what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reduction {
-    /// How.
+    /// The method.
     pub method: Method,
-    /// What the whole trace could be trusted for.
+    /// The fidelity of the whole trace.
     pub of: Fidelity,
     /// References to pages in the whole trace.
     pub references: u64,
@@ -83,12 +84,12 @@ impl Reduction {
     }
 }
 
-/// What a reduction came to.
+/// The result of a reduction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Reduced {
     /// The reduced trace.
     pub summary: Summary,
-    /// How and of what.
+    /// How it was made, and from what.
     pub reduction: Reduction,
     /// Rows of the whole trace.
     pub rows: u64,
@@ -97,8 +98,8 @@ pub struct Reduced {
 /// Writes the trace `from`, in pages of `page` bytes and reduced as `keep` says, to `to`.
 ///
 /// # Errors
-/// As [`Reader`] and [`Writer`]; [`TraceError::Usage`] for a page or a number that cannot be, for a trace that lacks references already,
-/// and if `to` is `from`; [`TraceError::Empty`] if no page is kept.
+/// As [`Reader`] and [`Writer`]; [`TraceError::Usage`] for an impossible page size or number, for a trace that lacks
+/// references already, and if `to` is `from`; [`TraceError::Empty`] if no page is kept.
 pub fn reduce(from: &Path, to: &Path, keep: Keep, page: u64, level: i32) -> Result<Reduced, TraceError> {
     crate::import::refuse_same_file(Some(from), to)?;
     let mut reader = Reader::open(from)?;
@@ -155,7 +156,7 @@ fn check(path: &Path, trace: &Provenance, keep: Keep, page: u64) -> Result<(), T
     }
 }
 
-/// Cuts rows into references to single pages.
+/// Splits rows into references to single pages.
 struct Split {
     shift: u32,
     spaces: FxHashMap<u32, u32>,
@@ -177,7 +178,7 @@ impl Split {
     }
 }
 
-/// What the first pass finds.
+/// The result of the first pass.
 struct Whole {
     references: u64,
     pages: FxHashSet<Page>,
@@ -219,7 +220,8 @@ fn wanted(reader: &Reader) -> Wanted {
     Wanted { task: columns.task, time: columns.time, count: columns.count, ..Wanted::ACCESS }
 }
 
-/// Puts what `method` keeps into the sink. A sample's references to one page that follow each other become one row.
+/// Passes the references that `method` keeps to the sink. In a sample, consecutive references to one page become one
+/// row.
 fn filter(reader: &mut Reader, split: &Split, method: Method, sink: &mut Sink) -> Result<(), TraceError> {
     let (keep_all, threshold, pages) = match method {
         Method::Compaction { pages } => (true, MODULUS, pages),
@@ -291,7 +293,7 @@ fn provenance(whole: &Provenance, reduction: Reduction, page: u64) -> Provenance
 /// Refuses a reduced trace.
 ///
 /// # Errors
-/// [`TraceError::Usage`] if it is one, with `what` cannot be done to it.
+/// [`TraceError::Usage`] if it is reduced; the message says that `what` is not possible with it.
 pub(crate) fn refuse_reduced(path: &Path, trace: &Provenance, what: &str) -> Result<(), TraceError> {
     if trace.reduction.is_none() {
         return Ok(());

@@ -35,16 +35,16 @@ pub struct Reference {
     pub size: u32,
     /// Fetch, read or write.
     pub kind: Kind,
-    /// The thread or task that made it, 0 where the source has none.
+    /// The thread or task that made it; 0 if the source has none.
     pub task: u32,
-    /// Nanoseconds since the recording's start, by the clock that the provenance names; 0 where the source has none.
+    /// Nanoseconds since the recording's start, by the clock that the provenance names; 0 if the source has none.
     pub time: u64,
-    /// How many consecutive references of this (page, kind) the row stands for; 1 in exact traces.
+    /// The number of consecutive references of this (page, kind) in the row; 1 in exact traces.
     pub count: u32,
 }
 
 impl Reference {
-    /// A reference of task 0 at time 0 that stands for itself alone.
+    /// A single reference of task 0 at time 0.
     pub const fn new(address: u64, size: u32, kind: Kind) -> Reference {
         Reference { address, size, kind, task: 0, time: 0, count: 1 }
     }

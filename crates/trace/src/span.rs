@@ -1,38 +1,41 @@
-//! Managed memory as a recording shows it. Where the preload library only lays memory out, it notes what a pager would have been told
-//! by reading bytes behind the span whose addresses say it, so that any recorder of references keeps the note in its place:
+//! Managed memory as a recording shows it. In layout-only mode, the preload library notes the calls that a pager
+//! would get. It reads bytes behind the span, and the addresses encode the note. So any recorder of references keeps
+//! the note in its place:
 //!
 //! ```text
 //!   start ... start + len | 4 pages: which | 6 fields of 1024 pages: a digit each |
 //!   | the program's pages | Released ...   | first page: 3 digits | last page: 3  |
 //! ```
 //!
-//! A note is seven reads: one that says which, and the digits of its first and last page, the highest first. The fields are small
-//! since an emulator may keep a word for each page that is mapped; a page a digit, since a recording may keep pages only.
+//! A note is seven reads: one selects the kind, the others are the digits of the first and last page, the highest
+//! digit first. The fields are small, since an emulator may keep a word for each mapped page. There is one page for
+//! each value of a digit, since a recording may keep only pages.
 
 use core::ops::Range;
 
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
-/// Where managed memory lies unless the options say otherwise: 2 GiB. Low, so that the addresses which language runtimes ask for lie in
-/// it; above what small executables that cannot be moved take, their `brk` heap, and MAP_32BIT.
+/// The default start of managed memory: 2 GiB. It is low, so that addresses that language runtimes ask for lie in
+/// managed memory. It is above small executables that cannot be moved, their `brk` heap, and MAP_32BIT.
 pub const BASE: u64 = 0x8000_0000;
-/// Where it lies in a program that is recorded under an emulator: far from everything. QEMU before version 8.2 puts the program itself and
-/// all its mappings from 256 GiB upwards (`TASK_UNMAPPED_BASE` in its `linux-user/mmap.c`), in the middle of a span that begins at `BASE`.
+/// The start of managed memory in a program that is recorded under an emulator, far from everything else. QEMU before
+/// version 8.2 puts the program itself and all its mappings from 256 GiB upwards (`TASK_UNMAPPED_BASE` in its
+/// `linux-user/mmap.c`), in the middle of a span that begins at `BASE`.
 pub const BASE_RECORDED: u64 = 0x2000_0000_0000;
 /// Values of a digit; three of them name more pages than an engine can (2^29).
 const DIGIT: u64 = 1024;
 const DIGITS: usize = 6;
 
-/// What a pager would have been told of a range of pages.
+/// A call to the pager about a range of pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// Its content is not wanted any more.
+    /// The content is no longer needed.
     Released,
-    /// It will be wanted soon.
+    /// It will be needed soon.
     WillNeed,
-    /// It is to stay in RAM.
+    /// It must stay in RAM.
     Pinned,
-    /// It need not stay any more.
+    /// It may leave RAM again.
     Unpinned,
 }
 
@@ -49,14 +52,14 @@ pub struct Span {
     pub len: u64,
 }
 
-/// What a reference means.
+/// The meaning of a reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Seen {
     /// Managed memory: the page, counted from the span's start.
     Page(u64),
     /// A part of a note, for [`Noted::read`].
     Note(Part),
-    /// Memory that nobody manages.
+    /// Memory that is not managed.
     Elsewhere,
 }
 
@@ -85,7 +88,7 @@ impl Span {
         core::array::from_fn(|i| self.notes().start + page(i) * PAGE)
     }
 
-    /// What a reference to this address means.
+    /// The meaning of a reference to this address.
     pub fn seen(&self, address: u64) -> Seen {
         match address.checked_sub(self.start) {
             Some(offset) if offset < self.len => Seen::Page(offset / PAGE),
@@ -95,7 +98,7 @@ impl Span {
     }
 }
 
-/// A note being read, one for each task.
+/// A note that is being read; one for each task.
 #[derive(Clone, Debug, Default)]
 pub struct Noted {
     note: Option<Note>,
@@ -104,7 +107,8 @@ pub struct Noted {
 }
 
 impl Noted {
-    /// Takes the next part; the last one completes a note of a range of pages. Parts that do not belong together are no note.
+    /// Takes the next part. The last part completes a note about a range of pages. Parts that do not belong together
+    /// are no note.
     pub fn read(&mut self, Part(page): Part) -> Option<(Note, Range<u64>)> {
         let Some(place) = page.checked_sub(Note::ALL.len() as u64) else {
             (self.note, self.read) = (Some(Note::ALL[page as usize]), 0);

@@ -31,10 +31,10 @@ pub use schema::{Columns, Wanted, SIZE_MAX};
 pub(crate) use table::{Cell, Name, Table};
 pub use writer::{Summary, Writer, LEVEL_DEFAULT, LEVEL_SHIPPED};
 
-/// Reads `data` as a stored trace to its end, in several ways, for fuzzing: any answer will do, a panic will not.
+/// Reads `data` as a stored trace to its end, in several ways. For fuzzing: any result is fine, except a panic.
 #[doc(hidden)]
 pub fn fuzz_read(data: &[u8]) -> Result<u64, crate::TraceError> {
-    /// A few bytes may stand for 2^60 equal rows, which is valid and takes for ever.
+    /// A few bytes may mean 2^60 equal rows, which is valid and would take for ever.
     const ROWS_MAX: u64 = 4 << 20;
     let source = Source::Bytes(bytes::Bytes::copy_from_slice(data));
     let mut reader = Reader::from_source("fuzz".as_ref(), source, Origin::Any)?;

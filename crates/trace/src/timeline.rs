@@ -6,9 +6,9 @@
 //! wait       a slice within it: the processor has nothing to do until the load ends
 //! load       a slice on the track of its ticket, from Command::Load to Event::Loaded
 //! ```
-//! A journal tells the time of events only. In a simulation the rest follows: each stage moves the clock by its price, and what is left
-//! until an event is the wait. Without prices (a live run measures instead of pricing) stages are instants at the event that they answer.
-//! Times are microseconds.
+//! A journal has only the times of events. In a simulation the other times follow: each stage moves the clock by its
+//! price, and the rest of the time until an event is the wait. Without prices (a live run measures instead of
+//! pricing), stages are instants at the event that they answer. Times are in microseconds.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use coldframe_core::{Command, Event, PageId, Ps, Stage, TaskId, Ticket, Work};
 
 use crate::journal::{open, Entry, JournalError};
 
-/// Why no timeline came to be.
+/// Why there is no timeline.
 #[derive(Debug, thiserror::Error)]
 pub enum TimelineError {
     /// The journal is damaged.
@@ -28,16 +28,17 @@ pub enum TimelineError {
     Write(#[from] io::Error),
 }
 
-/// What moved the clock of a simulation.
+/// The prices that move the clock of a simulation.
 #[derive(Clone, Copy)]
 pub struct Clock<'a> {
     /// The processor's time for a stage.
     pub stage: &'a dyn Fn(Stage, &Work) -> Ps,
-    /// The processor's time for each page that it hands to the device to be written.
+    /// The processor's time for each page that it passes to the device to be written.
     pub write: Ps,
 }
 
-/// Writes the timeline of the journal `bytes` to `out` and returns the number of faults on it. `clock`: what moved it, if it is known.
+/// Writes the timeline of the journal `bytes` to `out` and returns its number of faults. `clock`: the prices, if
+/// known.
 ///
 /// # Errors
 /// [`TimelineError`].
@@ -61,10 +62,10 @@ struct Line<'a> {
     out: &'a mut dyn Write,
     clock: Option<Clock<'a>>,
     first: bool,
-    /// Picoseconds of the last event, or of the end of the last priced stage after it; and the task that it is about.
+    /// Picoseconds of the last event, or of the end of the last priced stage after it; and the task in question.
     now: u64,
     task: TaskId,
-    /// Tasks that stand still, since when, and on which page.
+    /// Tasks that wait, since when, and for which page.
     faults: Vec<(TaskId, u64, PageId)>,
     loads: Vec<(Ticket, u64, PageId, TaskId)>,
     count: u64,
@@ -119,7 +120,7 @@ impl Line<'_> {
         ))
     }
 
-    /// Of a task that stands still, the time in which nothing was done for it.
+    /// The time in which a waiting task was not served.
     fn wait(&mut self, since: u64) -> io::Result<()> {
         let stands = self.faults.iter().find(|(task, ..)| *task == self.task).map(|(.., page)| *page);
         match (self.clock, stands) {

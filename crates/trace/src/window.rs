@@ -1,24 +1,27 @@
-//! What a live pager has recorded, as a trace: a row for each page that entered its window of N mapped pages, first in, first out.
+//! A live pager's recording as a trace: a row for each page that entered its window of N mapped pages, first in,
+//! first out.
 //!
 //! ```text
 //! program ── every reference ──► window of N pages ── each entry ──► trace
 //!                                  hits: unseen
 //! ```
-//! What the rows preserve, for a memory of C pages, when the program's misses are M and those of the rows alone are R:
+//! What the rows preserve, for a memory of C pages, if the program's misses are M and those of the rows alone are R:
 //!
-//! - OPT: R(C) <= M(C) <= R(C - N) for C > N. Fewer references never cost more, which is the first; and who has C pages can follow the
-//!   best plan for the rows in C - N of them and keep the window in the other N, in which every reference finds its page.
-//! - LRU: R(C + N) <= M(C) <= R(C - N) for C >= 2 N. Between a page's entry and its last hit fewer than N pages enter, and a page touched
-//!   after that hit has entered since or was in the window then: so distances in rows and in references differ by less than N, and
-//!   those of hits are below 2 N. A page that stays longer (pinned) breaks this, and is noted.
+//! - OPT: R(C) <= M(C) <= R(C - N) for C > N. The first inequality holds because fewer references never cost more.
+//!   For the second: with C pages, follow the best plan for the rows in C - N of them and keep the window in the
+//!   other N; every reference then finds its page.
+//! - LRU: R(C + N) <= M(C) <= R(C - N) for C >= 2 N. Between a page's entry and its last hit, fewer than N pages
+//!   enter. A page touched after that hit has entered since or was in the window then. So distances in rows and in
+//!   references differ by less than N, and those of hits are below 2 N. A page that stays longer (pinned) breaks
+//!   this, and is noted.
 //!
-//! A row is a write if the page left the window with other bytes than it had when it left before: that is what a swap area is asked for.
-//! One that has not left the window is a write if it entered by one.
+//! A row is a write if the page left the window with other bytes than when it last left: only then must a swap area
+//! take it. If the page has not left the window, the row is a write if the page entered by a write.
 //!
-//! The window may change while a program runs, and pages may be sampled in chunks: then N is the longest window of all, in pages of the
-//! whole program, and the rows are of the smallest sample of all.
+//! The window may change while a program runs, and pages may be sampled in chunks. Then N is the longest window of
+//! all, in pages of the whole program, and the rows are those of the smallest sample of all.
 //!
-//! What the program gave back stands between the rows as notes ([`crate::span`]) behind the mapping `[managed]`.
+//! Between the rows, notes ([`crate::span`]) behind the mapping `[managed]` say which memory the program unmapped.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -37,12 +40,13 @@ use crate::store::{Columns, Summary, Writer};
 
 /// The name of the mapping that is managed memory.
 pub const MANAGED: &str = "[managed]";
-/// A process with less than this part of the largest one's memory is left out: a shell that merely started it, for instance.
+/// A process with less than this part of the largest one's memory is left out, for example a shell that only started
+/// it.
 const MATTERS: u64 = 16;
-/// Bytes of what `st_blocks` counts: stat(3type).
+/// The unit of `st_blocks` in bytes: stat(3type).
 const BLOCK: u64 = 512;
 
-/// A process as its pager has recorded it.
+/// The recording of one process by its pager.
 #[derive(Clone, Debug)]
 pub struct Recorded {
     path: PathBuf,
@@ -57,7 +61,7 @@ impl Recorded {
     /// Reads a file of [`crate::entries`].
     ///
     /// # Errors
-    /// It cannot be read, or is none.
+    /// It cannot be read, or is not a recording.
     pub fn read(path: &Path) -> Result<Recorded, TraceError> {
         let bytes = fs::read(path).map_err(|source| {
             let (path, remedy) = (path.to_owned(), "check the path and its permissions".into());
@@ -83,7 +87,7 @@ impl Recorded {
         Ok(Recorded { path: path.to_owned(), words, command: command.join(" "), records, cut_short })
     }
 
-    /// The file system had no room for its last records.
+    /// Whether the file system had no room for its last records.
     pub fn is_cut_short(&self) -> bool {
         self.cut_short
     }
@@ -93,7 +97,7 @@ impl Recorded {
         self.words[word as usize]
     }
 
-    /// What is known of it.
+    /// The measurements of the process.
     pub fn facts(&self) -> ProcessFacts {
         ProcessFacts {
             command: self.command.clone(),
@@ -126,8 +130,9 @@ impl Recorded {
     }
 }
 
-/// Writes what processes of one command have recorded as one trace to `to`: one process after the other, those that matter. `program` is what
-/// is known of the command as a whole; what the recordings know is filled in.
+/// Writes the recordings of one command's processes as one trace to `to`: one process after the other, without those
+/// that do not matter. `program` has what is known of the command as a whole; the rest is filled in from the
+/// recordings.
 ///
 /// # Errors
 /// Nothing was recorded; as [`Writer`].
@@ -154,7 +159,7 @@ pub fn window(
         return Err(TraceError::Empty { path, lines: 0, skipped: 0, remedy });
     }
     let mut provenance = provenance(command, &recorded);
-    // Of so many first touches so many are in the sample: nearer to what was sampled than the chance with which it was.
+    // The share of first touches that are in the sample: closer to the truth than the nominal rate of sampling.
     let fills: u64 = recorded.iter().map(|process| process.word(Word::ZeroFills)).sum();
     provenance.sample = (shift > 0 && fills > 0).then(|| rows.fills as f64 / fills as f64);
     provenance.tasks = std::mem::take(&mut rows.tasks);
@@ -209,14 +214,14 @@ fn provenance(command: &str, recorded: &[Recorded]) -> Provenance {
     provenance
 }
 
-/// The rows on their way to the file.
+/// Rows on their way to the file.
 struct Rows {
     shift: u32,
     tasks: Vec<Task>,
     block: Block,
     writer: Writer,
     written: u64,
-    /// First touches, of memory that was given back too.
+    /// First touches, including those of memory that was unmapped later.
     fills: u64,
 }
 
@@ -258,7 +263,7 @@ impl Rows {
         self.note(span, task, back)
     }
 
-    /// What was given back.
+    /// Writes notes of the memory that was unmapped.
     fn note(&mut self, span: Span, task: u32, back: Option<(u64, u64)>) -> Result<(), TraceError> {
         let Some((first, end)) = back else { return Ok(()) };
         let bytes = span.start + first * PAGE..span.start + end * PAGE;
@@ -295,7 +300,7 @@ impl Rows {
     }
 }
 
-/// For each record whether it is an entry whose page was written to in its stay.
+/// For each record: whether it is an entry whose page was written before it left.
 fn writes(records: &[Record]) -> Vec<bool> {
     let mut writes = vec![false; records.len()];
     let mut last: FxHashMap<u32, usize> = FxHashMap::default();
@@ -315,7 +320,7 @@ fn writes(records: &[Record]) -> Vec<bool> {
             _ => {}
         }
     }
-    // What never left the window with a word of it: by how it came.
+    // Pages that never left the window: by the access that brought them in.
     for (page, write) in open {
         if let Some(entry) = last.get(&page) {
             writes[*entry] |= write;

@@ -7,8 +7,8 @@ use crate::page_state::{PageState, COMPRESSING};
 use crate::slots::Slots;
 
 impl Engine {
-    /// Whether a machine may send this event now. It may not: an end of something that was not begun, a second fault of a task that
-    /// stands still, a page or task beyond the bounds, the release of a page in flight.
+    /// Whether a machine may send this event now. Not accepted are: the end of something that was not begun, a second
+    /// fault of a task that already waits, a page or task beyond the bounds, and the release of a page in flight.
     pub fn accepts(&self, event: &Event) -> bool {
         let page_state = |page: PageId| self.pages.find(page);
         match *event {

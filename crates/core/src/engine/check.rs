@@ -7,7 +7,7 @@ use crate::page_state::PageState;
 use crate::swap::Swap;
 
 impl Engine {
-    /// Checks every invariant; for tests and fuzzing, since it looks at everything.
+    /// Checks every invariant. It looks at everything, so use it only in tests and fuzzing.
     ///
     /// # Panics
     /// If one does not hold.
@@ -49,7 +49,7 @@ impl Engine {
         );
     }
 
-    /// Each held page is nowhere else, and is there only under a handler that reads from buffers.
+    /// Each held page is in no other place, and pages are held only under a handler that reads from buffers.
     fn check_held(&self) {
         let held = self.buffers.held();
         assert!(held.is_empty() || self.handler.needs_xip, "handler {} holds pages", self.handler.name);
@@ -60,7 +60,7 @@ impl Engine {
         assert_eq!(pages, held.len(), "a page claims a buffer that is not its own");
     }
 
-    /// A page in the tier is nowhere else, and the frames that the tier has are those that were lent.
+    /// A page in the tier is in no other place. The tier has exactly the frames that were lent.
     fn check_tier(&self, lent: usize) {
         let Some(tier) = &self.tier else { return assert_eq!(lent, 0, "a frame is lent to nobody") };
         tier.check();
@@ -74,7 +74,8 @@ impl Engine {
         }
     }
 
-    /// A page mapped in its slot has that slot, and a machine that can; a page in a frame or never touched has none.
+    /// A page mapped in its slot has that slot, on a machine that can read it there. A page in a frame has no slot,
+    /// and neither has a page that was never touched.
     fn check_slots(&self) {
         let Some(slots) = self.backing.slots() else { return };
         let files = |(_, frame): (FrameId, &Frame)| matches!(frame.used, Use::Resident(p) if slots.is_file(p));

@@ -16,7 +16,7 @@ impl Turn<'_> {
         let flight = self.flights.get_mut(ticket);
         let Flight { task, page, buffer, frame, tries, .. } = *flight;
         let into = buffer.expect("a load has a buffer");
-        // What was in the tier is nowhere else, unless its slot has the same bytes.
+        // The tier had the only copy, unless the page's slot has the same bytes.
         let stale = self.tier.as_ref().is_some_and(|tier| tier.is_stale(page));
         if tries < TRIES && !stale {
             flight.tries += 1;
@@ -28,7 +28,7 @@ impl Turn<'_> {
         if let Some(frame) = frame {
             self.ram.give_back(frame);
         }
-        // The slot may still be readable for somebody else later; this task cannot go on.
+        // A later load of another task may succeed; this task cannot go on.
         self.pages.set(page, if stale { PageState::Lost } else { PageState::Absent });
         if let Some(task) = task {
             self.halt(task, page);
@@ -56,8 +56,8 @@ impl Turn<'_> {
         self.backing.erase_failed(block);
     }
 
-    /// A page was to move within the swap area, and its old slot is gone. The machine has its bytes: they go to another slot, at last to the
-    /// home slot. If that fails, too, only RAM can still have the page.
+    /// A copy within the swap area failed, and the page's old slot is gone. The machine has kept the bytes: they go
+    /// to another slot, and finally to the home slot. If that fails, too, only RAM can still have the page.
     pub(super) fn copy_failed(&mut self, page: PageId, to: SlotId) {
         self.counts.failures += 1;
         if !self.backing.copy_failed(page, to) {
@@ -79,7 +79,7 @@ impl Turn<'_> {
                 self.pages.set(page, PageState::Lost);
             }
             PageState::Absent => self.pages.set(page, PageState::Lost),
-            // Its load fails, and with it the task; its write has newer bytes.
+            // A load of this page will fail, and its task stops; a write of this page has newer bytes.
             _ => {}
         }
     }

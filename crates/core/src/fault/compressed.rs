@@ -1,4 +1,5 @@
-//! The compressed tier on the way of a fault: frames are lent to its pool before one is sought, and what was compressed is placed.
+//! The compressed tier during a fault: the pool gets or returns frames before a frame is sought, and compressed pages
+//! get their place.
 //!
 //! ```text
 //!   GetFreeframe   pool short: its next bin of four frames, by evictions          pool long: a bin is cleared and comes back
@@ -12,12 +13,12 @@ use crate::page_state::PageState;
 use crate::tier::{Leaver, Tier, BIN_FRAMES};
 use crate::turn::Turn;
 
-/// Pages that leave together, for each of which so many one bin is lent: they take a quarter of a frame, or somewhat more.
+/// One bin is lent for each 16 pages that leave together. A page then takes a quarter of a frame, or somewhat more.
 const BATCH_OF_BIN: usize = 16;
-/// Frames that stay when the pool is lent some.
+/// Frames that are never lent to the pool.
 const STAY: usize = 4;
 
-/// Sees to the border between frames and pool, before a frame is sought.
+/// Moves frames between RAM and the pool if needed, before a frame is sought.
 pub(super) fn balance(turn: &mut Turn<'_>) {
     let leaving = turn.config.evict_batch;
     let Some(tier) = turn.tier.as_ref() else { return };
@@ -27,7 +28,7 @@ pub(super) fn balance(turn: &mut Turn<'_>) {
     if turn.ram.frames().free() > 0 {
         return;
     }
-    // So that a pool at its beginning keeps up with batches.
+    // More than one bin at a time, so that a young pool keeps up with batches.
     for _ in 0..leaving.div_ceil(BATCH_OF_BIN) {
         let short = turn.tier.as_ref().is_some_and(|tier| tier.is_short(leaving));
         if !short || turn.ram.choices() < BIN_FRAMES + STAY {
@@ -61,7 +62,8 @@ fn say_lent(turn: &mut Turn<'_>, frames: [FrameId; BIN_FRAMES], bin: usize, lent
     }
 }
 
-/// A bin comes back, if there is one. Its pages move to other bins; those that fit nowhere leave.
+/// Takes a bin back from the pool, if there is one. Its pages move to other bins; pages that fit nowhere leave the
+/// pool.
 pub(super) fn shrink(turn: &mut Turn<'_>) {
     let Some(bin) = turn.tier.as_mut().and_then(Tier::close_bin) else { return };
     while let Some(cleared) = turn.tier.as_mut().and_then(|tier| tier.clear_bin(bin, turn.machine)) {
@@ -75,7 +77,7 @@ pub(super) fn shrink(turn: &mut Turn<'_>) {
     say_lent(turn, frames, bin, false);
 }
 
-/// A page leaves the pool for its slot, which may have its bytes already.
+/// A page leaves the pool. It is written to its slot unless the slot has the same bytes.
 fn leave(turn: &mut Turn<'_>, Leaver { page, at, size, stale }: Leaver) {
     if !stale {
         return;
@@ -84,14 +86,14 @@ fn leave(turn: &mut Turn<'_>, Leaver { page, at, size, stale }: Leaver) {
     write(turn, page);
 }
 
-/// The bytes that the machine has kept go to a slot.
+/// Writes the bytes that the machine has kept to a slot.
 fn write(turn: &mut Turn<'_>, page: PageId) {
     let to = turn.slot_for(page);
     turn.issue(Command::Write { page, from: None, to });
     turn.pages.set(page, PageState::Writing { tries: 1, released: false });
 }
 
-/// The page that has left its frame takes so many bytes.
+/// The machine reports the compressed size of a page that has left its frame.
 pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32) {
     let PageState::Writing { released, .. } = turn.pages.get(page) else { unreachable!("not accepted") };
     if released {
@@ -110,7 +112,7 @@ pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32) {
     turn.pages.set(page, PageState::Absent);
 }
 
-/// Puts it into the pool. False: it stays out.
+/// Puts the page into the pool. Returns false if there is no room.
 fn store(turn: &mut Turn<'_>, page: PageId, size: u32) -> bool {
     for _ in 0..=Tier::LEAVE_MAX {
         let Some(tier) = turn.tier.as_mut() else { return false };

@@ -12,7 +12,8 @@ pub(super) fn evict_one(turn: &mut Turn<'_>) -> FrameId {
     victim.frame
 }
 
-/// The policy's victim, passing over pages that have nowhere to go. If no page has, the first of them leaves: to its home slot.
+/// The policy's victim. Pages that have no place to go are passed over. If no page has a place, the first of them is
+/// evicted to its home slot.
 fn choose(turn: &mut Turn<'_>) -> Victim {
     let Turn { ram, backing, machine, work, .. } = turn;
     let mut others = ram.choices() - 1;

@@ -1,8 +1,8 @@
 //! GetFreeframe: a free frame, or the policy's victim, evicted; several at once where the machine wants that.
 //!
-//! This always finds a frame: the engine accepts no more faults than there are frames, so a frame is free or the
-//! policy holds one. A prefetch that must not evict pages of the running slice first looks for its frame, since it
-//! may find none.
+//! A search for a fault always finds a frame: the engine accepts no more faults than there are frames, so a frame is
+//! free or the policy holds one. A prefetch that must not evict pages of the running slice may find none, so it looks
+//! for its frame first.
 
 use super::compressed::{balance, shrink};
 use super::evict::{evict, evict_one};
@@ -18,7 +18,7 @@ pub(super) fn get_freeframe(turn: &mut Turn<'_>, ticket: Ticket) {
     }
 }
 
-/// A frame that is nobody else's, promised to the caller.
+/// A frame that is reserved for the caller.
 pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
     let (policy, mut residents) = turn.policy_and_residents();
     policy.true_fault(&mut residents);
@@ -32,7 +32,7 @@ pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
     frame
 }
 
-/// The first victim's frame is the fault's; those of the others are free.
+/// Evicts a batch. The first victim's frame goes to the fault; the other frames are free.
 fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
     let frame = evict_one(turn);
     turn.ram.keep(frame);
@@ -46,7 +46,7 @@ fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
     frame
 }
 
-/// A free frame, or that of a page which the running slice has not touched; `None` if there is none.
+/// A free frame, or the frame of a page that the running slice has not touched; `None` if there is neither.
 pub(crate) fn frame_behind_slice(turn: &mut Turn<'_>) -> Option<FrameId> {
     if let Some(frame) = turn.ram.take_free() {
         return Some(frame);

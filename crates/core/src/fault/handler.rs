@@ -35,7 +35,8 @@ pub struct Handler {
     pub summary: &'static str,
     /// Paper and section.
     pub source: &'static str,
-    /// It maps pages in the device's buffers (`Place::Buffer`), where the processor must be able to read and execute them.
+    /// Whether it maps pages in the device's buffers (`Place::Buffer`). The processor must then be able to read and
+    /// execute there.
     pub needs_xip: bool,
     /// Called when the task has faulted and waits.
     pub fault: fn(&mut Turn<'_>, Ticket),
@@ -46,8 +47,8 @@ pub struct Handler {
 impl Handler {
     /// Begins to bring a page to RAM.
     ///
-    /// A page of the tier leaves the pool before a frame is sought, under every handler: the search may take a bin from the pool, and with it the
-    /// very page that is wanted.
+    /// Under every handler, a page of the tier leaves the pool before a frame is sought. The search may take a bin
+    /// from the pool, and that bin may hold the page that is needed.
     pub(crate) fn begin(&self, turn: &mut Turn<'_>, ticket: Ticket, flight: Flight) {
         let in_tier = turn.tier.as_ref().is_some_and(|tier| tier.holds(flight.page));
         turn.pages.set(flight.page, PageState::Loading(ticket));

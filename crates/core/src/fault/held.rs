@@ -1,7 +1,8 @@
 //! Pages held in buffers: mapped there read-only, without a frame, until they move (delayed dual buffering).
 //!
-//! `Buffers` lists them in the order of their loads. No policy knows them, so none can choose one as its victim, unmap it or ask for
-//! its bit: a policy first hears of a page when it moves, and the touch in the buffer is then the reference that its bit starts with.
+//! `Buffers` lists them in the order of their loads. Policies do not know held pages, so a policy cannot choose one
+//! as a victim, unmap it or read its bit. A policy first learns of a page when the page moves; its reference bit then
+//! starts set, for the touch in the buffer.
 
 use super::get_freeframe::find_frame;
 use super::update_mmu::settle;
@@ -23,15 +24,15 @@ pub(super) fn hold(turn: &mut Turn<'_>, ticket: Ticket) {
     turn.mark(Stage::UpdateMMU);
 }
 
-/// Finds a frame for a held page and moves it there; `writing` if a write is about to happen.
+/// Finds a frame for a held page and moves the page there; `writing` if a write comes next.
 pub(crate) fn move_held(turn: &mut Turn<'_>, held: Held, writing: bool) -> FrameId {
     let frame = find_frame(turn);
     move_into(turn, held, frame, writing);
     frame
 }
 
-/// Moves a held page into a frame that has been found. Readers can go on meanwhile: the buffer keeps its bytes until the page table
-/// points at the frame.
+/// Moves a held page into a frame that has been found. Other tasks can read it meanwhile: the buffer keeps its bytes
+/// until the page table points at the frame.
 pub(super) fn move_into(turn: &mut Turn<'_>, (page, from): Held, frame: FrameId, writing: bool) {
     turn.issue(Command::Move { page, from, to: frame });
     turn.buffers.forget(page);
@@ -41,8 +42,8 @@ pub(super) fn move_into(turn: &mut Turn<'_>, (page, from): Held, frame: FrameId,
     turn.mark(Stage::UpdateMMU);
 }
 
-/// A fault on a held page: a write, which moves it first, or a touch that another task's fault has answered in the meantime. False: it
-/// must wait, since every frame is promised to a load.
+/// A fault on a held page: a write, which moves the page first, or a touch of a page that another task's fault has
+/// mapped in the meantime. Returns false if the fault must wait because every frame is reserved for a load.
 pub(crate) fn touched(turn: &mut Turn<'_>, task: TaskId, held: Held, writing: bool) -> bool {
     if writing && !turn.ram.has_frame_to_give() {
         return false;

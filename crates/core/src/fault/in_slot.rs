@@ -1,4 +1,5 @@
-//! Direct read: a swapped page is mapped where it lies, read-only, and nothing is copied (DR.Swap, TCAD 2016, section III.B).
+//! Direct read: a swapped page is mapped in its slot, read-only, and is not copied (DR.Swap, TCAD 2016, section
+//! III.B).
 //!
 //! `PageState::InSlot` is the paper's sixth bit of a page table entry. Such a page has no frame, so no policy knows
 //! it and it costs no RAM. A write to it faults and removes the mapping. Then the page is handled like any true
@@ -22,7 +23,7 @@ pub(crate) fn read_in_slot(turn: &mut Turn<'_>, task: TaskId, page: PageId, slot
     turn.issue(Command::Resume { task });
 }
 
-/// The page is to be copied: from now on it is a swapped page like any other.
+/// The page will be copied: from now on it is an ordinary swapped page.
 pub(crate) fn leave_slot(turn: &mut Turn<'_>, page: PageId) {
     turn.pages.set(page, PageState::Absent);
     turn.issue(Command::Unmap { page });

@@ -1,6 +1,6 @@
-//! The low memory killer: when the swap area is full and a frame is needed, a task is ended, and its frames and slots are free
-//! (DR.Swap, TCAD 2016, section III.A). Whom it takes is `slots.rs`'s rule. Pages of files stay where they are, since others can read them
-//! and what was written to them must not be lost; they leave as any page does.
+//! The low memory killer. If the swap area is full and a frame is needed, a task is ended, and its frames and slots
+//! become free (DR.Swap, TCAD 2016, section III.A). `slots.rs` chooses the task. Pages of files stay in RAM, since
+//! other tasks can read them and their writes must not be lost; they are evicted as usual.
 //!
 //! The killer is in the core, though only one machine needs it: it acts between two commands of one fault, the load
 //! and the eviction, and needs the engine's state: free frames, flights and waiting faults. A machine without slots
@@ -10,7 +10,7 @@ use crate::command::Command;
 use crate::ids::TaskId;
 use crate::turn::Turn;
 
-/// Ends tasks until a frame is free, or a page can leave, or nobody may be ended.
+/// Ends tasks until a frame is free, a page can leave RAM, or no task may be ended.
 pub(super) fn relieve(turn: &mut Turn<'_>) {
     while turn.ram.frames().free() == 0 {
         let Some(slots) = turn.backing.slots().filter(|slots| slots.is_tight()) else { return };

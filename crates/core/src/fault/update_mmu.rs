@@ -32,7 +32,8 @@ pub(super) fn settle(turn: &mut Turn<'_>, page: PageId, frame: FrameId, writing:
     policy.insert(frame, &mut residents);
 }
 
-/// The page's bytes are in the frame, where they wait for the first touch, mapped if it can be told that nobody has touched them.
+/// The page's bytes are in the frame, and no task has touched the page yet. It is mapped only if the machine has
+/// reference bits, which show the first touch.
 fn settle_behind_slice(turn: &mut Turn<'_>, page: PageId, frame: FrameId) {
     turn.ram.settle(frame, page);
     turn.pages.set(page, PageState::Resident(frame));

@@ -1,4 +1,4 @@
-//! How policies are named: `name:key=value,...`, read and printed.
+//! The names of policies, `name:key=value,...`: reading and printing.
 //!
 //! This is in the core because all users of an engine read such a name: the board in its settings, the live pager in
 //! its environment, a replay in the head of a journal. A policy reads its values from [`Arguments`].
@@ -17,26 +17,26 @@ pub struct Param {
     pub name: &'static str,
     /// What it means, with its unit and source.
     pub help: &'static str,
-    /// What may be written.
+    /// The values that it takes.
     pub kind: ParamKind,
 }
 
-/// What may be written for a parameter.
+/// The values that a parameter takes.
 #[derive(Clone, Copy, Debug)]
 pub enum ParamKind {
-    /// A whole number from `min` on. `None` as default: it must be given.
+    /// A whole number, at least `min`. Without a default it must be given.
     Count {
         /// The least.
         min: u32,
-        /// Taken when it is not given.
+        /// The default.
         default: Option<u32>,
     },
     /// A number of frames: a whole number from 1 on, or a percentage of all frames.
     Frames {
-        /// Taken when it is not given, in percent of all frames; `None`: it must be given.
+        /// The default in percent of all frames; `None`: the parameter must be given.
         default_percent: Option<u32>,
     },
-    /// Like `Count`, but when it is not given there is no limit.
+    /// Like `Count`; the default is no limit.
     Limit,
     /// `set` or `clear`.
     Bit {
@@ -70,7 +70,7 @@ impl fmt::Display for Value {
     }
 }
 
-/// A policy with values for all its parameters, as `name:key=value,...` says it.
+/// A policy with values for all its parameters, as in `name:key=value,...`.
 #[derive(Clone, Debug)]
 pub struct PolicyChoice {
     /// The policy.
@@ -91,7 +91,8 @@ impl PolicyChoice {
     /// Reads `name` or `name:key=value,...`.
     ///
     /// # Errors
-    /// An unknown name or key, a value that cannot be read, or a missing one. Whether values fit the frames is seen by `build`.
+    /// An unknown name or key, a value that cannot be read, or a missing value. `build` checks whether the values fit
+    /// the frames.
     pub fn parse(text: &str) -> Result<PolicyChoice, PolicyError> {
         let (name, rest) = match text.split_once(':') {
             Some((name, rest)) => (name, Some(rest)),
@@ -109,7 +110,7 @@ impl PolicyChoice {
         (self.spec.build)(&self.arguments, frames, pages)
     }
 
-    /// As [`fmt::Display`], without the values that are the default.
+    /// Like [`fmt::Display`], without values that are the default.
     pub fn short(&self) -> String {
         let Arguments { params, values, .. } = &self.arguments;
         let given = params.iter().zip(values).filter(|(param, value)| param.default() != Some(**value));
@@ -126,7 +127,7 @@ impl fmt::Display for PolicyChoice {
 }
 
 impl Arguments {
-    /// Reads `key=value,...` for the given parameters; oracles outside this crate are named in the same way.
+    /// Reads `key=value,...` for the given parameters. Oracles outside this crate use it, too.
     ///
     /// # Errors
     /// As [`PolicyChoice::parse`].
@@ -162,7 +163,7 @@ impl Arguments {
         matches!(self.value(name).1, Value::Bit(true))
     }
 
-    /// A count, which the caller bounds by what the frames allow.
+    /// A count. The caller gives the bounds that the number of frames allows.
     ///
     /// # Errors
     /// [`PolicyError::OutOfRange`] outside `min..=max`.
@@ -189,7 +190,7 @@ impl Arguments {
 }
 
 impl fmt::Display for Arguments {
-    /// `:key=value,...` with every value in force, or nothing where there are no parameters.
+    /// `:key=value,...` with every value in force, or nothing if there are no parameters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, (param, value)) in self.params.iter().zip(&self.values).enumerate() {
             write!(f, "{}{}={value}", if i == 0 { ":" } else { "," }, param.name)?;
@@ -208,7 +209,7 @@ impl Param {
         }
     }
 
-    /// What may be written, in words.
+    /// The accepted values, in words.
     pub fn expected(&self) -> &'static str {
         match self.kind {
             ParamKind::Count { min: 0, .. } => "a whole number from 0 on",
@@ -245,7 +246,7 @@ impl Param {
     }
 }
 
-/// Why a policy cannot be had.
+/// Why a policy cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum PolicyError {
     /// No policy of this name.
@@ -260,18 +261,18 @@ pub enum PolicyError {
         /// What was written.
         param: String,
     },
-    /// Something is not `key=value`, or the value cannot be read.
+    /// A part is not `key=value`, or the value cannot be read.
     BadValue {
         /// The policy.
         policy: &'static str,
-        /// The parameter, or what stands where one was expected.
+        /// The parameter, or the text in its place.
         param: String,
         /// What was written.
         value: String,
-        /// What may be written.
+        /// The accepted values.
         expected: &'static str,
     },
-    /// A parameter that has no default was not given.
+    /// A parameter without a default was not given.
     Missing {
         /// The policy.
         policy: &'static str,

@@ -1,9 +1,10 @@
 //! Clock (second chance), and PA-Clock, which bounds its walk.
 //!
-//! A hand goes round the frames; a page whose reference bit is set loses the bit and stays, the first one without leaves, and the
-//! hand moves past it. In the worst case every bit is set and the hand walks frames + 1 steps. PA-Clock (SWL section 3.2) walks
-//! only as many steps as fit behind the load of the page and then takes the page at the hand whatever its bit, so that the search is
-//! always hidden. Do not use PA-Clock where the search is not hidden: without overlap its budget costs hits and gains nothing.
+//! A hand goes round the frames. A page whose reference bit is set loses the bit and stays; the first page without
+//! the bit is evicted, and the hand moves past it. In the worst case every bit is set and the hand walks frames + 1
+//! steps. PA-Clock (SWL section 3.2) walks only as many steps as the load of the page hides. Then it takes the page
+//! under the hand with any bit, so the search is always hidden. Do not use PA-Clock where the search is not hidden:
+//! without overlap its budget costs hits and gains nothing.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -49,7 +50,7 @@ pub const PA_SPEC: PolicySpec = PolicySpec {
     },
 };
 
-/// The hand and the frames it finds pages in.
+/// The hand, and the frames that hold pages.
 #[derive(Debug)]
 pub struct Clock {
     held: Box<[bool]>,
@@ -60,7 +61,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// For a number of frames; `budget` is the most frames one search examines.
+    /// Makes it for a number of frames; `budget` is the most frames that one search examines.
     pub fn new(frames: usize, budget: u32, insert_bit: bool) -> Clock {
         Clock { held: vec![false; frames].into_boxed_slice(), count: 0, hand: 0, budget, insert_bit }
     }
@@ -77,7 +78,7 @@ impl Policy for Clock {
     fn victim(&mut self, residents: &mut Residents<'_>) -> Victim {
         let mut walk = 0;
         loop {
-            // A frame that is free or waits for its load is not part of the circle now.
+            // A frame that is free or reserved for a load is not part of the circle now.
             while !self.held[self.hand] {
                 self.advance();
             }

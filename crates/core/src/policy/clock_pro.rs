@@ -24,16 +24,18 @@
 //! - 1 <= m_c <= m. The paper leaves the start open: m_c starts at `cold`, 5 % of m (MIN_COLD_ALLOC_RATE in the author's clock-pro.h),
 //!   and until the first search pages come in hot as long as there are fewer than m_h (so in clock-pro.c).
 //!
-//! What had to be adapted: nothing about hits, which set a bit in the paper too. But when a page not in RAM passes its test, the paper runs
-//! HAND_hot within that fault; here that run opens the next search, so that all bits are asked in `victim` and all steps are in its
-//! walk. In between there are only hits, which HAND_hot then sees.
+//! What had to be adapted: nothing about hits, which set a bit in the paper, too. One point differs. If a page not in
+//! RAM passes its test, the paper runs HAND_hot within that fault. Here that run opens the next search, so that all
+//! bits are read in `victim` and all steps count in its walk. Between the two there are only hits, and HAND_hot sees
+//! them.
 //!
-//! The walk counts frames in RAM whose bit a hand asks for. A search finds each bit set once at most, demotes each page once at most, and
-//! evicts one: 2 frames + 1 steps. Pages not in RAM cost no step; their number is bounded by m.
+//! The walk counts the frames in RAM whose bit a hand reads. A search finds each set bit at most once, demotes each
+//! page at most once, and evicts one page: 2 frames + 1 steps. Pages not in RAM cost no step; there are at most m of
+//! them.
 //!
-//! When not to use it: where searches must be short, or memory for two links, a stamp and a state of every page cannot be had; on a
-//! string without reuse it does what Clock does at more cost. Nor with `insert-bit=set` or without hardware bits: the load itself is
-//! then taken as the second touch, and every page turns hot at once.
+//! When not to use it: if searches must be short, or if there is no memory for two links, a stamp and a state for
+//! every page. On a string without reuse it does what Clock does at more cost. Do not use it with `insert-bit=set` or
+//! without hardware bits: the load itself then counts as the second touch, and every page turns hot at once.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -69,18 +71,18 @@ pub const SPEC: PolicySpec = PolicySpec {
     },
 };
 
-/// The clock, kept as three lists, each in the order of the clock: since pages are placed at the head only, a place in the clock is a
-/// number that grows, and each hand is the head of its list.
+/// The clock, kept as three lists, each in the order of the clock. Pages are placed at the head only, so a place in
+/// the clock is a number that grows, and each hand is at the head of its list.
 #[derive(Debug)]
 pub struct ClockPro {
-    /// Frames with hot pages; its head is HAND_hot's.
+    /// Frames with hot pages; HAND_hot is at its head.
     hot: List,
-    /// Frames with cold pages; its head is HAND_cold's.
+    /// Frames with cold pages; HAND_cold is at its head.
     cold: List,
     links: Links,
     is_hot: Box<[bool]>,
     page: Box<[u32]>,
-    /// Pages in test, in RAM or not; its head is HAND_test's.
+    /// Pages in test, in RAM or not; HAND_test is at its head.
     test: List,
     test_links: Links,
     in_test: Box<[bool]>,
@@ -154,13 +156,13 @@ impl ClockPro {
         self.cold_target = (self.cold_target + 1).min(self.page.len());
     }
 
-    /// The page's time is up.
+    /// The page's test ended without a touch.
     fn test_failed(&mut self, page: usize) {
         self.stop_test(page);
         self.cold_target = (self.cold_target - 1).max(1);
     }
 
-    /// HAND_hot goes on to the oldest hot page and ends the tests of the cold pages before it.
+    /// HAND_hot moves on to the oldest hot page and ends the tests of the cold pages before it.
     fn hand_hot_goes_on(&mut self) {
         let Some(stop) = self.hot.head() else { return };
         let stop = self.place[self.page(stop)];
@@ -207,7 +209,7 @@ impl Policy for ClockPro {
         let mut walk = self.demote_surplus(residents);
         loop {
             let Some(frame) = self.cold.pop_head(&mut self.links) else {
-                // The cold frames all wait for loads.
+                // All cold frames are reserved for loads.
                 walk += self.run_hand_hot(residents);
                 continue;
             };
@@ -289,7 +291,8 @@ mod naive {
         bit: bool,
     }
 
-    /// The clock as the paper draws it: one list of all pages, those gone too, the head last. A hand is the first page of its kind.
+    /// The clock as the paper draws it: one list of all pages, including those not in RAM, with the head last. A hand
+    /// is at the first page of its kind.
     pub struct NaiveClockPro {
         clock: Vec<Entry>,
         frames: usize,
@@ -311,7 +314,7 @@ mod naive {
             self.clock.iter().filter(|e| of.contains(&e.kind)).count()
         }
 
-        /// Ends the test at a place; whether the entry is still there.
+        /// Ends the test of the entry at `at`. Returns whether the entry is still there.
         fn end_test(&mut self, at: usize) -> bool {
             self.m_c = if self.m_c > 1 { self.m_c - 1 } else { 1 };
             let gone = self.clock[at].kind == GoneInTest;
@@ -323,7 +326,7 @@ mod naive {
             !gone
         }
 
-        /// HAND_hot: step by step over the clock, until it has turned a hot page cold and stands at another.
+        /// HAND_hot: step by step over the clock, until it has turned a hot page cold and is at another hot page.
         fn hand_hot(&mut self, walk: &mut u64) {
             let (mut at, mut turned) = (0, false);
             while !turned || self.count(&[Hot]) > 0 {

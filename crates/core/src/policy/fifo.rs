@@ -1,5 +1,5 @@
-//! FIFO: the page that has been in RAM longest leaves. It asks for no bits, so it costs one step; use it where a machine cannot tell
-//! references, not where it can: a page used all the time leaves as soon as any other.
+//! FIFO: the page that has been in RAM longest is evicted. It reads no bits, so a search takes one step. Use it where
+//! a machine has no reference bits, and nowhere else: a page in constant use is evicted as soon as any other.
 
 use alloc::boxed::Box;
 

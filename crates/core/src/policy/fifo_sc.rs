@@ -1,4 +1,4 @@
-//! FIFO with second chance as in Mach 2.5, and PA-FIFO-SC, which puts the downgrade off.
+//! FIFO with second chance as in Mach 2.5, and PA-FIFO-SC, which delays the downgrade.
 //!
 //! ```text
 //!              head                tail   head                 tail
@@ -7,13 +7,15 @@
 //!                        ↑ false fault promotes to the tail │
 //! ```
 //!
-//! A touch of a page on the invalid list is a *false fault*: the page goes to the valid tail and, in FIFO-SC, the valid head is
-//! downgraded at once to keep the list at its size. PA-FIFO-SC (SWL section 3.2) leaves that to the next true fault, where it is
-//! hidden behind the load; until then the valid list is longer than `valid`. Its search is short and constant, so neither gains from
-//! a parallel handler as Clock does; use them where references can only be seen as faults.
+//! A touch of a page on the invalid list is a *false fault*: the page goes to the valid tail. FIFO-SC then downgrades
+//! the valid head at once, so that the list keeps its size. PA-FIFO-SC (SWL section 3.2) delays this downgrade to the
+//! next true fault, where the load hides it; until then the valid list is longer than `valid`. The search is short
+//! and constant, so neither policy gains from a parallel handler as Clock does. Use them where references can only be
+//! seen as faults.
 //!
-//! With slices (SAP section 3.4) a prefetched page enters the invalid list before the pages that the running slice has downgraded. With a
-//! valid list of one page, FIFO-SC sees every change from page to page and is exact LRU, for which SAP's promise can be proved.
+//! With slices (SAP section 3.4), a prefetched page enters the invalid list before the pages that the running slice
+//! has downgraded. With a valid list of one page, FIFO-SC sees every change from page to page and is exact LRU. SAP's
+//! promise can be proved for exact LRU.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -73,12 +75,12 @@ pub const PA_SPEC: PolicySpec = PolicySpec {
     },
 };
 
-/// When a promotion's downgrade is done.
+/// When the downgrade after a promotion is done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Downgrade {
     /// In the false fault itself.
     AtOnce,
-    /// At the next true fault, at most so many there.
+    /// At the next true fault, with an upper limit for each true fault.
     AtTrueFault {
         /// Delayed downgrades in one true fault.
         most: u32,
@@ -92,9 +94,10 @@ pub struct FifoSc {
     invalid_list: List,
     links: Links,
     invalid: Box<[bool]>,
-    /// The first page that the running slice has downgraded, if it is still on the invalid list; else the one behind it.
+    /// The first page that the running slice has downgraded, if it is still on the invalid list; otherwise the page
+    /// behind it.
     boundary: Option<usize>,
-    /// The slice in which each page was downgraded last, and the running one.
+    /// The slice in which each page was last downgraded, and the running slice.
     downgraded: Box<[u64]>,
     slice: u64,
     capacity: usize,
@@ -167,13 +170,13 @@ impl Policy for FifoSc {
     }
 
     fn victim_behind_slice(&mut self, residents: &mut Residents<'_>) -> Option<Victim> {
-        // A touch of a valid page does not show, so that all of them count as touched in the slice.
+        // Touches of a valid page do not show, so all valid pages count as touched in the slice.
         let oldest = self.invalid_list.head().filter(|head| self.boundary != Some(*head));
         oldest.map(|_| self.victim(residents))
     }
 
     fn insert_behind_slice(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
-        // A touch of a mapped page would not show, and pages of the invalid list must show theirs.
+        // A touch of a mapped page would not show. Pages on the invalid list must show their touches.
         residents.downgrade(frame);
         self.join_behind_slice(frame.index());
     }
@@ -197,7 +200,8 @@ impl Policy for FifoSc {
     }
 
     fn promote(&mut self, frame: FrameId, residents: &mut Residents<'_>) {
-        // Not on the invalid list: the touch came through an emulated reference bit, which this policy never clears.
+        // The page is not on the invalid list: the touch came through an emulated reference bit, and this policy
+        // never clears one.
         debug_assert!(self.invalid[frame.index()]);
         self.leave_invalid_list(frame.index());
         self.valid_list.push_tail(&mut self.links, frame.index());

@@ -1,5 +1,5 @@
-//! Generations, after Linux MGLRU: pages belong to numbered generations; aging scans all bits and opens a new generation, eviction
-//! takes from the oldest.
+//! Generations, after Linux MGLRU. Pages belong to numbered generations. Aging scans all bits and opens a new
+//! generation; eviction takes pages from the oldest.
 //!
 //! ```text
 //!     min_seq                         max_seq
@@ -23,16 +23,19 @@
 //!   (`lru_gen_look_around`, `sort_folio`), the first untouched one leaves;
 //! - empty old generations are given up (`try_to_inc_min_seq`). At the start `max_seq` is 3 and `min_seq` 0.
 //!
-//! What is left out: tiers and their PID controller (they need file reads through descriptors), one kind of page instead of two,
-//! the neighbours of a touched page, and Bloom filters (they save work). Linux looks whether to age once in a batch of victims, we
-//! before each page that eviction examines. Linux changes a page's generation number at once, and its list when eviction meets it
-//! there; we move it at once, to the young end, the oldest page first.
+//! What is left out: tiers and their PID controller (they need file reads through descriptors), a second kind of
+//! page, the neighbours of a touched page, and Bloom filters (they save work). Linux checks whether to age once for a
+//! batch of victims; this policy checks before each page that eviction examines. Linux changes a page's generation
+//! number at once, and moves the page to its list when eviction meets it. This policy moves the page at once, to the
+//! young end, the oldest page first.
 //!
-//! The walk counts each page that aging scans as well as those that eviction examines. In the worst case one search examines all pages
-//! at eviction, finds them touched, ages twice (then no bit is set any more) and evicts: 3 frames + 1 steps.
+//! The walk counts the pages that aging scans and the pages that eviction examines. In the worst case one search
+//! examines all pages at eviction, finds them touched, ages twice (then no bit is set any more) and evicts: 3 frames
+//! + 1 steps.
 //!
-//! When not to use it: where the search is not hidden and its worst case matters, since a single fault may pay for scanning all of RAM
-//! (about once in as many faults as a generation has pages); and without hardware bits, where each aging unmaps everything.
+//! When not to use it: if the search is not hidden and its worst case matters, since a single fault may scan all of
+//! RAM (about once in as many faults as a generation has pages); and without hardware bits, where each aging unmaps
+//! every page.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -44,9 +47,9 @@ use crate::lists::{Links, List};
 use crate::machine::After;
 use crate::units::Walk;
 
-/// Generations that eviction leaves alone (Linux, `include/linux/mmzone.h`).
+/// Generations that eviction does not take from (Linux, `include/linux/mmzone.h`).
 const MIN_NR_GENS: u64 = 2;
-/// The most generations at a time (same place).
+/// The largest number of generations at a time (same place).
 const MAX_NR_GENS: usize = 4;
 
 /// The entry of the table of policies.
@@ -104,7 +107,8 @@ impl Generations {
         }
     }
 
-    /// Whether the oldest generation may not be evicted from, or the next two are too young or the oldest too small to wait longer.
+    /// Whether aging must run: eviction may take from no generation; or from one only, and the youngest generation has
+    /// more than half of the pages, or the oldest fewer than a quarter.
     fn should_age(&self) -> bool {
         let size = |seq| self.lists[slot(seq)].len();
         match self.max_seq - self.min_seq {
@@ -114,7 +118,7 @@ impl Generations {
         }
     }
 
-    /// Asks all bits, takes touched pages to the youngest generation, opens the next one.
+    /// Reads all bits, moves touched pages to the youngest generation, and opens the next one.
     fn age(&mut self, residents: &mut Residents<'_>) -> Walk {
         let mut walk = Walk::ZERO;
         // The youngest first, so that a page that moves there is not scanned again.
@@ -178,7 +182,7 @@ mod naive {
         joined: u64,
     }
 
-    /// No lists and no oldest generation: each page knows its generation and when it joined it.
+    /// No lists and no oldest generation: each page knows its generation and when it joined.
     pub struct NaiveGenerations {
         pages: Vec<Page>,
         youngest: u64,
@@ -215,8 +219,8 @@ mod naive {
                 let oldest = oldest.expect("frames > 0");
                 let all = self.pages.len();
                 let of = |generation| self.pages.iter().filter(|p| p.generation == generation).count();
-                // Two generations are left alone: the youngest and the one before it. One more is too few if it is small or the youngest
-                // is large.
+                // Eviction does not take from the youngest generation and the one before it. It also does not take
+                // from a third one that is small, or if the youngest is large.
                 let generation = self.pages[oldest].generation;
                 let needed = generation + 2 > self.youngest;
                 let ahead =

@@ -1,5 +1,5 @@
-//! Multi-queue: FIFO queues by how often a page has come back soon after it had left, so that hot pages are known by their loads and
-//! hardly a reference bit is asked for.
+//! Multi-queue: FIFO queues, sorted by how often a page was loaded again soon after its eviction. Hot pages are known
+//! by their loads, so hardly any reference bit is read.
 //!
 //! ```text
 //!   new page ─────→ [ level 0 ] ─────────────────────────→ victim, → [ ghosts ]
@@ -9,36 +9,40 @@
 //!                            └───── one level up ────────┘
 //! ```
 //!
-//! Where the machine has no reference bits, looking at a page costs a false fault if the page is in use, so Clock and its kin pay one
-//! for each page that they spare. But a load is a reference too, and comes for free: a page that is loaded again soon after it left
-//! should have stayed. What is taken from where:
-//! - queues by reference count, ghosts that keep the count of pages gone: MQ (Zhou, Philbin, Li, USENIX ATC 2001), with
-//!   FIFO queues since hits are not seen, and no expiry. Only pages known from a ghost enter what is protected, and that in FIFO
-//!   order: 2Q (Johnson, Shasha, VLDB 1994) and S3-FIFO (Yang et al., SOSP 2023, section 4);
-//! - **the oldest for its level** leaves first: the page for which loads since it was placed, divided by (2^favour)^level, is most; of
-//!   equals that of the lower level. So no level has a size: a page of level n stays (2^favour)^n times as long as one of level 0, as in
-//!   hyperbolic caching (Blankstein, Sen, Freedman, USENIX ATC 2017), but four heads are compared, not samples;
-//! - **favour** goes from 0, plain FIFO by age, to 3, where a level stays 8 times as long as the one below. It is ruled by what became
-//!   of the ghosts, as in ARC (Megiddo, Modha, FAST 2003) and the tiers of Linux MGLRU (`mm/vmscan.c`): each ghost either comes
-//!   back or is forgotten in the end. Sixteen times in as many loads as there are frames the two rates are compared: if a greater share
-//!   of level 0 comes back than of the higher levels, the wrong pages leave and favour falls by 1; if a smaller, it rises by 1. Then
-//!   the counts are halved. Ghosts are counted when they end, not when they begin: else what leaves more just now would seem to
-//!   come back less, and favour would swing (measured: 1.04 to 1.06 in place of 0.82 in the first row below);
-//! - **watched**: a page of level 1 or more does not leave at once; its bit is cleared first (without hardware: it is unmapped), and it
-//!   waits behind `watched` others. Touched by then, it goes one level up. All bits are asked there, of pages about to leave, and all
-//!   decisions are the same with hardware bits and without.
+//! Without hardware reference bits, a look at a page costs a false fault if the page is in use. So Clock and similar
+//! policies pay one false fault for each page that they spare. But a load is a reference, too, and costs nothing
+//! extra: a page that is loaded again soon after its eviction should have stayed. The sources:
+//! - queues by reference count, and ghosts that keep the count of evicted pages: MQ (Zhou, Philbin, Li, USENIX ATC
+//!   2001), with FIFO queues since hits are not seen, and without expiry. Only pages known from a ghost enter the
+//!   protected queues, in FIFO order: 2Q (Johnson, Shasha, VLDB 1994) and S3-FIFO (Yang et al., SOSP 2023, section
+//!   4);
+//! - **the oldest for its level** is evicted first: the page with the largest quotient of loads since it was placed
+//!   and (2^favour)^level. Of equal pages, the one of the lower level goes first. So no level has a size: a page of
+//!   level n stays (2^favour)^n times as long as a page of level 0. This is as in hyperbolic caching (Blankstein,
+//!   Sen, Freedman, USENIX ATC 2017), but four heads are compared, not samples;
+//! - **favour** goes from 0, plain FIFO by age, to 3, where a level stays 8 times as long as the one below. The
+//!   ghosts decide it, as in ARC (Megiddo, Modha, FAST 2003) and the tiers of Linux MGLRU (`mm/vmscan.c`): the page
+//!   of each ghost either is loaded again, or the ghost is forgotten. The two rates are compared sixteen times in as
+//!   many loads as there are frames. If a greater share of level 0 comes back than of the higher levels, the wrong
+//!   pages are evicted, and favour falls by 1; if a smaller share does, it rises by 1. Then the counts are halved.
+//!   Ghosts are counted when they end, not when they begin. Otherwise the level that is evicted more just now would
+//!   seem to come back less, and favour would swing (measured: 1.04 to 1.06 in place of 0.82 in the first row below);
+//! - **watched**: a page of level 1 or more is not evicted at once. Its bit is cleared first (without hardware bits:
+//!   it is unmapped), and it waits behind `watched` others. If it is touched by then, it goes one level up. All bits
+//!   are read there, for pages about to be evicted, and all decisions are the same with hardware bits and without.
 //!
-//! The rest of our reading: `ghosts` counts the last so many evictions, also those whose page has come back since. Ghosts are asked when
-//! the page has been loaded, after the eviction. Pages that leave by themselves are not remembered. favour is 0 at the start:
-//! FIFO, until there is evidence.
+//! The rest of our reading: `ghosts` counts the last evictions, including those whose page has been loaded again
+//! since. Ghosts are looked up when the page has been loaded, after the eviction. Released pages are not remembered.
+//! favour is 0 at the start: FIFO, until there is evidence.
 //!
-//! A search takes at most 4 pages to the watched ones; if none has left by then, the oldest watched page leaves, touched or not. That is
-//! 9 steps at most, whatever the memory.
+//! A search moves at most 4 pages to the watched ones. If no victim was found by then, the oldest watched page is
+//! evicted, touched or not. That is at most 9 steps for any size of memory.
 //!
-//! Measured on strings made from a seed, each policy without its machine, this one in the engine: loads as a multiple of exact LRU's, then
-//! false faults per reference. 262,144 pages in 65,536 frames, 8 million references after 6 million of warming or fewer; 2Q with
-//! FIFO queues of 25 and 75 % and ghosts of 50 %, also from its main queue. LRU loads 15.9 % in the first row. *Thrash* is uniform
-//! over 1.5 times memory, *fit* over other 0.9 times, each for half a million references.
+//! Measured on strings made from a seed, each policy without its machine, this one in the engine. The first figure is
+//! the number of loads as a multiple of exact LRU's, the second is false faults per reference. 262,144 pages in
+//! 65,536 frames, 8 million references after a warm-up of at most 6 million. 2Q has FIFO queues of 25 and 75 % and
+//! ghosts of 50 %, also from its main queue. LRU loads 15.9 % in the first row. *Thrash* is uniform over 1.5 times
+//! memory, *fit* is uniform over another 0.9 times; each lasts half a million references.
 //!
 //! ```text
 //!                          FIFO      2Q    FIFO-SC 50 %    Clock, bits emulated    this one
@@ -54,10 +58,11 @@
 //! Zipf and fit by turns    1.03    1.18    1.01, 20.9 %    1.01,  6.4 %            1.13, 0.3 %
 //! ```
 //!
-//! When not to use it: where hardware sets reference bits for nothing (Clock-Pro and S3-FIFO see touches of new pages, this one does
-//! not, and in a loop over more than memory it misses always, as LRU does), and where programs change their phase all the time: a
-//! page of the new phase is loaded up to four times before it weighs as much as the old ones, until favour has fallen (last rows).
-//! It takes 4 bytes for each page, which are zeros until the page leaves for the first time, and 26 for each frame.
+//! When not to use it: if hardware sets reference bits at no cost (Clock-Pro and S3-FIFO see touches of new pages,
+//! this policy does not; in a loop over more than memory it always misses, as LRU does), or if programs change their
+//! phase all the time. A page of the new phase is loaded up to four times before it weighs as much as the old ones,
+//! until favour has fallen (last rows). The policy takes 4 bytes for each page, which are zeros until the page is
+//! first evicted, and 26 bytes for each frame.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -70,15 +75,15 @@ use crate::lists::{Links, List};
 use crate::machine::After;
 use crate::units::Walk;
 
-/// Queues. With 8 times the stay at each level the highest stays 512 times as long as the lowest; one more gained 3 % of
-/// the loads at most in the measurement above.
+/// Number of queues. If pages stay 8 times as long at each level, the highest level stays 512 times as long as the
+/// lowest. A fifth level saved at most 3 % of the loads in the measurement above.
 const LEVELS: usize = 4;
 const TOP: u8 = LEVELS as u8 - 1;
 /// The most that favour can be.
 const FAVOUR_MAX: u32 = 3;
 /// Pages that one search may begin to watch.
 const WATCH_MAX: usize = 4;
-/// Rulings on favour in as many loads as there are frames.
+/// How often favour is adjusted in as many loads as there are frames.
 const RULINGS: u64 = 16;
 
 /// The entry of the table of policies.
@@ -118,7 +123,7 @@ pub struct MultiQueue {
     links: Links,
     level: Box<[u8]>,
     watched: Box<[bool]>,
-    /// Loads until the frame was placed at its level.
+    /// The number of loads when the frame was placed at its level.
     since: Box<[u64]>,
     loads: u64,
     watch_share: usize,
@@ -133,7 +138,8 @@ pub struct MultiQueue {
 struct Ghosts {
     ring: Box<[(u32, u8)]>,
     next: usize,
-    /// For each page its place in the ring plus 1, or 0. Zeros, so that memory for pages never used is never touched.
+    /// For each page its place in the ring plus 1, or 0. The table starts as zeros, so the memory for pages never
+    /// used is never touched.
     place: Box<[u32]>,
 }
 
@@ -142,7 +148,7 @@ impl Ghosts {
         Ghosts { ring: vec![(0, 0); ghosts].into_boxed_slice(), next: 0, place: vec![0; pages].into_boxed_slice() }
     }
 
-    /// Remembers a page; the level of the ghost that is forgotten for it.
+    /// Remembers a page. Returns the level of the ghost that is forgotten for it.
     fn remember(&mut self, page: usize, level: u8) -> Option<u8> {
         let (old, old_level) = self.ring[self.next];
         let here = self.next as u32 + 1;
@@ -156,14 +162,14 @@ impl Ghosts {
         forgotten.then_some(old_level)
     }
 
-    /// The level of the page's ghost, which is a ghost no more.
+    /// Removes the page's ghost and returns its level.
     fn recall(&mut self, page: usize) -> Option<u8> {
         let place = core::mem::take(&mut self.place[page]);
         (place > 0).then(|| self.ring[place as usize - 1].1)
     }
 }
 
-/// What became of ghosts, fading.
+/// What became of ghosts; old counts fade.
 #[derive(Clone, Copy, Default, Debug)]
 struct Fate {
     returned: u64,
@@ -184,7 +190,7 @@ impl Fates {
         fate.ended += 1;
     }
 
-    /// How the share of the higher levels that comes back compares with that of level 0.
+    /// Compares the share of the higher levels that comes back with that of level 0.
     fn high_against_low(&self) -> Ordering {
         (self.high.returned * self.low.ended).cmp(&(self.low.returned * self.high.ended))
     }
@@ -222,12 +228,12 @@ impl MultiQueue {
         self.levels[usize::from(level)].push_tail(&mut self.links, frame);
     }
 
-    /// Takes the page that is the oldest for its level, unless all are watched.
+    /// Takes the page that is the oldest for its level, unless all pages are watched.
     fn take_oldest(&mut self) -> Option<usize> {
         let mut oldest = None;
         for (level, queue) in self.levels.iter().enumerate() {
             let Some(head) = queue.head() else { continue };
-            // Times the stay of the highest level, so that nothing is rounded.
+            // Multiplied by the stay of the highest level, so that nothing is rounded.
             let age = (self.loads - self.since[head]) << (self.favour as usize * (LEVELS - 1 - level));
             if oldest.is_none_or(|(_, most)| age > most) {
                 oldest = Some((level, age));
@@ -279,7 +285,7 @@ impl Policy for MultiQueue {
             if self.watch_list.len() > self.watch_share {
                 let frame = self.take_watched();
                 walk += Walk(1);
-                // Kept, since without hardware bits to clear it would unmap a page just found in use.
+                // The bit is kept: without hardware bits, clearing it would unmap a page just found in use.
                 if !residents.referenced(frame.into(), After::Keep) {
                     return self.leave(frame, walk, false, residents);
                 }
@@ -387,9 +393,9 @@ mod naive {
     /// All resident pages in one list in the order in which they were last placed or began to be watched.
     pub struct NaiveMultiQueue {
         pages: Vec<Page>,
-        /// The last evictions, oldest first; `None` where the page has come back.
+        /// The last evictions, oldest first; `None` if the page has been loaded again.
         ghosts: VecDeque<Option<(u64, u32)>>,
-        /// Ghosts come back and ended, of level 0 and above, as (level 0, above).
+        /// Ghosts whose page came back, and ghosts that ended, as (level 0, higher levels).
         returned: (u64, u64),
         ended: (u64, u64),
         frames: usize,
@@ -440,7 +446,7 @@ mod naive {
             self.pages.remove(at)
         }
 
-        /// The page that leaves, the steps, and whether it had been touched.
+        /// The evicted page, the steps, and whether the page had been touched.
         fn evict(&mut self) -> (Page, u64, bool) {
             let mut walk = 0;
             for _ in 0..4 {
@@ -489,7 +495,7 @@ mod naive {
         }
 
         fn rule(&mut self) {
-            // Which is the greater share, returned of ended? Both times both ended.
+            // Compares the shares, returned of ended. Both sides are multiplied by both ended counts.
             let (low, high) = (self.returned.0 * self.ended.1, self.returned.1 * self.ended.0);
             if low > high && self.favour > 0 {
                 self.favour -= 1;

@@ -1,5 +1,5 @@
-//! S3-FIFO: a small FIFO queue through which new pages must pass, a main one for those touched on the way, and a ghost list of pages
-//! that failed, which go straight to main when they come back.
+//! S3-FIFO: new pages enter a small FIFO queue, and pages touched there move to the main queue. A ghost list has the
+//! pages evicted from the small queue; they go straight to main when they are loaded again.
 //!
 //! ```text
 //!   new page ──→ [ small ] ── bit set ──→ [ main ] ↺ bit set, or lives left
@@ -9,12 +9,13 @@
 //!   page on the ghost list ─────────────→ main
 //! ```
 //!
-//! Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023, section 4.1 and algorithm 1, whose sizes are the defaults: small 10 % of all
-//! frames, main the rest, as many ghosts as main has frames. The small queue is searched while it has its share or more, else the main
-//! one.
+//! Source: Yang, Zhang, Qiu, Yue, Rashmi, SOSP 2023, section 4.1 and algorithm 1. Its sizes are the defaults: small
+//! 10 % of all frames, main the rest, as many ghosts as main has frames. The small queue is searched while it has its
+//! share or more; otherwise the main queue is searched.
 //!
-//! What had to be adapted. The paper counts hits, up to 3, and lets a page into main after the second hit. The engine sees no hits,
-//! only whether there was one since the bit was last cleared, and each queue looks at a page when it is at the head. So:
+//! What had to be adapted. The paper counts hits, up to 3, and moves a page into main after the second hit. The
+//! engine sees no hits, only whether there was one since the bit was last cleared, and each queue looks at a page
+//! only at its head. So:
 //! - small to main: the bit is set, that is one hit or more instead of two;
 //! - main: a page has up to 3 lives, **one more for each scan that finds its bit set, one less for each that finds it clear**; it stays
 //!   while it had one. Its count starts at 0 when it enters main ("its access bits are cleared during the move"). The paper's count
@@ -29,9 +30,9 @@
 //! A search examines each page of the small queue once and each of main up to 5 times (bit set, then 3 lives, then out):
 //! 5 frames + 1 steps at most.
 //!
-//! When not to use it: where most pages are touched again, but only after a tenth of the frames has been loaded since, as in a loop
-//! over code just loaded: each such page is lost once before it is let into main. Nor with `insert-bit=set` or without hardware
-//! bits: then every page passes the small queue and S3-FIFO is a costly Clock.
+//! When not to use it: if most pages are touched again, but only after a tenth of the frames has been loaded since,
+//! as in a loop over code just loaded. Each such page is evicted once before it enters main. Do not use it with
+//! `insert-bit=set` or without hardware bits: then every page passes the small queue, and S3-FIFO is a costly Clock.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -205,7 +206,7 @@ mod naive {
         lives: Option<u8>,
     }
 
-    /// All resident pages in one queue; small and main are told apart by whether a page has a count of lives.
+    /// All resident pages in one queue; a page with a count of lives is in main, a page without one in small.
     pub struct NaiveS3Fifo {
         queue: VecDeque<Page>,
         ghosts: VecDeque<u64>,

@@ -1,4 +1,5 @@
-//! Second chance: Clock as a queue, which can take a page in anywhere, and so keeps the pages of the running task's slice together.
+//! Second chance: Clock as a queue. A page can enter at any place, so the pages of the running task's slice stay
+//! together.
 //!
 //! ```text
 //!   oldest                                  boundary                newest
@@ -8,13 +9,14 @@
 //!   victim
 //! ```
 //!
-//! Without slices it is Clock, victim by victim. When a slice begins all bits are read and cleared, and noted beside the queue, so that a bit
-//! that is set tells of a touch in the slice. A page joins the running slice when it is loaded for the task and when the search finds its
-//! bit set; one that was touched earlier has its second chance before the boundary. A prefetch takes pages before the boundary only, and a
-//! prefetched page has a second chance as those beside it do, or they would outlive it, though it is wanted sooner. A machine without
-//! reference bits pays for each cleared bit with a false fault; there touches before the slice count as touches in it.
+//! Without slices it is Clock, victim by victim. When a slice begins, all bits are read, cleared and noted beside the
+//! queue, so that a set bit shows a touch in the slice. A page joins the running slice when it is loaded for the
+//! task, or when the search finds its bit set. A page that was touched before the slice has its second chance before
+//! the boundary. A prefetch takes pages before the boundary only. A prefetched page has a second chance like the
+//! pages beside it; otherwise they would outlive it, although it is needed sooner. A machine without reference bits
+//! pays a false fault for each cleared bit; there, touches before the slice count as touches in it.
 //!
-//! When not to use it: where nothing is prefetched, Clock does the same with less work, and each slice costs a look at every frame.
+//! When not to use it: without prefetching, Clock does the same with less work, and each slice looks at every frame.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -42,11 +44,11 @@ pub const SPEC: PolicySpec = PolicySpec {
 pub struct SecondChance {
     queue: List,
     links: Links,
-    /// The oldest page of the running slice; all behind it belong to the slice, too.
+    /// The oldest page of the running slice; all pages behind it belong to the slice, too.
     boundary: Option<usize>,
     /// Touched before the slice, and not examined since.
     earlier: Box<[bool]>,
-    /// The slice that each page joined last, and the running one.
+    /// The slice that each page joined last, and the running slice.
     joined: Box<[u64]>,
     slice: u64,
     insert_bit: bool,
@@ -80,7 +82,7 @@ impl SecondChance {
         }
     }
 
-    /// Takes the page out of the queue; true if it has no second chance. Otherwise it is back in the queue.
+    /// Takes the page out of the queue. Returns true if it has no second chance; otherwise it is back in the queue.
     fn examine(&mut self, frame: usize, residents: &mut Residents<'_>) -> bool {
         self.leave(frame);
         let earlier = core::mem::take(&mut self.earlier[frame]);

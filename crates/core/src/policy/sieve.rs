@@ -1,22 +1,23 @@
-//! SIEVE: a queue in order of arrival and one hand that moves from the oldest page to the newest and leaves the spared ones in place.
+//! SIEVE: a queue in order of arrival, and one hand that moves from the oldest page to the newest. Spared pages stay
+//! in place.
 //!
 //! ```text
 //!   oldest                hand →                     newest
 //!     p ── p ── p ── [bit set: clear, pass] ── p ── p ← new pages
 //! ```
 //!
-//! Source: Zhang, Yang, Yue, Vigfusson, Rashmi, NSDI 2024, section 3.1 and algorithm 1. Clock would move a spared page behind the new
-//! ones; SIEVE does not, so that new pages are sifted soon after they come and those that stay are not looked at again until the hand
-//! has been everywhere else. A hit there sets one bit and nothing else, so nothing had to be adapted to reference bits: with
-//! `insert-bit=clear`, the paper's, every victim is the paper's. The hand, which the paper drops when it runs over the newest page,
-//! is then nowhere, and the next search starts at the oldest.
+//! Source: Zhang, Yang, Yue, Vigfusson, Rashmi, NSDI 2024, section 3.1 and algorithm 1. Clock would move a spared
+//! page behind the new ones; SIEVE does not. So new pages are examined soon after they come, and pages that stay are
+//! examined again only when the hand has passed all others. In SIEVE a hit sets one bit and nothing else, so
+//! reference bits need no change: with `insert-bit=clear`, the paper's reading, every victim is the paper's. When the
+//! hand moves past the newest page, it is at no page, as in the paper, and the next search starts at the oldest.
 //!
-//! A search examines each page once at most before it comes to one whose bit it has cleared itself: frames + 1 steps.
+//! A search examines each page at most once before it meets one whose bit it has cleared itself: frames + 1 steps.
 //!
-//! When not to use it: where programs change their phase or loop. Old pages that were touched once since the hand passed stay for a
-//! whole round while new ones, needed soon, are sifted out; the paper itself says that SIEVE is not scan-resistant and means it for
-//! web caches. Nor with `insert-bit=set` or without hardware bits: every new page then survives the hand's first
-//! visit, which is the one thing SIEVE is about.
+//! When not to use it: if programs change their phase or loop. Old pages that were touched once since the hand passed
+//! stay for a whole round, while new pages that are needed soon are evicted. The paper itself says that SIEVE is not
+//! scan-resistant and is meant for web caches. Do not use it with `insert-bit=set` or without hardware bits: every
+//! new page then survives the hand's first visit, and the first visit is where SIEVE evicts new pages.
 
 use alloc::boxed::Box;
 
@@ -111,7 +112,8 @@ mod naive {
     use crate::naive::{Naive, Outcome};
     use alloc::vec::Vec;
 
-    /// Pages with their bits, newest first as in the paper's figure; the hand is a place in it, counted from the oldest.
+    /// Pages with their bits, newest first as in the paper's figure. The hand is a place in the list, counted from
+    /// the oldest page.
     pub struct NaiveSieve {
         newest_first: Vec<(u64, bool)>,
         passed: usize,
@@ -140,10 +142,10 @@ mod naive {
                         self.newest_first[at].1 = false;
                         self.passed += 1;
                     }
-                    // The pages passed are as many as before, and the next newer one moves up.
+                    // The number of passed pages is the same, and the next newer page moves up.
                     false => victim = Some(self.newest_first.remove(at).0),
                 }
-                // Beyond the newest page, which is not the one about to come.
+                // Past the newest page. The page that comes next was not there yet.
                 if self.passed == self.newest_first.len() {
                     self.passed = 0;
                 }

@@ -1,6 +1,6 @@
-//! Clock with two hands: the front hand clears reference bits, the back hand, `spread` frames behind, evicts the first page that was
-//! not touched in between. The spread, not the memory's size, decides how long a page may rest. With few faults a small spread
-//! makes almost every page look idle; use one hand there.
+//! Clock with two hands: the front hand clears reference bits; the back hand, `spread` frames behind, evicts the
+//! first page that was not touched in between. The spread, and not the size of memory, decides how long a page may be
+//! idle. With few faults a small spread makes almost every page look idle; use one hand there.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -63,7 +63,7 @@ impl Policy for TwoHandedClock {
             if self.held[front] {
                 residents.referenced(front.into(), After::Clear);
             }
-            // A frame that is free or waits for its load is passed over without a step.
+            // A frame that is free or reserved for a load is passed over without a step.
             if !self.held[back] {
                 continue;
             }

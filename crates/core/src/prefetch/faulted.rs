@@ -1,16 +1,20 @@
-//! Prefetching lists: for each task the pages it had to load lately, to be made present before its next slice (SAP section 3.3 and
-//! algorithm 2).
+//! Prefetching lists: for each task, the pages that it had to load lately. They are made present before its next
+//! slice (SAP section 3.3 and algorithm 2).
 //!
-//! Call [`PrefetchLists::major_fault`] for each major fault, [`PrefetchLists::of`] when the task is predicted to run next, and
-//! [`PrefetchLists::end_slice`] when a slice of it has ended. The paper says what is added and how much fits; the rest is decided here:
-//! - **Order and replacement**: the page faulted longest ago stands first, is prefetched first and makes room when the list is full. A page
-//!   that faults again goes to the end.
-//! - **Renewal**: a page leaves when it has been neither faulted nor used in `idle_max` slices of its task in a row. A page that is
-//!   prefetched and used does not fault any more, so that faults alone would forget exactly the pages that the list is good for.
-//! - **Shared pages** stand on the list of each task that faulted on them; who is prefetched for finds them present.
-//! - **A task that ends** has an empty list; **a page no longer mapped** leaves the lists.
+//! Call [`PrefetchLists::major_fault`] for each major fault, [`PrefetchLists::of`] when the task is predicted to run
+//! next, and [`PrefetchLists::end_slice`] when one of its slices has ended. The paper says what is added and how much
+//! fits. The rest is our reading:
+//! - **Order and replacement**: the page faulted longest ago is first. It is prefetched first, and it is removed
+//!   first when the list is full. A page that faults again goes to the end.
+//! - **Renewal**: a page is removed when it was neither faulted nor used in `idle_max` slices of its task in a row. A
+//!   page that is prefetched and used does not fault any more. With faults alone, exactly the useful pages would be
+//!   removed.
+//! - **Shared pages** are on the list of each task that faulted on them. If one task's prefetch has loaded such a
+//!   page, the next finds it present.
+//! - **A task that ends** has an empty list; **a page no longer mapped** is removed from the lists.
 //!
-//! When not to use it: where a task's next slice touches other pages than its last ones (a long sweep), the list is about the past only.
+//! When not to use it: if a task's next slice touches other pages than its last ones (a long sweep), the list only
+//! has pages of the past.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -44,7 +48,8 @@ pub struct PrefetchLists {
 }
 
 impl PrefetchLists {
-    /// Empty lists of at most `bound` pages for so many tasks. A page leaves after `idle_max` idle slices; `None`: never.
+    /// Empty lists for `tasks` tasks, of at most `bound` pages each. A page is removed after `idle_max` idle slices;
+    /// `None`: never.
     pub fn new(tasks: usize, bound: usize, idle_max: Option<u32>) -> PrefetchLists {
         let empty = Entry { page: PageId(0), idle: 0, fresh: false };
         let list = PrefetchList { entries: vec![empty; bound].into_boxed_slice(), len: 0 };
@@ -87,7 +92,7 @@ impl PrefetchLists {
         self.lists[task.index()].len = 0;
     }
 
-    /// No task has the page any more.
+    /// No task maps the page any more.
     pub fn unmapped(&mut self, page: PageId) {
         self.lists.iter_mut().for_each(|list| list.retain(|entry| entry.page != page));
     }

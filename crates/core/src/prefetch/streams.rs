@@ -1,19 +1,20 @@
-//! Read-ahead of sequential streams: a fault right behind the last one, or right behind what was read ahead for it, goes on with a
-//! stream, and each time it does the window doubles.
+//! Read-ahead of sequential streams. A fault right behind the last one, or right behind the pages read ahead for it,
+//! continues a stream; each time the window doubles.
 //!
 //! ```text
 //!   fault      p    p+1          p+4                p+8                           a window of 2, then 4, then 8 ...
 //!   read ahead      p+2 p+3      p+5 p+6 p+7 p+8    ...
 //! ```
-//! The idea is Linux's (`mm/readahead.c`: the window starts small and doubles up to a bound). Several streams go on at the same time, one
-//! a task or one an array; the one that has rested longest makes room for a new one. When not to use it: for accesses at random it
-//! does nothing but cost a few compares, and for strides above one page it sees no stream.
+//! The idea is Linux's (`mm/readahead.c`: the window starts small and doubles up to a bound). Several streams can be
+//! active at the same time, for example one for each task or each array. A new stream replaces the one that was idle
+//! longest. When not to use it: for random accesses it only costs a few compares, and for strides above one page it
+//! sees no stream.
 
 use core::ops::Range;
 
 use crate::ids::PageId;
 
-/// Streams that are followed at the same time.
+/// Streams that can be active at the same time.
 const STREAMS: usize = 8;
 
 /// The first window of a stream.
@@ -21,11 +22,11 @@ const WINDOW_MIN: u32 = 2;
 
 #[derive(Clone, Copy, Default)]
 struct Stream {
-    /// The page whose fault goes on with it.
+    /// The page at which a fault continues the stream.
     next: u32,
     /// Pages that were read ahead last.
     window: u32,
-    /// When it last went on.
+    /// When the stream was last continued.
     turn: u64,
 }
 
@@ -38,12 +39,12 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// Windows of at most so many pages; 0: no read-ahead.
+    /// Windows have at most `window_max` pages; 0: no read-ahead.
     pub fn new(window_max: u32) -> Streams {
         Streams { streams: [Stream::default(); STREAMS], turn: 0, window_max }
     }
 
-    /// A true fault on `page`: the pages behind it that are worth loading with it. Empty where it goes on with no stream.
+    /// A true fault on `page`: the pages behind it to load with it. Empty if the fault continues no stream.
     pub fn fault(&mut self, page: PageId) -> Range<u32> {
         let behind = page.0.saturating_add(1);
         if self.window_max == 0 {
@@ -75,7 +76,7 @@ mod tests {
     #[test]
     fn the_window_of_a_stream_doubles_up_to_its_bound() {
         let mut streams = Streams::new(8);
-        // Each fault lies right behind the pages read ahead by the one before it.
+        // Each fault is right behind the pages read ahead for the fault before.
         assert_eq!(faults(&mut streams, &[10, 11, 14, 19, 28, 37]), [0, 2, 4, 8, 8, 8]);
     }
 

@@ -1,4 +1,4 @@
-//! One area: it takes slots, notices that room gets short, and collects.
+//! One area: it hands out slots, and collects when erased slots run short.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -31,12 +31,12 @@ pub(super) struct Area {
     pub(super) first: u32,
     slots_per_block: u32,
     allocator: Allocator,
-    /// Closed blocks by the number of their valid slots, those first that have changed longest ago.
+    /// Closed blocks by the number of their valid slots; blocks unchanged for the longest time come first.
     buckets: Box<[List]>,
     floors: Box<[Cell<Floor>]>,
     /// Erased slots that can still be taken.
     room: u32,
-    /// Swap-outs since the last collection: the load expected until the next.
+    /// Swap-outs since the last collection: the load that is expected until the next one.
     load: u32,
     wear: Wear,
     victims: Vec<BlockId>,
@@ -87,7 +87,8 @@ impl Area {
         self.block_ids().for_each(|block| self.add_erased(block, blocks));
     }
 
-    /// What was found on flash. Blocks that are partly programmed are gone on with: NAND takes the next page after a torn one.
+    /// Starts from what was found on flash. Blocks that are partly programmed are filled further: NAND takes the next
+    /// page after a torn one.
     pub(super) fn start_found(&mut self, blocks: &mut Blocks) {
         for block in self.block_ids() {
             let b = *blocks.get(block);
@@ -124,7 +125,7 @@ impl Area {
         }
     }
 
-    /// The first slots of a block are not to be allocated.
+    /// Marks the first slots of a block as used, so that they are not allocated.
     fn keep_from_linux(&mut self, block: BlockId, slots: u32) {
         let first = self.local(block);
         if let Allocator::Linux(map) = &mut self.allocator {
@@ -153,7 +154,8 @@ impl Area {
         Some(slot)
     }
 
-    /// Programs a page into the next slot that takes it; `None`: there is none left. A block that fails is given up.
+    /// Programs a page into the next slot that accepts it; `None`: there is no slot left. A block that fails is given
+    /// up.
     #[inline]
     fn append(
         &mut self,
@@ -203,7 +205,7 @@ impl Area {
         }
     }
 
-    /// A program that was thought done had failed. A block that was erased since is as good as it looks.
+    /// A program that was reported as done had failed. If the block was erased since, nothing is to be done.
     #[cold]
     pub(super) fn retire(&mut self, block: BlockId, blocks: &mut Blocks) {
         let b = *blocks.get(block);
@@ -217,7 +219,7 @@ impl Area {
         }
     }
 
-    /// An erase that was thought done had failed.
+    /// An erase that was reported as done had failed.
     #[cold]
     pub(super) fn not_erased(&mut self, block: BlockId, blocks: &mut Blocks) {
         let b = *blocks.get(block);
@@ -230,7 +232,7 @@ impl Area {
         self.give_up(block, blocks);
     }
 
-    /// A program failed: the block takes no more; what it holds stays until it is released.
+    /// A program failed: the block takes no more pages. Its pages stay until they are released.
     #[cold]
     fn give_up(&mut self, block: BlockId, blocks: &mut Blocks) {
         let b = blocks.get_mut(block);
@@ -271,7 +273,7 @@ impl Area {
         Candidates { blocks, buckets: &self.buckets, floors: &self.floors }
     }
 
-    /// Copies the valid pages of some victims away and erases them. False: nothing was gained.
+    /// Copies the valid pages of some victims away and erases the victims. Returns false if nothing was gained.
     fn collect(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) -> bool {
         let before = self.room;
         self.choose(blocks);
@@ -286,8 +288,8 @@ impl Area {
         gained
     }
 
-    /// Victims, best first, until the slots they free meet the shortage and the load expected, and as long as the survivors have a place. With
-    /// one victim allowed this is the classic collection.
+    /// Victims, best first, until the slots that they free cover the shortage and the expected load, and as long as
+    /// there is room for the survivors. With one victim allowed this is the classic collection.
     fn choose(&mut self, blocks: &mut Blocks) {
         let n = self.slots_per_block;
         let wanted = (self.config.stop * n).saturating_sub(self.room) + self.load;
@@ -295,7 +297,7 @@ impl Area {
         while self.victims.len() < self.config.victims as usize && freed < wanted {
             let Some(victim) = (self.config.collector.victim)(&self.candidates(blocks)) else { break };
             let valid = blocks.get(victim).valid;
-            // A block that is wholly valid gives nothing, and none after it gives more than the collector thinks.
+            // A wholly valid block frees no slot, and by the collector's order neither does any block after it.
             if valid == n || survivors + valid > self.room {
                 break;
             }
@@ -327,7 +329,7 @@ impl Area {
         }
     }
 
-    /// Copies one page; if there is no place for it any more it stays where it is.
+    /// Copies one page. If there is no room for it, the page stays where it is.
     fn rescue(&mut self, survivor: Survivor, blocks: &mut Blocks, flash: &mut impl Flash) {
         let Survivor { born, slot } = survivor;
         let stream = if self.config.collector.with_age { Stream::Survivors } else { Stream::SwapOuts };
@@ -375,7 +377,7 @@ impl Area {
         self.wear = Wear { min, max, at_min: good().filter(|e| *e == min).count() as u32 };
     }
 
-    /// Static wear levelling: when the counts are too far apart, the least erased closed block moves, whatever it holds.
+    /// Static wear levelling: if the counts differ too much, the pages of the least erased closed block are moved.
     fn level(&mut self, blocks: &mut Blocks, flash: &mut impl Flash) {
         let Some(spread_max) = self.config.wear.spread_max else { return };
         if self.wear.max - self.wear.min <= spread_max {

@@ -1,4 +1,4 @@
-//! The books: the state of each slot, the history of each erase block, and the place of each page.
+//! The tables: the state of each slot, the history of each erase block, and the place of each page.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -6,7 +6,7 @@ use alloc::vec;
 use crate::ids::{BlockId, PageId, SlotId};
 use crate::lists::Links;
 
-/// Numbers are stored as one more than they are, so that tables are zeros, which cost no RAM until they are used.
+/// Numbers are stored plus 1, so that new tables are zeros, which cost no RAM until they are used.
 const NONE: u32 = 0;
 
 /// What has been done so far, in slots and blocks.
@@ -14,7 +14,7 @@ const NONE: u32 = 0;
 pub struct Counts {
     /// Pages programmed from RAM.
     pub programs: u64,
-    /// Valid pages copied out of victims: the slides' "erase copy count". Those of wear levelling are in it, too.
+    /// Valid pages copied out of victims: the slides' "erase copy count". Copies for wear levelling are included.
     pub copies: u64,
     /// Of the copies, those for static wear levelling.
     pub levelling_copies: u64,
@@ -24,7 +24,7 @@ pub struct Counts {
     pub collections: u64,
     /// Copies that became invalid: released, or replaced by a newer one.
     pub invalidations: u64,
-    /// Times that an area had to be passed over because it was full.
+    /// How often an area was passed over because it was full.
     pub areas_full: u64,
     /// Blocks given up after a failed program or erase.
     pub bad_blocks: u64,
@@ -37,7 +37,7 @@ pub(super) enum Use {
     Open,
     /// Every slot programmed: may be a victim.
     Closed,
-    /// Takes nothing more; what it holds can be read.
+    /// Takes no more pages; the pages in it can be read.
     Bad,
 }
 
@@ -62,11 +62,11 @@ fn stored(number: u32) -> Option<u32> {
 pub(super) struct Blocks {
     pub(super) slots_per_block: u32,
     blocks: Box<[Block]>,
-    /// Page in each slot, and one.
+    /// The page in each slot, plus 1.
     page: Box<[u32]>,
     /// Tick at which the page in each slot left RAM; a copy keeps it.
     born: Box<[u64]>,
-    /// Slot of each page, and one.
+    /// The slot of each page, plus 1.
     place: Box<[u32]>,
     pub(super) links: Links,
     /// Ticks so far.
@@ -136,7 +136,7 @@ impl Blocks {
         (first..first + self.slots_per_block).map(SlotId).filter(|slot| self.page[slot.index()] != NONE)
     }
 
-    /// The block is the last that has changed. A tick of its own keeps any two closed blocks apart.
+    /// The block has changed last. Its tick is its own, so no two closed blocks have the same one.
     pub(super) fn touch(&mut self, block: BlockId) {
         self.now += 1;
         self.blocks[block.index()].touched = self.now;
@@ -151,7 +151,8 @@ impl Blocks {
         SlotId(block.0 * n + b.programmed - 1)
     }
 
-    /// A page has been programmed into a slot that was taken. Its block holds one page more; the page's place is still the old one.
+    /// A page has been programmed into a slot that was taken. Its block holds one page more; the page's recorded
+    /// place is still the old one.
     pub(super) fn fill(&mut self, slot: SlotId, page: PageId, born: u64) {
         debug_assert_eq!(self.page[slot.index()], NONE, "programmed twice");
         self.page[slot.index()] = page.0 + 1;
@@ -163,13 +164,13 @@ impl Blocks {
         b.touched = now;
     }
 
-    /// The page's place is this slot from now on; returns where it was.
+    /// Sets the page's place to this slot. Returns the old place.
     pub(super) fn settle(&mut self, page: PageId, slot: SlotId) -> Option<SlotId> {
         let old = core::mem::replace(&mut self.place[page.index()], slot.0 + 1);
         stored(old).map(SlotId)
     }
 
-    /// The page has no place any more; returns where it was.
+    /// The page has no place any more. Returns the old place.
     pub(super) fn forget(&mut self, page: PageId) -> Option<SlotId> {
         let old = core::mem::replace(&mut self.place[page.index()], NONE);
         stored(old).map(SlotId)

@@ -1,5 +1,5 @@
-//! Which erase block is collected. A collector is a function from the closed blocks to one of them; ties go to the block that has changed
-//! longest ago.
+//! Which erase block is collected. A collector is a function from the closed blocks to one of them. Of equal blocks,
+//! the one unchanged for the longest time is chosen.
 //!
 //! Symbols: a block has n slots, v of them valid, u = v / n; e is how often it was erased. Scores are ratios of integers and compared by
 //! cross-multiplication in 128 bits: there is no floating point here.
@@ -22,17 +22,18 @@ pub mod greedy;
 pub const ALL: &[&Collector] =
     &[&greedy::COLLECTOR, &cost_benefit::COLLECTOR, &cost_age_times::COLLECTOR, &cost_benefit_age::COLLECTOR];
 
-/// A way of choosing victims.
+/// A rule for choosing victims.
 pub struct Collector {
     /// On the command line.
     pub name: &'static str,
-    /// What it looks for, and where that comes from.
+    /// What it prefers, and its source.
     pub summary: &'static str,
-    /// Survivors are sorted by age and kept apart from pages that come from RAM; the slides give only these collectors several victims.
+    /// Survivors are sorted by age and kept apart from pages that come from RAM. The slides give several victims to
+    /// these collectors only.
     pub with_age: bool,
     /// The best victim; `None`: no block is closed.
     pub victim: fn(&Candidates<'_>) -> Option<BlockId>,
-    /// A block's score, the best being the least.
+    /// A block's score; the least is best.
     pub score: fn(&Facts) -> Ratio,
 }
 
@@ -92,7 +93,7 @@ impl Ratio {
     }
 }
 
-/// No more than the least of any block in a bucket: its sum of birth ticks, and its erases.
+/// A lower bound for all blocks in a bucket: of the sum of birth ticks, and of the erases.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Floor {
     pub(super) born_sum: u64,
@@ -118,12 +119,12 @@ impl Candidates<'_> {
         self.blocks.slots_per_block
     }
 
-    /// Blocks with so many valid slots, those first that have changed longest ago.
+    /// Blocks with this many valid slots; blocks unchanged for the longest time come first.
     pub fn with_valid(&self, valid: u32) -> impl Iterator<Item = BlockId> + '_ {
         self.buckets[valid as usize].iter(&self.blocks.links).map(BlockId::from)
     }
 
-    /// What is known of a block.
+    /// The facts of a block.
     #[inline]
     pub fn facts(&self, block: BlockId) -> Facts {
         let b = self.blocks.get(block);
@@ -137,7 +138,7 @@ impl Candidates<'_> {
         }
     }
 
-    /// The same, added up slot by slot; for tests.
+    /// The same, added up slot by slot. For tests.
     pub fn facts_slowly(&self, block: BlockId) -> Facts {
         let (mut valid, mut age_sum) = (0, 0);
         for slot in self.blocks.survivors(block) {
@@ -153,16 +154,16 @@ impl Candidates<'_> {
         (0..self.blocks.len()).map(BlockId::from).filter(closed)
     }
 
-    /// The best block among the longest unchanged of each number of valid slots: enough for scores in which, at equal validity, a longer
-    /// idle block is never worse.
+    /// The best block among the longest unchanged ones of each number of valid slots. This is enough for scores in
+    /// which, at equal validity, a block that is idle longer is never worse.
     pub(super) fn best_of_heads(&self, score: fn(&Facts) -> Ratio) -> Option<BlockId> {
         let mut best = None;
         (0..=self.slots()).filter_map(|v| self.with_valid(v).next()).for_each(|b| self.better(&mut best, b, score));
         best.map(|(_, _, block)| block)
     }
 
-    /// The best block of all. Blocks are visited by rising number of valid slots, and no further than `bound`, the best score that a
-    /// block with so many could have, allows.
+    /// The best block of all. Blocks are visited by rising number of valid slots, and only as far as `bound` allows:
+    /// the best score that a block with this many valid slots could have.
     pub(super) fn best_within(&self, score: fn(&Facts) -> Ratio) -> Option<BlockId> {
         let mut best: Option<(Ratio, u64, BlockId)> = None;
         for valid in 0..=self.slots() {
@@ -183,9 +184,9 @@ impl Candidates<'_> {
         best.map(|(_, _, block)| block)
     }
 
-    /// A block with the oldest pages of its bucket, as little erased as any of it. Both are known from the last scan of the bucket and from
-    /// what came in since; what has left
-    /// can only have raised them.
+    /// The best score that any block of the bucket could have: as if one block had its oldest pages and its fewest
+    /// erases. Both come from the last scan of the bucket and from blocks that entered it since. Blocks that have
+    /// left can only have raised them.
     fn bound(&self, valid: u32, score: fn(&Facts) -> Ratio) -> Ratio {
         let (age, floor) = (self.blocks.now + 1, self.floors[valid as usize].get());
         let age_sum = u64::from(valid) * age - floor.born_sum;

@@ -1,8 +1,9 @@
-//! Linux's slot allocation as the slides describe it: the first free slot from the last one allocated; from the start of the area when its
-//! end is reached or when a cluster (SWAPFILE_CLUSTER, 256) of slots has been allocated since the last start.
+//! Linux's slot allocation as the slides describe it: the first free slot after the last one allocated. The search
+//! starts again at the start of the area when it reaches the end, or when a cluster (SWAPFILE_CLUSTER, 256) of slots
+//! has been allocated since the last start.
 //!
-//! On bare flash a slot is free when it is erased; since a block's erased slots are always its last ones, the ascending search programs
-//! them in order. On a device with a translation layer a slot is free as soon as it is released.
+//! On bare flash a slot is free when it is erased. A block's erased slots are always its last ones, so the ascending
+//! search programs them in order. On a device with a translation layer a slot is free as soon as it is released.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -11,21 +12,21 @@ use core::ops::Range;
 /// SWAPFILE_CLUSTER, "usually 256" (slides, "main features").
 pub const CLUSTER: u32 = 256;
 
-/// Which slots of an area are used.
+/// Which slots of an area are in use.
 #[derive(Clone, Debug)]
 pub struct SlotMap {
-    /// A bit a slot, set when it is used; those past the end are set.
+    /// One bit for each slot, set when it is used; bits past the end are set.
     used: Box<[u64]>,
     slots: u32,
     cluster: u32,
-    /// Where the search goes on.
+    /// Where the search continues.
     next: u32,
     /// Slots allocated since the last start from 0.
     allocated: u32,
 }
 
 impl SlotMap {
-    /// So many free slots.
+    /// `slots` free slots.
     pub fn new(slots: u32, cluster: u32) -> SlotMap {
         let mut used = vec![0u64; (slots as usize).div_ceil(64)].into_boxed_slice();
         if !slots.is_multiple_of(64) {
@@ -34,7 +35,7 @@ impl SlotMap {
         SlotMap { used, slots, cluster, next: 0, allocated: 0 }
     }
 
-    /// A free slot, which is used from now on; `None`: there is none.
+    /// Takes a free slot; `None`: there is none left.
     #[inline]
     pub fn allocate(&mut self) -> Option<u32> {
         if self.allocated >= self.cluster {
@@ -81,7 +82,8 @@ impl SlotMap {
         self.used[slot as usize / 64] &= !(1 << (slot % 64));
     }
 
-    /// An erase block is free again. If the search stood within it, it goes on at its start: NAND is programmed in order.
+    /// An erase block is free again. If the search is within the block, it continues at the start of the block: NAND
+    /// is programmed in order.
     pub fn erased(&mut self, slots: Range<u32>) {
         if slots.contains(&self.next) {
             self.next = slots.start;

@@ -1,7 +1,7 @@
 //! The log: always the next slot of the open erase block (LOBI, "log-structured swap-out").
 //!
-//! Two blocks can be open, one for pages from RAM and one for pages that a collection moves, so that collectors with age can keep cold pages
-//! apart from hot ones. When no block is free, both share.
+//! Two blocks can be open: one for pages from RAM, and one for pages that a collection moves. So collectors with age
+//! can keep cold pages apart from hot ones. If no block is free, both kinds share one.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Reverse;
@@ -43,7 +43,7 @@ impl Log {
         }
     }
 
-    /// The block was thought erased and is not.
+    /// The block was taken for erased and is not.
     pub(super) fn not_free(&mut self, block: BlockId) {
         match &mut self.free {
             Free::Fewest(heap) => heap.retain(|Reverse((_, other))| *other != block),
@@ -58,7 +58,7 @@ impl Log {
         }
     }
 
-    /// The block whose next slot is taken; `None`: nothing is erased any more.
+    /// The block whose next slot is taken; `None`: no erased slot is left.
     #[inline]
     pub(super) fn next_block(&mut self, stream: Stream) -> Option<BlockId> {
         let (mine, other) = match stream {
@@ -71,14 +71,14 @@ impl Log {
         self.open[mine].or(self.open[other])
     }
 
-    /// A partly programmed block was found: it is open again. False: two are already.
+    /// Opens a partly programmed block again. Returns false if two are open already.
     pub(super) fn reopen(&mut self, block: BlockId) -> bool {
         let Some(open) = self.open.iter_mut().find(|open| open.is_none()) else { return false };
         *open = Some(block);
         true
     }
 
-    /// The block takes no more.
+    /// The block takes no more pages.
     pub(super) fn closed(&mut self, block: BlockId) {
         self.open.iter_mut().filter(|open| **open == Some(block)).for_each(|open| *open = None);
     }

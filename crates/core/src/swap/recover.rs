@@ -1,9 +1,10 @@
 //! What a persistent area holds after a power cut.
 //!
-//! Every program carries its page and a sequence number; of several copies of a page the one with the highest number counts. So each page is
-//! found as it was when `swap_out` last returned, and a program that the cut tore apart is as if it had not begun. A release is a
-//! hint, as TRIM is: it writes nothing, so a released page may come back, and whoever keeps the list of pages releases it again. A
-//! volatile area is not recovered: it starts with `Swap::new` once its blocks are erased.
+//! Every program carries its page and a sequence number; of several copies of a page, the one with the highest number
+//! is valid. So each page is found as it was when `swap_out` last returned, and a program that the power cut
+//! interrupted is ignored. A release is a hint, as TRIM is: it writes nothing. So a released page may come back, and
+//! the owner of the list of pages must release it again. A volatile area is not recovered: it starts with `Swap::new`
+//! once its blocks are erased.
 
 use super::blocks::{Blocks, Use};
 use super::{AreaConfig, Swap, SwapError};
@@ -12,9 +13,9 @@ use crate::ids::{BlockId, PageId, SlotId};
 /// What a scan finds in a slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Found {
-    /// Nothing programmed since the erase.
+    /// Not programmed since the erase.
     Erased,
-    /// A program or erase that did not end: the bytes are not to be trusted.
+    /// An interrupted program or erase: the bytes cannot be trusted.
     Torn,
     /// A page.
     Page {
@@ -26,8 +27,9 @@ pub enum Found {
 }
 
 impl Swap {
-    /// Areas as they are found on flash: `scan` says what each slot holds, `health` how often each block was erased, `None` if it is bad. A
-    /// block that is partly programmed is closed; ages start anew at the sequence numbers found.
+    /// Areas as found on flash. `scan` gives the contents of each slot; `health` gives the number of erases of each
+    /// block, or `None` if it is bad. A block that is partly programmed is closed. Ages start anew at the sequence
+    /// numbers found.
     ///
     /// # Errors
     /// As [`Swap::new`].

@@ -1,12 +1,13 @@
-//! Where compressed pages lie: in bins of four frames, each at any multiple of 16 bytes.
+//! Where compressed pages lie: in bins of four frames, each page at a multiple of 16 bytes.
 //!
 //! ```text
 //!   a bin   | page 7 | page 3 |▒▒▒| page 12 |          |      in the order of their places; ▒ left by a page, found again when the rest
 //!           0                               end     room       moves together (`Command::Shift`), which is done when the place is needed
 //! ```
-//! A page goes to the bin with the least room that is enough (best fit, bins in classes by their room). Pages of 1/2 to 1/10 of a frame then
-//! leave a few hundredths of a bin unused, where frames of their own with slots of one size would leave a sixth (sizes just above a half).
-//! Moving together is bounded by one bin. A bin comes back when its pages have moved to others, or have left.
+//! A page goes to the bin with the least sufficient room (best fit, bins in classes by their room). With pages of 1/2
+//! to 1/10 of a frame, a few hundredths of a bin stay unused. Frames with slots of one size each would waste a sixth
+//! (sizes just above a half). Compaction is bounded by one bin. A bin comes back when its pages have moved to others,
+//! or have left.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -15,14 +16,14 @@ use crate::command::Command;
 use crate::ids::{FrameId, PageId, PoolId};
 use crate::lists::{Links, List};
 
-/// Bytes between places where a page can lie.
+/// Places of pages are multiples of this many bytes.
 pub const GRAIN: usize = 16;
 /// Frames of a bin.
 pub const BIN_FRAMES: usize = 4;
-/// Classes of room.
+/// Classes of bins by their room.
 const CLASSES: usize = 64;
 
-/// Where a page lies, and its bytes.
+/// The place of a page, and its size in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Object {
     pub(super) at: PoolId,
@@ -51,23 +52,23 @@ struct Bin {
 type Emit<'a> = &'a mut dyn FnMut(Command);
 
 pub(super) struct Pool {
-    /// Grains of a bin.
+    /// Grains of a bin; a grain is 16 bytes.
     grains: u32,
     grains_of_page: u32,
     bins: Box<[Bin]>,
     vacant: List,
-    /// By class of room, those that are lent; and which classes have any.
+    /// By class of room: the bins that are lent. A bit mask says which classes have any.
     classes: [List; CLASSES],
     some: u64,
     bin_links: Links,
     lent: usize,
     /// Grains of all pages.
     filled: u64,
-    /// By page: its place in grains and one; 0: not here.
+    /// By page: its place in grains plus 1; 0: not in the pool.
     at: Box<[u32]>,
     size: Box<[u16]>,
     place_links: Links,
-    /// The one that has been here longest first.
+    /// Pages, the one that has been in the pool longest first.
     ages: List,
     age_links: Links,
 }
@@ -77,7 +78,7 @@ fn grains(size: u32) -> u32 {
 }
 
 impl Pool {
-    /// Nothing is lent.
+    /// An empty pool without a bin.
     pub(super) fn new(pages: usize, bins: usize, page_bytes: u32) -> Pool {
         let bin = Bin { pages: List::new(), filled: 0, end: 0, used: Use::Vacant, frames: [FrameId(0); BIN_FRAMES] };
         let (mut vacant, mut bin_links) = (List::new(), Links::new(bins));
@@ -101,7 +102,7 @@ impl Pool {
         }
     }
 
-    /// Bins that are lent.
+    /// Bins that are lent to the pool.
     pub(super) fn bins(&self) -> usize {
         self.lent
     }
@@ -123,7 +124,7 @@ impl Pool {
         self.ages.head().map(PageId::from)
     }
 
-    /// Pages that a frame of it holds, rounded; `None`: it has none.
+    /// Pages that a frame of the pool holds on average, rounded; `None`: the pool has no frame.
     pub(super) fn per_frame(&self) -> Option<u32> {
         let pages = self.ages.len() as u64 * u64::from(self.grains_of_page);
         (self.filled > 0).then(|| (pages / self.filled) as u32)
@@ -133,7 +134,8 @@ impl Pool {
         (at / self.grains) as usize
     }
 
-    /// The class of bins with so much room: those of it have that much at least, and less than those of the next one.
+    /// The class of bins with this much room. Bins of the class have at least this much, and less than the next
+    /// class.
     fn class(&self, room: u32) -> usize {
         (room as usize * (CLASSES - 1)) / self.grains as usize
     }
@@ -152,7 +154,8 @@ impl Pool {
         }
     }
 
-    /// The bin with the least room that is enough: the class in which each has it, or the one below if its first bin has.
+    /// The bin with the least sufficient room. It is in the first class in which every bin has enough, or it is the
+    /// first bin of the class below, if that has enough.
     fn fitting(&self, need: u32) -> Option<usize> {
         let class = self.class(need);
         let below = self.classes[class].head().filter(|bin| self.grains - self.bins[*bin].filled >= need);
@@ -162,7 +165,7 @@ impl Pool {
         })
     }
 
-    /// Gives the page a place. `None`: no bin has room. Pages that lie in the way are moved first.
+    /// Gives the page a place. `None`: no bin has room. Pages in the way are moved first.
     pub(super) fn place(&mut self, page: PageId, size: u32, emit: Emit<'_>, shifted: &mut u64) -> Option<PoolId> {
         debug_assert!(self.find(page).is_none(), "page {} is placed twice", page.0);
         let at = self.fit(page, size, emit, shifted)?;
@@ -187,7 +190,7 @@ impl Pool {
         Some(PoolId(at))
     }
 
-    /// Moves the pages of a bin together.
+    /// Moves the pages of a bin together, so that its free room is at the end.
     fn close_up(&mut self, bin: usize, emit: Emit<'_>, shifted: &mut u64) {
         let start = bin as u32 * self.grains;
         let (mut end, mut next) = (0, self.bins[bin].pages.head());
@@ -205,7 +208,7 @@ impl Pool {
         self.bins[bin].end = end;
     }
 
-    /// The page is here no more; where it was.
+    /// Removes the page. Returns its place.
     pub(super) fn remove(&mut self, page: PageId) -> Option<Object> {
         let found = self.find(page)?;
         self.ages.unlink(&mut self.age_links, page.index());
@@ -238,25 +241,25 @@ impl Pool {
         self.lent as u64 * u64::from(self.grains) - self.filled
     }
 
-    /// Grains that so many pages take, of the size that those here have in the mean.
+    /// Grains for this many pages of the mean size in the pool.
     fn wanted(&self, pages: usize) -> u64 {
         let mean = self.filled.checked_div(self.ages.len() as u64).unwrap_or(u64::from(self.grains_of_page) / 3);
         (pages as u64 + 2) * (mean + 1)
     }
 
-    /// Whether there is too little room for so many pages more; some of it is in pieces that are too small.
+    /// Whether there is too little room for this many pages. Some of the room is in pieces that are too small.
     pub(super) fn is_tight(&self, pages: usize) -> bool {
         self.room() < self.wanted(pages) + self.filled / 64
     }
 
-    /// Whether a bin is nearly empty and is not needed for so many pages.
+    /// Whether a bin is nearly empty and is not needed for this many pages.
     pub(super) fn is_slack(&self, pages: usize) -> bool {
         let emptiest = (self.some != 0).then(|| CLASSES - 1 - self.some.leading_zeros() as usize);
         let spare = self.room() > 2 * self.wanted(pages) + self.filled / 16 + 2 * u64::from(self.grains);
         spare && emptiest.is_some_and(|class| class >= CLASSES * 3 / 4)
     }
 
-    /// These frames are the pool's; the number of the bin that they are.
+    /// Lends these frames to the pool. Returns the number of their bin.
     pub(super) fn lend(&mut self, frames: [FrameId; BIN_FRAMES]) -> usize {
         let bin = self.vacant.pop_head(&mut self.bin_links).expect("a vacant bin");
         self.bins[bin] = Bin { pages: List::new(), filled: 0, end: 0, used: Use::Lent, frames };
@@ -265,7 +268,7 @@ impl Pool {
         bin
     }
 
-    /// The bin with the most room takes no pages any more.
+    /// Closes the bin with the most room.
     pub(super) fn close(&mut self) -> Option<usize> {
         let class = (self.some != 0).then(|| CLASSES - 1 - self.some.leading_zeros() as usize)?;
         let bin = self.classes[class].head().expect("it has some");
@@ -274,12 +277,12 @@ impl Pool {
         Some(bin)
     }
 
-    /// A page of a bin.
+    /// The first page of a bin.
     pub(super) fn first_of(&self, bin: usize) -> Option<PageId> {
         self.bins[bin].pages.head().map(PageId::from)
     }
 
-    /// Moves a page of a closed bin to another bin. False: none has room.
+    /// Moves a page of a closed bin to another bin. Returns false if none has room.
     pub(super) fn relocate(&mut self, page: PageId, emit: Emit<'_>, shifted: &mut u64) -> bool {
         let Object { at, size } = self.find(page).expect("it is here");
         if self.fitting(grains(size)).is_none() {
@@ -292,7 +295,7 @@ impl Pool {
         true
     }
 
-    /// The frames of a closed bin that is empty.
+    /// Returns the frames of a closed, empty bin.
     pub(super) fn take_back(&mut self, bin: usize) -> [FrameId; BIN_FRAMES] {
         debug_assert!(self.bins[bin].pages.is_empty() && self.bins[bin].used == Use::Closed);
         self.bins[bin].used = Use::Vacant;

@@ -1,8 +1,9 @@
 //! How many frames the pool may have.
 //!
-//! A frame given to the pool holds some pages more at its cold end, and costs the frames one page at theirs. So over a window of faults two
-//! numbers are counted: loads from the device that a pool of one step more would have spared, and pages unpacked that so many frames more
-//! would have kept. Each times its price, and the border moves one step towards the larger sum.
+//! A frame given to the pool keeps some more pages at the pool's cold end, and costs the frames one page at theirs.
+//! So two numbers are counted over a window of faults: loads from the device that a pool of one step more would have
+//! saved, and pages unpacked that the same number of frames more would have kept. Each number is multiplied by its
+//! price, and the border moves one step towards the larger product.
 //!
 //! ```text
 //!   evictions ago   0 ......... step ......................... age of the oldest ...... + step * pages a frame ......
@@ -10,8 +11,8 @@
 //!                   step more    │                              │  `spared` by one step   │  far from any border
 //!                   of frames    │                              │  more of pool           │
 //! ```
-//! How long ago a page left is the number of evictions since then, so no clock is needed. Sums are halved with each window: what was weighs
-//! less and less.
+//! The time since a page left is the number of evictions since then, so no clock is needed. The sums are halved after
+//! each window, so old counts fade.
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -20,12 +21,12 @@ use super::pool::BIN_FRAMES;
 use super::TierConfig;
 use crate::ids::PageId;
 
-/// The way from no pool to the largest takes so many steps.
+/// Number of steps from no pool to the largest pool.
 const STEPS: usize = 48;
-/// A window has this part of all frames as faults, and at least so many.
+/// A window has as many faults as this part of all frames, with a lower limit.
 const WINDOW: usize = 16;
 const WINDOW_MIN: u32 = 32;
-/// A page of the pool is thought to take this part of a frame as long as nothing is known.
+/// As long as nothing is known, a page in the pool is taken to need this part of a frame.
 const UNKNOWN_RATIO: u32 = 3;
 
 pub(super) struct Split {
@@ -35,9 +36,9 @@ pub(super) struct Split {
     window: u32,
     load_price: u64,
     pool_price: u64,
-    /// Evictions so far, from 1.
+    /// The number of evictions so far, from 1.
     now: u32,
-    /// By page: when it left last; 0: never.
+    /// By page: when it last left; 0: never.
     left: Box<[u32]>,
     faults: u32,
     spared: u64,
@@ -71,7 +72,7 @@ impl Split {
         self.now
     }
 
-    /// Numbers go round after 2^32 evictions; distances stay right as long as they are shorter than that.
+    /// Numbers wrap after 2^32 evictions; distances are right as long as they are shorter than that.
     pub(super) fn leaves(&mut self, page: PageId) {
         self.now = self.now.wrapping_add(1).max(1);
         self.left[page.index()] = self.now;
@@ -87,8 +88,8 @@ impl Split {
         self.now.wrapping_sub(self.left[page.index()])
     }
 
-    /// A fault on a page that left before. `oldest` is the page that has been in the pool longest, `per_frame` how many pages its frames hold
-    /// each; `None`: it has none.
+    /// A fault on a page that left before. `oldest` is the page that has been in the pool longest. `per_frame` is the
+    /// number of pages in a frame of the pool; `None`: the pool has no frame.
     pub(super) fn fault(
         &mut self,
         page: PageId,
@@ -114,7 +115,8 @@ impl Split {
         }
     }
 
-    /// One step, if one side is an eighth better: they would change places for ever else.
+    /// Moves one step if one side is better by an eighth. Without this margin the border would move to and fro for
+    /// ever.
     fn move_border(&mut self) {
         let (more, less) = (self.spared * self.load_price, self.kept * self.pool_price);
         if more > less + less / 8 {

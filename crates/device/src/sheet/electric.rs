@@ -1,4 +1,5 @@
-//! The electric part of a sheet: powers, currents and bus cycles of a memory that a swap area lies in (DR.Swap, TCAD 2016, table II).
+//! The electric part of a sheet: powers, currents and bus cycles of a memory that holds a swap area (DR.Swap, TCAD
+//! 2016, table II).
 //!
 //! Memories on the processor's bus have `[power]` and `[bus]`; cards behind a clocked port (eMMC) have `[supply]` and `[port]`.
 
@@ -20,7 +21,7 @@ pub struct Power {
     pub act_pdn: Option<Sourced<String>>,
     /// Background, active standby.
     pub act_stby: Option<Sourced<String>>,
-    /// Refresh of the whole chip; left out by a memory that needs none.
+    /// Refresh of the whole chip; a memory that needs none leaves it out.
     pub refresh: Option<Sourced<String>>,
     /// Bank active.
     pub act: Option<Sourced<String>>,
@@ -104,7 +105,7 @@ pub struct BusMemory {
     pub write_latency: u64,
     pub burst: u64,
     pub width: u64,
-    /// The chip, whose refresh is shared by what lies in it.
+    /// The size of the chip. Everything in the chip shares its refresh.
     pub chip: Bytes,
 }
 
@@ -204,7 +205,7 @@ impl Sheet {
         Ok(value.as_ref().ok_or_else(|| self.missing(field))?.value.into())
     }
 
-    /// What the sheet says of a memory on the bus. No `power.refresh` means that it needs none.
+    /// The numbers of a memory on the bus. A sheet without `power.refresh` means that the memory needs none.
     ///
     /// # Errors
     /// The sheet lacks a number; the message names it.
@@ -232,7 +233,7 @@ impl Sheet {
         })
     }
 
-    /// What the sheet says of a card.
+    /// The numbers of a card.
     ///
     /// # Errors
     /// The sheet lacks a number; the message names it.

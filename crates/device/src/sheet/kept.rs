@@ -1,5 +1,5 @@
-//! The sheet of this machine, as `coldframe calibrate` has left it: in the user's cache folder, else in one of the user's own among temporary
-//! files, else in this process's memory only.
+//! The sheet of this machine, as `coldframe calibrate` wrote it. It is in the user's cache folder; or in a folder of
+//! the user among the temporary files; or, if neither can be written, only in this process's memory.
 
 use std::fs::{DirBuilder, Metadata};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -14,13 +14,13 @@ pub const NAME: &str = "here";
 /// The file in the cache folder.
 const FILE: &str = "here.toml";
 
-/// Where no folder could be written: the sheet of this process.
+/// The sheet of this process, if no folder could be written.
 static ONLY_HERE: Mutex<Option<Sheet>> = Mutex::new(None);
 
-/// The sheet of this machine that was kept last, be it still true or not.
+/// The sheet of this machine that was kept last, even if it is no longer true.
 ///
 /// # Errors
-/// There is none; it cannot be read, or is none.
+/// There is none, it cannot be read, or it is not a sheet.
 pub fn read() -> Result<Sheet, SheetError> {
     match (only(), path()) {
         (Some(sheet), _) => Ok(sheet),
@@ -33,7 +33,7 @@ fn only() -> Option<Sheet> {
     ONLY_HERE.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
 }
 
-/// The file that [`read`] reads; `None`: there is none.
+/// The file that [`read`] reads; `None` if there is none.
 pub fn path() -> Option<PathBuf> {
     if only().is_some() {
         return None;
@@ -47,7 +47,8 @@ fn from(path: &Path) -> Result<Sheet, SheetError> {
     parse(&path.display().to_string(), &text)
 }
 
-/// Keeps the sheet for other processes, and says in which file; `None`: no folder can be written, and it is for this process only.
+/// Keeps the sheet for other processes, and returns its file. `None`: no folder can be written, and the sheet is for
+/// this process only.
 pub fn keep(sheet: &Sheet) -> Option<PathBuf> {
     let kept = folders().into_iter().find_map(|folder| write(&folder, &sheet.to_toml()));
     let only = if kept.is_none() { Some(sheet.clone()) } else { None };
@@ -55,7 +56,7 @@ pub fn keep(sheet: &Sheet) -> Option<PathBuf> {
     kept
 }
 
-/// At once or not at all: another process may be reading.
+/// Writes the whole file or nothing: another process may be reading.
 fn write(folder: &Path, text: &str) -> Option<PathBuf> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder).ok()?;
     let (path, new) = (folder.join(FILE), folder.join(format!(".{FILE}.{}", std::process::id())));
@@ -75,7 +76,7 @@ fn folders() -> Vec<PathBuf> {
     all
 }
 
-/// A folder among temporary files, if nobody else has made one of this name.
+/// A folder among the temporary files, unless another user has made one of this name.
 fn temporary() -> Option<PathBuf> {
     let own = std::fs::metadata("/proc/self").ok()?.uid();
     let folder = std::env::temp_dir().join(format!("coldframe-{own}"));

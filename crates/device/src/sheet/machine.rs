@@ -1,6 +1,6 @@
 //! The measured part of a sheet: the machine, the costs of paging on it, and the times of its disk alone.
 //!
-//! `coldframe calibrate` writes it. Each time is three numbers, since a machine's times vary.
+//! `coldframe calibrate` writes it. Each time has three numbers, since a machine's times vary.
 
 use coldframe_core::Ps;
 use serde::{Deserialize, Serialize};
@@ -9,28 +9,29 @@ use super::{Kind, Sheet, SheetError, Sourced};
 use crate::here::Spread;
 use crate::quantity::{self, QuantityError};
 
-/// Which machine a sheet is of. Where any of these but the last two differs, it is another one, and its numbers are others.
+/// Identifies the machine of a sheet. If any field but the last two differs, it is another machine, and the sheet's
+/// numbers do not apply to it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Machine {
     /// Model of the processor.
     pub processor: String,
-    /// How many of it.
+    /// Number of processors.
     pub processors: u32,
     /// Release of the kernel.
     pub kernel: String,
-    /// Number of the disk that swap files lie on, and its file system.
+    /// The device number and the file system of the disk that holds swap files.
     pub disk: String,
-    /// Version of the way in which it was measured.
+    /// Version of the measurement.
     pub calibration: u32,
     /// The day on which it was measured.
     pub measured: String,
-    /// The folder of the swap file then.
+    /// The folder that the swap file was in.
     pub backing: String,
 }
 
 impl Machine {
-    /// Whether what was measured of the other is true of this one.
+    /// Whether the other machine's measurements apply to this one.
     pub fn is_like(&self, other: &Machine) -> bool {
         let key = |m: &Machine| (m.processor.clone(), m.processors, m.kernel.clone(), m.disk.clone(), m.calibration);
         key(self) == key(other)
@@ -49,7 +50,7 @@ pub struct Varying {
     pub high: String,
 }
 
-/// How long requests of a disk take, as text.
+/// The time of a disk's requests, as text.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Latency {
@@ -59,7 +60,7 @@ pub struct Latency {
     pub mean: String,
     /// 99th percentile.
     pub p99: String,
-    /// Time for each page moved, with as many requests in flight.
+    /// Time for each page moved, at the same number of requests in flight.
     pub per_page: String,
 }
 
@@ -73,12 +74,12 @@ macro_rules! measured {
         }
 
         impl $name {
-            /// Each field's name, `table.key`, with what it holds, in order.
+            /// Each field in order: its name `table.key`, and its value.
             pub fn all(&self) -> Vec<(&'static str, Option<&Sourced<$entry>>)> {
                 vec![$((concat!($table, ".", stringify!($field)), self.$field.as_ref()),)*]
             }
 
-            /// The field of this key, to be filled in.
+            /// The field of this key, to be set.
             pub fn of(&mut self, key: &str) -> Option<&mut Option<Sourced<$entry>>> {
                 match key {
                     $(stringify!($field) => Some(&mut self.$field),)*
@@ -90,38 +91,38 @@ macro_rules! measured {
 }
 
 measured! {
-    /// What paging costs, for each event, in the time of the thread that meets it.
+    /// The cost of each paging event, as time of the thread that causes the event.
     Live, "live", Varying {
-        /// The first touch of a page where nobody pages: the kernel's own zero-fill fault, huge pages off.
+        /// The first touch of a page without the pager: the kernel's own zero-fill fault, huge pages off.
         zero_fill_native,
-        /// The same, for each 4 KiB, as the kernel has huge pages set.
+        /// The same for each 4 KiB, with huge pages as the kernel has them set.
         zero_fill_huge,
-        /// The first touch of a page under the pager, while nothing has to leave.
+        /// The first touch of a page under the pager, while no page has to leave.
         zero_fill,
-        /// A page that comes back from the device, one at a time, while clean pages leave.
+        /// A page loaded from the device, one at a time, while clean pages are evicted.
         device_fault,
-        /// Each page of a sequential stream that is read ahead, clean pages leaving.
+        /// Each page of a sequential stream that is read ahead, while clean pages are evicted.
         read_ahead,
-        /// A page that comes back before it was written to the device; what leaves for it is not in it.
+        /// A page that is needed again before it was written to the device; evictions for it are not included.
         memory_fault,
         /// A touch of a page in RAM that was unmapped.
         false_fault,
         /// The first write to a page that was mapped read-only.
         first_write,
-        /// What a fault takes longer for each clean page that leaves with it, where no device hides that.
+        /// The extra time of a fault for each clean page evicted with it, if no device time hides it.
         evict_clean,
-        /// What a fault takes longer for each written page that leaves with it, where no device hides that.
+        /// The extra time of a fault for each dirty page evicted with it, if no device time hides it.
         evict_dirty,
-        /// What a fault that waits for the device takes longer if a written page leaves instead of a clean one.
+        /// The extra time of a fault that waits for the device, if a dirty page is evicted instead of a clean one.
         evict_dirty_read,
-        /// An entry of a page into the recorder's window, another page leaving it.
+        /// The entry of a page into the recorder's window, while another page leaves the window.
         entry,
     }
 }
 
 measured! {
-    /// What the disk takes, with direct requests and no pager. Reads of one page at random places, so many in flight; writes of so many pages
-    /// together, one in flight.
+    /// The times of the disk with direct requests and no pager: reads of one page at random places, with several in
+    /// flight; writes of several pages together, with one in flight.
     Disk, "disk", Latency {
         /// One read in flight.
         read_1,
@@ -133,22 +134,22 @@ measured! {
         write_1,
         /// Writes of 8 pages at random places.
         write_8,
-        /// Writes of 32 pages in order: the log's.
+        /// Writes of 32 pages in order, as the log writes them.
         write_32,
     }
 }
 
 impl Varying {
-    /// As text, exactly.
+    /// As text, without rounding.
     pub fn of(spread: Spread) -> Varying {
         let [low, mean, high] = [spread.low, spread.mean, spread.high].map(quantity::show_time);
         Varying { low, mean, high }
     }
 
-    /// Read.
+    /// Reads the three times.
     ///
     /// # Errors
-    /// One of the three is no time.
+    /// One of the three is not a time.
     pub fn spread(&self) -> Result<Spread, QuantityError> {
         let time = |text: &str| quantity::time(text);
         Ok(Spread { low: time(&self.low)?, mean: time(&self.mean)?, high: time(&self.high)? })
@@ -162,7 +163,7 @@ impl Latency {
     }
 }
 
-/// What every measured number must be.
+/// Checks that apply to every measured number.
 fn refused<T>(
     table: &[(&'static str, Option<&Sourced<T>>)],
     reason: impl Fn(&T) -> Option<String>,
@@ -204,7 +205,7 @@ impl Sheet {
         }
     }
 
-    /// What an event costs on this machine, by the name of its field, `live.key`.
+    /// The cost of an event on this machine, by the name of its field, `live.key`.
     ///
     /// # Errors
     /// The sheet does not have it.

@@ -13,12 +13,12 @@ use crate::{sys, LiveError, PAGE};
 const DEPTH_MAX: usize = 16;
 /// Pages of the longest write: a segment of the log.
 const LONG: usize = crate::log::SEGMENT;
-/// Fewer requests than this say nothing of the slowest in a hundred.
+/// Fewer requests say nothing about the slowest of a hundred.
 const REQUESTS_MIN: usize = 100;
 /// More are not needed.
 const REQUESTS_MAX: usize = 4000;
 
-/// How long requests of one kind take.
+/// The time of requests of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Latency {
     /// Median, from submission to completion.
@@ -27,11 +27,12 @@ pub struct Latency {
     pub mean: Ps,
     /// 99th percentile.
     pub p99: Ps,
-    /// Time for each page moved, with as many requests in flight.
+    /// Time for each page moved, at the same number of requests in flight.
     pub per_page: Ps,
 }
 
-/// What the device takes. Reads are of one page at random places; so many in flight. `None`: there is no io_uring here.
+/// The times of the device. Reads are of one page at random places, with one or several in flight. `None`: there is
+/// no io_uring here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Disk {
     /// One in flight.
@@ -62,7 +63,7 @@ impl Disk {
     }
 }
 
-/// A file of the pager's kind with content, and memory to move it from and to.
+/// A file like the pager's, with content, and memory for its transfers.
 struct File {
     device: Device,
     memory: usize,
@@ -116,12 +117,13 @@ impl File {
         done < REQUESTS_MIN || (done < REQUESTS_MAX && sys::now() - began < self.course.most_ns)
     }
 
-    /// A random place, of so many pages from a multiple of them on.
+    /// A random place: a multiple of `pages` pages.
     fn place(&mut self, pages: usize) -> u64 {
         bytes(self.random.usize(..self.course.pages / pages) * pages) as u64
     }
 
-    /// Writes of so many pages: the longest in order, first over the whole file, the others anywhere.
+    /// Writes of `pages` pages each. The longest writes go in order, first over the whole file; the others go to
+    /// random places.
     fn writes(&mut self, pages: usize) -> sys::Sys<Latency> {
         let (mut times, began, whole) = (Vec::new(), sys::now(), self.course.pages / pages);
         while (pages == LONG && times.len() < whole) || self.goes_on(times.len(), began) {
@@ -146,7 +148,7 @@ impl File {
         Ok(latency(&mut times, sys::now() - began, 1))
     }
 
-    /// Reads with so many in flight: for each that has come another one is asked for.
+    /// Reads with `depth` in flight: each completed read is followed by another one.
     fn reads_together(&mut self, depth: usize) -> sys::Sys<Option<Latency>> {
         let Ok(mut ring) = IoUring::new(DEPTH_MAX as u32) else { return Ok(None) };
         let (mut times, mut asked, began) = (Vec::new(), [0; DEPTH_MAX], sys::now());
@@ -166,7 +168,7 @@ impl File {
             }
             match ring.submit_and_wait(1) {
                 Err(e) if e.raw_os_error() == Some(libc::EINTR) => {}
-                // A filter of system calls: nothing has been sent.
+                // A filter of system calls; no request was sent.
                 Err(_) if times.is_empty() => return Ok(None),
                 Err(e) => return Err(sys::Errno(e.raw_os_error().unwrap_or(libc::EIO))),
                 Ok(_) => {}

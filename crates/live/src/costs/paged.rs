@@ -1,4 +1,4 @@
-//! The events of a pager. A string of accesses causes one kind of event and no other.
+//! The events of a pager. Each string of accesses causes only one kind of event.
 //!
 //! ```text
 //!   roomy    RAM for all        read zeros, write to them, write zeros      zero fill, first write
@@ -27,7 +27,7 @@ const NATIVE: usize = 512;
 /// Address space for the pagers here.
 const MEMORY: u64 = 1 << 30;
 
-/// Nanoseconds an event, one for each stretch, of each string of accesses.
+/// Nanoseconds for each event: one value for each stretch, of each string of accesses.
 #[derive(Default)]
 pub struct Found {
     pub native: Vec<f64>,
@@ -47,7 +47,7 @@ pub struct Found {
     pub copies_ns: u64,
 }
 
-/// Everything once.
+/// One round of all measurements.
 pub fn round(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     native(found, course)?;
     roomy(found, backing, course)?;
@@ -56,7 +56,7 @@ pub fn round(found: &mut Found, backing: &Path, course: Course) -> Result<(), Li
     unmapped(found, backing, course)
 }
 
-/// A pager as `run` starts one, its memory, and what is counted.
+/// A pager like that of `run`, its memory, and its counters.
 struct Bench {
     ground: Ground,
     _region: Region,
@@ -65,7 +65,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// The pager's statistics outlive it: they are mapped for good.
+    /// The pager's statistics outlive it: their mapping is never removed.
     fn new(backing: &Path, course: Course, frames: usize, policy: Option<&str>) -> Result<Bench, LiveError> {
         let options = Options {
             policy: policy.map(Into::into),
@@ -93,7 +93,7 @@ impl Bench {
     }
 }
 
-/// First touches where nobody pages.
+/// First touches without a pager.
 fn native(found: &mut Found, course: Course) -> Result<(), LiveError> {
     for (huge, into) in [(false, &mut found.native), (true, &mut found.native_huge)] {
         let pages = 4 * course.pages;
@@ -107,9 +107,9 @@ fn native(found: &mut Found, course: Course) -> Result<(), LiveError> {
     Ok(())
 }
 
-/// Nothing has to leave.
+/// No page has to leave.
 fn roomy(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
-    // A quarter more than is used, since a reserve is kept free for faults.
+    // A quarter more than is used, since a reserve of frames stays free for faults.
     let mut bench = Bench::new(backing, course, course.pages + course.pages / 4, None)?;
     let (half, stats) = (course.pages / 2, bench.stats);
     found.zeros_read.extend(bench.measure(0..half, Touch::Read, FAST, &[&stats.true_faults]));
@@ -118,7 +118,8 @@ fn roomy(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveEr
     Ok(())
 }
 
-/// For each page that comes another one leaves. Each string begins with as many accesses as there are frames, untimed, after which what leaves
+/// For each page that comes, another one leaves. Each string begins with as many untimed accesses as there are
+/// frames. From then on, the evicted pages are those that the string itself brought in.
 /// is what the string has brought.
 fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     let Course { frames, pages, .. } = course;
@@ -130,7 +131,7 @@ fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveEr
 
     bench.ground.touch(0..frames, Touch::Fill);
     found.zeros_in_dirty_out.extend(bench.measure(frames..pages, Touch::Fill, FAST, &[&stats.true_faults]));
-    // What the time did not reach for.
+    // The pages that the time was too short for.
     bench.ground.touch(0..pages, Touch::Fill);
 
     bench.ground.touch(0..frames, Touch::Read);
@@ -151,14 +152,14 @@ fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveEr
     Ok(())
 }
 
-/// Pages that were written lately and have left: half of what the log's buffers keep.
+/// Pages that were written lately and have left: half of what the log's buffers hold.
 const WRITTEN: usize = crate::log::BUFFERS * crate::log::SEGMENT / 2;
 
-/// Pages that come back from the log's buffers while clean ones leave.
+/// Pages that come back from the log's buffers while clean pages are evicted.
 fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     let frames = 2 * crate::FRAMES_MIN + 2 * WRITTEN;
     let mut bench = Bench::new(backing, course, frames, Some("fifo"))?;
-    // Apart from each other, so that nothing is read ahead.
+    // With gaps between them, so that nothing is read ahead.
     let mut written: Vec<usize> = (0..WRITTEN).map(|i| 3 * i).collect();
     fastrand::Rng::with_seed(5).shuffle(&mut written);
     let others = 3 * WRITTEN..3 * WRITTEN + frames + WRITTEN;
@@ -171,7 +172,8 @@ fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), 
     Ok(())
 }
 
-/// More pages than the valid list has, in turn, and RAM for all of them: each is on the invalid list when its turn comes.
+/// More pages than the valid list has, in turn, with RAM for all of them: each page is on the invalid list when it is
+/// touched again.
 fn unmapped(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     let mut bench = Bench::new(backing, course, course.frames, Some("fifo-sc:valid=50%"))?;
     let (round, stats) = (course.frames * 3 / 4, bench.stats);

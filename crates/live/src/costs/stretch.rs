@@ -6,13 +6,13 @@ use super::LEAST;
 use crate::memory::Signals;
 use crate::{sys, PAGE};
 
-/// Fewer stretches say nothing about how a cost varies, whatever they take.
+/// Fewer stretches say nothing about how a cost varies, however long they take.
 const STRETCHES_MIN: usize = 3;
 
-/// More of a stretch's time than this without a processor, and it says what other programs do.
+/// If threads wait for a processor longer than this part of a stretch, the stretch measures other programs.
 const DISTURBED: f64 = 0.1;
 
-/// Where so few are better, some that are worse count too.
+/// With fewer good stretches than this, some of the others count, too.
 const UNDISTURBED_MIN: usize = 8;
 
 /// A time that varies from stretch to stretch.
@@ -27,15 +27,15 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of nanoseconds an event, one for each stretch; `None` without any.
+    /// From nanoseconds for each event, one value for each stretch; `None` without any.
     pub fn of(stretches: &[f64]) -> Option<Sample> {
         let all = sorted(stretches)?;
         let (low, high) = tenths(&all);
         Some(Sample { low: ps(low), mean: ps(mean(&all)).clamp(ps(low), ps(high)), high: ps(high) })
     }
 
-    /// What these stretches take more than those. Of both the middle half counts for the mean: what comes between from outside does so in few
-    /// stretches, and would be a large part of a small difference.
+    /// The extra time of these stretches over `than`. The mean uses the middle half of both: disturbances from
+    /// outside affect few stretches, and would be a large part of a small difference.
     pub fn more(stretches: &[f64], than: &[f64]) -> Option<Sample> {
         let (all, less) = (sorted(stretches)?, sorted(than)?);
         let ((low, high), (less_low, _)) = (tenths(&all), tenths(&less));
@@ -44,7 +44,7 @@ impl Sample {
         Some(Sample { low: low.min(typical), mean: typical, high: high.max(typical) })
     }
 
-    /// What is left of each without so much, at least a nanosecond.
+    /// Each value less `much`, but at least a nanosecond.
     pub fn less(self, much: Ps) -> Sample {
         let less = |time: Ps| Ps(time.0.saturating_sub(much.0)).max(LEAST);
         Sample { low: less(self.low), mean: less(self.mean), high: less(self.high) }
@@ -82,19 +82,19 @@ fn middle(sorted: &[f64]) -> f64 {
 pub enum Touch {
     /// Reads a word.
     Read,
-    /// Writes a word that was never there.
+    /// Writes a word that was not there before.
     Write,
-    /// Writes the whole page with bytes that no device makes vanish, one word of them new.
+    /// Writes the whole page with bytes that do not compress, one word of them new.
     Fill,
 }
 
-/// Memory, paged or not, that accesses go to.
+/// Memory, paged or not, that the accesses go to.
 pub struct Ground {
     start: usize,
     pages: usize,
     template: Vec<u64>,
     word: u64,
-    /// Nanoseconds of each kind of access where no fault is, in the order of `Touch`.
+    /// Nanoseconds of each kind of access without a fault, in the order of `Touch`.
     plain: [f64; 3],
 }
 
@@ -106,7 +106,7 @@ impl Ground {
         Ground { start, pages, template, word: 0, plain: [0.0; 3] }
     }
 
-    /// All its pages, shuffled, again and again in another order.
+    /// All pages in random order, again and again in another order.
     pub fn shuffled(&self, mut random: fastrand::Rng) -> impl Iterator<Item = usize> {
         let mut order: Vec<usize> = (0..self.pages).collect();
         std::iter::repeat_with(move || {
@@ -116,7 +116,7 @@ impl Ground {
         .flatten()
     }
 
-    /// Access after access, as they come.
+    /// Makes the accesses in order.
     pub fn touch(&mut self, pages: impl IntoIterator<Item = usize>, touch: Touch) {
         pages.into_iter().for_each(|page| self.one(page, touch));
     }
@@ -138,8 +138,9 @@ impl Ground {
         }
     }
 
-    /// Nanoseconds for each event of stretches of `len` accesses, until the accesses end or so many nanoseconds are over. Stretches with fewer
-    /// events than half of their accesses are left out, and those in which other programs had the processor.
+    /// Nanoseconds for each event, of stretches of `len` accesses, until the accesses end or the time is over. Left
+    /// out are stretches with fewer events than half of their accesses, and stretches in which other programs had the
+    /// processor.
     pub fn stretches(
         &mut self,
         pages: impl IntoIterator<Item = usize>,
@@ -160,7 +161,7 @@ impl Ground {
             let (took, met) = (sys::now() - started, events() - before);
             if 2 * met >= len as u64 {
                 let each = (took as f64 - len as f64 * self.plain[touch as usize]) / met as f64;
-                // A thread that has ended meanwhile has taken its count with it.
+                // A thread that has ended meanwhile is no longer in the count.
                 found.push((each, ready_ns().saturating_sub(waited) as f64 / took as f64));
             }
             if sys::now() - began > 4 * most_ns {
@@ -170,21 +171,23 @@ impl Ground {
         undisturbed(found)
     }
 
-    /// The same ground, knowing what its accesses take without a fault.
+    /// The same ground, with the time of its accesses without a fault.
     pub fn knowing(self, plain: [f64; 3]) -> Ground {
         Ground { plain, ..self }
     }
 }
 
-/// Nanoseconds that threads of this process have been ready and had no processor (`proc_pid_schedstat(5)`); 0 where the kernel does not count.
+/// Nanoseconds that threads of this process were ready and had no processor (`proc_pid_schedstat(5)`); 0 if the
+/// kernel does not count them.
 fn ready_ns() -> u64 {
     let threads = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
     let second = |text: String| text.split(' ').nth(1)?.parse::<u64>().ok();
     threads.filter_map(|thread| second(std::fs::read_to_string(thread.path().join("schedstat")).ok()?)).sum()
 }
 
-/// Of stretches, each with the share of its time that threads were ready in and had no processor, those with about the smallest share (threads
-/// of the pager wait for each other, too), and enough of them in any case.
+/// The least disturbed stretches, and enough of them in any case. Each stretch comes with the share of its time in
+/// which threads were ready and had no processor. A small share is normal: threads of the pager wait for each other,
+/// too.
 fn undisturbed(mut stretches: Vec<(f64, f64)>) -> Vec<f64> {
     stretches.sort_by(|(_, a), (_, b)| a.total_cmp(b));
     let most = stretches.first().map_or(0.0, |(_, share)| share + DISTURBED);
@@ -193,11 +196,11 @@ fn undisturbed(mut stretches: Vec<(f64, f64)>) -> Vec<f64> {
     stretches.into_iter().map(|(each, _)| each).collect()
 }
 
-/// Memory of the kernel's, taken away when it is dropped.
+/// Memory of the kernel, without a pager; unmapped when dropped.
 pub struct Plain(usize, usize);
 
 impl Plain {
-    /// So many bytes, with huge pages as the kernel has them set, or without.
+    /// `bytes` bytes, with huge pages as the kernel has them set, or without.
     pub fn new(bytes: usize, huge: bool) -> sys::Sys<Plain> {
         let start = sys::map_memory(bytes, None)?;
         if !huge {
@@ -222,7 +225,7 @@ impl Drop for Plain {
     }
 }
 
-/// Nanoseconds of each kind of access to memory of this size that is all there, in random order.
+/// Nanoseconds of each kind of access, in random order, to memory of this size that is all in RAM.
 pub fn plain(pages: usize) -> sys::Sys<[f64; 3]> {
     let mut random = fastrand::Rng::with_seed(1);
     let memory = Plain::new(pages * PAGE, false)?;

@@ -1,7 +1,7 @@
-//! The books of a log: which slots are in use, which segments are free, what each buffer holds, and which slots each
+//! The tables of a log: the slots in use, the free segments, the content of each buffer, and the slots that each
 //! child sees.
 //!
-//! All functions here only change the books, under the log's lock. They make no system call and never wait.
+//! All functions here only change the tables, under the log's lock. They make no system call and never wait.
 //!
 //! ```text
 //!   a slot    free ──take──► in use ──release──► free              (no child sees it)
@@ -18,11 +18,11 @@ use crate::sys;
 use crate::table::Table;
 use crate::{LiveError, PAGE};
 
-/// Buffers: 1 MiB. One is being filled, one written, the others bridge the time that a slow write takes, and serve reads meanwhile.
+/// Buffers: 1 MiB. One is filled, one is written, and the others absorb a slow write and serve reads meanwhile.
 pub const BUFFERS: usize = 8;
-/// Segments for which room is made at a time: 16 MiB.
+/// Room is reserved for this many segments at a time: 16 MiB.
 pub const RESERVE: usize = 128;
-/// With fewer segments left than this there is to be more room: what fills while the file system makes it.
+/// If fewer segments are left than this, more room is reserved. They are filled while the file system works.
 const AHEAD: usize = 2 * BUFFERS;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,31 +39,31 @@ pub struct Buffer {
     pub state: State,
     pub address: usize,
     pub segment: usize,
-    /// The slots of the segment that it has places for, in order; and whose page lies in each place.
+    /// The slots of the segment that it has places for, in order; and the page in each place.
     pub slots: [u8; SEGMENT],
     pub pages: [u32; SEGMENT],
     pub room: usize,
     /// A bit for each place that is taken.
     pub filled: u32,
-    /// When it was last filled, to write the oldest first and to find the oldest kept one.
+    /// When it was last filled. The oldest is written first, and the oldest kept one is reused first.
     pub turn: u64,
 }
 
-/// What there is to do for who writes.
+/// Work for the writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Job {
     /// A buffer is to be written.
     Write(usize),
-    /// There is to be room for the segments from the first number to below the second.
+    /// Room is to be reserved for the segments from the first number up to the second, which is excluded.
     Reserve(usize, usize),
 }
 
-/// Why a page cannot be taken just now.
+/// Why a page cannot be taken now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// Who writes must get on first.
+    /// The writer must finish some work first.
     Wait,
-    /// There is no slot left, and none will come.
+    /// There is no slot left, and none will become free.
     Full,
 }
 
@@ -78,7 +78,7 @@ impl Buffer {
         place < SEGMENT && self.filled >> place & 1 != 0
     }
 
-    /// Taken places from this one on whose slots follow each other, so that one write brings them to the device.
+    /// The number of taken places from `first` on whose slots follow each other, so that one write covers them.
     pub fn run(&self, first: usize) -> usize {
         let follows =
             |k: &usize| self.has(*k) && usize::from(self.slots[*k]) == usize::from(self.slots[first]) + k - first;
@@ -94,7 +94,7 @@ pub struct Inside {
     birth: Table<u32>,
     free: Table<u32>,
     free_len: usize,
-    /// Segments that have been begun, those for which there is room, and those for which there can ever be.
+    /// Segments in use so far, segments with reserved room, and the most segments that there can be.
     segments: usize,
     reserved: usize,
     segments_max: usize,
@@ -106,16 +106,16 @@ pub struct Inside {
     turn: u64,
     epoch: u32,
     pub children: Children,
-    /// Slots that are free once no child can see them, and the epoch in which the page left each.
+    /// Slots that are free once no child can see them, and the epoch in which each page left.
     deferred: Table<u64>,
     deferred_len: usize,
-    /// Somebody waits for room beyond `reserved`.
+    /// A thread waits for room beyond `reserved`.
     wanted: bool,
-    /// The file system has refused to make room, and has not been asked again since.
+    /// The file system has refused to reserve room, and has not been asked again since.
     no_space: bool,
-    /// Room is being made.
+    /// Room is being reserved.
     reserving: bool,
-    /// Where the engine has a swap area: its erase blocks.
+    /// The erase blocks, if the engine has a swap area.
     pub blocks: Option<Blocks>,
 }
 
@@ -184,7 +184,7 @@ impl Inside {
         self.segments_max
     }
 
-    /// Where a slot's bytes are, if a buffer has them.
+    /// The address of a slot's bytes, if they are in a buffer.
     pub fn buffered(&self, slot: usize) -> Option<usize> {
         let (segment, slot) = (slot / SEGMENT, (slot % SEGMENT) as u8);
         let mut held = self.buffers.iter().filter(|b| b.state != State::Idle && b.segment == segment);
@@ -194,7 +194,7 @@ impl Inside {
         })
     }
 
-    /// Gives a page the next slot: its number, and the place in a buffer where its bytes belong.
+    /// Gives a page the next slot. Returns the slot's number, and the place in a buffer for the page's bytes.
     pub fn take(&mut self, page: u32) -> Result<(usize, usize), Refused> {
         let b = match self.current {
             Some(b) => b,
@@ -203,7 +203,7 @@ impl Inside {
         Ok(self.fill(b, self.buffers[b].used(), page))
     }
 
-    /// The page goes to a place of a buffer: the number of its slot, and where its bytes belong.
+    /// Assigns the page to a place of a buffer. Returns its slot's number, and the place for its bytes.
     pub(super) fn fill(&mut self, b: usize, place: usize, page: u32) -> (usize, usize) {
         let buffer = &mut self.buffers[b];
         let (slot, into) = (buffer.segment * SEGMENT + usize::from(buffer.slots[place]), buffer.address + place * PAGE);
@@ -213,7 +213,7 @@ impl Inside {
             self.retire(b);
         }
         self.used.as_mut_slice()[slot / SEGMENT] |= 1 << (slot % SEGMENT);
-        // A table that is only read costs no RAM, and without forks every slot is born in epoch 0.
+        // A table that is only read costs no RAM. Without forks, every slot is filled in epoch 0.
         if self.birth[slot] != self.epoch {
             self.birth.as_mut_slice()[slot] = self.epoch;
         }
@@ -221,7 +221,7 @@ impl Inside {
         (slot, into)
     }
 
-    /// A buffer to fill, and the slots it is for.
+    /// A buffer to fill, and its slots.
     fn begin(&mut self) -> Result<usize, Refused> {
         let b = self.spare_buffer()?;
         let (segment, free) = self.segment()?;
@@ -230,9 +230,9 @@ impl Inside {
         Ok(b)
     }
 
-    /// The buffer is for these slots of the segment from now on.
+    /// Assigns these slots of the segment to the buffer.
     pub(super) fn open(&mut self, b: usize, segment: usize, free: u32) {
-        // Of a segment only one buffer may speak.
+        // Only one buffer may hold a segment.
         let same = |buffer: &&mut Buffer| buffer.state == State::Kept && buffer.segment == segment;
         self.buffers.iter_mut().filter(same).for_each(|buffer| buffer.state = State::Idle);
         self.turn += 1;
@@ -245,7 +245,8 @@ impl Inside {
         }
     }
 
-    /// An idle buffer, or the one that has been kept longest. Where all are being filled, the oldest is to be written as it is.
+    /// An idle buffer, or the one that was kept longest. If all are being filled, the oldest of them is written as it
+    /// is.
     pub(super) fn spare_buffer(&mut self) -> Result<usize, Refused> {
         let spare = |b: &usize| matches!(self.buffers[*b].state, State::Idle | State::Kept);
         let age = |b: &usize| (self.buffers[*b].state == State::Kept, self.buffers[*b].turn);
@@ -257,7 +258,7 @@ impl Inside {
         found.ok_or(Refused::Wait)
     }
 
-    /// A segment with free slots, and which they are.
+    /// A segment with free slots, and the slots.
     fn segment(&mut self) -> Result<(usize, u32), Refused> {
         if let Some(segment) = self.free_segment() {
             return Ok((segment, u32::MAX));
@@ -298,7 +299,7 @@ impl Inside {
             self.wanted = true;
             return Err(Refused::Wait);
         }
-        // What is being written may have holes.
+        // Segments being written may have free slots.
         match self.buffers.iter().any(|b| matches!(b.state, State::Full | State::Writing)) {
             true => Err(Refused::Wait),
             false => Err(Refused::Full),
@@ -326,7 +327,7 @@ impl Inside {
         best
     }
 
-    /// Whether bytes of the segment are on their way to the device, or it belongs to an erase block.
+    /// Whether bytes of the segment are being written to the device, or the segment belongs to an erase block.
     fn busy(&self, segment: usize) -> bool {
         let on_the_way = |b: &Buffer| matches!(b.state, State::Filling | State::Full | State::Writing);
         self.buffers.iter().any(|b| b.segment == segment && on_the_way(b)) || self.is_owned(segment)
@@ -336,21 +337,21 @@ impl Inside {
         self.blocks.as_ref().is_some_and(|blocks| blocks.own(segment))
     }
 
-    /// What a buffer that is being filled has is to be written.
+    /// A buffer that is being filled is to be written now.
     pub(super) fn retire(&mut self, b: usize) {
         self.buffers[b].state = State::Full;
         self.current = self.current.filter(|current| *current != b);
     }
 
-    /// The same for all.
+    /// The same for all buffers.
     pub fn retire_all(&mut self) {
         let filling = |b: &usize| self.buffers[*b].state == State::Filling;
         let all: [bool; BUFFERS] = std::array::from_fn(|b| filling(&b));
         (0..BUFFERS).filter(|b| all[*b]).for_each(|b| self.retire(b));
     }
 
-    /// The next thing to do for who writes. One write at a time, the oldest first; the file system is asked for room in good time, and
-    /// once it has refused, not before there is nothing to write.
+    /// The next work for the writer. One write at a time, the oldest first. Room is reserved in good time; after a
+    /// refusal, only when there is nothing to write.
     pub fn job(&mut self) -> Option<Job> {
         if self.wants_room() && !self.no_space {
             return Some(self.make_room());
@@ -385,7 +386,7 @@ impl Inside {
         Job::Reserve(self.reserved, (self.reserved + RESERVE).min(self.segments_max))
     }
 
-    /// There is room up to segment `to`; `None`: there is not more than before.
+    /// There is room up to segment `to`; `None`: there is no more room than before.
     pub fn reserved(&mut self, to: Option<usize>) {
         (self.reserving, self.no_space) = (false, to.is_none());
         if let Some(to) = to {
@@ -393,12 +394,12 @@ impl Inside {
         }
     }
 
-    /// Whether somebody waits for room that the file system has refused to make.
+    /// Whether a thread waits for room that the file system has refused to reserve.
     pub fn starved(&self) -> bool {
         self.wanted && self.no_space
     }
 
-    /// The buffer is on the device, or not `whole`, and is to be written again.
+    /// The buffer is on the device; or, if not `whole`, it is to be written again.
     pub fn written(&mut self, b: usize, whole: bool) {
         self.buffers[b].state = if whole { State::Kept } else { State::Full };
         let segment = self.buffers[b].segment;
@@ -417,7 +418,7 @@ impl Inside {
         self.free_len += 1;
     }
 
-    /// A slot is not its page's any more: it is free now, or when the last child that sees it is gone.
+    /// The slot no longer belongs to its page. It is free now, or when the last child that sees it is gone.
     pub fn release(&mut self, slot: usize) {
         if self.children.see(self.birth[slot], self.epoch) {
             self.deferred.as_mut_slice()[self.deferred_len] = u64::from(self.epoch) << 32 | slot as u64;
@@ -448,13 +449,13 @@ impl Inside {
         }
     }
 
-    /// A child has been forked, which sees all slots in use.
+    /// A child has been forked. It sees all slots in use.
     pub fn adopt(&mut self, alive: Option<i32>) {
         self.children.add(self.epoch, alive);
         self.epoch = self.epoch.saturating_add(1);
     }
 
-    /// Frees what only children that are gone could see. Whether any are.
+    /// Frees the slots that only children seen as gone could see. Returns whether any child is gone.
     pub fn bury(&mut self, gone: impl FnMut(i32) -> bool) -> bool {
         if !self.children.bury(gone) {
             return false;

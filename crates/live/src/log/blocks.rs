@@ -1,4 +1,4 @@
-//! The books of a swap area whose slots the engine assigns (`coldframe_core::swap`): the file segment of each erase
+//! The tables of a swap area whose slots the engine assigns (`coldframe_core::swap`): the file segment of each erase
 //! block, and the next place of each page.
 //!
 //! ```text
@@ -11,37 +11,38 @@
 //! blocks have no segments, and its pages stay in place until the engine writes or copies them. A page that does not
 //! fit into the area goes to the log beside it.
 //!
-//! Everything here is a plain function of the books, as in `area.rs`.
+//! All functions here only change the tables, as in `area.rs`.
 
 use super::area::{Inside, Refused, State};
 use super::SEGMENT;
 use crate::table::Table;
 use crate::LiveError;
 
-/// Of a page's place: its bytes have not come yet.
+/// Flag of a page's place: its bytes have not arrived yet.
 const COMES: u32 = 1 << 31;
 const SLOT: u32 = COMES - 1;
 
 #[derive(Debug)]
 pub struct Blocks {
-    /// Slots of the area are numbered from here on.
+    /// The number of the area's first slot.
     homes: u32,
-    /// By page: its slot of the area and one, and `COMES`; without a slot it has its place in the log.
+    /// By page: its slot of the area plus 1, and `COMES`. A page without a slot has its place in the log.
     place: Table<u32>,
-    /// By block: its segment and one; 0: none.
+    /// By block: its segment plus 1; 0: none.
     segment: Table<u32>,
-    /// By segment: 1 if it is a block's.
+    /// By segment: 1 if it belongs to a block.
     owned: Table<u8>,
 }
 
 impl Blocks {
-    /// So many erased blocks for so many pages, in a file of so many segments.
+    /// `blocks` erased blocks for `pages` pages, in a file of `segments` segments.
     pub fn new(pages: usize, blocks: usize, segments: usize) -> Result<Blocks, LiveError> {
         let (place, segment, owned) = (Table::new(pages)?, Table::new(blocks)?, Table::new(segments)?);
         Ok(Blocks { homes: pages as u32, place, segment, owned })
     }
 
-    /// Those of a forked child, in a file of its own: pages keep their slots, which lie elsewhere.
+    /// The blocks of a forked child, in a file of its own. Pages keep their slots, but the child's blocks have other
+    /// segments.
     pub fn inherited(self) -> Result<Blocks, LiveError> {
         let (blocks, segments) = (self.segment.as_slice().len(), self.owned.as_slice().len());
         Ok(Blocks { segment: Table::new(blocks)?, owned: Table::new(segments)?, ..self })
@@ -52,14 +53,14 @@ impl Blocks {
         self.place.as_mut_slice()[page as usize] = self.stored(to) | COMES;
     }
 
-    /// The page goes to another slot. True: its bytes are still on their way, and will go there.
+    /// The page goes to another slot. Returns true if its bytes are still on their way; they then go there.
     pub fn redirect(&mut self, page: u32, to: u32) -> bool {
         let comes = self.place[page as usize] & COMES;
         self.place.as_mut_slice()[page as usize] = self.stored(to) | comes;
         comes != 0
     }
 
-    /// The page's bytes are there.
+    /// The page's bytes have arrived.
     pub fn arrived(&mut self, page: u32) {
         self.place.as_mut_slice()[page as usize] &= SLOT;
     }
@@ -76,13 +77,13 @@ impl Blocks {
         (self.place[page as usize] & SLOT).checked_sub(1)
     }
 
-    /// Whether the engine is right to look for the page there.
+    /// Whether the engine may look for the page there.
     #[cfg(debug_assertions)]
     pub fn lies_in(&self, page: u32, slot: u32) -> bool {
         self.place[page as usize] & COMES == 0 && self.slot_of(page) == slot.checked_sub(self.homes)
     }
 
-    /// Whether the segment is a block's.
+    /// Whether the segment belongs to a block.
     pub fn own(&self, segment: usize) -> bool {
         self.owned[segment] != 0
     }
@@ -109,8 +110,8 @@ impl Blocks {
 }
 
 impl Inside {
-    /// Gives a page the slot that the engine wants it in, or one of the log: its number in the file, and the place in a buffer where its
-    /// bytes belong.
+    /// Gives a page the slot that the engine has chosen, or a slot of the log. Returns the slot's number in the file,
+    /// and the place in a buffer for the page's bytes.
     pub fn place(&mut self, page: u32) -> Result<(usize, usize), Refused> {
         let Some(slot) = self.blocks.as_ref().and_then(|blocks| blocks.slot_of(page)) else { return self.take(page) };
         let (block, place) = (slot as usize / SEGMENT, slot as usize % SEGMENT);
@@ -149,7 +150,7 @@ impl Inside {
     pub fn erase(&mut self, block: usize) {
         let Some(segment) = self.blocks.as_mut().and_then(|blocks| blocks.take_back(block)) else { return };
         if !self.is_used(segment) {
-            // Nobody wants what has not been written yet.
+            // Bytes that have not been written yet are no longer needed.
             let waits = |b: &Self, i: usize| matches!(b.buffers[i].state, State::Filling | State::Full);
             let of = (0..self.buffers.len()).find(|i| self.buffers[*i].segment == segment && waits(self, *i));
             of.into_iter().for_each(|i| self.buffers[i].state = State::Idle);
@@ -176,7 +177,7 @@ mod tests {
         books.blocks.as_mut().unwrap()
     }
 
-    /// Does what there is to do; how many pages were written.
+    /// Does the waiting work. Returns the number of pages written.
     fn work(books: &mut Inside) -> usize {
         let mut written = 0;
         while let Some(job) = books.job() {
@@ -191,7 +192,7 @@ mod tests {
         written
     }
 
-    /// Sends a page to a slot of the area; its slot in the file.
+    /// Sends a page to a slot of the area. Returns its slot in the file.
     fn send(books: &mut Inside, page: u32, slot: u32) -> usize {
         blocks(books).send(page, PAGES as u32 + slot);
         arrive(books, page)

@@ -1,14 +1,15 @@
 //! Which forked children see which slots. This file only counts; the caller finds out whether a child lives.
 //!
-//! Each fork ends an epoch. A child that was forked at the end of epoch `e` sees a slot that was filled in epoch `birth` and left by its
-//! page in epoch `death` if `birth <= e < death`. The children stand in the order of their epochs, so one search answers for all of them.
+//! Each fork ends an epoch. Take a slot that was filled in epoch `birth` and left by its page in epoch `death`. A
+//! child that was forked at the end of epoch `e` sees this slot if `birth <= e < death`. The children are in the
+//! order of their epochs, so one search answers for all of them.
 
 use crate::table::{Table, Zeroed};
 use crate::LiveError;
 
 /// The most children at a time: as many as Linux has process numbers (`PID_MAX_LIMIT`, 2^22).
 const MOST: usize = 1 << 22;
-/// Nobody can say when it is gone: what it sees is kept for ever.
+/// It cannot be known when the child is gone: the slots that it sees are kept for ever.
 const FOR_EVER: i32 = -1;
 
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +28,7 @@ unsafe impl Zeroed for Child {}
 pub struct Children {
     list: Table<Child>,
     len: usize,
-    /// There were too many, or too many epochs: no slot that a child may see is freed any more.
+    /// There were too many children or epochs: no slot that a child may see is freed any more.
     keep_all: bool,
 }
 
@@ -37,8 +38,8 @@ impl Children {
         Ok(Children { list: Table::new(MOST)?, len: 0, keep_all: false })
     }
 
-    /// A child that was forked at the end of `epoch`, which is not before that of any other; it lives as long as `alive` says, or for
-    /// ever.
+    /// Adds a child that was forked at the end of `epoch`. `epoch` is not before that of any other child. The child
+    /// lives as long as `alive` says; `None`: for ever.
     pub fn add(&mut self, epoch: u32, alive: Option<i32>) {
         if self.len == MOST || epoch >= u32::MAX - 1 {
             self.keep_all = true;
@@ -55,7 +56,7 @@ impl Children {
         self.keep_all || children.get(first).is_some_and(|child| child.epoch < death)
     }
 
-    /// Takes those off the list that `gone` says are gone; asks once for each. Whether there were any.
+    /// Removes the children that `gone` reports as gone; calls it once for each. Returns whether there were any.
     pub fn bury(&mut self, mut gone: impl FnMut(i32) -> bool) -> bool {
         let before = self.len;
         let list = self.list.as_mut_slice();
@@ -69,7 +70,7 @@ impl Children {
         self.len < before
     }
 
-    /// The descriptors that tell whether they live.
+    /// The descriptors that show whether the children live.
     pub fn descriptors(&self) -> impl Iterator<Item = i32> + '_ {
         self.list.as_slice()[..self.len].iter().map(|child| child.alive).filter(|alive| *alive != FOR_EVER)
     }

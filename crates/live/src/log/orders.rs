@@ -16,7 +16,7 @@ impl Log {
         !self.places
     }
 
-    /// Gives the page no place any more, since its bytes in RAM are on their way to the slot.
+    /// The page's bytes in RAM are on their way to the slot. Until they arrive, the page has no place.
     pub fn send(&self, page: usize, to: SlotId, pages: &Pages) {
         if !self.with_blocks() {
             return;
@@ -29,7 +29,7 @@ impl Log {
         }
     }
 
-    /// A page that was sent: its bytes are final. False: they are zeros, and need not be written.
+    /// The bytes of a sent page are final. Returns false if they are zeros, which need not be written.
     pub(super) fn take_sent(
         &self,
         state: &mut Inside,
@@ -49,7 +49,7 @@ impl Log {
         Ok(!zero)
     }
 
-    /// The bytes go where the page is to be. Its old slot is free.
+    /// Puts the bytes into the page's new place. Its old slot is free.
     fn put(&self, state: &mut Inside, from: usize, page: u32, pages: &Pages) -> Result<(), Refused> {
         let (slot, into) = state.place(page)?;
         // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before the page has its slot.
@@ -59,8 +59,8 @@ impl Log {
         Ok(())
     }
 
-    /// Copies the page to another slot, by way of `scratch`. A page that cannot be read stays where it is, in a segment that is then nobody's
-    /// block but not free: who wants it is told.
+    /// Copies the page to another slot, through `scratch`. A page that cannot be read stays in place. Its segment
+    /// then belongs to no block but is not free, and a later load of the page reports the error.
     pub fn copy(&self, page: usize, to: SlotId, scratch: usize, pages: &Pages, stats: &Stats) {
         let mut state = self.state.lock();
         let Some(blocks) = &mut state.blocks else { return };
@@ -82,7 +82,7 @@ impl Log {
         self.unlock(state);
     }
 
-    /// Brings the page's bytes into `into`. False: it has none, or they cannot be had.
+    /// Loads the page's bytes into `into`. Returns false if it has none, or if they cannot be read.
     fn fetch(&self, page: usize, into: usize, pages: &Pages, stats: &Stats) -> bool {
         for _ in 0..TRIES {
             let slot = match self.find(pages, page, into) {
@@ -103,14 +103,14 @@ impl Log {
         false
     }
 
-    /// Erases a block: a change of the books, which cannot fail.
+    /// Erases a block: this only changes the tables, and cannot fail.
     pub fn erase(&self, block: BlockId) {
         let mut state = self.state.lock();
         state.erase(block.index());
         self.unlock(state);
     }
 
-    /// The page's bytes are not wanted any more.
+    /// The page's bytes are no longer needed.
     pub fn forget(&self, page: usize, slot: Option<u64>) {
         let mut state = self.state.lock();
         self.free_slot(&mut state, slot);
@@ -124,13 +124,13 @@ impl Log {
         self.state.lock().blocks.as_ref().is_some_and(|blocks| blocks.slot_of(page as u32).is_some())
     }
 
-    /// Whether the engine is right to look for the page there.
+    /// Whether the engine may look for the page there.
     #[cfg(debug_assertions)]
     pub fn lies_in(&self, page: usize, slot: SlotId) -> bool {
         self.state.lock().blocks.as_ref().is_none_or(|blocks| blocks.lies_in(page as u32, slot.0))
     }
 
-    /// Whether the page has been moved since its bytes were looked for in this slot.
+    /// Whether the page was moved since it was found in this slot.
     pub fn has_moved(&self, page: usize, slot: u64, pages: &Pages) -> bool {
         self.with_blocks() && pages.slot(page) != Some(slot)
     }

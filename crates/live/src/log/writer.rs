@@ -23,33 +23,33 @@ use crate::sys::{self, Errno};
 use crate::thread::{spawn_raw, RawThread};
 use crate::{LiveError, PAGE};
 
-/// How long after a refusal the device is asked again, in microseconds: where it is full, and where it failed.
+/// Pause before the device is asked again, in microseconds: after it was full, and after it failed.
 const SPACE_US: u64 = 100_000;
 const FAILED_US: u64 = 20_000;
-/// After so many writes it is looked which children are gone.
+/// After this many writes, it is checked which children are gone.
 const BURY: u64 = 16;
 
-/// How far the thread's life is.
+/// The states of the thread's life.
 const NONE: u32 = 0;
 const RUNS: u32 = 1;
 const STOPS: u32 = 2;
 
-/// The thread, and those who wait for it.
+/// The writer thread, and those who wait for it.
 #[derive(Debug)]
 pub struct Writer {
     thread: Lock<Option<RawThread>>,
     life: AtomicU32,
-    /// Grows when there is a job; the thread sleeps on it.
+    /// Grows with each job; the thread sleeps on it.
     work: AtomicU32,
     asleep: AtomicU32,
-    /// It sleeps without a limit: nobody has reached for pages lately.
+    /// The thread sleeps without a time limit, since no thread has reached for pages lately.
     dozes: AtomicU32,
-    /// Grows when a job is done; those who need a buffer sleep on it.
+    /// Grows when a job is done; threads that need a buffer sleep on it.
     done: AtomicU32,
     waiting: AtomicU32,
-    /// It has been said that there is no space.
+    /// A message about missing space has been printed.
     said: AtomicBool,
-    /// Room for the sealed bytes of a buffer, or 0.
+    /// Room for the encrypted bytes of a buffer, or 0.
     sealed: usize,
 }
 
@@ -74,12 +74,12 @@ impl Writer {
         self.sealed..self.sealed + if self.sealed == 0 { 0 } else { SEGMENT * PAGE }
     }
 
-    /// In a forked child: the thread, which is the parent's.
+    /// In a forked child: the record of the thread, which is the parent's.
     pub fn leave(&mut self) -> Option<RawThread> {
         self.thread.lock().take()
     }
 
-    /// There is a job.
+    /// Wakes the thread for a job.
     pub fn call(&self) {
         self.work.fetch_add(1, SeqCst);
         if self.asleep.load(SeqCst) != 0 {
@@ -98,7 +98,7 @@ impl Writer {
         self.life.load(SeqCst) == STOPS
     }
 
-    /// Sleeps while `work` is what it was seen to be.
+    /// Sleeps while `work` has the value `seen`.
     fn rest(&self, seen: u32, us: Option<u64>) {
         self.asleep.store(1, SeqCst);
         match us {
@@ -108,7 +108,7 @@ impl Writer {
         self.asleep.store(0, SeqCst);
     }
 
-    /// A pause between two tries, shorter where the thread is to end.
+    /// A pause between two tries; shorter if the thread is to end.
     fn pause(&self, us: u64) {
         match self.life.load(SeqCst) {
             // The word does not change while the thread lives on: `stop` changes and wakes it.
@@ -129,7 +129,7 @@ impl Drop for Writer {
 }
 
 impl Inner {
-    /// Starts the thread that writes. Without it the pager works, and who evicts also writes.
+    /// Starts the writer thread. Without it the pager works, too: the thread that evicts also writes.
     pub(crate) fn start_writer(&self) {
         let writer = &self.log.get().writer;
         writer.life.store(RUNS, SeqCst);
@@ -141,7 +141,7 @@ impl Inner {
         }
     }
 
-    /// Ends the thread. What is still in buffers stays there, for another thread or for those who wait.
+    /// Ends the writer thread. Bytes in buffers stay there, for another writer or for the threads that wait.
     pub(crate) fn stop_writer(&self) {
         let writer = &self.log.get().writer;
         let Some(thread) = writer.thread.lock().take() else { return };
@@ -150,7 +150,7 @@ impl Inner {
         writer.call();
         thread.join();
         writer.life.store(NONE, SeqCst);
-        // Those who wait for it do its work from now on.
+        // From now on the waiting threads do its work.
         writer.job_done();
     }
 }
@@ -166,7 +166,7 @@ unsafe extern "C" fn run(inner: *mut c_void) {
         if log.work(&inner.pages, inner.stats()) {
             continue;
         }
-        // Who begins to reach from here on calls.
+        // A thread that begins to reach from here on wakes the writer.
         writer.dozes.store(1, SeqCst);
         let limit = match inner.reached_since(&looks) {
             true => Some(LOOK_US),
@@ -181,12 +181,12 @@ unsafe extern "C" fn run(inner: *mut c_void) {
 }
 
 impl Log {
-    /// Whether there is a thread.
+    /// Whether there is a writer thread.
     pub fn has_writer(&self) -> bool {
         self.writer.thread.lock().is_some()
     }
 
-    /// Somebody begins to reach for pages, which is to be looked after.
+    /// A thread begins to reach for pages; the writer must look after it.
     pub fn watch(&self) {
         let writer = &self.writer;
         if writer.dozes.load(SeqCst) != 0 && writer.dozes.swap(0, SeqCst) != 0 {
@@ -194,7 +194,7 @@ impl Log {
         }
     }
 
-    /// Waits until the writer has done something, or does it.
+    /// Waits until the writer has done a job, or does one itself.
     pub(super) fn await_writer<'a>(
         &'a self,
         state: Guard<'a, Inside>,
@@ -221,7 +221,7 @@ impl Log {
         self.state.lock()
     }
 
-    /// Does the next job. False: there is none that can be done now.
+    /// Does the next job. Returns false if none can be done now.
     fn work(&self, pages: &Pages, stats: &Stats) -> bool {
         let job = self.state.lock().job();
         let done = match job {
@@ -235,7 +235,8 @@ impl Log {
         done
     }
 
-    /// Writes a full buffer. It waits where the device is full and ends the program where it fails: the bytes are nowhere else.
+    /// Writes a full buffer. If the device is full, this waits. If the device fails, the program ends: the bytes are
+    /// nowhere else.
     fn write(&self, b: usize, pages: &Pages, stats: &Stats) -> bool {
         let buffer = self.state.lock().buffers[b];
         let start = (buffer.segment * SEGMENT * PAGE) as u64;
@@ -260,7 +261,7 @@ impl Log {
         whole
     }
 
-    /// False: the thread is to end first.
+    /// Returns false if the thread must end first.
     fn write_run(&self, from: usize, len: usize, offset: u64, stats: &Stats) -> bool {
         let mut tries = 0;
         while !self.writer.stops() {
@@ -290,7 +291,7 @@ impl Log {
         false
     }
 
-    /// Makes room for segments, for as many of them as the file system has. False: for none.
+    /// Reserves room for as many of the segments as the file system allows. Returns false if for none.
     fn reserve(&self, from: usize, to: usize) -> bool {
         let bytes = |segments: usize| (segments * SEGMENT * PAGE) as u64;
         let mut count = to - from;
@@ -314,7 +315,7 @@ impl Log {
         refused.is_none()
     }
 
-    /// Nothing is lost while the program stands still, and it goes on when there is space.
+    /// Nothing is lost while the program waits. It goes on when there is space.
     fn say_full(&self, error: Errno) {
         if self.writer.said.swap(true, SeqCst) {
             return;
@@ -330,7 +331,7 @@ impl Log {
         }
     }
 
-    /// The bytes of a full buffer that are to be written: its own, or sealed copies of them.
+    /// The bytes of a full buffer to write: its own, or their encrypted copies.
     fn sealed(&self, b: usize, buffer: &Buffer, pages: &Pages) -> usize {
         if self.sealers.is_empty() {
             return buffer.address;
@@ -339,8 +340,8 @@ impl Log {
         self.writer.sealed
     }
 
-    /// Seals one page of a buffer. Its page knows nonce and tag only if its bytes are still these: it may have been loaded from the
-    /// buffer, written to, and appended again.
+    /// Encrypts one page of a buffer. The page's nonce and tag are set only if its bytes are still these: meanwhile
+    /// it may have been loaded from the buffer, written to, and appended again.
     fn seal(&self, b: usize, i: usize, pages: &Pages) {
         let (from, page, slot) = {
             let x = &self.state.lock().buffers[b];

@@ -1,19 +1,19 @@
-//! Pages that leave: held, read where they are out of reach, dropped.
+//! Pages that leave: held, read without access rights, dropped.
 
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use super::{again, call, drop_range, read_at, unmap_memory, Errno, Sys};
 
-/// A range of memory, as vectors want it.
+/// A range of memory as an entry of a vector.
 pub fn iovec(address: usize, len: usize) -> libc::iovec {
     libc::iovec { iov_base: address as *mut _, iov_len: len }
 }
 
-/// Drops scattered pages of this process with one call, so that the TLB is flushed once. Older kernels refuse it for DONTNEED: then
-/// page by page. Returns the calls made.
+/// Drops scattered pages of this process with one call, so that the TLB is flushed once. Older kernels refuse this
+/// for DONTNEED; then page by page. Returns the number of calls.
 ///
 /// # Safety
-/// Takes content away.
+/// It drops content.
 pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
     crate::pause::here();
     let mut done = 0;
@@ -45,8 +45,8 @@ pub unsafe fn drop_pages(pidfd: RawFd, pages: &[libc::iovec]) -> u64 {
     calls
 }
 
-/// Makes the pipe refer to the pages' frames, without copying and without touching the page table. Returns how many of them, from the
-/// first on; at least one, or an error.
+/// Makes the pipe refer to the pages' frames, without a copy and without a change of the page table. Returns the
+/// number of pages, from the first on: at least one, or an error.
 pub fn hold(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
     crate::pause::here();
     // SAFETY: the vector lives through the call; the pipe only refers to the pages.
@@ -58,7 +58,7 @@ pub fn hold(pipe: RawFd, pages: &[libc::iovec]) -> Sys<usize> {
     }
 }
 
-/// Whether a page has a frame. False for a page that the kernel has swapped out, too.
+/// Whether a page has a frame. Also false for a page that the kernel has swapped out.
 pub fn is_there(page: usize) -> bool {
     let mut there = 0u8;
     // SAFETY: the byte lives through the call and takes the answer for one page.
@@ -101,21 +101,21 @@ impl OwnMemory {
     }
 }
 
-/// Copies a page of a process that may not open its own memory as a file, since it has changed its user or has another root folder: it can always
-/// move the page to a new place, where the rights on it are nobody else's business. That takes a mapping more for a moment, so it comes
-/// second. The page is gone from its place then.
+/// Copies a page of a process that may not open its own memory as a file, since it has changed its user or its root
+/// folder. It can always move the page to a new place and set the rights there. That takes an extra mapping for a
+/// moment, so it is the second choice. The page is then gone from its place.
 ///
-/// The mapping at `page` stays, empty there, and goes on to be watched; the new one is not.
+/// The mapping at `page` stays, is empty there, and is still watched; the new one is not.
 ///
 /// # Safety
-/// `into` must be good for a page, and nobody may want the one at `page` to stay.
+/// `into` must be good for a page, and the page at `page` must not be needed there any more.
 pub unsafe fn peek_elsewhere(page: usize, into: usize) -> Sys<()> {
     let flags = (libc::MREMAP_MAYMOVE | libc::MREMAP_DONTUNMAP) as usize;
     let (len, read) = (crate::PAGE, libc::PROT_READ as usize);
     // SAFETY: the new mapping is ours alone, readable when it is read, and given back; the caller answers for the rest.
     unsafe {
         let new = call(libc::SYS_mremap, [page, len, len, flags, 0, 0])?;
-        // With the key that every thread may use, where there are keys.
+        // With the key that every thread may use, if there are keys.
         let readable = call(libc::SYS_pkey_mprotect, [new, len, read, 0, 0, 0])
             .or_else(|_| call(libc::SYS_mprotect, [new, len, read, 0, 0, 0]));
         if readable.is_ok() {
@@ -138,7 +138,7 @@ pub unsafe fn write_pipe(pipe: RawFd, from: usize) -> Sys<()> {
     }
 }
 
-/// Reads exactly so many bytes from a pipe.
+/// Reads exactly `len` bytes from a pipe.
 ///
 /// # Safety
 /// `into` must be good for `len` bytes.

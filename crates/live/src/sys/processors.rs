@@ -1,8 +1,8 @@
-//! Where threads run, and where they may.
+//! The processors that threads run on, and may run on.
 
 use super::{call, Sys};
 
-/// Machines with more processors are left to the scheduler.
+/// On machines with more processors, the scheduler decides alone.
 const MOST: usize = 1024;
 const WORDS: usize = MOST / usize::BITS as usize;
 
@@ -11,14 +11,14 @@ const WORDS: usize = MOST / usize::BITS as usize;
 pub struct Processors([usize; WORDS]);
 
 impl Processors {
-    /// One.
+    /// A set of one.
     pub fn only(processor: usize) -> Processors {
         let mut words = [0; WORDS];
         words[processor / usize::BITS as usize % WORDS] = 1 << (processor % usize::BITS as usize);
         Processors(words)
     }
 
-    /// Where a thread may run; 0: the calling one.
+    /// The processors of a thread; 0: the calling one.
     pub fn of(thread: u32) -> Sys<Processors> {
         let mut words = [0usize; WORDS];
         let a = [thread as usize, size_of_val(&words), words.as_mut_ptr() as usize, 0, 0, 0];
@@ -26,7 +26,7 @@ impl Processors {
         unsafe { call(libc::SYS_sched_getaffinity, a) }.map(|_| Processors(words))
     }
 
-    /// A thread may run on these from now on.
+    /// From now on the thread may run on these.
     pub fn set(&self, thread: u32) -> Sys<()> {
         let a = [thread as usize, size_of_val(&self.0), self.0.as_ptr() as usize, 0, 0, 0];
         // SAFETY: the kernel reads so many bytes.
@@ -46,8 +46,8 @@ impl Processors {
     }
 }
 
-/// The calling thread would rather run often than long: 100 us at a time (sched_setattr(2); EEVDF takes it since Linux 6.12, before it means
-/// nothing). A thread that it wakes runs when it has gone to sleep, and not before.
+/// Asks for short time slices of 100 us for the calling thread (sched_setattr(2); EEVDF respects it since Linux 6.12,
+/// earlier kernels ignore it). A thread that it wakes then does not run before the calling thread sleeps.
 pub fn ask_for_short_slices() {
     // size, policy, flags (u64), nice, priority, runtime, deadline, period.
     let words: [u32; 12] = [48, 0, 0, 0, 0, 0, 100_000, 0, 0, 0, 0, 0];
@@ -55,7 +55,7 @@ pub fn ask_for_short_slices() {
     let _ = unsafe { call(libc::SYS_sched_setattr, [0, words.as_ptr() as usize, 0, 0, 0, 0]) };
 }
 
-/// The processor that the calling thread runs on. None: the kernel does not say.
+/// The processor that the calling thread runs on. None: the kernel does not report it.
 pub fn here() -> Option<usize> {
     let mut processor = 0u32;
     // SAFETY: the kernel writes one number.

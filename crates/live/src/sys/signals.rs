@@ -11,7 +11,7 @@ pub fn block_signals() -> u64 {
     old
 }
 
-/// Takes a signal off those that wait for this thread to let them in, if it is among them.
+/// Takes a pending signal of this thread away, if there is one.
 pub fn take_signal(signal: i32) {
     let (set, none) = (1u64 << (signal - 1), libc::timespec { tv_sec: 0, tv_nsec: 0 });
     let a = [&set as *const u64 as usize, 0, &none as *const _ as usize, 8, 0, 0];
@@ -19,7 +19,7 @@ pub fn take_signal(signal: i32) {
     let _ = unsafe { call(libc::SYS_rt_sigtimedwait, a) };
 }
 
-/// The signals that wait for this thread, or for any of this process, to let them in.
+/// The pending signals of this thread and of this process.
 pub fn pending_signals() -> u64 {
     let mut set = 0u64;
     // SAFETY: the kernel writes 8 bytes.
@@ -27,7 +27,7 @@ pub fn pending_signals() -> u64 {
     set
 }
 
-/// Whether the program leaves a signal to the kernel.
+/// Whether the signal has its default action.
 pub fn has_default_action(signal: i32) -> bool {
     // The kernel's structure is 32 bytes on both machines and begins with the handler.
     let mut action = [usize::MAX; 4];
@@ -36,7 +36,7 @@ pub fn has_default_action(signal: i32) -> bool {
     unsafe { call(libc::SYS_rt_sigaction, a) }.is_ok() && action[0] == libc::SIG_DFL
 }
 
-/// Lets one signal in.
+/// Unblocks one signal.
 pub fn unblock_signal(signal: i32) {
     let set = 1u64 << (signal - 1);
     let a = [libc::SIG_UNBLOCK as usize, &set as *const u64 as usize, 0, 8, 0, 0];
@@ -44,7 +44,7 @@ pub fn unblock_signal(signal: i32) {
     let _ = unsafe { call(libc::SYS_rt_sigprocmask, a) };
 }
 
-/// Restores a mask that `block_signals` gave.
+/// Restores a mask that `block_signals` returned.
 pub fn restore_signals(mask: u64) {
     // SAFETY: the word lives through the call.
     let _ = unsafe {

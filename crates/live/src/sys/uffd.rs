@@ -1,4 +1,4 @@
-//! userfaultfd: how one is to be had, and what it does.
+//! userfaultfd: how to open one, and its operations.
 
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -8,12 +8,12 @@ use linux_raw_sys::ioctl;
 
 use super::{again, call, give_way, ioctl, move_high, Errno, Sys};
 
-/// What a userfaultfd shall do.
+/// How a userfaultfd reports faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notify {
     /// SIGBUS in the thread that faulted. Needs no rights; faults of the kernel fail with EFAULT.
     Signal,
-    /// A message to whoever reads the descriptor, for faults of the kernel too. Needs rights.
+    /// A message to the reader of the descriptor, also for faults of the kernel. Needs rights.
     Message,
     /// A message; faults of the kernel fail with EFAULT. Needs no rights.
     UserMessage,
@@ -48,8 +48,8 @@ const MOVE_DONTWAKE: u64 = 1;
 const PROTECT_ON: u64 = 1;
 const PROTECT_DONTWAKE: u64 = 2;
 
-/// Makes userfaultfds, now and in forked children. `/dev/userfaultfd` is opened once and kept: rights that a program drops, another root
-/// folder and filters of system calls do not matter to what is open.
+/// Makes userfaultfds, now and in forked children. `/dev/userfaultfd` is opened once and kept. So it still works
+/// after the program has dropped its rights, changed its root folder or set a filter of system calls.
 #[derive(Debug)]
 pub struct Source {
     device: Option<OwnedFd>,
@@ -58,10 +58,10 @@ pub struct Source {
 }
 
 impl Source {
-    /// Finds out how they are to be had, and what they can.
+    /// Finds out how they can be opened, and what they support.
     ///
     /// # Errors
-    /// What the kernel says; EPERM without rights.
+    /// The kernel's error; EPERM without rights.
     pub fn find(notify: Notify) -> Sys<Source> {
         let device = match notify {
             Notify::Message => Source::device().ok(),
@@ -69,7 +69,7 @@ impl Source {
         };
         let mut source = Source { device, notify, features: 0 };
         let fd = source.fd().or_else(|error| {
-            // Where the system call is forbidden altogether, the device may not be.
+            // The device may be allowed even if the system call is forbidden.
             source.device = Source::device().ok();
             if source.device.is_some() {
                 source.fd()
@@ -86,7 +86,7 @@ impl Source {
         self.notify == Notify::Message
     }
 
-    /// The device's descriptor, where it is kept.
+    /// The device's descriptor, if it is kept.
     pub fn descriptor(&self) -> Option<RawFd> {
         self.device.as_ref().map(AsRawFd::as_raw_fd)
     }
@@ -121,7 +121,7 @@ impl Source {
     /// A new one, for the memory of this process.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn make(&self) -> Sys<Uffd> {
         let fd = move_high(self.fd()?);
         let how = match self.notify {
@@ -140,7 +140,7 @@ impl Uffd {
     /// Opens one.
     ///
     /// # Errors
-    /// What the kernel says; EPERM without rights.
+    /// The kernel's error; EPERM without rights.
     pub fn open(notify: Notify) -> Sys<Uffd> {
         Source::find(notify)?.make()
     }
@@ -156,13 +156,13 @@ impl Uffd {
         self.fd.as_raw_fd()
     }
 
-    /// Asks to be told of touches of absent pages and of writes to protected ones.
+    /// Asks for reports of touches of absent pages and of writes to protected ones.
     pub fn register(&self, range: Range<usize>) -> Sys<()> {
         let mut register = k::uffdio_register { range: kernel_range(range), mode: MODE_MISSING | MODE_WP, ioctls: 0 };
         ioctl(&self.fd, ioctl::UFFDIO_REGISTER, &mut register)
     }
 
-    /// Copies a page in, write-protected or not; wakes nobody.
+    /// Copies a page in, write-protected or not; wakes no thread.
     pub fn copy(&self, to: usize, from: usize, protected: bool) -> Sys<()> {
         crate::pause::here();
         let mode = COPY_DONTWAKE | if protected { COPY_WP } else { 0 };
@@ -170,14 +170,14 @@ impl Uffd {
         retry(|| ioctl(&self.fd, ioctl::UFFDIO_COPY, &mut k::uffdio_copy { dst, src, len, mode, copy: 0 }))
     }
 
-    /// Moves a page of this process to an empty place; wakes nobody. EBUSY where the frame is shared or pinned.
+    /// Moves a page of this process to an empty place; wakes no thread. EBUSY if the frame is shared or pinned.
     pub fn move_page(&self, to: usize, from: usize) -> Sys<()> {
         crate::pause::here();
         let (dst, src, len) = (to as u64, from as u64, crate::PAGE as u64);
         retry(|| ioctl(&self.fd, UFFDIO_MOVE, &mut k::uffdio_move { dst, src, len, mode: MOVE_DONTWAKE, move_: 0 }))
     }
 
-    /// Lets writes fault, or not; wakes nobody.
+    /// Switches write protection on or off; wakes no thread.
     pub fn protect(&self, range: Range<usize>, on: bool) -> Sys<()> {
         crate::pause::here();
         let mode = if on { PROTECT_ON } else { PROTECT_DONTWAKE };
@@ -214,7 +214,7 @@ fn kernel_range(range: Range<usize>) -> k::uffdio_range {
     k::uffdio_range { start: range.start as u64, len: range.len() as u64 }
 }
 
-/// Another thread changes the address space just now: try again.
+/// Another thread is changing the address space just now: try again.
 fn retry(mut f: impl FnMut() -> Sys<()>) -> Sys<()> {
     for _ in 0..100_000 {
         match f() {

@@ -1,7 +1,8 @@
-//! Points by content: a file for each trace and version, a line for each configuration.
+//! Points by content: one file for each trace and version, one line for each configuration.
 //!
-//! The key of a line is a hash of every setting in force and of all that the simulator got; a file's name holds the trace's hash and the
-//! program's version. So nothing is ever stale, and a line that a killed process left half written is none and is computed again.
+//! The key of a line is a hash of every setting in force and of all inputs of the simulator. A file's name has the
+//! trace's hash and the program's version. So no entry can be stale. A line that a killed process left half written
+//! is ignored and computed again.
 
 use std::collections::HashMap;
 use std::fs::OpenOptions;
@@ -32,7 +33,7 @@ struct Line {
 }
 
 impl Cache {
-    /// Remembers within one question only.
+    /// A cache for one question only.
     pub fn none() -> Cache {
         Cache::default()
     }
@@ -42,12 +43,12 @@ impl Cache {
         Cache { folder: Some((folder, version.into())), ..Cache::default() }
     }
 
-    /// Points that need not be simulated again so far.
+    /// The number of points that were found in the cache so far.
     pub fn found(&self) -> usize {
         self.found
     }
 
-    /// Reads what is known of the trace with this hash.
+    /// Reads the known points of the trace with this hash.
     pub(super) fn open(&mut self, trace: &str) -> Result<(), ReportError> {
         let Some((folder, version)) = &self.folder else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|e| io(folder, &e))?;
@@ -72,7 +73,7 @@ impl Cache {
     /// Keeps points.
     pub(super) fn put(&mut self, points: Vec<(String, Point)>) -> Result<(), ReportError> {
         if let Some(path) = self.file.as_ref().filter(|_| !points.is_empty()) {
-            // A newline first ends a line that was cut off.
+            // A newline first ends an incomplete line.
             let mut text = String::from("\n");
             for (key, point) in &points {
                 let line = Line { key: key.clone(), point: point.clone() };
@@ -92,7 +93,8 @@ fn io(path: &std::path::Path, error: &std::io::Error) -> ReportError {
     ReportError::Io { path: path.display().to_string(), reason }
 }
 
-/// The key of a plan over the first `rows` rows of a trace (`u64::MAX`: all), shortened for memories of `short` pages and more or as it is.
+/// The key of a plan over the first `rows` rows of a trace (`u64::MAX`: all). `short`: the trace was shortened for
+/// memories of at least this many pages.
 pub(super) fn key(plan: &Plan, tasks: &Tasks, rows: u64, short: Option<usize>) -> String {
     let short = short.map(|pages| format!("|shortened {pages}")).unwrap_or_default();
     let text = format!("{}|{:?}|{:?}|{tasks:?}|{rows}{short}", plan.shown(), plan.area, plan.front);

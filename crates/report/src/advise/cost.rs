@@ -1,4 +1,5 @@
-//! What a point costs in time, energy and life, each with its range: pure functions of its counts and the device's sheet.
+//! The cost of a point in time, energy and life, each with its range: pure functions of its counts and the device's
+//! sheet.
 //!
 //! ```text
 //! extra     = time(RAM) - time(RAM for all pages), the same configuration otherwise
@@ -7,9 +8,9 @@
 //! life      = (1 - utilisation) of the even wear of the area  to  even wear without a copy
 //! ```
 //!
-//! A trace does not say whether a page's first touch loads it from a file or gets a page of zeros, hence the first two ranges. A collector
-//! that takes the block with the fewest valid pages never copies more than the utilisation of its slots, hence the third; where a swap
-//! area is simulated its copies and its most worn block are counted instead.
+//! A trace does not say whether a page's first touch loads it from a file or gets a page of zeros; hence the first
+//! two ranges. A collector that takes the block with the fewest valid pages never copies more than the utilisation of
+//! its slots; hence the third. If a swap area is simulated, its copies and its most worn block are counted instead.
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::used::{self, Moved};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::advise::point::{Point, Swapped};
 
-/// The good and the bad end of what something may cost.
+/// The lower and the upper end of a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Range {
     /// The smaller value.
@@ -27,7 +28,7 @@ pub struct Range {
     pub high: f64,
 }
 
-/// The price of a point; where there is none, the reason.
+/// The price of a point; an error gives the reason why there is no price.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// Percent of the program's own time.
@@ -36,7 +37,7 @@ pub struct Cost {
     pub p99: Result<Ps, String>,
     /// Joules of paging for the run.
     pub energy: Result<Range, String>,
-    /// Years; `None`: nothing is written.
+    /// Years; `None`: no page is written.
     pub life: Result<Option<Range>, String>,
 }
 
@@ -64,7 +65,7 @@ fn slowdown(point: &Point, whole: &Point) -> Result<Range, String> {
     Ok(Range { low: a.min(b), high: a.max(b) })
 }
 
-/// Bytes written to the device; a collection's copies are among them.
+/// Bytes written to the device, including a collection's copies.
 fn written(point: &Point) -> Bytes {
     let pages = point.swap.map_or(point.writes, |s| s.programs + s.copies);
     Bytes(pages * point.page)
@@ -78,7 +79,7 @@ fn energy(point: &Point, sheet: &Sheet) -> Result<Range, String> {
     };
     let never_written = of(point.loads)? - of(point.loads - point.zero_loads)?;
     let high = match point.energy {
-        // DDB's equation prices no write; add what the sheet says of it.
+        // DDB's equation has no price for a write; the sheet's price is added.
         Some(ledger) => ledger + of(0)?,
         None => of(point.loads)?,
     };
@@ -105,7 +106,8 @@ fn life(point: &Point, sheet: &Sheet, area: Option<Bytes>) -> Result<Option<Rang
     Ok(even(area)?.map(|years| Range { low: years * (1.0 - live), high: years }))
 }
 
-/// Even wear of the simulated area at best; at worst the most worn block, where one was erased, or a slot in use in each block.
+/// At best, even wear of the simulated area. At worst, the wear of the most worn block if one was erased; otherwise
+/// one slot in use in each block.
 fn simulated_life(
     point: &Point,
     swap: Swapped,

@@ -15,14 +15,14 @@ use crate::settings::Settings;
 /// Most references of a shortened string: they take 4 bytes each, so 1 GiB.
 const MOST: usize = 1 << 28;
 
-/// The smallest size that is tried where nobody asks for another, in percent of the footprint.
+/// The smallest size that is tried by default, in percent of the footprint.
 pub(super) const SMALLEST: f64 = 1.0;
 
-/// What was seen.
+/// The result of the first look.
 pub(super) struct First {
     /// Pages that the trace touches behind the front end.
     pub footprint: usize,
-    /// Its string behind the front end; `None`: too long, or of several tasks.
+    /// Its string behind the front end; `None`: it is too long, or it has several tasks.
     pub short: Option<Short>,
 }
 
@@ -63,7 +63,7 @@ fn sees_all(front: &FrontKey) -> bool {
     front.front_end.is_none() && front.stream == Stream::Both && front.skip == 0 && front.accesses.is_none()
 }
 
-/// The header counts granules of 1 KiB, and a page is at least as many of them as it could hold.
+/// The header counts granules of 1 KiB, and a page has at most so many of them.
 fn pages_at_least(trace: &Provenance, front: &FrontKey) -> usize {
     (trace.pages_1KiB >> front.page_shift.saturating_sub(10)) as usize
 }
@@ -76,7 +76,7 @@ fn some(path: &Path, pages: usize) -> Result<usize, ReportError> {
     Ok(pages)
 }
 
-/// The smallest size of so many pages touched.
+/// The smallest size for this many touched pages.
 fn smallest(pages: usize) -> usize {
     (pages as f64 * SMALLEST / 100.0).max(1.0).round() as usize
 }

@@ -1,4 +1,4 @@
-//! The answer for programs: what `advise --format json` writes and `report` reads.
+//! The answer as data: `advise --format json` writes it and `report` reads it.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,19 +28,19 @@ pub struct Answer {
     pub best: Option<Priced>,
     /// The next smaller RAM.
     pub next_smaller: Option<Priced>,
-    /// Where none meets the limits: what binds.
+    /// The limits that bind, if no RAM meets them.
     pub binds: Vec<String>,
     /// The least slowdown for each RAM.
     pub front: Vec<Priced>,
-    /// What costs most under the best configuration.
+    /// The regions that cost most under the best configuration.
     pub regions: Vec<Costly>,
-    /// How it was searched.
+    /// How the search was done.
     pub search: Search,
     /// Everything that was tried on the whole trace.
     pub curves: Vec<Curve>,
     /// The best configuration's run; `None` for several tasks.
     pub run: Option<SimResult>,
-    /// What the reader must know to trust it.
+    /// The assumptions of the answer.
     pub assumptions: Vec<String>,
 }
 
@@ -76,21 +76,21 @@ pub struct Priced {
     pub page_loads: u64,
     /// Pages written.
     pub page_writes: u64,
-    /// The program's own time; `None`: nothing prices it.
+    /// The program's own time; `None`: it has no price.
     pub own_time_ps: Option<u64>,
     /// Time of paging.
     pub paging_ps: u64,
-    /// Slowdown, where priced.
+    /// Slowdown, if it has a price.
     pub slowdown_percent: Option<Range>,
-    /// 99th percentile of a true fault, where priced.
+    /// 99th percentile of a true fault, if it has a price.
     pub p99_ps: Option<u64>,
     /// Longest true fault.
     pub longest_ps: u64,
-    /// Energy of paging, where priced.
+    /// Energy of paging, if it has a price.
     pub energy_joules: Option<Range>,
-    /// Life of the device, where priced and anything is written.
+    /// Life of the device, if it has a price and pages are written.
     pub life_years: Option<Range>,
-    /// Why something is not priced.
+    /// The reasons for missing prices.
     pub not_priced: Vec<String>,
     /// The limits it misses.
     pub misses: Vec<String>,
@@ -109,21 +109,21 @@ pub struct Costly {
     pub share: f64,
 }
 
-/// How it was searched.
+/// How the search was done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Search {
-    /// Configurations but for RAM.
+    /// Configurations without regard to RAM.
     pub families: usize,
     /// Runs.
     pub configurations: usize,
-    /// Of these, known before.
+    /// Of these, found in the cache.
     pub cached: usize,
-    /// Every family went over the whole trace.
+    /// Whether every family ran over the whole trace.
     pub exhaustive: bool,
-    /// Otherwise: who was left after how much of it.
+    /// Otherwise: the families left after each part of the trace.
     pub rungs: Vec<Rung>,
-    /// Where every family was tried on a shortened string instead: its references. The families near the answer there, and the numbers of
-    /// the answer, are of the whole trace.
+    /// If every family was tried on a shortened string instead: its references. The families near the answer, and the
+    /// numbers of the answer, come from the whole trace.
     #[serde(default)]
     pub shortened_references: Option<u64>,
     /// RAM with which not even OPT meets the slowdown.
@@ -146,9 +146,9 @@ pub struct Rung {
 pub struct Curve {
     /// Policy.
     pub policy: String,
-    /// All that distinguishes it.
+    /// Its full name.
     pub name: String,
-    /// RAM in bytes, true faults, and the most percent of slowdown.
+    /// RAM in bytes, true faults, and the upper end of the slowdown in percent.
     pub points: Vec<(u64, u64, Option<f64>)>,
 }
 
@@ -163,7 +163,7 @@ impl Answer {
         self.best.iter().chain(&self.next_smaller).chain(&self.front)
     }
 
-    /// As JSON without its run, for who has the run already.
+    /// As JSON without its run, for callers that already have the run.
     pub fn without_run(&self) -> Value {
         let mut all = Answer { run: None, ..self.clone() }.json();
         all.as_object_mut().and_then(|answer| answer.remove("run"));

@@ -1,4 +1,4 @@
-//! What must hold, and what a price misses of it.
+//! The limits, and which of them a price misses.
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::{show_bytes, show_energy, show_time};
@@ -7,18 +7,19 @@ use crate::advise::cost::Cost;
 use crate::advise::point::Point;
 use crate::error::ReportError;
 
-/// What must hold, at the bad end of each range.
+/// The limits. Each applies to the bad end of a range.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
-    /// Most that the run may take longer than with all the RAM it can use, in percent of the program's own time.
+    /// Upper limit of the slowdown compared with a run with all the RAM that it can use, in percent of the program's
+    /// own time.
     pub slowdown: Option<f64>,
     /// Longest 99th percentile of a true fault's latency.
     pub p99: Option<Ps>,
-    /// Least life of the device in years, if the program runs without a pause.
+    /// Lower limit of the device's life in years, if the program runs without a pause.
     pub life: Option<f64>,
-    /// Most energy of paging for the whole run.
+    /// Upper limit of the energy of paging for the whole run.
     pub energy: Option<Pj>,
-    /// Most RAM.
+    /// Upper limit of RAM.
     pub ram: Option<Bytes>,
 }
 
@@ -61,7 +62,7 @@ pub fn years(field: &str, text: &str) -> Result<f64, ReportError> {
     number.ok_or_else(|| ReportError::setting(field, format!("`{text}` cannot be read; give years such as 5y")))
 }
 
-/// The limits that a price misses, or that it cannot be held against.
+/// The limits that a price misses, or that cannot be checked for lack of a price.
 pub(super) fn misses(limits: &Limits, point: &Point, cost: &Cost) -> Vec<String> {
     let mut all = Vec::new();
     if let Some(limit) = limits.slowdown {

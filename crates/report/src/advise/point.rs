@@ -1,4 +1,4 @@
-//! What one configuration was found to do: the counts and times that a price is made of, and that the cache keeps.
+//! The result of one configuration: the counts and times that a price needs, and that the cache keeps.
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_sim::Latency;
@@ -10,7 +10,7 @@ use crate::result::{InForce, RunResult};
 use crate::settings::Settings;
 use crate::tasks::TasksOutcome;
 
-/// One configuration and what it did.
+/// One configuration and its result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Every setting in force, as `-c` takes it.
@@ -31,12 +31,12 @@ pub struct Point {
     pub writes: u64,
     /// Pages loaded.
     pub loads: u64,
-    /// Of these, pages that had never been written: without a file behind them there is nothing to load.
+    /// Of these, pages that had never been written: if there is no file behind them, there is nothing to load.
     pub zero_loads: u64,
-    /// The program's own time; `None`: nothing prices it.
+    /// The program's own time; `None`: it has no price.
     #[serde(with = "maybe_ps")]
     pub own: Option<Ps>,
-    /// In faults, and in reads in place beyond reads from main memory.
+    /// Time in faults, and the extra time of reads in place over reads from main memory.
     #[serde(with = "ps")]
     pub paging: Ps,
     /// 99th percentile of the latency of true faults; zero without faults.
@@ -45,13 +45,13 @@ pub struct Point {
     /// Longest true fault.
     #[serde(with = "ps")]
     pub longest: Ps,
-    /// Pages were written that the device's sheet has no time for: `paging` is a lower bound.
+    /// Pages were written, and the device's sheet has no time for writes: `paging` is a lower bound.
     pub writes_unpriced: bool,
-    /// Equation 3 of DDB, where main memory and device have energies.
+    /// Equation 3 of DDB, if the sheets of main memory and device have energies.
     pub energy: Option<u64>,
-    /// The swap area, where it is simulated.
+    /// The swap area, if it is simulated.
     pub swap: Option<Swapped>,
-    /// References left out as quiet where they hit.
+    /// Quiet references that were left out where they hit.
     pub quiet: u64,
 }
 
@@ -68,12 +68,12 @@ pub struct Swapped {
     pub erases_max: u32,
     /// Blocks of the area.
     pub blocks: u32,
-    /// Times that the area was full and a page went elsewhere.
+    /// How often the area was full and a page went elsewhere.
     pub areas_full: u64,
 }
 
 impl Point {
-    /// What a run says; `None` for an oracle.
+    /// The point of a run; `None` for an oracle.
     pub fn new(result: &RunResult) -> Option<Point> {
         let lane = result.lane()?;
         let latency = &lane.true_latency;
@@ -107,8 +107,9 @@ impl Point {
         })
     }
 
-    /// What a run of several tasks says. Its own time is the processor's on references; all else until the last task's end is paging, so
-    /// that loads beside a running task cost nothing. First touches are the loads that a page of zeros would spare.
+    /// The point of a run of several tasks. Its own time is the processor's time on references; all other time until
+    /// the last task's end is paging. So loads beside a running task cost nothing. First touches are the loads that a
+    /// page of zeros would save.
     pub fn of_tasks(outcome: &TasksOutcome) -> Point {
         let (result, counts) = (&outcome.result, &outcome.result.counts);
         let own = Ps(result.tasks.iter().map(|task| task.useful.0).sum());

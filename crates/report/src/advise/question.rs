@@ -1,4 +1,4 @@
-//! What a user asks: limits, and what may be varied to meet them.
+//! The user's question: limits, and the settings that may be varied to meet them.
 
 use crate::systems::{self, System};
 use coldframe_core::fault::handler;
@@ -15,23 +15,23 @@ use crate::error::ReportError;
 use crate::resolve::{drive, Drive};
 use crate::settings::{vary, Settings, Swap};
 
-/// Slowdown allowed where no limit is given, in percent of the program's own time.
+/// The default limit of the slowdown, in percent of the program's own time.
 pub const SLOWDOWN_DEFAULT: f64 = 5.0;
-/// The device where none is given: the shipped sheet of a flash chip that has all of times, energies and endurance.
+/// The default device: the shipped sheet of a flash chip with times, energies and endurance.
 pub const DEVICE_DEFAULT: &str = "NAND01GW3B2B";
-/// Handlers that need nothing of the machine. The others execute from the device's buffers; name them to have them tried.
+/// Handlers that any machine can run. The others execute from the device's buffers; they are tried if they are named.
 const HANDLERS_DEFAULT: [&str; 2] = ["parallel", "sequential"];
-/// Most pages read ahead with a fault: none, and the live pager's window.
+/// Pages read ahead with a fault: none, and the live pager's window.
 const READ_AHEADS_DEFAULT: [u32; 2] = [0, 16];
-/// When the next task's pages are loaded: never, at SAP's two moments, and at one that adapts.
+/// When to load the next task's pages: never, at SAP's two moments, and at an adaptive moment.
 const PREFETCHES_DEFAULT: [&str; 4] = ["off", "75", "50", "adaptive"];
 
 /// The whole question.
 #[derive(Clone, Debug, Default)]
 pub struct Question {
-    /// What is not varied.
+    /// The settings that are not varied.
     pub base: Settings,
-    /// What must hold.
+    /// The limits.
     pub limits: Limits,
     /// Devices; empty: the settings' or [`DEVICE_DEFAULT`].
     pub devices: Vec<String>,
@@ -39,11 +39,12 @@ pub struct Question {
     pub policies: Vec<String>,
     /// Handlers; empty: parallel and sequential.
     pub handlers: Vec<String>,
-    /// Most pages of a sequential stream read ahead with a fault; empty: none and the live pager's window.
+    /// Pages of a sequential stream read ahead with a fault; empty: none, and the live pager's window.
     pub read_aheads: Vec<u32>,
     /// Collectors of a swap area in log order; empty: pages are written in place.
     pub collectors: Vec<String>,
-    /// When the next task's pages are loaded, and who says which task is next; empty: see [`Question::families`]. For several tasks only.
+    /// When to load the next task's pages, and who predicts the next task; empty: see [`Question::families`]. For
+    /// several tasks only.
     pub prefetches: Vec<String>,
     /// Schedulers; empty: the settings'.
     pub schedulers: Vec<String>,
@@ -51,16 +52,16 @@ pub struct Question {
     pub swap_area: Option<Bytes>,
     /// Time of the program alone, for the whole trace.
     pub program_time: Option<Ps>,
-    /// Most references times configurations that are simulated in full; above that, a shortened string says which, or successive
-    /// halving.
+    /// The most references times configurations that are simulated in full. Above it, a shortened string or
+    /// successive halving selects the configurations.
     pub work_max: Option<u64>,
 }
 
 impl Question {
-    /// The question with a price for the program's own time, wherever the trace can carry one, and with a limit.
+    /// The question with a price for the program's own time, if the trace allows one, and with a limit.
     ///
     /// # Errors
-    /// A program time for a trace without references, or one too short.
+    /// A program time is given for a trace without references, or it is too short.
     pub fn priced(&self, trace: &Provenance) -> Result<Question, ReportError> {
         self.check_kind()?;
         let mut question = self.clone();
@@ -104,7 +105,8 @@ impl Question {
         Ok(question)
     }
 
-    /// What is for several tasks only, and what is not simulated for them.
+    /// Checks that settings for several tasks are used with several tasks, and that no setting is used that tasks do
+    /// not have.
     fn check_kind(&self) -> Result<(), ReportError> {
         if drive(&self.base) == Drive::Foreground {
             let name = systems::of(&self.base).unwrap_or(systems::of_foreground().0).name;
@@ -130,7 +132,8 @@ impl Question {
         Ok(())
     }
 
-    /// The settings of each family: all that is varied but RAM. The RAM of the settings stays: it is then the only one tried.
+    /// The settings of each family: all that is varied, without RAM. If the settings give RAM, it is the only size
+    /// tried.
     pub fn families(&self) -> Vec<Settings> {
         let mut families = vec![self.base.clone()];
         if families[0].system.is_none() && self.devices.is_empty() && families[0].device.is_none() {
@@ -162,8 +165,9 @@ impl Question {
         families
     }
 
-    /// With a swap area of a known size its slots are simulated: as a log with each collector, and as Linux hands out slots. Not for devices
-    /// whose sheet has no blocks, nor where the settings say what the area is.
+    /// With a swap area of known size, its slots are simulated: as a log with each collector, and with Linux's
+    /// allocation of slots. This is not done for devices without blocks in their sheets, nor if the settings describe
+    /// the area.
     fn vary_areas(&self, families: &mut Vec<Settings>) {
         if !self.collectors.is_empty() {
             return vary(families, &self.collectors, |s, v| s.swap.collector = Some(v.into()));
@@ -191,12 +195,12 @@ impl Question {
         *families = families.iter().flat_map(of).collect();
     }
 
-    /// Several tasks, which a scheduler switches, and not one string of references.
+    /// Whether there are several tasks under a scheduler, and not one string of references.
     pub fn is_of_tasks(&self) -> bool {
         drive(&self.base) == Drive::Tasks
     }
 
-    /// What the answer takes for granted.
+    /// The assumptions of the answer.
     pub fn assumptions(&self, trace: &Provenance, best: Option<&Candidate>) -> Vec<String> {
         let mut all = Vec::new();
         let front = &self.base.front_end;
@@ -240,7 +244,8 @@ fn policies_default() -> Vec<String> {
     names.map(Into::into).collect()
 }
 
-/// Nothing is read ahead into buffers that hold pages, so handlers that need them stay alone unless the user asks for both.
+/// Pages cannot be read ahead into buffers that hold pages. So handlers that need such buffers are tried without
+/// read-ahead, unless the user asks for both.
 fn vary_read_ahead(all: &mut Vec<Settings>, given: &[u32]) {
     let own = |s: &Settings| {
         let holds = s.handler.as_deref().and_then(handler::find).is_some_and(|handler| handler.needs_xip);

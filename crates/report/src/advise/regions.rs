@@ -1,4 +1,5 @@
-//! Which parts of memory cost most: a program's mappings, or stretches of touched pages where the recorder has noted none.
+//! The parts of memory that cost most: a program's mappings, or ranges of touched pages if the recorder has noted no
+//! mappings.
 
 use std::collections::BTreeMap;
 
@@ -11,13 +12,13 @@ use crate::tasks::TasksOutcome;
 
 /// How many are shown.
 const SHOWN: usize = 3;
-/// A gap of so many bytes ends a stretch: what an allocator or a loader leaves between things that have nothing to do with each other.
+/// A gap of this many bytes ends a range. Allocators and loaders leave such gaps between unrelated memory.
 const GAP: u64 = 1 << 20;
 
-/// A part of memory and what its faults cost.
+/// A part of memory and the cost of its faults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Region {
-    /// The mapping's file or kind, or the stretch's addresses; with the task where there are several.
+    /// The mapping's file or kind, or the range's addresses; with the task if there are several.
     pub name: String,
     /// Faults on its pages.
     pub faults: u64,
@@ -33,7 +34,7 @@ pub fn costliest(mut costs: Vec<PlacedCost>, trace: &Provenance) -> Vec<Region> 
     by_region(&costs, trace)
 }
 
-/// The tasks that wait longest for pages, the most costly first.
+/// The tasks that wait longest for pages, the one with the longest wait first.
 pub fn costliest_tasks(outcome: &TasksOutcome) -> Vec<Region> {
     let mut found = BTreeMap::<String, (u64, Ps)>::new();
     for ((id, name), task) in outcome.names.iter().zip(&outcome.result.tasks) {
@@ -83,7 +84,7 @@ fn named<'a>(costs: &'a [PlacedCost], trace: &'a Provenance) -> impl Iterator<It
     })
 }
 
-/// The mappings are those of one program; they name pages only where there is one address space.
+/// Mappings belong to one program; they can name pages only if there is one address space.
 fn mapping(cost: &PlacedCost, trace: &Provenance) -> Option<String> {
     let one = trace.tasks.iter().all(|task| task.space == cost.space);
     let found = trace.mappings.iter().find(|m| (m.start..m.end).contains(&cost.address))?;

@@ -1,10 +1,11 @@
-//! The search: every family (all that is varied but RAM) over a grid of sizes, then finer between the largest size that misses a limit
-//! and the smallest that meets all.
+//! The search. Every family (all that is varied, without RAM) runs over a grid of sizes. Then finer sizes are tried
+//! between the largest that misses a limit and the smallest that meets all.
 //!
-//! Where all families over the whole trace are too much work, they are tried on a shortened string first ([`short`]), and only those near
-//! the answer on the whole trace. Where that cannot be, they are halved on prefixes of it: a prefix twice as long for half as many
-//! families, those that meet the limits with the least RAM so far. What either may have dropped is bounded by OPT: no policy whatever
-//! meets the slowdown with less RAM than the bound.
+//! If all families over the whole trace are too much work, they are first tried on a shortened string ([`short`]);
+//! only those near the answer run over the whole trace. If a shortened string is not possible, they are halved on
+//! prefixes of the trace: each prefix is twice as long and has half as many families, namely those that meet the
+//! limits with the least RAM so far. Both may drop the best family. OPT bounds the loss: no policy meets the slowdown
+//! with less RAM than OPT's bound.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -35,11 +36,12 @@ pub use bound::Bound;
 
 /// Sizes of the grid: as many as one page table has lanes.
 const GRID: usize = 16;
-/// A size is found when the next smaller one that misses is closer than one part in so many.
+/// A size is found if the next smaller size that misses is closer than one part in this many.
 const FINE: usize = 100;
-/// Rows times configurations simulated in full: some tens of seconds on two cores.
+/// Rows times configurations that are simulated in full: some tens of seconds on two cores.
 const WORK_MAX: u64 = 4_000_000_000;
-/// The same for several tasks, which share no pass through the trace: each configuration has an order of references of its own.
+/// The same for several tasks. They cannot share a pass through the trace, since each configuration has its own order
+/// of references.
 const WORK_MAX_TASKS: u64 = 1_000_000_000;
 
 /// Rows and families of a step of the halving.
@@ -48,26 +50,26 @@ pub type Rung = (u64, usize);
 /// A search on a shortened string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shortened {
-    /// References of it.
+    /// Its references.
     pub references: u64,
-    /// Families left.
+    /// Families left after it.
     pub families: usize,
 }
 
-/// How it was searched.
+/// How the search was done.
 #[derive(Clone, Debug)]
 pub struct Searched {
     /// Families in all.
     pub families: usize,
     /// Configurations priced on the whole trace.
     pub configurations: usize,
-    /// Of all that were asked for, those that the cache had.
+    /// Of all configurations asked for, those found in the cache.
     pub cached: usize,
     /// Rows and families of each rung of the halving; empty: every family ran over the whole trace.
     pub rungs: Vec<Rung>,
-    /// The shortened string that all families were tried on, if they were, and the families that were then worth the whole trace.
+    /// The shortened string, if all families were tried on one, and the families that then ran over the whole trace.
     pub short: Option<Shortened>,
-    /// What no policy whatever does better; the error says why it is not known.
+    /// The bound by OPT for all policies; the error says why it is not known.
     pub bound: Result<Bound, String>,
 }
 
@@ -88,17 +90,17 @@ pub(super) struct Tried<'a> {
     short: Option<Short>,
     /// OPT's true faults by size, once they are known.
     opt: Vec<(usize, u64)>,
-    /// A size that OPT rules out, zero without one: no smaller one is looked at to find the smallest.
+    /// A size that OPT rules out, or 0: no smaller size is tried.
     hopeless: usize,
-    /// Points are those of the shortened string.
+    /// Whether the points are those of the shortened string.
     playing: bool,
-    /// The run of the best configuration so far, where its pages' costs were noted in passing.
+    /// The run of the best configuration so far, if the costs of its pages were noted.
     noted: Vec<(Point, Noted)>,
     question: &'a Question,
     families: Vec<Family>,
-    /// Pages that the trace touches: with so many frames nothing is evicted.
+    /// Pages that the trace touches: with as many frames no page is evicted.
     whole: usize,
-    /// The only size to be tried, if the settings have one.
+    /// The only size to try, if the settings have one.
     only: Option<usize>,
     page: Bytes,
     cache: &'a mut Cache,
@@ -107,10 +109,11 @@ pub(super) struct Tried<'a> {
 
 /// A family's number and frames.
 type Job = (usize, usize);
-/// A run with what each page has cost.
+/// A run with the cost of each page.
 type Noted = (RunResult, Vec<PlacedCost>);
 
-/// Pages times configurations whose costs are noted in passing: each takes a page's cost, 16 bytes, and its place, so some 200 MiB in all.
+/// The most pages times configurations whose costs are noted during a run. Each takes a page's cost, 16 bytes, and
+/// its place: some 200 MiB in all.
 const NOTED_MAX: usize = 1 << 22;
 
 impl<'a> Tried<'a> {
@@ -208,7 +211,7 @@ impl<'a> Tried<'a> {
         Ok(families)
     }
 
-    /// Goes on between sizes until the smallest that meets the limits is found.
+    /// Tries finer sizes until the smallest that meets the limits is found.
     fn refine(&mut self, families: &[usize]) -> Result<(), ReportError> {
         loop {
             let best = self.best().map(|best| best.point.frames);
@@ -219,14 +222,14 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// Whether so many families over the whole trace are too much work.
+    /// Whether this many families over the whole trace are too much work.
     fn is_too_much(&self, families: usize, sizes: &[usize]) -> bool {
         let own = if self.question.is_of_tasks() { WORK_MAX_TASKS } else { WORK_MAX };
         let max = u128::from(self.question.work_max.unwrap_or(own));
         families > 1 && families as u128 * sizes.len() as u128 * u128::from(self.rows) > max
     }
 
-    /// From one percent of the footprint to all of it, each about a third more than the one before.
+    /// From one percent of the footprint to all of it, each about a third larger than the one before.
     fn sizes(&self) -> Vec<usize> {
         if let Some(only) = self.only {
             return if only < self.whole { vec![only, self.whole] } else { vec![self.whole, only] };
@@ -248,7 +251,7 @@ impl<'a> Tried<'a> {
         Some((ram.0 / self.page.0) as usize).filter(|frames| *frames > 0)
     }
 
-    /// The families worth more than a prefix.
+    /// Reduces the families on prefixes of the trace.
     fn halve(
         &mut self,
         mut families: Vec<usize>,
@@ -269,7 +272,7 @@ impl<'a> Tried<'a> {
         Ok((families, rungs))
     }
 
-    /// The least frames that meet the limits on a prefix, then the time in faults at all sizes together.
+    /// The least frames that meet the limits on a prefix, then the total time in faults at all sizes.
     fn score(&self, family: usize, points: &[(Job, Point)]) -> (usize, u128) {
         let own = || points.iter().filter(|((f, _), _)| *f == family);
         let Some((_, whole)) = own().find(|((_, frames), _)| *frames == self.whole) else {
@@ -280,7 +283,7 @@ impl<'a> Tried<'a> {
         (least, own().map(|(_, point)| u128::from(point.paging.0)).sum())
     }
 
-    /// Tries what has not been tried on the whole trace yet; returns how many that were.
+    /// Tries jobs that have not been tried on the whole trace yet. Returns their number.
     fn try_all(&mut self, mut jobs: Vec<Job>) -> Result<usize, ReportError> {
         jobs.retain(|(family, frames)| !self.families[*family].points.contains_key(frames));
         let points = self.points(&jobs, u64::MAX)?;
@@ -293,8 +296,8 @@ impl<'a> Tried<'a> {
         Ok(new)
     }
 
-    /// What each job does on the first `rows` rows, from the cache or simulated all at once. A size that a policy's parameters do not fit
-    /// is left out.
+    /// The result of each job on the first `rows` rows, from the cache or simulated all at once. Sizes that a
+    /// policy's parameters do not fit are left out.
     fn points(&mut self, jobs: &[Job], rows: u64) -> Result<Vec<(Job, Point)>, ReportError> {
         let mut known = Vec::new();
         let mut todo = Vec::new();
@@ -338,7 +341,7 @@ impl<'a> Tried<'a> {
         Ok(points)
     }
 
-    /// The shortened string while it is played.
+    /// The shortened string, while it is in use.
     fn played(&self) -> Option<&Short> {
         self.short.as_ref().filter(|_| self.playing)
     }
@@ -364,7 +367,8 @@ impl<'a> Tried<'a> {
     }
 }
 
-/// Deals jobs out, so that those next to each other, which share a page table and a thread, have sizes of all kinds: small ones fault most.
+/// Distributes jobs. Neighbours share a page table and a thread, so they get sizes of all kinds: small sizes fault
+/// most.
 fn dealt<T>(mut todo: Vec<(Job, Settings, T)>) -> Vec<(Job, Settings, T)> {
     let hands = todo.len().div_ceil(LANES).max(rayon::current_num_threads()).max(1);
     todo.sort_by_key(|((family, frames), ..)| (*frames, *family));
@@ -377,7 +381,8 @@ fn with_frames(settings: &Settings, frames: usize) -> Settings {
     Settings { ram: None, frames: Some(frames as u64), ..settings.clone() }
 }
 
-/// The swap area's blocks by its size, where one is simulated. A block has as many slots as the device's has pages.
+/// Sets the swap area's blocks from its size, if one is simulated. A block has as many slots as the device's block
+/// has pages.
 fn with_swap(mut settings: Settings, question: &Question, sheet: &Sheet, page: Bytes) -> Result<Settings, ReportError> {
     let (Some(area), Some(_)) = (question.swap_area, &settings.swap.collector) else { return Ok(settings) };
     let of_sheet = sheet.block().map_or(systems::of_log().1.slots_per_block, |block| (block.0 / page.0).max(1) as u32);

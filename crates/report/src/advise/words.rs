@@ -10,12 +10,12 @@ use crate::here::words::human_size;
 use crate::plot::{short, Plot, Series};
 use crate::table::{human_count, human_time, styled};
 
-/// A size as people say it; the configuration has it as the command line takes it.
+/// A size for people. The configuration has it in the form of the command line.
 pub fn ram(size: Bytes) -> String {
     human_size(size.0)
 }
 
-/// One line: the smallest RAM and what it costs, or what binds.
+/// One line: the smallest RAM and its cost, or the limits that bind.
 pub fn sentence(advice: &Advice) -> String {
     let footprint = ram(advice.footprint);
     match &advice.best {
@@ -76,7 +76,7 @@ fn years(life: Option<Range>) -> String {
     }
 }
 
-/// What has no price, and why.
+/// The missing prices, and the reasons.
 fn prices(cost: &Cost) -> String {
     let lacking = [("energy", cost.energy.as_ref().err()), ("life", cost.life.as_ref().err())];
     lacking.iter().filter_map(|(what, reason)| Some(format!("  no {what}: {}\n", (*reason)?))).collect()
@@ -89,7 +89,7 @@ fn below(below: Option<&Candidate>) -> String {
     }
 }
 
-/// The Pareto front as a plot; its points under `--format json`.
+/// The Pareto front as a plot. `--format json` has its points.
 fn front(advice: &Advice) -> String {
     let point = |c: &Candidate| Some((c.point.ram().0 as f64 / 1024.0, c.cost.slowdown.as_ref().ok()?.high));
     let mut series = vec![Series {

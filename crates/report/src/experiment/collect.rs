@@ -52,7 +52,7 @@ pub(super) fn collect(plans: &[Plan], shares: &mut [Share], facts: &TraceFacts, 
     plans.iter().zip(found).zip(slots).map(|((plan, found), slots)| result(plan, found, slots)).collect()
 }
 
-/// Of all loads and writes, a collection's copies among them; none where the sheet lacks an energy.
+/// For all loads and writes, including a collection's copies; empty if the sheet lacks an energy.
 fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
     let Found::Lane(lane) = found else { return Vec::new() };
     let page = 1u64 << plan.front.page_shift;
@@ -61,11 +61,11 @@ fn device_energy(plan: &Plan, found: &Found) -> Vec<(&'static str, Pj)> {
     used::energy_terms(&plan.sheet, moved).unwrap_or_default()
 }
 
-/// What a share's oracles have found out, by configuration.
+/// The results of a share's oracles, by configuration.
 fn oracle_answers(share: &mut Share, plans: &[Plan], facts: &TraceFacts) -> Vec<(usize, (Found, Certainty))> {
     let answers = share.run.oracle_results();
     if let Some((whole, rate)) = facts.reduction.and_then(|reduction| Some((reduction, reduction.rate()?))) {
-        // A sample answers for one oracle, which takes all answers.
+        // For a sample, one oracle takes the answers of all.
         let members: Vec<usize> = share.oracles.iter().flat_map(|(_, members)| members.clone()).collect();
         let frames: Vec<usize> = members.iter().map(|i| plans[*i].frames).collect();
         return members.into_iter().zip(estimates(&answers, &frames, &whole, rate)).collect();

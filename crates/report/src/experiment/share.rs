@@ -1,4 +1,4 @@
-//! Shares of a sweep: configurations behind one front end, which a block of the trace goes through once.
+//! Shares of a sweep: configurations behind one front end. Each block of the trace goes through the front end once.
 
 use coldframe_core::SlotId;
 use coldframe_sim::oracle::OracleSpec;
@@ -17,11 +17,11 @@ use crate::slots::SlotPicture;
 pub(super) struct Share {
     pub(super) front: FrontKey,
     pub(super) run: Run,
-    /// Which configuration each lane is.
+    /// The configuration of each lane.
     pub(super) lanes: Vec<usize>,
-    /// Which configurations each oracle answers.
+    /// The configurations that each oracle answers.
     pub(super) oracles: Vec<(&'static OracleSpec, Vec<usize>)>,
-    /// Of the lanes with a swap area.
+    /// For lanes with a swap area.
     pub(super) slots: Vec<Option<SlotPicture>>,
     pub(super) done: bool,
 }
@@ -88,7 +88,7 @@ fn give_swap(lane: &mut Lane, plan: &Plan) -> Result<(), ReportError> {
 }
 
 impl Share {
-    /// Notes who owns what slot of the lanes' swap areas now.
+    /// Notes the present owner of each slot of the lanes' swap areas.
     pub(super) fn look_at_slots(&mut self, owners: &Owners<'_>) {
         if self.slots.iter().all(Option::is_none) {
             return;
@@ -104,7 +104,7 @@ impl Share {
     }
 }
 
-/// Takes a block, which begins with row `at` of the trace, through every share that is not done.
+/// Passes a block, which begins with row `at` of the trace, to every share that is not finished.
 pub(super) fn feed(shares: &mut [Share], block: &Block, at: u64, rows: u64) -> Result<(), ReportError> {
     shares.par_iter_mut().filter(|share| !share.done && share.front.skip < at + rows).try_for_each(|share| {
         let from = share.front.skip.saturating_sub(at) as usize;
@@ -113,12 +113,12 @@ pub(super) fn feed(shares: &mut [Share], block: &Block, at: u64, rows: u64) -> R
     })
 }
 
-/// What each page that faulted has cost each configuration.
+/// The cost of each page that faulted, for each configuration.
 pub(super) fn placed_costs(shares: &mut [Share], costs: &mut [Vec<PlacedCost>]) {
     for share in shares {
         let (places, shift) = (share.run.places().to_vec(), share.front.page_shift);
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
-            // Neighbours that a windowed trace adds stand behind those that are asked for.
+            // The neighbours that a window trace adds come after the configurations asked for.
             let Some(costs) = costs.get_mut(*plan) else { continue };
             let own = lane.page_costs().iter().copied().zip(&places).filter(|(cost, _)| cost.faults > 0);
             *costs =

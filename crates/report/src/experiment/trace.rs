@@ -1,4 +1,4 @@
-//! What a run needs to know of a trace beside its references.
+//! Facts about a trace that a run needs besides its references.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,7 +13,7 @@ use crate::error::ReportError;
 use crate::resolve::FrontKey;
 use crate::result::TraceFacts;
 
-/// Columns that the file has and the simulator needs.
+/// The columns that the file has and the simulator needs.
 pub(super) fn wanted(reader: &Reader) -> Wanted {
     let columns = reader.columns();
     Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS }
@@ -36,11 +36,11 @@ pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError
     Ok(front_end.numbering().count())
 }
 
-/// The trace's string behind this front end, exact for OPT in memories of `pages` pages and more; `None`: more than `most` references are
-/// left of it.
+/// The trace's string behind this front end, exact for OPT in memories of at least `pages` pages. `None`: more than
+/// `most` references are left.
 ///
 /// # Errors
-/// The trace cannot be read, or the one who is told of the progress ends it.
+/// The trace cannot be read, or the receiver of the progress ends the run.
 pub(crate) fn shortened(
     path: &Path,
     front: &FrontKey,

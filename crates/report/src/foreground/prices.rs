@@ -1,4 +1,5 @@
-//! What a swap area costs: pages to and from it in time, all that was done in energy. Powers and times are those of its data sheet.
+//! The costs of a swap area: time for pages to and from it, energy for all of its work. Powers and times come from
+//! its data sheet.
 
 use crate::systems::backing::{Backing, Compression, Path};
 use coldframe_core::{Bytes, Pj, Ps};
@@ -12,7 +13,7 @@ use super::PAGE;
 use crate::error::ReportError;
 use crate::workload::MachineParameters;
 
-/// Where the swap area lies, every number read from its sheet.
+/// The place of the swap area, with every number read from its sheet.
 #[derive(Clone, Debug)]
 pub struct Area {
     /// The backing's name.
@@ -21,11 +22,12 @@ pub struct Area {
     pub device: String,
     /// Bytes of it.
     pub size: Bytes,
-    /// Swapped pages are read where they lie.
+    /// Whether swapped pages are read in their slots.
     pub direct_read: bool,
-    /// Writes that a cell endures, where the sheet says so; a card moves its cells behind its controller, so that slots tell nothing of them.
+    /// Writes that a cell endures, if the sheet has the number. A card moves its cells behind its controller, so
+    /// slots say nothing about them.
     pub cycles: Option<u64>,
-    /// RAM that a full area takes: none, unless pages lie there compressed.
+    /// RAM that a full area takes: none, unless it holds compressed pages.
     pub takes: Bytes,
     path: Path,
     slowdown: Option<(u64, u64)>,
@@ -41,7 +43,7 @@ enum Electric {
 }
 
 impl Area {
-    /// `size` bytes of a backing, on another device than its own if one is given; that one's copies are priced by its own sheet.
+    /// `size` bytes of a backing. If another device than its own is given, copies are priced by that device's sheet.
     ///
     /// # Errors
     /// No such device, a sheet that lacks a number, or an area larger than its device.
@@ -81,12 +83,13 @@ impl Area {
 }
 
 impl Area {
-    /// How many times smaller a page becomes; `None`: pages are not compressed.
+    /// The compression ratio; `None`: pages are not compressed.
     pub fn ratio(&self) -> Option<f64> {
         self.compression.map(|compression| compression.ratio)
     }
 
-    /// What reading one line where it lies costs, with an activation of its own (equations 2, 4, 5 and 13 for a line).
+    /// The energy of reading one line in its slot, with an activation of its own (equations 2, 4, 5 and 13 for a
+    /// line).
     pub fn line_energy(&self) -> Pj {
         match &self.electric {
             Electric::Bus(memory) => bus_energy(memory, LINE, Bytes::ZERO, &ONE_READ).total(),
@@ -95,7 +98,8 @@ impl Area {
     }
 }
 
-/// Lines of a page, read where it lies, that cost as much more than in DRAM as copying the page costs once.
+/// The number of lines of a page, read in its slot, whose extra cost over DRAM equals the cost of copying the page
+/// once.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BreakEven {
     /// By energy.
@@ -112,8 +116,9 @@ impl BreakEven {
 }
 
 impl Area {
-    /// After how many lines a copy would have been cheaper, by the sheets of the area and of DRAM: the page read and written, over what a line
-    /// costs more here than there, each line with an activation. `None`: never, since a line costs no more here.
+    /// The number of lines after which a copy would have been cheaper, by the sheets of the area and of DRAM: the
+    /// page read and written, divided by the extra cost of a line here, each line with an activation. `None`: never,
+    /// since a line costs no more here.
     ///
     /// # Errors
     /// The sheet of DRAM lacks a number.
@@ -128,7 +133,7 @@ impl Area {
         Ok(Some(BreakEven { energy, time }).filter(|even| even.energy.is_finite()))
     }
 
-    /// What reading one line here costs more than in DRAM; less than nothing if DRAM is dearer.
+    /// The extra cost of reading one line here over DRAM; negative if DRAM costs more.
     ///
     /// # Errors
     /// The sheet of DRAM lacks a number.
@@ -139,7 +144,7 @@ impl Area {
     }
 }
 
-/// What some bytes read or written at once cost in a memory: time, and energy in picojoules.
+/// The cost of some bytes read or written at once in a memory: time, and energy in picojoules.
 pub(crate) fn cost(m: &BusMemory, size: Bytes, writes: bool) -> (Ps, f64) {
     let counts = SwapCounts { swap_ins: u64::from(!writes), swap_outs: u64::from(writes), up_time: Ps::ZERO };
     (bus_times(m, size, &counts).active, bus_energy(m, size, Bytes(0), &counts).total().0 as f64)
@@ -150,7 +155,7 @@ pub const LINE: Bytes = Bytes(64);
 
 const ONE_READ: SwapCounts = SwapCounts { swap_ins: 1, swap_outs: 0, up_time: Ps::ZERO };
 
-/// By how much a line takes longer from the area than from DRAM; nothing where pages are not read in place.
+/// The extra time of a line from the area over one from DRAM; zero if pages are not read in place.
 fn slot_read(area: &Area, dram: &BusMemory) -> Ps {
     let Electric::Bus(memory) = area.electric else { return Ps::ZERO };
     let (near, far) = (bus_times(dram, LINE, &ONE_READ), bus_times(&memory, LINE, &ONE_READ));
@@ -171,7 +176,7 @@ fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ReportError> {
     Err(ReportError::setting("swap.size", reason))
 }
 
-/// Energy of the swap area by its sheet's equations; nothing for none.
+/// Energy of the swap area by its sheet's equations; zero without an area.
 pub fn energy(area: &Area, counts: &SwapCounts) -> SwapLedger {
     match &area.electric {
         Electric::None => SwapLedger::default(),
@@ -184,8 +189,9 @@ fn us(us: f64) -> Ps {
     Ps((us * 1e6) as u64)
 }
 
-/// A page copied from and to the area by the processor, without the software around it: read from one memory and written to the other by
-/// equations 2 and 3, the side of a memory with a slowdown as DRAM's so many times over (section V.A: PCM is emulated so).
+/// The time of copying a page from and to the area by the processor, without software. One memory is read and the
+/// other written, by equations 2 and 3. The side of a memory with a slowdown takes that many times DRAM's time
+/// (section V.A emulates PCM in this way).
 fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
     let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
     if let Some(compression) = area.compression {
@@ -199,7 +205,7 @@ fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
     }
 }
 
-/// What things take with this area on this machine. Files lie on the card of DR.Swap's phone.
+/// The prices of this area on this machine. Files are on the card of DR.Swap's phone.
 pub(crate) fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, ReportError> {
     let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
     let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
@@ -274,7 +280,7 @@ mod tests {
         assert_eq!(ram_disk.swap_in, us(m.block_layer_us) + Ps(1_295_000 + 3_210_000));
         let emmc = of(area(1, None));
         assert!(emmc.swap_on_card && emmc.swap_in == us(m.block_layer_us));
-        // A page-out that is waited for is the card's alone.
+        // Only with the card does a task wait for a page-out.
         let waited = MachineParameters { page_out_us: 1140.0, ..m };
         let out = |i| prices(&area(i, None), &waited).unwrap().swap_out;
         assert_eq!((out(1), out(3)), (us(m.block_layer_us + 1140.0), nvm.swap_out));

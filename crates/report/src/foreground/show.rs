@@ -64,8 +64,8 @@ fn backing(plan: &ForegroundPlan) -> String {
     }
 }
 
-/// Years until the most written slot has had the writes that its sheet names, under this load without a pause; with start-gap all slots are
-/// written alike.
+/// Years until the most written slot reaches its rated writes, under this load without a pause. With start-gap, all
+/// slots are written equally.
 pub(crate) fn life(plan: &ForegroundPlan, o: &Outcome) -> Option<f64> {
     let worn = wear(&o.slot_writes(plan.config.slots.slots));
     let years = life_years(&worn, plan.area().cycles?, o.result.end.0 / 1_000)?;

@@ -21,9 +21,9 @@ pub struct Stored {
     pub tasks: usize,
     /// Pages touched.
     pub pages: usize,
-    /// The rows had no times, and each reference took the plan's.
+    /// The rows had no times, so each reference took the plan's time.
     pub untimed: bool,
-    /// Plans and what they came to, in the order of the settings.
+    /// Plans and their results, in the order of the settings.
     pub outcomes: Vec<(ForegroundPlan, Outcome)>,
 }
 
@@ -103,7 +103,7 @@ fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// Distinct pages, at least one; the reader stands at the beginning again.
+/// Number of distinct pages, at least one. The reader is then at the beginning again.
 fn pages(reader: &mut Reader, trace: &Provenance) -> Result<usize, ReportError> {
     let (spaces, mut block) = (spaces(trace), Block::new());
     let mut numbering = Numbering::new(PAGE.0.trailing_zeros());

@@ -11,61 +11,65 @@ use super::simulate::simulate;
 use super::Question;
 use crate::error::ReportError;
 
-/// Steps of a halving of RAM: 2^(1/3) between one size and the next shows where a curve bends.
+/// Steps of a halving of RAM: a ratio of 2^(1/3) between sizes shows where a curve bends.
 const STEPS: i32 = 3;
-/// Halvings: down to a sixteenth, where hardly a program is livable.
+/// Halvings: down to a sixteenth, where hardly any program is usable.
 const HALVINGS: i32 = 4;
-/// Sizes between two neighbours that are tried for an exact answer.
+/// Sizes that are tried between two neighbours for a finer answer.
 const FINER: u64 = 6;
-/// The least sizes of a curve. A program that needs hardly more than a pager's least gets some above what it needs.
+/// The least number of sizes of a curve. A program that needs hardly more than a pager's least RAM gets some sizes
+/// above its need.
 const POINTS: usize = 5;
-/// A run this many times as long as with all its RAM thrashes.
+/// A run that takes this many times as long as with all its RAM thrashes.
 pub const THRASHES: f64 = 2.0;
-/// Sub-samples for the error of a sample, as many as SHARDS's successors split theirs into and still keep enough pages each.
+/// Sub-samples for the error of a sample; each keeps enough pages.
 const PARTS: u64 = 4;
 
 /// The prediction for a size of RAM.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Point {
-    /// RAM as `run --ram` takes it: for what is paged.
+    /// RAM in the form of `run --ram`: for paged memory.
     pub ram_bytes: u64,
-    /// The whole run.
+    /// Seconds of the whole run.
     pub seconds: f64,
-    /// About nine in ten runs take at least this: with the best of costs, and what the window, the sample and the recording leave open.
+    /// About nine in ten runs take at least this: with the best costs, and within what window, sample and recording
+    /// leave open.
     pub seconds_low: f64,
-    /// And at most this; `None`: the recorder's window tells nothing of so little RAM but that the run takes at least about `seconds`.
+    /// And at most this. `None`: for so little RAM, the recorder's window shows only that the run takes at least
+    /// about `seconds`.
     pub seconds_high: Option<f64>,
     /// Faults on pages that had to be brought into RAM.
     pub true_faults: u64,
     /// Of those, pages without bytes: filled with zeros.
     pub zero_fills: u64,
-    /// Pages that come from the device, those read ahead included.
+    /// Pages from the device, including those read ahead.
     pub device_reads: u64,
     /// Of those, pages of sequential streams.
     pub read_ahead: u64,
-    /// Pages that come back before they were written to the device.
+    /// Pages that are needed again before they were written to the device.
     pub memory_loads: u64,
     /// Touches of pages in RAM that were not mapped.
     pub false_faults: u64,
-    /// Pages that leave.
+    /// Pages evicted.
     pub evictions: u64,
-    /// Of those, pages that had been written to.
+    /// Of those, pages that had been written.
     pub dirty_evictions: u64,
 }
 
 impl Point {
-    /// The longest run; without end where nothing is known.
+    /// The longest run; infinite if it is not known.
     pub fn worst(&self) -> f64 {
         self.seconds_high.unwrap_or(f64::INFINITY)
     }
 }
 
-/// What a window leaves open of a size, as a part of the window. The bounds of `trace/src/window.rs` are of the worst string: curves through
-/// windows of 256 and of 600 pages for the same program were shifted against each other by at most 0.14 of the longer one, of another program by
+/// The uncertainty that a window leaves for a size, as a part of the window. The bounds of `trace/src/window.rs` are
+/// those of the worst string. In measurements, curves through windows of 256 and of 600 pages for the same program
+/// were shifted by at most 0.14 of the longer window, of another program by 0.28 (`docs/book/src/truth.md`).
 /// 0.28 (`docs/book/src/truth.md`).
 const OPEN: u64 = 4;
-/// What is not known of the time that a recording took of the program: 14 of 16 programs were within a tenth of their own time when recording
-/// took about as much again (`docs/book/src/truth.md`).
+/// The uncertainty of the time that a recording took from the program. For 14 of 16 programs, the estimate was within
+/// a tenth of their own time if recording took about as much again (`docs/book/src/truth.md`).
 const TAKEN: f64 = 1.0 / 7.0;
 
 /// A size that was simulated.
@@ -83,12 +87,12 @@ pub struct Curve<'a> {
     question: &'a Question,
     parts: Vec<Rows>,
     tried: Vec<Tried>,
-    /// RAM in which nothing is evicted.
+    /// RAM with which no page is evicted.
     pub needed: u64,
 }
 
 impl<'a> Curve<'a> {
-    /// Simulates the sizes between what the program needs and a sixteenth of that, then finer where it matters.
+    /// Simulates the sizes from the program's need down to a sixteenth of it, then finer sizes where it matters.
     ///
     /// # Errors
     /// As [`simulate`].
@@ -111,7 +115,7 @@ impl<'a> Curve<'a> {
         Ok(curve)
     }
 
-    /// A longer run thrashes.
+    /// A run longer than this thrashes.
     pub fn livable(&self) -> f64 {
         THRASHES * self.points().first().map_or(self.alone(), |full| full.seconds)
     }
@@ -140,7 +144,7 @@ impl<'a> Curve<'a> {
         Ok(())
     }
 
-    /// With all the RAM that it needs a program has the faults that the recorder counted, whatever was sampled.
+    /// With all the RAM that it needs, a program has the faults that the recorder counted, with any sampling.
     fn nothing_leaves(&self) -> Counts {
         let fills = self.native_fills();
         Counts { true_faults: fills, zero_fills: fills, ..Counts::default() }
@@ -157,7 +161,8 @@ impl<'a> Curve<'a> {
         self.question.costs.paging(counts, self.native_fills())
     }
 
-    /// Seconds for a page that comes from a compressed tier, for which another goes there: the fault, the eviction, a page both ways.
+    /// Seconds for a page from a compressed tier, if another page goes there: the fault, the eviction, and a page in
+    /// both directions.
     pub(super) fn pool_price(&self, page_seconds: f64) -> f64 {
         let here = &self.question.costs.here;
         let of = |spread: &coldframe_device::here::Spread| spread.mean.0 as f64 / 1e12;
@@ -180,7 +185,8 @@ impl<'a> Curve<'a> {
         }
     }
 
-    /// The least RAM of which the window tells something: a window, and what it leaves open; or all that the program needs.
+    /// The least RAM for which the window gives a result: a window and its uncertainty; or all that the program
+    /// needs.
     pub fn told(&self) -> u64 {
         ((self.rows.window + self.rows.window / OPEN) * PAGE).min(self.needed)
     }
@@ -191,17 +197,18 @@ impl<'a> Curve<'a> {
         self.smallest(|point| point.worst() <= limit).map(|point| point.ram_bytes)
     }
 
-    /// What the program alone takes.
+    /// The program's own time.
     pub(super) fn alone(&self) -> f64 {
         self.rows.facts.seconds
     }
 
-    /// The longest run that was asked for. The bad end of a run is held against the bad end of the program alone.
+    /// The longest run that was asked for. The bad end of a run is compared with the bad end of the program alone.
     fn asked(&self) -> f64 {
         (1.0 + self.question.slowdown) * (self.alone() + self.own_doubt())
     }
 
-    /// The longest run that is recommended; where the pager's own work takes more than was asked, as much more than that.
+    /// The longest run that is recommended. If the pager's own work takes longer than was asked for, the limit is
+    /// relative to the run with all its RAM.
     pub fn limit(&self) -> f64 {
         let asked = self.asked();
         let full = self.points().first().map_or(0.0, Point::worst);
@@ -212,12 +219,12 @@ impl<'a> Curve<'a> {
         }
     }
 
-    /// Whether with all the RAM that it needs it stays within what was asked.
+    /// Whether it meets the limit with all the RAM that it needs.
     pub fn meets(&self) -> bool {
         self.points().first().is_some_and(|full| full.worst() <= self.asked())
     }
 
-    /// Sizes between the smallest that is good, with all above it, and the next one.
+    /// Sizes between the smallest good one, above which all are good, and the next smaller one.
     fn between(&self, good: impl Fn(&Point) -> bool) -> Vec<u64> {
         let points = self.points();
         let last = points.iter().take_while(|point| good(point)).count();
@@ -228,7 +235,7 @@ impl<'a> Curve<'a> {
         (1..=FINER).map(|i| round((below.ram_bytes + i * step) as f64)).collect()
     }
 
-    /// The smallest size that is good, as are all above it.
+    /// The smallest size that is good, and above which all are good.
     pub fn smallest(&self, good: impl Fn(&Point) -> bool) -> Option<Point> {
         self.points().into_iter().take_while(|point| good(point)).last()
     }
@@ -236,7 +243,7 @@ impl<'a> Curve<'a> {
     /// The curve, largest size first.
     pub fn points(&self) -> Vec<Point> {
         let mut all: Vec<Point> = self.tried.iter().map(|tried| self.point(tried)).collect();
-        // With less RAM a program is not sooner done than with all that it needs.
+        // A program with less RAM is not faster than with all that it needs.
         let least = all.first().map_or(0.0, |point| point.seconds_low);
         all.iter_mut().for_each(|point| point.seconds_low = point.seconds_low.max(least.min(point.seconds)));
         all
@@ -263,7 +270,7 @@ impl<'a> Curve<'a> {
         }
     }
 
-    /// How much less and how much more a run may take. What leads to that has nothing to do with each other, so the squares add up.
+    /// The lower and the upper uncertainty of a run. Their causes are independent, so the squares add up.
     fn doubts(&self, tried: &Tried) -> (f64, f64) {
         let open = if tried.ram >= self.needed { 0 } else { self.rows.window * PAGE / OPEN };
         let paging = |ram| self.paging(&self.counts_at(ram)).mean;
@@ -276,12 +283,12 @@ impl<'a> Curve<'a> {
         (faster, joint(high - mean, paging(tried.ram.saturating_sub(open)) - mean))
     }
 
-    /// What is not known of the program's own time.
+    /// The uncertainty of the program's own time.
     fn own_doubt(&self) -> f64 {
         TAKEN * (self.rows.facts.recorded_seconds - self.alone()).clamp(0.0, self.alone())
     }
 
-    /// Counts at a size between those that were tried, on the straight line.
+    /// Counts at a size between two that were tried, by linear interpolation.
     pub(super) fn counts_at(&self, ram: u64) -> Counts {
         let above = self.tried.iter().rfind(|tried| tried.ram >= ram);
         let below = self.tried.iter().find(|tried| tried.ram <= ram);
@@ -301,7 +308,7 @@ impl<'a> Curve<'a> {
     }
 }
 
-/// A size as people say it: to about one part in 64, and from 4 MiB on in quarters of a MiB.
+/// A size for people: to about one part in 64, and from 4 MiB on in quarters of a MiB.
 fn step(bytes: f64) -> u64 {
     let step = (bytes / 64.0).max(PAGE as f64) as u64;
     let least = if bytes >= (4 << 20) as f64 { QUARTER } else { PAGE };

@@ -1,4 +1,4 @@
-//! The answer as data: what `advice.json` holds.
+//! The answer as data: the content of `advice.json`.
 
 use std::path::Path;
 
@@ -15,12 +15,12 @@ use crate::result::SCHEMA_VERSION;
 /// The name of this machine as a device.
 pub const DEVICE: &str = "here";
 
-/// What a program takes by RAM on this machine.
+/// The run time of a program by RAM on this machine.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Answer {
-    /// Of the form of this object.
+    /// Version of this object's form.
     pub schema_version: u32,
-    /// Of coldframe.
+    /// Version of coldframe.
     pub version: String,
     /// `advice`.
     pub kind: String,
@@ -32,36 +32,38 @@ pub struct Answer {
     pub command: Option<String>,
     /// The trace.
     pub trace: String,
-    /// What the program takes by itself.
+    /// The program's own time.
     pub program_seconds: f64,
-    /// The most RAM of what is not paged: code, stacks, files, the C library's own.
+    /// The most RAM of memory that is not paged: code, stacks, files, the C library's own.
     pub not_paged_bytes: u64,
     /// The most managed memory at a time.
     pub managed_bytes: u64,
-    /// RAM, as `run --ram` takes it, with which nothing leaves.
+    /// RAM, in the form of `run --ram`, with which no page is evicted.
     pub needed_bytes: u64,
-    /// RAM that is advised, as `run --ram` takes it: for what is paged.
+    /// The advised RAM, in the form of `run --ram`: for paged memory.
     pub ram_bytes: Option<u64>,
-    /// What the run may take longer with it, in percent, at the bad end.
+    /// The extra time of a run with it, in percent, at the bad end.
     pub slowdown_percent: f64,
-    /// Whether that is of the program's own time. If not even all its RAM keeps it within that, it is of the run with all its RAM.
+    /// Whether that is relative to the program's own time. If it does not meet the limit even with all its RAM, it is
+    /// relative to the run with all its RAM.
     pub within_slowdown: bool,
     /// Run time by RAM, largest first.
     pub curve: Vec<Point>,
-    /// The same with a compressed tier; `None`: too few pages were compressed for a try, or hardly one became smaller.
+    /// The same with a compressed tier; `None`: too few pages were tried, or hardly one compressed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<TierAnswer>,
-    /// Below this RAM it takes more than twice as long as with all its RAM; `None`: at no size that was tried.
+    /// With less RAM than this it takes more than twice as long as with all its RAM; `None`: at no size that was
+    /// tried.
     pub thrash_bytes: Option<u64>,
-    /// Below this RAM the recorder's window tells only that it takes at least so long.
+    /// Below this RAM, the recorder's window only gives a lower bound of the run time.
     pub told_bytes: u64,
     /// Page replacement policy.
     pub policy: String,
     /// Most pages read ahead.
     pub read_ahead: u32,
-    /// Pages that leave together.
+    /// Pages that are evicted together.
     pub evict_batch: usize,
-    /// Of a trace of some of the pages.
+    /// For a trace of some of the pages.
     pub sampled: Option<Sampled>,
     /// Pages of the recorder's window.
     pub window_pages: u64,
@@ -73,32 +75,32 @@ pub struct Answer {
     pub threads: u64,
     /// The recorded program's exit code; `None`: a signal ended it.
     pub exit: Option<i32>,
-    /// Where the costs come from.
+    /// The source of the costs.
     pub measured: String,
-    /// What the answer rests on, and what it leaves open.
+    /// The assumptions of the answer, and its uncertainties.
     pub how_sure: Vec<String>,
-    /// What the recorder has to say.
+    /// The recorder's notes.
     pub notes: Vec<String>,
-    /// Runs with less RAM that were made and timed (`--verify`).
+    /// Runs with less RAM that were measured (`--verify`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verified: Vec<Verified>,
 }
 
-/// A run with so much RAM, as it was measured.
+/// A measured run with this RAM.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Verified {
     /// `--ram`.
     pub ram_bytes: u64,
-    /// What it took.
+    /// Its time.
     pub seconds: f64,
-    /// Faults on pages that had to be brought into RAM, where they were counted.
+    /// Faults on pages that had to be brought into RAM, if they were counted.
     pub true_faults: Option<u64>,
 }
 
-/// A sample of the pages, and what that leaves open.
+/// A sample of the pages, and its error.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Sampled {
-    /// Of all pages.
+    /// Share of all pages.
     pub share: f64,
     /// Largest standard error of the paging time, in percent of it.
     pub error_percent: f64,
@@ -149,7 +151,7 @@ impl Answer {
         Answer { how_sure: answer.rests_on(rows), ..answer }
     }
 
-    /// What the answer rests on, the weightiest first.
+    /// The assumptions of the answer, the most important first.
     fn rests_on(&self, rows: &Rows) -> Vec<String> {
         let mut notes = Vec::from_iter((!self.measured.is_empty()).then(|| format!("costs: {}", self.measured)));
         let threads = rows.processes.iter().map(|process| process.threads).max().unwrap_or(1);

@@ -1,7 +1,8 @@
-//! The live pager's engine over a string of pages. The machine takes no time and counts the events that a run would
+//! The live pager's engine over a string of pages. The machine takes no time; it counts the events that a run would
 //! pay for.
 //!
-//! The order of events is that of `sim`'s lane with prices of nothing: a thread that has faulted waits for all that its fault led to.
+//! The order of events is that of `sim`'s lane with prices of zero: a faulting thread waits for everything that its
+//! fault causes.
 
 use std::collections::VecDeque;
 use std::iter::Sum;
@@ -17,31 +18,32 @@ use serde::{Deserialize, Serialize};
 use super::Pager;
 use crate::error::ReportError;
 
-/// Written pages that a buffer of the log still has: of its 8 buffers of 32 pages (`live/src/log/area.rs`, `log.rs`) one is being filled.
+/// Written pages that a buffer of the log still has: one of its 8 buffers of 32 pages (`live/src/log/area.rs`,
+/// `log.rs`) is being filled.
 const BUFFERED: f64 = 7.0 * 32.0;
 
-/// What a run pays for.
+/// The events that a run pays for.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Faults on pages that had to be brought into RAM.
     pub true_faults: f64,
     /// Of those, on pages without bytes: filled with zeros.
     pub zero_fills: f64,
-    /// Of those, on pages that the device has and that came alone.
+    /// Of those, single pages from the device.
     pub device_alone: f64,
     /// Pages of sequential streams: that of the fault and those read ahead with it.
     pub device_ahead: f64,
-    /// Pages that came back before they were written to the device.
+    /// Pages that were needed again before they were written to the device.
     pub memory_loads: f64,
     /// Touches of pages in RAM that were not mapped.
     pub false_faults: f64,
-    /// Pages that left clean, with no device's time to hide that behind.
+    /// Clean pages evicted while no device time hides it.
     pub clean_exposed: f64,
-    /// Pages that left clean while another page came from the device.
+    /// Clean pages evicted while another page comes from the device.
     pub clean_hidden: f64,
-    /// Pages that left and had been written to, with no device's time to hide that behind.
+    /// Dirty pages evicted while no device time hides it.
     pub dirty_exposed: f64,
-    /// The same while another page came from the device.
+    /// Dirty pages evicted while another page comes from the device.
     pub dirty_hidden: f64,
 }
 
@@ -51,17 +53,17 @@ impl Counts {
         self.device_alone + self.device_ahead
     }
 
-    /// Pages that left and had been written to.
+    /// Dirty pages evicted.
     pub fn dirty(&self) -> f64 {
         self.dirty_exposed + self.dirty_hidden
     }
 
-    /// Pages that left.
+    /// Pages evicted.
     pub fn evictions(&self) -> f64 {
         self.clean_exposed + self.clean_hidden + self.dirty()
     }
 
-    /// Each count by a function of those of both.
+    /// Combines each count with that of `other`.
     pub fn with(&self, other: &Counts, of: impl Fn(f64, f64) -> f64) -> Counts {
         Counts {
             true_faults: of(self.true_faults, other.true_faults),
@@ -77,7 +79,7 @@ impl Counts {
         }
     }
 
-    /// All of them so many times.
+    /// Multiplies all counts.
     pub fn times(&self, factor: f64) -> Counts {
         self.with(self, |count, _| count * factor)
     }
@@ -98,24 +100,24 @@ impl Sum for Counts {
     }
 }
 
-/// A size of RAM at work.
+/// One size of RAM.
 pub struct Lane {
     engine: Engine,
     streams: Streams,
     world: World,
 }
 
-/// What the engine's commands change, but the page table.
+/// The state that the engine's commands change, without the page table.
 struct World {
     number: u32,
-    /// For each page how many pages had been written when it was written last; 0: never.
+    /// For each page, how many pages had been written at its last write; 0: never.
     written: Vec<u32>,
     writes: u32,
-    /// Pages that a buffer of the log still has.
+    /// Number of written pages that the log's buffers still have.
     buffered: u32,
     ends: VecDeque<Event>,
     resumed: bool,
-    /// The fault goes on with a stream.
+    /// The fault continues a stream.
     stream: bool,
     /// A page came from the device in this fault.
     device: bool,
@@ -128,15 +130,15 @@ struct View<'a> {
 }
 
 impl Lane {
-    /// Lane `number` of a page table over so many pages, a share `sample` of all, with the engine that the pager would have with `frames` for
-    /// them.
+    /// Lane `number` of a page table over `pages` pages, a share `sample` of all pages. It has the engine that the
+    /// pager would have with `frames` frames for them.
     ///
     /// # Errors
     /// A policy that does not fit.
     pub fn new(pager: &Pager, frames: usize, number: u32, pages: usize, sample: f64) -> Result<Lane, ReportError> {
         let policy = PolicyChoice::parse(&pager.policy)?.build(frames, pages)?;
         let buffers = pager.buffers.min(frames / 4).max(1) as u32;
-        // As `live/src/start.rs` has it: reference bits are emulated, and the pager finds a place for each page.
+        // As in `live/src/start.rs`: reference bits are emulated, and the pager places each page.
         let caps = Caps { reference_bit: false, dirty_bit: true, buffers, direct_read: false, places: true };
         let evict_batch = pager.evict_batch.min(frames / 8).max(1);
         let config = Config { frames, pages, tasks: 1, evict_batch, caps };
@@ -156,7 +158,7 @@ impl Lane {
         Ok(Lane { engine, streams: Streams::new(pager.read_ahead), world })
     }
 
-    /// A touch that the page table did not let through. `near` tells the true page number of a page, and the page that has one.
+    /// A touch that the page table did not allow. `near` converts between pages and true page numbers.
     pub fn fault(&mut self, table: &mut PageTable, page: PageId, writing: bool, near: &impl Near) {
         let before = *self.engine.counts();
         let absent = self.engine.frame_of(page).is_none();
@@ -184,10 +186,11 @@ impl Lane {
         *dirty_out += dirty as f64;
     }
 
-    /// The pages that the live pager would read ahead: absent ones that the device has (`live/src/pager.rs`, `behind`).
+    /// The pages that the live pager would read ahead: absent pages that the device has (`live/src/pager.rs`,
+    /// `behind`).
     fn ahead(&mut self, page: PageId, near: &impl Near) -> (Vec<PageId>, bool) {
         let place = near.place(page);
-        // A stream needs only to tell neighbours, which the low bits do.
+        // A stream only needs to recognise neighbours, for which the low bits are enough.
         let low = place as u32;
         let ahead = self.streams.fault(PageId(low));
         let goes_on = !ahead.is_empty();
@@ -196,7 +199,7 @@ impl Lane {
         (pages.filter(worth).collect(), goes_on)
     }
 
-    /// Nobody wants the page's bytes any more.
+    /// The page's bytes are no longer needed.
     pub fn release(&mut self, table: &mut PageTable, page: PageId) {
         let event = Event::Released { page };
         if self.engine.accepts(&event) {
@@ -217,7 +220,7 @@ impl Lane {
         }
     }
 
-    /// What it has counted.
+    /// The counts so far.
     pub fn counts(&self) -> Counts {
         let engine = self.engine.counts();
         let (true_faults, false_faults) = (engine.true_faults as f64, engine.false_faults as f64);
@@ -225,7 +228,7 @@ impl Lane {
     }
 }
 
-/// Who knows which pages are neighbours.
+/// Finds neighbouring pages.
 pub trait Near {
     /// The page's true number.
     fn place(&self, page: PageId) -> u64;
@@ -265,7 +268,7 @@ impl Machine for View<'_> {
             Command::Unmap { page } | Command::Evict { page, .. } => table.unmap(world.number, page),
             Command::Map { page, writable, referenced, .. } => table.map(world.number, page, writable, referenced),
             Command::Resume { .. } => world.resumed = true,
-            // Nothing to keep, and what only failures, slots, swap areas and tiers lead to.
+            // Nothing to keep; or commands that only failures, slots, swap areas and tiers cause.
             Command::Stage { .. }
             | Command::Move { .. }
             | Command::CopySlot { .. }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::machine::Counts;
 
-/// Seconds, and between what they lie.
+/// Seconds, with a range.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Seconds {
     /// With the costs of the best stretches.
@@ -17,28 +17,31 @@ pub struct Seconds {
     pub high: f64,
 }
 
-/// What paging costs here.
+/// The costs of paging here.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Costs {
-    /// Each event.
+    /// The cost of each event.
     pub here: Here,
-    /// What a fault that waits for the device takes longer if a written page leaves instead of a clean one; `None`: as much as where
-    /// nothing hides it.
+    /// The extra time of a fault that waits for the device, if a dirty page is evicted instead of a clean one;
+    /// `None`: the same as without a device.
     pub evict_dirty_read: Option<Spread>,
-    /// What a pager takes to start and to end, in seconds.
+    /// Seconds that a pager takes to start and to end.
     pub start: f64,
 }
 
 impl Costs {
-    /// What paging adds to a program's own run time. Of that time it takes out what the kernel took to fill as many pages with zeros:
+    /// The time that paging adds to a program's own run time. The kernel's time for zero-filling the same pages is
+    /// subtracted:
     ///
     /// ```text
     ///   start + zero fills x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
     ///   + out of the log's buffers x memory_fault + false faults x false_fault
-    ///   + clean victims beside no device x evict_clean + written ones x evict_dirty, beside a device x evict_dirty_read
+    ///   + clean victims beside no device x evict_clean + written ones x evict_dirty, beside a device x
+    ///   evict_dirty_read
     /// ```
-    /// A clean victim beside a load is in the price of the load (see [`Here::device_fault`]). At the high end no page is found in the log's
-    /// buffers: what is written with the bytes that it had before stays where it was, which a trace does not tell.
+    /// The price of a load includes a clean victim beside it (see [`Here::device_fault`]). At the high end, no page
+    /// is found in the log's buffers: a page written with unchanged bytes stays where it was, and a trace does not
+    /// show that.
     pub fn paging(&self, counts: &Counts, native_fills: f64) -> Seconds {
         let of = |side: fn(&Spread) -> Ps, worst: bool| {
             let here = &self.here;

@@ -1,4 +1,5 @@
-//! A window trace as the engines take it: for each process its rows in four bytes each, pages numbered densely, and what it gave back.
+//! A window trace in the form that the engines take: for each process, its rows in four bytes each, densely numbered
+//! pages, and the memory that it unmapped.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
@@ -14,12 +15,12 @@ use crate::error::ReportError;
 const SHIFT: u32 = PAGE.trailing_zeros();
 /// Pages of a chunk that a recorder samples together, as a power of two: `coldframe_trace::entries::CHUNK`.
 const CHUNK: u32 = coldframe_trace::entries::CHUNK.trailing_zeros();
-/// The mapping that says where managed memory lies, so that notes behind it can be told from pages.
+/// The mapping of managed memory. Notes behind it can be distinguished from pages.
 pub const MANAGED: &str = "[managed]";
-/// Of more pages than were in RAM at a time by this much it follows that some were given back.
+/// If the number of pages exceeds the peak in RAM by this factor, some were unmapped.
 const GIVEN_BACK: f64 = 1.02;
 
-/// Of a program of which only the trace is known.
+/// For a program of which only the trace is known.
 const UNKNOWN: ProgramFacts = ProgramFacts {
     seconds: 0.0,
     recorded_seconds: 0.0,
@@ -35,19 +36,19 @@ const UNKNOWN: ProgramFacts = ProgramFacts {
 /// A trace in memory.
 #[derive(Debug)]
 pub struct Rows {
-    /// What the recorder measured besides.
+    /// The recorder's other measurements.
     pub facts: ProgramFacts,
-    /// The command line, where known.
+    /// The command line, if known.
     pub command: Option<String>,
     /// Pages of the window; 0: every reference is a row.
     pub window: u64,
-    /// Share of the pages that is recorded.
+    /// Share of the pages that was recorded.
     pub sample: f64,
     /// Processes, the one with the most pages first.
     pub processes: Vec<Process>,
-    /// What was made up for what the trace does not say.
+    /// Facts that were inferred, since the trace lacks them.
     pub inferred: Option<&'static str>,
-    /// What the recorder has to say.
+    /// The recorder's notes.
     pub notes: Vec<String>,
 }
 
@@ -58,17 +59,17 @@ pub struct Process {
     pub rows: Vec<u32>,
     /// True page numbers by dense number.
     pub pages: Vec<u64>,
-    /// Pages that were given back before the row of this number, in order of the rows.
+    /// Pages that were unmapped before the row of this number, in order of the rows.
     pub released: Vec<(usize, Vec<u32>)>,
     /// Threads that touched managed memory.
     pub threads: usize,
 }
 
 impl Rows {
-    /// Reads a trace. `seconds`: what the program takes by itself, if that is known better than the trace knows it.
+    /// Reads a trace. `seconds`: the program's own time, if it is known better than from the trace.
     ///
     /// # Errors
-    /// A trace that cannot be read, or says nothing of the program's own time.
+    /// The trace cannot be read, or does not have the program's own time.
     pub fn read(path: &Path, seconds: Option<f64>) -> Result<Rows, ReportError> {
         let mut reader = Reader::open(path)?;
         let provenance = reader.provenance().clone();
@@ -135,8 +136,8 @@ impl Rows {
         Rows { sample: self.sample / parts as f64, processes, command, notes, ..*self }
     }
 
-    /// A trace that does not say what the program gave back, but that more pages were touched than were in RAM at a time: pages that are
-    /// not touched again have been given back by then, those first that have rested longest.
+    /// For a trace without unmapped memory in which more pages were touched than were in RAM at a time: pages that
+    /// are not touched again have been unmapped by then, those first that have been idle longest.
     fn infer_released(&mut self) {
         let peak = (self.peak() as f64 * self.sample) as usize;
         let process = &mut self.processes[0];
@@ -159,7 +160,7 @@ fn without_facts(fidelity: Fidelity) -> String {
     }
 }
 
-/// A process while its rows come.
+/// A process whose rows are being read.
 struct Making {
     process: Process,
     numbers: Numbering,
@@ -199,7 +200,7 @@ impl Making {
         self.process.rows.push(number << 1 | u32::from(kind == Kind::Write));
     }
 
-    /// Pages that were never touched have nothing to give back, and there may be very many of them.
+    /// Pages that were never touched need no release, and there may be very many of them.
     fn release(&mut self, pages: Range<u64>) {
         let known: Vec<u32> = if pages.end - pages.start > self.numbers.count() as u64 {
             let places = self.numbers.places().iter().enumerate();
@@ -218,7 +219,7 @@ impl Making {
 }
 
 impl Process {
-    /// The most pages that it had at a time.
+    /// The largest number of pages at a time.
     pub fn peak(&self) -> usize {
         let (mut there, mut now, mut peak) = (vec![false; self.pages.len()], 0usize, 0);
         let mut released = self.released.iter().peekable();
@@ -234,7 +235,7 @@ impl Process {
         peak
     }
 
-    /// When which pages must have been given back if no more than `peak` were there at a time.
+    /// Which pages must have been unmapped, and when, if there were never more than `peak`.
     fn dead(&self, peak: usize) -> Vec<(usize, Vec<u32>)> {
         let mut last = vec![0usize; self.pages.len()];
         self.rows.iter().enumerate().for_each(|(i, row)| last[(row >> 1) as usize] = i);
@@ -257,7 +258,8 @@ impl Process {
     }
 
     fn part(&self, number: u64, parts: u64) -> Process {
-        // Chunks by turns, in the order of their places: each part has its share of each region, as the sample itself has.
+        // Chunks in turn, in the order of their places: each part has its share of each region, as the sample itself
+        // has.
         let chunks: BTreeSet<u64> = self.pages.iter().map(|page| page >> CHUNK).collect();
         let turns: BTreeMap<u64, u64> = chunks.into_iter().zip(0..).collect();
         let kept: Vec<bool> = self.pages.iter().map(|page| turns[&(page >> CHUNK)] % parts == number).collect();

@@ -1,4 +1,4 @@
-//! A trace through the engines of many sizes of RAM at once, on all cores.
+//! Runs a trace through the engines of many sizes of RAM at once, on all cores.
 
 use coldframe_core::PageId;
 use coldframe_sim::numbering::Numbering;
@@ -11,18 +11,18 @@ use super::rows::{Process, Rows};
 use super::Pager;
 use crate::error::ReportError;
 
-/// The least frames of a lane: with fewer an engine has no room for a batch of victims beside pages in flight.
+/// The least frames of a lane. With fewer, an engine has no room for a batch of victims and the pages in flight.
 const FRAMES_LEAST: usize = 8;
 
-/// What a run would pay for at each of these sizes of RAM, in bytes; every process has so much.
+/// The counts of a run for each of these sizes of RAM, in bytes; every process has this much.
 ///
 /// # Errors
-/// A pager that cannot be.
+/// The pager's configuration is not possible.
 pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, ReportError> {
     if sizes.is_empty() {
         return Ok(Vec::new());
     }
-    // Groups of sizes far apart take about as long as each other: small ones fault much.
+    // Each group has sizes far apart, so that groups take about the same time: small sizes fault most.
     let groups = sizes.len().div_ceil(LANES).max(rayon::current_num_threads()).min(sizes.len());
     let jobs: Vec<(usize, &Process)> =
         rows.processes.iter().flat_map(|process| (0..groups).map(move |group| (group, process))).collect();
@@ -39,7 +39,7 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
     Ok(all)
 }
 
-/// The frames that an engine has for a share of the pages.
+/// The engine's frames for a share of the pages.
 fn frames(pager: &Pager, bytes: u64, sample: f64) -> usize {
     ((pager.engine_frames(bytes) as f64 * sample).round() as usize).max(FRAMES_LEAST)
 }

@@ -1,16 +1,17 @@
-//! The same curve with a compressed tier: `run --tier lz4`, and what corresponds to it in the kernel, zram and zswap.
+//! The same curve with a compressed tier: `run --tier lz4`, and its counterparts in the kernel, zram and zswap.
 //!
-//! The program was recorded without a tier, and a part of the pages that left the recorder's window was compressed for a try. Of the RAM R a pool
-//! of p bytes keeps n pages, p times the ratio; f = R - p is left for frames. Of all pages a share q is kept when it is compressed. So the pages
-//! that left last, n / q of them, are as good as in RAM, but for the share 1 - q, which goes to the device as without a tier:
+//! The program was recorded without a tier. Some of the pages that left the recorder's window were compressed as a
+//! trial. Let R be the RAM. A pool of p bytes keeps n pages: p times the ratio, in pages. f = R - p is left for
+//! frames. A share q of all pages is kept when it is compressed. So the n / q pages that left last are as good as in
+//! RAM, except for the share 1 - q, which goes to the device as without a tier:
 //!
 //! ```text
 //!   device loads  D = (1 - q) M(f) + q M(f + n / q)          M: loads by RAM, from the curve without a tier
 //!   pool loads    H = q (M(f) - M(f + n / q))
 //!   run time      program + paging of D + H x (a fault from RAM + an eviction + a page both ways)
 //! ```
-//! p is the one with the shortest run time, which is what the live tier looks for. It is an estimate: nothing simulates the pool here, and a
-//! pool that follows the faults is later than one that knows them.
+//! p is the one with the shortest run time, which the live tier looks for, too. This is an estimate: the pool is not
+//! simulated here, and a pool that follows the faults reacts later than one that knows them.
 
 use coldframe_trace::provenance::Compression;
 use coldframe_trace::span::PAGE;
@@ -18,55 +19,57 @@ use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, Point, THRASHES};
 
-/// Parts of the RAM in which the pool's size is sought, and the most that it may have of them (`live/src/tier.rs`, `LEFT_PART`).
+/// Parts of the RAM in which the pool's size is searched, and the most of them that it may have (`live/src/tier.rs`,
+/// `LEFT_PART`).
 const PARTS: u64 = 16;
 const PARTS_MAX: u64 = 14;
-/// Of the pool so much is used: bins have room left (`core/src/tier/pool.rs`: a few hundredths).
+/// The part of the pool that is used: bins have room left (`core/src/tier/pool.rs`: a few hundredths).
 const USED: f64 = 0.97;
-/// Pages that must have been tried before anything is said.
+/// The least number of tried pages for a result.
 const TRIED_MIN: u64 = 32;
 
 /// A size of RAM with a tier.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Tiered {
-    /// RAM as `run --ram` takes it, pool included.
+    /// RAM in the form of `run --ram`, including the pool.
     pub ram_bytes: u64,
-    /// Of those, the pool.
+    /// The pool's part of it.
     pub pool_bytes: u64,
-    /// The whole run.
+    /// Seconds of the whole run.
     pub seconds: f64,
-    /// The recorder's window tells so much of the frames that are left; otherwise the run takes at least about `seconds`.
+    /// Whether the recorder's window gives a result for the remaining frames; otherwise the run takes at least about
+    /// `seconds`.
     pub told: bool,
-    /// The most bytes of pages outside the frames: what a zram device for the same has to be large enough for.
+    /// The most bytes of pages outside the frames: the size that a corresponding zram device needs.
     pub outside_bytes: u64,
-    /// Pages that come from the device.
+    /// Pages from the device.
     pub device_reads: u64,
-    /// Pages that come from the pool.
+    /// Pages from the pool.
     pub pool_loads: u64,
-    /// Bytes that go to the device.
+    /// Bytes written to the device.
     pub bytes_written: u64,
     /// The same without a tier.
     pub bytes_written_without: u64,
 }
 
-/// What a compressed tier does for the program.
+/// The effect of a compressed tier on the program.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TierAnswer {
     /// Pages that were tried.
     pub tried: u64,
-    /// The part of them that is kept: at most three quarters of a page.
+    /// The share of them that is kept: those that take at most three quarters of a page.
     pub kept_share: f64,
-    /// How many times smaller those become.
+    /// The compression ratio of those.
     pub ratio: f64,
-    /// Seconds for a page both ways, measured by the recorder.
+    /// Seconds for a page in both directions, measured by the recorder.
     pub page_seconds: f64,
-    /// By RAM, largest first, the sizes of the curve without a tier.
+    /// By RAM, largest first, at the sizes of the curve without a tier.
     pub curve: Vec<Tiered>,
-    /// The least RAM that does not take twice as long as all its RAM without a tier.
+    /// The least RAM with which it takes at most twice as long as with all its RAM without a tier.
     pub thrash_bytes: Option<u64>,
 }
 
-/// What the tier does; `None`: too few pages were tried, or hardly one is kept.
+/// The effect of the tier; `None`: too few pages were tried, or hardly one is kept.
 pub(super) fn with_tier(curve: &Curve<'_>, points: &[Point], compression: &Compression) -> Option<TierAnswer> {
     let kept_share = compression.kept_share();
     if compression.tried < TRIED_MIN || kept_share < 0.05 {
@@ -85,7 +88,7 @@ pub(super) fn with_tier(curve: &Curve<'_>, points: &[Point], compression: &Compr
     })
 }
 
-/// The best pool for a size of RAM; none, where none is better.
+/// The best pool for a size of RAM; no pool if none is better.
 fn best(curve: &Curve<'_>, point: &Point, compression: &Compression) -> Tiered {
     let pools = (0..=PARTS_MAX).map(|part| point.ram_bytes / PARTS * part / PAGE * PAGE);
     let tried = pools.map(|pool| at(curve, point, pool, compression));

@@ -10,9 +10,9 @@ const WIDTH: usize = 80;
 const ROWS: usize = 6;
 /// Lines of the whole answer.
 const LINES: usize = 20;
-/// Most lines for how sure it is.
+/// The most lines for how sure it is.
 const SURE: usize = 3;
-/// A tier that makes a run this many times as fast is told of.
+/// A tier is mentioned if it makes a run this many times as fast.
 const GAIN: f64 = 1.1;
 /// Lines for the command.
 const COMMAND: usize = 2;
@@ -24,7 +24,7 @@ pub fn human_size(bytes: u64) -> String {
         1_048_576..=1_073_741_823 => (bytes as f64 / 1_048_576.0, "MiB"),
         _ => (bytes as f64 / 1_073_741_824.0, "GiB"),
     };
-    // A tenth that is none is not said.
+    // A tenth of zero is not printed.
     match (unit, value < 99.95) {
         ("KiB", _) | (_, false) => format!("{value:.0} {unit}"),
         _ => format!("{} {unit}", (value * 10.0).round() / 10.0),
@@ -44,7 +44,7 @@ pub fn human_seconds(seconds: f64) -> String {
     }
 }
 
-/// A size as `--ram` takes it: exact, in MiB where a quarter of one is enough for that.
+/// A size in the form of `--ram`: exact, in MiB if quarters of one are enough.
 pub fn exact(bytes: u64) -> String {
     match bytes {
         b if b % (1 << 30) == 0 => format!("{}GiB", b >> 30),
@@ -90,7 +90,8 @@ fn needs(answer: &Answer) -> String {
     )
 }
 
-/// The sizes worth showing: what it needs, the advised one, the one above which it does not thrash, a half, a quarter, the least.
+/// The sizes to show: what it needs, the advised one, the one above which it does not thrash, a half, a quarter, the
+/// least.
 fn shown(answer: &Answer) -> Vec<&Point> {
     let near = |ram: u64| answer.curve.iter().min_by_key(|point| point.ram_bytes.abs_diff(ram));
     let full = answer.needed_bytes;
@@ -98,7 +99,7 @@ fn shown(answer: &Answer) -> Vec<&Point> {
     let mut points: Vec<&Point> = wanted.into_iter().flatten().filter_map(near).collect();
     points.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
     points.dedup_by_key(|point| point.ram_bytes);
-    // What is said of a tier takes lines elsewhere.
+    // The lines about a tier leave room for fewer points.
     points.truncate(ROWS - usize::from(answer.tier.is_some()));
     points
 }
@@ -127,7 +128,7 @@ fn table(answer: &Answer) -> String {
     out + "\n"
 }
 
-/// `0.95 to 1.1 s`: both ends, the unit once where it is the same.
+/// `0.95 to 1.1 s`: both ends, with one unit if it is the same.
 pub fn range(point: &Point) -> String {
     let (low, high) = (human_seconds(point.seconds_low.max(0.0)), human_seconds(point.worst()));
     match (low.split_once(' '), high.split_once(' ')) {
@@ -164,7 +165,7 @@ fn recommended(answer: &Answer) -> String {
     format!("Recommended: --ram {ram}: {time} ({range}), {of}.")
 }
 
-/// What a compressed tier brings at the size of the table for which it brings most, and what the kernel has like it.
+/// The gain of a compressed tier at the size of the table for which it is largest, and the kernel's counterpart.
 fn tier(answer: &Answer) -> String {
     let Some(tier) = &answer.tier else { return String::new() };
     let percent = 100.0 * tier.kept_share;
@@ -191,7 +192,8 @@ fn tier(answer: &Answer) -> String {
     )
 }
 
-/// How to run it so. A long command goes on in the next line, as a shell reads it; a very long one is left to the reader.
+/// The command for a run with the advised RAM. A long command continues on the next line as a shell reads it; a very
+/// long one is left out.
 fn command(answer: &Answer, config: Option<&str>) -> String {
     let Some(ram) = answer.ram_bytes else { return String::new() };
     let how = config.map_or_else(|| format!("--ram {}", exact(ram)), |path| format!("-c {path}"));
@@ -203,7 +205,7 @@ fn command(answer: &Answer, config: Option<&str>) -> String {
     }
 }
 
-/// A command in lines that a shell takes for one.
+/// A command in lines that a shell reads as one.
 fn broken(title: &str, command: &str) -> String {
     let lines = wrap(title, command, WIDTH - 2);
     lines.join(" \\\n") + "\n"
@@ -213,7 +215,7 @@ fn filled(title: &str, text: &str) -> String {
     lines(title, text, usize::MAX)
 }
 
-/// In lines, at most so many.
+/// Text in lines, with an upper limit.
 fn lines(title: &str, text: &str, most: usize) -> String {
     let mut all = wrap(title, text, WIDTH);
     if all.len() > most {
@@ -225,7 +227,7 @@ fn lines(title: &str, text: &str, most: usize) -> String {
     all.join("\n") + "\n"
 }
 
-/// Words in lines of at most `width` columns, all but the first set in as far as the title.
+/// Wraps words to at most `width` columns. All lines but the first are indented by the title's width.
 fn wrap(title: &str, text: &str, width: usize) -> Vec<String> {
     let (mut all, mut line) = (Vec::new(), title.to_string());
     let mut empty = true;

@@ -10,9 +10,9 @@ use crate::table::human_count;
 pub struct Bars {
     /// Above it.
     pub title: String,
-    /// What is measured, with its unit if it has one.
+    /// The measure, with its unit if it has one.
     pub measure: String,
-    /// The names of the bars of each group, in their order.
+    /// The names of the bars in each group, in order.
     pub names: Vec<String>,
     /// Groups: a name, and a value for each of `names`.
     pub groups: Vec<(String, Vec<f64>)>,
@@ -101,7 +101,7 @@ impl Bars {
     }
 }
 
-/// Pictures below each other as one; each has its `viewBox`, which gives its height.
+/// Several pictures below each other as one. Each has a `viewBox`, which gives its height.
 pub fn stack(pictures: &[String]) -> String {
     let height = |svg: &str| -> Option<f64> {
         let (_, at) = svg.split_once("viewBox=\"0 0 800 ")?;
@@ -127,7 +127,7 @@ mod tests {
         let bars = Bars { title: "t".into(), measure: "reads".into(), names: vec!["a".into(), "b".into()], groups };
         let lengths: Vec<usize> = bars.text(8).lines().map(|line| line.matches('█').count()).collect();
         assert_eq!(lengths, [0, 0, 8, 4, 0, 2, 0]);
-        // One rectangle a value, one a name, and the ground.
+        // One rectangle for each value, one for each name, and the background.
         assert_eq!(bars.svg().matches("<rect").count(), 4 + 2 + 1);
         assert!(stack(&[bars.svg(), bars.svg()]).contains("viewBox=\"0 0 800 600\""));
     }

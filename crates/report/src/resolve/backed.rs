@@ -1,4 +1,4 @@
-//! A swap area with a backing: slots that are rewritten in place, or a log of erase blocks there.
+//! A swap area with a backing: slots that are rewritten in place, or a log of erase blocks on the backing.
 
 use coldframe_core::{Bytes, Ps, SlotsConfig};
 use coldframe_device::quantity::show_bytes;
@@ -18,15 +18,15 @@ use crate::workload::{self, MachineParameters};
 /// An area with every name resolved.
 #[derive(Clone, Debug)]
 pub struct BackedArea {
-    /// Where it lies.
+    /// The place of the area.
     pub area: Area,
-    /// What pages to and from it take on this phone.
+    /// The cost of pages to and from it on this phone.
     pub prices: ForegroundPrices,
     /// The phone.
     pub phone: MachineParameters,
-    /// References after which a page that is read where it lies is copied.
+    /// References after which a page that is read in its slot is copied.
     pub reads_max: Option<u32>,
-    /// The log there; `None`: slots are rewritten in place.
+    /// The log on the backing; `None`: slots are rewritten in place.
     pub log: Option<LogArea>,
     /// The settings in force.
     pub settings: BackedSettings,
@@ -56,7 +56,7 @@ fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
     Err(ReportError::setting(field, reason))
 }
 
-/// The area that the settings ask for. `device`: another one than the backing's own.
+/// The area for the settings. `device`: another device than the backing's own.
 pub(super) fn backed(
     settings: &Settings,
     device: Option<&str>,
@@ -72,7 +72,7 @@ pub(super) fn backed(
     in_area(settings, Area::of(&backing, device, size)?, phone(settings)?)
 }
 
-/// The same where the area is known.
+/// The same for a known area.
 pub(super) fn in_area(settings: &Settings, area: Area, phone: MachineParameters) -> Result<BackedArea, ReportError> {
     let s = &settings.swap;
     let prices = prices(&area, &phone)?;
@@ -95,12 +95,12 @@ pub(super) fn in_area(settings: &Settings, area: Area, phone: MachineParameters)
 }
 
 impl BackedArea {
-    /// Slots that are rewritten in place, of which so many pages of files are kept in RAM.
+    /// Slots that are rewritten in place; this many pages of files are kept in RAM.
     pub(super) fn slots(&self, files_min: usize) -> SlotsConfig {
         SlotsConfig { slots: (self.area.size.0 / PAGE.0) as usize, files_min }
     }
 
-    /// Of so many frames those that the area leaves when it is full.
+    /// The frames that a full area leaves, of `frames`.
     pub(super) fn leaves(&self, frames: usize) -> Result<usize, ReportError> {
         match (frames as u64).saturating_sub(self.area.takes.0.div_ceil(PAGE.0)) {
             0 => {
@@ -116,12 +116,12 @@ impl BackedArea {
     }
 }
 
-/// Whether settings or system want such an area.
+/// Whether settings or system need such an area.
 pub(super) fn is_wanted(settings: &Settings) -> bool {
     settings.swap.backing.is_some() || systems::of(settings).is_some_and(System::has_backing)
 }
 
-/// A collection's copies go the way of any page, there and back; only a card erases.
+/// A collection's copies take the same way as any page, in both directions; only a card erases.
 fn log(s: &Swap, area: &Area, prices: &ForegroundPrices) -> Result<Option<LogArea>, ReportError> {
     log::refuse_kernel(s)?;
     let asked = s.layout.is_some() || s.collector.is_some() || s.blocks.is_some() || s.slots_per_block.is_some();
@@ -145,7 +145,7 @@ fn backing(settings: &Settings) -> Result<&'static Backing, ReportError> {
     names::backing(settings.swap.backing.as_deref().unwrap_or_else(|| backing::default_of(systems::of(settings))))
 }
 
-/// A backing, with the ratio that the settings give to one that compresses.
+/// A backing. If it compresses, it gets the ratio of the settings.
 fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ReportError> {
     const FIELD: &str = "swap.ratio";
     let Some(text) = &settings.swap.ratio else { return Ok(*backing) };
@@ -159,7 +159,7 @@ fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ReportE
     Ok(Backing { compression: Some(Compression { ratio, ..compression }), ..*backing })
 }
 
-/// Reads that a page may have in its slot.
+/// The number of reads that a page may have in its slot.
 fn reads_max(s: &Swap, area: &Area) -> Result<Option<u32>, ReportError> {
     match &s.reads_max {
         None => Ok(None),

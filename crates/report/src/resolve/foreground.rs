@@ -1,4 +1,4 @@
-//! Tasks in the foreground in turn.
+//! Tasks that take turns in the foreground.
 
 use coldframe_core::fault::handler;
 use coldframe_core::prefetch::LIST_MAX;
@@ -18,19 +18,19 @@ use crate::systems::backing::Backing;
 use crate::systems::{self, System};
 use crate::workload::MachineParameters;
 
-/// What a reference takes in a trace without times: 1 ns, assumed.
+/// Time of a reference in a trace without times: 1 ns, an assumption.
 const REFERENCE: Ps = Ps(1_000);
 
 /// A configuration of tasks in the foreground with every name resolved.
 #[derive(Clone, Debug)]
 pub struct ForegroundPlan {
-    /// The system that is named or meant.
+    /// The system that is named, or the default one.
     pub system: &'static System,
     /// For the simulator.
     pub config: ForegroundConfig,
     /// The swap area.
     pub backed: BackedArea,
-    /// What a reference takes where the trace has no times.
+    /// Time of a reference if the trace has no times.
     pub reference: Ps,
     /// Writes after which start-gap moves its gap.
     pub start_gap: Option<u32>,
@@ -41,7 +41,7 @@ fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
 }
 
 impl ForegroundPlan {
-    /// A backing with `ram` and `size` bytes, and what else the settings say.
+    /// The plan with another backing, with `ram` and `size` bytes.
     ///
     /// # Errors
     /// As [`foreground`].
@@ -78,7 +78,7 @@ impl ForegroundPlan {
 /// Resolves settings for tasks in the foreground.
 ///
 /// # Errors
-/// Unknown names, quantities that cannot be, an area larger than its device, a setting that such runs do not have.
+/// Unknown names, impossible quantities, an area larger than its device, or a setting that such runs do not have.
 pub fn foreground(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<ForegroundPlan, ReportError> {
     refuse_others(settings)?;
     let front = front::front_key(&Settings::default(), None, trace, PAGE)?;
@@ -116,7 +116,7 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<Foregr
     })
 }
 
-/// What tasks in the foreground do not have.
+/// Refuses settings that tasks in the foreground do not have.
 fn refuse_others(s: &Settings) -> Result<(), ReportError> {
     const WHY: &str =
         "does not go with tasks in the foreground, whose pages are 4KiB and are loaded one at a time; leave it out";

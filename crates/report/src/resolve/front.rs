@@ -1,4 +1,4 @@
-//! The front end of a configuration, and which configurations share one pass through it.
+//! The front end of a configuration, and which configurations can share one pass through it.
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::{show_bytes, show_time};
@@ -16,16 +16,16 @@ use crate::settings::Settings;
 use crate::systems::front_end::{self as front_ends, FrontEnd, Paged};
 use crate::systems::Defaults;
 
-/// What decides whether two configurations can share one pass through a front end.
+/// Configurations with equal keys can share one pass through a front end.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FrontKey {
     /// log2 of the page size.
     pub page_shift: u32,
-    /// References looked at.
+    /// The references that are used.
     pub stream: Stream,
-    /// What stands before the page table; `None`: nothing.
+    /// The part before the page table; `None`: there is none.
     pub front_end: Option<&'static FrontEnd>,
-    /// What the memory management unit sees, where the front end leaves a choice.
+    /// The references that the memory management unit sees, if the front end leaves a choice.
     pub reading: Option<Reading>,
     /// Which line of a data cache's set a new one replaces.
     pub l1_replacement: Replacement,
@@ -62,12 +62,12 @@ impl FrontKey {
         }
     }
 
-    /// Whether a data cache stands before memory, so that accesses to memory are counted.
+    /// Whether there is a data cache before memory, so that accesses to memory are counted.
     pub fn has_data_cache(&self) -> bool {
         self.front_end.is_some_and(|front_end| front_end.data_cache)
     }
 
-    /// The one that finds every page which the trace can touch behind this one.
+    /// The front end that finds every page that the trace can touch behind this one.
     pub fn whole_trace(&self) -> FrontKey {
         let front_end = self.front_end.filter(|front_end| front_end.data_cache);
         let paged = self.paged.clone().filter(|_| front_end.is_some());
@@ -201,7 +201,7 @@ fn paged(text: Option<&str>, front_end: Option<&FrontEnd>, trace: &Provenance) -
         (Some(_), None) => bad(FIELD, format!("needs the front end {}", front_ends::names(|_| true))),
         (Some("all"), _) | (None, None) => Ok(None),
         (Some(text), _) => ranges(text).map(Some),
-        // The program's own code and that of its libraries, where the recorder has noted the mappings.
+        // The program's own code and that of its libraries, if the recorder has noted the mappings.
         (None, Some(Paged::Code)) => {
             Ok(Some(mapped(trace, |rights| rights.contains('x'))).filter(|all| !all.is_empty()))
         }
@@ -216,7 +216,7 @@ fn paged(text: Option<&str>, front_end: Option<&FrontEnd>, trace: &Provenance) -
     }
 }
 
-/// What is mapped from files with such rights.
+/// The ranges mapped from files with such rights.
 fn mapped(trace: &Provenance, with: impl Fn(&str) -> bool) -> Ranges {
     let files = trace.mappings.iter().filter(|m| m.name.starts_with('/') && with(&m.protection));
     files.map(|m| (m.start, m.end)).collect()

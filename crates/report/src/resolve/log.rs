@@ -14,7 +14,7 @@ use crate::error::{nearest, ReportError};
 use crate::settings::{FrontEnd, Machine, Settings, Swap, Tasks};
 use crate::systems::{self, LogDefaults};
 
-/// Where slots come from, as names.
+/// The names of slot allocations.
 pub const LAYOUTS: [&str; 3] = ["log", "linux", "linux-ftl"];
 
 /// Linux's default cluster of pages read ahead (vm.page-cluster 3), and what LOBI starts with.
@@ -23,7 +23,8 @@ const READ_AHEAD_DEFAULT: u32 = 8;
 /// Pages in the swap cache: 4 MiB. Neither slides nor kernel bound it by number; the kernel's is bounded by its RAM.
 const CACHE_DEFAULT: u32 = 1024;
 
-/// Percent that a translation layer keeps: what 1 GB of flash (2^30 bytes) sold as 10^9 leaves, 7.4 %, rounded down.
+/// Percent of blocks that a translation layer keeps: 1 GB of flash (2^30 bytes) sold as 10^9 leaves 7.4 %, rounded
+/// down.
 const SPARE_DEFAULT: u32 = 7;
 
 /// The settings of an area that are in force, as a result shows them.
@@ -49,7 +50,7 @@ pub struct LogSettings {
     pub kernel: Option<KernelSettings>,
 }
 
-/// What the kernel does above an area, of which only swap traces tell.
+/// The kernel's part above an area; only swap traces have it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct KernelSettings {
@@ -63,7 +64,7 @@ pub struct KernelSettings {
 pub struct LogArea {
     /// The area.
     pub head: SwapHead,
-    /// What a collection takes the device.
+    /// The device's time for a collection.
     pub collect: CollectTimes,
     /// The settings in force.
     pub settings: LogSettings,
@@ -94,7 +95,7 @@ fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
 /// Resolves settings for a swap trace.
 ///
 /// # Errors
-/// Unknown names, numbers that cannot be.
+/// Unknown names, or impossible numbers.
 pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
     refuse_references(settings)?;
     let (s, defaults) = (&settings.swap, systems::of_log().1);
@@ -134,7 +135,7 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
     })
 }
 
-/// What needs references, of which a swap trace has none.
+/// Refuses settings that need references; a swap trace has none.
 fn refuse_references(s: &Settings) -> Result<(), ReportError> {
     const WHY: &str =
         "is for traces of references; a swap trace tells what its kernel's own paging swapped; leave it out";
@@ -160,7 +161,8 @@ fn refuse_references(s: &Settings) -> Result<(), ReportError> {
     ])
 }
 
-/// The area that the settings ask for under the engine, in so many blocks if they give neither their number nor a size.
+/// The area for the settings under the engine, with `blocks_own` blocks if they give neither a number of blocks nor a
+/// size.
 pub(super) fn under_engine(s: &Swap, collect: CollectTimes, blocks_own: Option<u64>) -> Result<LogArea, ReportError> {
     if s.layout.as_deref() == Some("linux-ftl") {
         return bad(
@@ -178,7 +180,7 @@ pub(super) fn under_engine(s: &Swap, collect: CollectTimes, blocks_own: Option<u
     Ok(LogArea { head: SwapHead { slots_per_block: settings.slots_per_block, areas }, collect, settings })
 }
 
-/// What the kernel does above an area, of which only swap traces tell.
+/// Refuses settings of the kernel's part above an area; only swap traces have it.
 pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ReportError> {
     const WHY: &str = "is for swap traces; under the engine a page is loaded at a time; leave it out";
     super::refuse(&[

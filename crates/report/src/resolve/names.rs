@@ -14,7 +14,7 @@ use crate::systems::backing::{self, Backing};
 use crate::systems::front_end::{self, FrontEnd};
 use crate::systems::{self, System};
 
-/// What has this name, or which there are.
+/// The thing with this name; the error lists the known names.
 fn known<T>(field: &str, kind: &str, name: &str, found: Option<T>, names: &[&'static str]) -> Result<T, ReportError> {
     found.ok_or_else(|| {
         let near = nearest(name, names.iter().copied());
@@ -55,7 +55,7 @@ pub(super) fn backing(name: &str) -> Result<&'static Backing, ReportError> {
     known("swap.backing", "backing", name, backing::find(name), &names)
 }
 
-/// A front end; `none` is none.
+/// A front end; `none` means that there is none.
 pub(super) fn front_end(name: &str) -> Result<Option<&'static FrontEnd>, ReportError> {
     if name == "none" {
         return Ok(None);
@@ -79,7 +79,7 @@ pub(super) fn stream(text: &str) -> Result<Stream, ReportError> {
     }
 }
 
-/// A collector and its victims at a time, `name:victims`; the slides' own abbreviations are names, too.
+/// A collector and its victims at a time, `name:victims`. The slides' abbreviations are accepted, too.
 ///
 /// # Errors
 /// No such collector, or no such number of victims.
@@ -100,13 +100,13 @@ pub fn collector(text: &str) -> Result<(&'static Collector, u32), ReportError> {
     }
 }
 
-/// A time that may be given.
+/// An optional time.
 pub(crate) fn time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportError> {
     let read = |t: &String| quantity::time(t).map_err(|e| ReportError::quantity(field, e));
     text.as_ref().map(read).transpose()
 }
 
-/// A time that may be given and is not zero.
+/// An optional time that is not zero.
 pub(super) fn positive_time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportError> {
     match time(field, text)? {
         Some(Ps::ZERO) => Err(ReportError::setting(field, "is 0; give a time, such as 1ms")),

@@ -7,7 +7,7 @@ use super::{FrontKey, Pages};
 use crate::error::ReportError;
 use crate::settings::Settings;
 
-/// Frames and slots are numbered in 29 bits, and the simulator holds so many.
+/// Frames and slots have numbers of 29 bits; the simulator can hold this many.
 const PAGES_MAX: u64 = 1 << 26;
 
 fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
@@ -48,7 +48,7 @@ fn within(field: &str, pages: u64) -> Result<u64, ReportError> {
     }
 }
 
-/// The frames that the settings give: RAM, or their number.
+/// The frames of the settings: from RAM, or their number.
 pub(super) fn frames(settings: &Settings, front: &FrontKey, touched: Pages<'_>) -> Result<usize, ReportError> {
     let frames = match (&settings.ram, settings.frames) {
         (Some(_), Some(_)) => return bad("ram", "give ram or frames, not both: they mean the same thing"),

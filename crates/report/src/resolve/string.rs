@@ -16,7 +16,7 @@ use crate::memory::{self, MemoryPrices, PageTimes};
 use crate::settings::{Settings, Swap, Tasks};
 use crate::systems::{self, System};
 
-/// What simulates a configuration.
+/// The simulator of a configuration.
 #[derive(Clone, Debug)]
 pub enum Engine {
     /// The engine with a policy.
@@ -42,18 +42,18 @@ pub struct Plan {
     pub sheet: Sheet,
     /// The device as a configuration names it.
     pub device: String,
-    /// Prices of accesses to memory, where they have some.
+    /// Prices of accesses to memory, if they have any.
     pub memory: Option<MemoryPrices>,
-    /// Most pages of a sequential stream that are read ahead.
+    /// The most pages of a sequential stream that are read ahead.
     pub read_ahead: u32,
-    /// The swap area that pages are written to; `None`: their home slots.
+    /// The swap area for pages that are written; `None`: their home slots.
     pub area: Option<LogArea>,
     /// The compressed tier.
     pub tier: Option<TierPlan>,
 }
 
 impl Plan {
-    /// What the engine runs under; `None`: an oracle answers.
+    /// The engine's configuration; `None`: an oracle answers.
     pub fn lane(&self) -> Option<&LaneConfig> {
         match &self.engine {
             Engine::Lane(lane) => Some(lane),
@@ -61,7 +61,7 @@ impl Plan {
         }
     }
 
-    /// The oracle that answers, if one does.
+    /// The oracle that answers, if there is one.
     pub fn oracle(&self) -> Option<&'static OracleSpec> {
         match &self.engine {
             Engine::Lane(_) => None,
@@ -69,7 +69,7 @@ impl Plan {
         }
     }
 
-    /// Every setting in force, as `-c` takes it.
+    /// Every setting in force, in the form of `-c`.
     pub fn shown(&self) -> Value {
         let mut config = json!({
             "policy": self.policy,
@@ -122,7 +122,7 @@ impl Plan {
 /// Resolves settings for one string of references.
 ///
 /// # Errors
-/// Unknown names, quantities that cannot be, parameters that do not fit.
+/// Unknown names, impossible quantities, or parameters that do not fit.
 pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Plan, ReportError> {
     let system = names::system(settings)?;
     let defaults = system.map(|s| (s.defaults)());
@@ -188,7 +188,7 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
     Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area, tier })
 }
 
-/// Prices of accesses to memory, which the clock of the front end goes by, too.
+/// Prices of accesses to memory. The clock of the front end uses them, too.
 fn memory(
     settings: &Settings,
     front: &mut FrontKey,
@@ -216,7 +216,7 @@ fn evict_batch(settings: &Settings, frames: usize) -> Result<usize, ReportError>
     Err(ReportError::setting("machine.evict_batch", reason))
 }
 
-/// The log, or Linux's map of slots, that the system or any `swap` setting asks for.
+/// The log, or Linux's map of slots, if the system or any `swap` setting asks for one.
 fn area(
     settings: &Settings,
     system: Option<&System>,
@@ -241,7 +241,7 @@ fn area(
     log::under_engine(s, CollectTimes { copy, erase: sheet.erase()? }, None).map(Some)
 }
 
-/// More buffers than any device has; a bound on what a slip of the pen can allocate.
+/// More buffers than any device has; a limit on what a typing error can allocate.
 const BUFFERS_MAX: u32 = 1 << 16;
 
 /// A page that stays in its buffer must fit there.
@@ -274,7 +274,7 @@ fn read_ahead(settings: &Settings, handler: &Handler) -> Result<u32, ReportError
     Ok(pages)
 }
 
-/// What the stages cost the processor, and a page the device.
+/// The processor's cost of the stages, and the device's cost of a page.
 fn prices(
     settings: &Settings,
     system: Option<&'static System>,
@@ -283,8 +283,8 @@ fn prices(
     page: Bytes,
 ) -> Result<(StagePrices, DeviceTimes), ReportError> {
     let defaults = system.map(|s| (s.defaults)());
-    // Without a system the processor is that of SWL's board, the only one whose handler has been measured stage by stage, and the
-    // transfer is the sheet's.
+    // Without a system, the processor is that of SWL's board, the only one whose handler has been measured stage by
+    // stage, and the transfer is that of the sheet.
     let mut prices = system.map_or_else(|| (systems::measured().prices)(policy), |s| (s.prices)(policy));
     prices.trans_host_mem = match defaults.and_then(|d| d.trans_host_mem.map(|t| (d.page, t))) {
         Some((own, time)) => Ps((time.0 * page.0).div_ceil(own.0)),

@@ -20,17 +20,17 @@ use crate::systems::{self, System, TasksDefaults};
 /// A configuration of tasks under a scheduler with every name resolved.
 #[derive(Clone, Debug)]
 pub struct TasksPlan {
-    /// What one string of references would run under: system, page, policy, handler, device.
+    /// The part that it shares with one string of references: system, page, policy, handler, device.
     pub base: Plan,
     /// For the simulator.
     pub config: TasksConfig,
-    /// How often each task goes through its part of the trace.
+    /// How often each task runs through its part of the trace.
     pub rounds: u32,
-    /// What it sleeps after each turn.
+    /// The time that it sleeps after each turn.
     pub pause: Ps,
     /// Turns of a round.
     pub turns: u32,
-    /// Its memory is given back after each round.
+    /// Whether its memory is unmapped after each round.
     pub fresh: bool,
     /// The swap area with a backing; `None`: home slots, or a log on the device.
     pub backed: Option<BackedArea>,
@@ -77,7 +77,7 @@ impl TasksPlan {
         config
     }
 
-    /// The device has no time for a page that is written.
+    /// Whether the device's sheet has no time for a page that is written.
     pub fn writes_unpriced(&self) -> bool {
         self.base.lane().is_some_and(|lane| lane.device.program.is_none())
     }
@@ -86,17 +86,18 @@ impl TasksPlan {
 /// Resolves settings for several tasks.
 ///
 /// # Errors
-/// Unknown names, quantities that cannot be, a setting that such runs do not have.
+/// Unknown names, impossible quantities, or a setting that such runs do not have.
 pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<TasksPlan, ReportError> {
     let (own, defaults) = systems::of_tasks();
     let mut settings = settings.clone();
     settings.system.get_or_insert_with(|| own.name.into());
     one_string_only(&settings)?;
-    // A system with a backing names the device of its area; pages that are in no area lie on a device that loads by itself.
+    // A system with a backing names the device of its area. Pages outside any area are on a device that loads by
+    // itself.
     if systems::of(&settings).is_some_and(System::has_backing) {
         settings.device.get_or_insert_with(|| (own.defaults)().device.into());
     }
-    // Front ends filter one string of references; here the tasks' own come straight to the page table.
+    // Front ends filter one string of references; here the tasks' references go straight to the page table.
     settings.front_end.name = Some("none".into());
     let backed = backed(&settings, trace, touched)?;
     let swap = if backed.is_some() { Swap::default() } else { settings.swap.clone() };
@@ -109,7 +110,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     let prefetching = prefetching(t, defaults)?;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
     let mut machine = machine(&settings, lane, base.front.page())?;
-    // A handler that runs pages from the device's buffers has as many as there are; others have one for each load.
+    // A handler that runs pages from the device's buffers has as many as the device; others have one for each load.
     let buffers = if lane.handler.needs_xip { lane.caps.buffers } else { CAPS.buffers };
     let mut caps = Caps { buffers, ..lane.caps };
     let (mut area, mut frames) = (Area::None, lane.frames);
@@ -163,7 +164,8 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     Ok(TasksPlan { base, config, rounds, pause, turns, fresh, backed, settings })
 }
 
-/// The device moves a page by itself (section 3 of SAP asks for DMA), so that the transfer is its time; or the processor does.
+/// Either the device moves a page by itself (section 3 of SAP needs DMA), so that the transfer is the device's time;
+/// or the processor moves it.
 fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<MachineConfig, ReportError> {
     let mut machine = if settings.machine.dma.unwrap_or(true) {
         let device = DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program };
@@ -184,7 +186,7 @@ fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<Machin
     Ok(machine)
 }
 
-/// What a cache block read in a buffer takes beyond one read in RAM: nothing, unless settings or sheet say what it takes.
+/// The extra time of a cache block read in a buffer over one in RAM: zero, unless settings or sheet give a time.
 fn xip_surplus(settings: &Settings, base: &Plan, lane: &LaneConfig) -> Result<Ps, ReportError> {
     if !lane.handler.needs_xip {
         return Ok(Ps::ZERO);
@@ -217,12 +219,12 @@ fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) 
     }
 }
 
-/// The scheduler where none is named: that of the papers' kernels.
+/// The default scheduler: that of the papers' kernels.
 const SCHEDULER: &str = "cfs";
-/// When the next task's pages are loaded where nothing is said.
+/// The default time for loading the next task's pages.
 const PREFETCH: &str = "75";
 
-/// The area with a backing that settings or system ask for.
+/// The area with a backing, if settings or system ask for one.
 fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Option<BackedArea>, ReportError> {
     const WHY: &str = "is for tasks in the foreground; tasks under a scheduler have tasks.prefetch";
     let s = &settings.swap;
@@ -239,7 +241,7 @@ fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result
     backed::backed(settings, None, &front, touched).map(Some)
 }
 
-/// What only one string of references has.
+/// Refuses settings that only one string of references has.
 fn one_string_only(s: &Settings) -> Result<(), ReportError> {
     let front_end = s.front_end.name.as_deref().is_some_and(|name| name != "none");
     refuse(&[

@@ -12,16 +12,16 @@ use crate::systems::backing::{self, Compression};
 /// A tier with everything resolved.
 #[derive(Clone, Debug)]
 pub struct TierPlan {
-    /// Bounds, and what it weighs.
+    /// Its bounds and prices.
     pub config: TierConfig,
-    /// What it takes the processor.
+    /// The processor's times for it.
     pub times: TierTimes,
-    /// As it was given, with what was filled in.
+    /// The settings, with defaults filled in.
     settings: Tier,
 }
 
 impl TierPlan {
-    /// The settings in force, as `-c` takes them.
+    /// The settings in force, in the form of `-c`.
     pub fn shown(&self) -> Value {
         let mut shown = serde_json::to_value(&self.settings).expect("settings are plain data");
         shown["compress"] = json!(show_time(self.times.compress));
@@ -30,15 +30,15 @@ impl TierPlan {
     }
 }
 
-/// Frames that are no compressed page's, whatever the pool spares: this part of all, and at least so many.
+/// Frames that the pool never gets: this part of all, with a lower limit.
 const LEFT_PART: usize = 8;
 const LEFT_MIN: usize = 16;
-/// Where nothing is known of the run the border starts here.
+/// As long as nothing is known of the run, the border starts at this part.
 const FIRST_PART: usize = 2;
-/// A page that takes more than this part of itself, in quarters, is not kept.
+/// The largest compressed page that is kept, in quarters of a page.
 const KEPT_QUARTERS: u32 = 3;
 
-/// The tier that the settings ask for.
+/// The tier for the settings.
 ///
 /// # Errors
 /// An unknown name, a ratio below 1, sizes that cannot be read, too little RAM.
@@ -85,7 +85,7 @@ pub(super) fn tier(
     Ok(Some(TierPlan { config, times, settings: shown }))
 }
 
-/// Sizes as given, or all pages smaller by the ratio.
+/// Sizes as listed, or the same ratio for all pages.
 fn sizes(shown: &mut Tier, compression: Compression, page: Bytes) -> Result<Sizes, ReportError> {
     let seed = *shown.seed.get_or_insert(1);
     if let Some(text) = &shown.sizes {
@@ -101,7 +101,7 @@ fn sizes(shown: &mut Tier, compression: Compression, page: Bytes) -> Result<Size
     Ok(Sizes::all((page.0 as f64 / ratio).round() as u32))
 }
 
-/// `8:10,1170:60,4096:30`: bytes of a compressed page, and how many pages of all take them.
+/// `8:10,1170:60,4096:30`: sizes of compressed pages in bytes, and how many of all pages have each size.
 fn listed(text: &str, seed: u64, page: Bytes) -> Option<Sizes> {
     let one = |part: &str| {
         let (size, weight) = part.split_once(':')?;
@@ -128,7 +128,8 @@ mod tests {
     fn a_tier_is_resolved_with_its_prices_and_what_cannot_be_is_named() {
         assert!(of(&[]).unwrap().is_none() && of(&["tier.name=none"]).unwrap().is_none());
         let plan = of(&["tier.name=lz4", "tier.ratio=4"]).unwrap().unwrap();
-        // An eighth stays; half of the rest is the pool's at first; three quarters of a page are the most that is kept.
+        // An eighth stays with the frames; half of the rest is the pool's at first; at most three quarters of a page
+        // are kept.
         assert_eq!((plan.config.frames_max, plan.config.frames_first, plan.config.size_max), (875, 437, 3072));
         assert_eq!((plan.config.load_price, plan.times.sizes.clone()), (80_000, Sizes::all(1024)));
         for (sets, said) in [

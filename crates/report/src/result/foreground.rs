@@ -1,4 +1,4 @@
-//! The result of tasks that come to the foreground in turn.
+//! The result of tasks that take turns in the foreground.
 
 use coldframe_device::flash::wear;
 use coldframe_sim::ForegroundResult;
@@ -8,16 +8,16 @@ use super::{Failed, Sections, SimResult, SwapArea, Terms, Trace};
 use crate::foreground::{life, Outcome, Stored};
 use crate::resolve::ForegroundPlan;
 
-/// What was found out of tasks that come to the foreground in turn.
+/// The findings for tasks that take turns in the foreground.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Foreground {
     /// Pages touched.
     pub pages: usize,
     /// Address spaces that take turns.
     pub tasks: usize,
-    /// How often.
+    /// Counts.
     pub counts: ForegroundCounts,
-    /// How long, in picoseconds.
+    /// Times, in picoseconds.
     pub time_ps: ForegroundTimes,
     /// Each change of the foreground.
     pub switches: Vec<Switch>,
@@ -27,12 +27,12 @@ pub struct Foreground {
     pub slot_writes: SlotWrites,
     /// Years until its most written slot is worn out; `None`: nothing is written, or nothing wears out.
     pub life_years: Option<f64>,
-    /// The swap area, where it is a log.
+    /// The swap area, if it is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapArea>,
 }
 
-/// How often things happened.
+/// Counts of events.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ForegroundCounts {
     /// Faults on pages that had to be loaded.
@@ -88,11 +88,11 @@ pub struct ForegroundTimes {
 /// A task comes to the foreground.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
-    /// Which.
+    /// The task.
     pub task: u32,
-    /// It had to be started.
+    /// Whether it had to be started.
     pub cold: bool,
-    /// What it waited for, in picoseconds.
+    /// Its wait, in picoseconds.
     pub delay_ps: u64,
 }
 
@@ -103,7 +103,7 @@ pub struct AreaEnergy {
     pub terms: Terms,
     /// Their sum.
     pub total: u64,
-    /// Of reads of pages where they lie, which the equations leave out.
+    /// Energy of reading pages in their slots, which the equations leave out.
     pub reads_in_slots: u64,
 }
 

@@ -1,9 +1,9 @@
-//! The settings in force that tables and pages show.
+//! The settings in force, as tables and pages show them.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// Of all settings in force those that distinguish results; what a driver has not is `None`.
+/// The settings in force that distinguish results; `None` for a setting that the driver does not have.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct InForce {
@@ -27,7 +27,7 @@ pub struct InForce {
     pub swap: Area,
 }
 
-/// The machine, as far as it is shown.
+/// The machine's settings that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Machine {
@@ -35,7 +35,7 @@ pub struct Machine {
     pub read_ahead: Option<u64>,
 }
 
-/// How tasks are scheduled, as far as it is shown.
+/// The scheduler's settings that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Scheduled {
@@ -45,17 +45,17 @@ pub struct Scheduled {
     pub prefetch: Option<String>,
 }
 
-/// A swap area, as far as it is shown.
+/// The swap area's settings that are shown.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Area {
-    /// How slots are given out.
+    /// How slots are allocated.
     pub layout: Option<String>,
     /// Collector.
     pub collector: Option<String>,
     /// Erase blocks.
     pub blocks: Option<String>,
-    /// Where it lies.
+    /// Its place.
     pub backing: Option<String>,
     /// Its size, as `64MiB`.
     pub size: Option<String>,

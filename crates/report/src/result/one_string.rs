@@ -10,37 +10,37 @@ use serde::{Deserialize, Serialize};
 use super::{Distribution, Failed, Found, Latencies, RunResult, Sections, SimResult, SwapArea, Terms, Trace};
 use crate::certainty::Certainty;
 
-/// What was found out of one string of references; an oracle only counts.
+/// The findings for one string of references; an oracle only has counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OneString {
-    /// How often.
+    /// Counts.
     pub counts: Counts,
-    /// DDB's equations 1 and 2, where accesses to memory have prices.
+    /// DDB's equations 1 and 2, if accesses to memory have prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ledger: Option<PricedLedger>,
-    /// Energy of paging, where the sheets have energies.
+    /// Energy of paging, if the sheets have energies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_pj: Option<PagingEnergy>,
-    /// The swap area, where it is a log.
+    /// The swap area, if it is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapArea>,
     /// The compressed tier, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tier: Option<InTier>,
-    /// How long, in picoseconds.
+    /// Times, in picoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_ps: Option<Times>,
-    /// How long a fault takes.
+    /// Latencies of faults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fault_latency_ps: Option<FaultLatencies>,
-    /// What must be known of the numbers.
+    /// Notes on the numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
-    /// How long the simulator took.
+    /// The simulator's own time.
     pub host: Host,
 }
 
-/// What a compressed tier did, in pages.
+/// The work of a compressed tier, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct InTier {
     /// Compressed.
@@ -55,7 +55,7 @@ pub struct InTier {
     pub unpacked: u64,
     /// Written to the device to make room.
     pub written_back: u64,
-    /// Given up to make room, since the device had them.
+    /// Dropped to make room, since the device had the same bytes.
     pub dropped: u64,
     /// Read from the device.
     pub device_reads: u64,
@@ -86,7 +86,7 @@ impl InTier {
     }
 }
 
-/// How often things happened; what the front end or the engine does not count is left out.
+/// Counts of events. Events that neither the front end nor the engine counts are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
     /// Page references that the memory management unit saw.
@@ -101,16 +101,16 @@ pub struct Counts {
     /// Translations that were not in the TLB.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tlb_misses: Option<u64>,
-    /// Faults on pages that had to be loaded; `None` between two bounds.
+    /// Faults on pages that had to be loaded; `None` if only two bounds are known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_faults: Option<u64>,
-    /// The least that they can be.
+    /// The lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_faults_min: Option<u64>,
-    /// The most that they can be.
+    /// The upper bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_faults_max: Option<u64>,
-    /// Standard error, where they are estimated.
+    /// Standard error, if they are estimated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub true_faults_error: Option<u64>,
     /// Faults on pages never touched before.
@@ -122,13 +122,13 @@ pub struct Counts {
     /// Of those, pages that had to be written.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dirty_evictions: Option<u64>,
-    /// What only an engine counts.
+    /// Counts of engines only.
     #[serde(flatten)]
     pub engine: Option<EngineCounts>,
-    /// What a failing device came to, if it failed.
+    /// Failures of the device, if there were any.
     #[serde(flatten)]
     pub failed: Option<Failed>,
-    /// Accesses to memory, where they have prices.
+    /// Accesses to memory, if they have prices.
     #[serde(flatten)]
     pub memory: Option<MemoryCounts>,
 }
@@ -138,16 +138,16 @@ pub struct Counts {
 pub struct InstructionCache {
     /// Looked up.
     pub icache_lookups: u64,
-    /// Not there.
+    /// Misses.
     pub icache_misses: u64,
 }
 
-/// Lines of the data cache, and what came to memory below both.
+/// Lines of the data cache, and accesses to memory below both caches.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DataCache {
     /// Looked up.
     pub dcache_lookups: u64,
-    /// Not there.
+    /// Misses.
     pub dcache_misses: u64,
     /// Cache blocks read.
     pub memory_reads: u64,
@@ -157,7 +157,7 @@ pub struct DataCache {
     pub memory_writes: u64,
 }
 
-/// What only an engine counts.
+/// Counts of engines only.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EngineCounts {
     /// Faults on pages in RAM that were not mapped.
@@ -168,7 +168,7 @@ pub struct EngineCounts {
     pub walk_sum: u64,
     /// Frames examined in the longest search.
     pub walk_max: u64,
-    /// Evictions by an exhausted walk budget.
+    /// Evictions forced because the walk budget was used up.
     pub forced_evictions: u64,
     /// Prefetches; no task waited for them.
     pub prefetches: u64,
@@ -206,7 +206,7 @@ pub struct PricedLedger {
     pub time_ps: LedgerTimes,
 }
 
-/// Time by equation 1, and in all.
+/// Time by equation 1, and the total.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LedgerTimes {
     /// By term.
@@ -235,14 +235,14 @@ pub struct PagingEnergy {
 pub struct Times {
     /// In faults.
     pub paging: u64,
-    /// Processor time that was hidden behind loads.
+    /// Processor time that loads hid.
     pub hidden: u64,
     /// `paging` by stage.
     pub stages: Stages,
-    /// Outside of faults and accesses to memory, where priced.
+    /// Outside of faults and accesses to memory, if it has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<u64>,
-    /// The whole run, where priced.
+    /// The whole run, if it has a price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
 }
@@ -264,23 +264,23 @@ pub struct Stages {
     pub post_process: u64,
 }
 
-/// How long faults take.
+/// Latencies of faults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FaultLatencies {
-    /// Those that had to load.
+    /// Faults that had to load.
     #[serde(rename = "true")]
     pub true_faults: Latencies,
-    /// Those on pages in RAM.
+    /// Faults on pages in RAM.
     #[serde(rename = "false")]
     pub false_faults: Latencies,
 }
 
-/// How long the simulator took on this machine.
+/// The simulator's own time on this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Host {
     /// All configurations together.
     pub seconds: f64,
-    /// References of this one for each of them.
+    /// References of this configuration for each of these seconds.
     pub references_per_second: f64,
 }
 
@@ -316,7 +316,7 @@ impl From<&RunResult> for OneString {
 }
 
 impl OneString {
-    /// How long true faults take; `None` without one.
+    /// Latencies of true faults; `None` without one.
     pub fn true_latency(&self) -> Option<&Distribution> {
         self.fault_latency_ps.as_ref()?.true_faults.distribution.as_ref()
     }
@@ -424,7 +424,7 @@ impl PricedLedger {
 }
 
 impl PagingEnergy {
-    /// By DDB's equation 3; without prices of main memory that of the pages moved.
+    /// By DDB's equation 3; without prices of main memory, the energy of the pages moved.
     fn of(run: &RunResult) -> Option<PagingEnergy> {
         let by_equation = run.t_total().and(run.e_paging()).map(|ledger| PagingEnergy::sum(&ledger.terms()));
         by_equation.or_else(|| (!run.device_energy.is_empty()).then(|| PagingEnergy::sum(&run.device_energy)))

@@ -11,21 +11,21 @@ use serde::{Deserialize, Serialize};
 use super::TraceFacts;
 use crate::certainty::caveat;
 
-/// Picoseconds or picojoules by the name of what they went into.
+/// Picoseconds or picojoules, by the name of the term.
 pub type Terms = BTreeMap<String, u64>;
 
 pub(super) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// The trace of a result, with what a reader must know of one that is not every reference.
+/// The trace of a result, with notes for readers if it does not have every reference.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
     /// Path as given.
     pub path: String,
     /// Of the file.
     pub sha256: String,
-    /// What its rows can be trusted for; `None`: it is a swap trace.
+    /// The fidelity of its rows; `None`: it is a swap trace.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fidelity: Option<String>,
     /// In the whole trace.
@@ -37,25 +37,25 @@ pub struct Trace {
     /// Pages that it touches.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pages: Option<usize>,
-    /// Pages of the window that it was recorded through.
+    /// Pages of its recording window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window_pages: Option<u64>,
-    /// How it was reduced, and of what.
+    /// How it was reduced, and from what.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reduction: Option<Reduction>,
-    /// What it was cut out of.
+    /// The cuts that made it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cuts: Vec<Cut>,
-    /// What must be known of it, in words.
+    /// A note on the trace, in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caveat: Option<String>,
-    /// What its recorder says of its limits.
+    /// Its recorder's notes on its limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
 impl Trace {
-    /// Of these facts. `pages`: how many it touches, where that is told.
+    /// From these facts. `pages`: the number of pages that it touches, if it is to be shown.
     pub fn new(facts: &TraceFacts, pages: Option<usize>) -> Trace {
         Trace {
             path: facts.path.clone(),
@@ -73,30 +73,30 @@ impl Trace {
     }
 }
 
-/// What a failing device came to.
+/// The failures of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Failed {
     /// Transfers that failed.
     pub failures: u64,
-    /// Times that a page was lost, and who needed it stopped.
+    /// How often a page was lost and the task that needed it was stopped.
     pub halts: u64,
 }
 
 impl Failed {
-    /// `None` where nothing failed.
+    /// `None` if nothing failed.
     pub fn new(failures: u64, halts: u64) -> Option<Failed> {
         (failures > 0).then_some(Failed { failures, halts })
     }
 }
 
-/// What pages that were loaded ahead were good for.
+/// The use of pages that were loaded ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Prefetched {
     /// Pages loaded ahead.
     pub loads: u64,
     /// Of these, used.
     pub used: u64,
-    /// Of these, gone before anybody used them.
+    /// Of these, evicted before they were used.
     pub useless: u64,
 }
 
@@ -106,7 +106,7 @@ impl From<Loaded> for Prefetched {
     }
 }
 
-/// How long faults of one kind took.
+/// Latencies of faults of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Latencies {
     /// Faults.
@@ -131,7 +131,7 @@ pub struct Distribution {
     pub p999: u64,
     /// Longest.
     pub max: u64,
-    /// From, to, and how many took from so long to less than so long.
+    /// The lower and the upper end of each bin, and the number of faults in it.
     pub bins: Vec<(u64, u64, u64)>,
 }
 
@@ -151,7 +151,7 @@ impl From<&Latency> for Latencies {
     }
 }
 
-/// What a swap area on flash did under an engine.
+/// The work of a swap area on flash under an engine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwapArea {
     /// Slots programmed from RAM.
@@ -162,7 +162,7 @@ pub struct SwapArea {
     pub erases: u64,
     /// Collections.
     pub collections: u64,
-    /// Times that it was full and a page went elsewhere.
+    /// How often it was full and a page went elsewhere.
     pub area_full: u64,
     /// Erases of the most worn block.
     pub erases_max: u32,
@@ -170,13 +170,13 @@ pub struct SwapArea {
     pub erases_deviation: f64,
     /// Erases over the blocks.
     pub wear_map: WearMap,
-    /// Whose each slot was; `None` where nobody looked.
+    /// The owner of each slot over time; `None` if it was not recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots: Option<SlotMap>,
 }
 
 impl SwapArea {
-    /// Of what was done, and of who owned what.
+    /// From the counts and the owners.
     pub fn new(done: &SwapDone, slots: Option<SlotMap>) -> SwapArea {
         let (c, wear) = (&done.counts, flash::wear(&done.erases));
         SwapArea {
@@ -208,7 +208,7 @@ pub struct WearMap {
 }
 
 impl WearMap {
-    /// Of each block's erases.
+    /// From each block's erases.
     pub fn new(erases: &[u32]) -> WearMap {
         let blocks_per_cell = erases.len().div_ceil(WEAR_CELLS_MAX).max(1);
         let erases_max = erases.chunks(blocks_per_cell).filter_map(|blocks| blocks.iter().copied().max()).collect();
@@ -216,14 +216,15 @@ impl WearMap {
     }
 }
 
-/// Whose each slot was over time, as [`crate::slots`] draws it: a text is a row from the lowest slots on, a letter a column.
+/// The owner of each slot over time, as [`crate::slots`] draws it. Each text is a row, from the lowest slots on; each
+/// letter is a column.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SlotMap {
     /// Slots of the area.
     pub slots: u32,
-    /// Those with a letter of their own, `a` first; all others together are `z`.
+    /// Names of owners with a letter of their own, `a` first; all others together are `z`.
     pub owners: Vec<String>,
-    /// A letter for the owner of most copies in a cell, `.` for none.
+    /// The letter of the owner with most copies in each cell, `.` for none.
     pub owner: Vec<String>,
     /// Tenths of a cell's slots that hold a copy, rounded up, 9 for all.
     pub filled: Vec<String>,

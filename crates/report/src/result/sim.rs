@@ -7,23 +7,23 @@ use super::{
     Foreground, InForce, OneString, SlotMap, SwapArea, SwapTrace, Tasks, Terms, Trace, WearMap, SCHEMA_VERSION,
 };
 
-/// What one configuration came to: a head that all drivers share, and the sections of its driver.
+/// The result of one configuration: a head that all drivers share, and the sections of its driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SimResult {
     /// [`SCHEMA_VERSION`].
     pub schema_version: u32,
-    /// Of the program.
+    /// Version of the program.
     pub version: String,
     /// The trace.
     pub trace: Trace,
     /// Every setting in force; [`SimResult::in_force`] has those that are shown.
     pub config: Value,
-    /// What was found out, with `driver` for its kind.
+    /// The findings; `driver` gives their kind.
     #[serde(flatten)]
     pub sections: Sections,
 }
 
-/// What was found out, by what fed the machine.
+/// The findings, by driver.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "driver", rename_all = "kebab-case")]
 pub enum Sections {
@@ -33,7 +33,7 @@ pub enum Sections {
     Tasks(Tasks),
     /// Tasks that take turns in the foreground.
     Foreground(Foreground),
-    /// What a kernel swapped.
+    /// A kernel's swaps, from a swap trace.
     SwapTrace(SwapTrace),
 }
 
@@ -81,7 +81,7 @@ impl SimResult {
         }
     }
 
-    /// Energy by term, in picojoules; `None` where no sheet has energies.
+    /// Energy by term, in picojoules; `None` if no sheet has energies.
     pub fn energy_terms(&self) -> Option<&Terms> {
         match &self.sections {
             Sections::String(string) => string.energy_pj.as_ref().map(|energy| &energy.terms),
@@ -90,7 +90,7 @@ impl SimResult {
         }
     }
 
-    /// What its swap area went through; `None` without a log.
+    /// The work of its swap area; `None` without a log.
     pub fn area(&self) -> Option<AreaView<'_>> {
         match &self.sections {
             Sections::String(string) => string.swap.as_ref().map(AreaView::from),
@@ -101,7 +101,7 @@ impl SimResult {
     }
 }
 
-/// What a swap area on flash went through, by either simulator.
+/// The work of a swap area on flash, from either simulator.
 #[derive(Clone, Copy, Debug)]
 pub struct AreaView<'a> {
     /// Slots programmed from RAM.
@@ -112,11 +112,11 @@ pub struct AreaView<'a> {
     pub erases: u64,
     /// Erases of the most worn block.
     pub most_worn: u32,
-    /// By the slides' formula; a swap trace's only.
+    /// By the slides' formula; only for a swap trace.
     pub cost: Option<u64>,
     /// Erases over the blocks.
     pub wear: &'a WearMap,
-    /// Whose each slot was, where somebody looked.
+    /// The owner of each slot, if it was recorded.
     pub slots: Option<&'a SlotMap>,
 }
 

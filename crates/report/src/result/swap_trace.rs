@@ -6,35 +6,36 @@ use serde::{Deserialize, Serialize};
 use super::{Sections, SimResult, SlotMap, Trace, WearMap};
 use crate::swap::SwapOutcome;
 
-/// What was found out of a swap area under a swap trace.
+/// The findings for a swap area under a swap trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwapTrace {
-    /// How often.
+    /// Counts.
     pub counts: SwapCounts,
-    /// How evenly its blocks are worn.
+    /// The wear of its blocks.
     pub wear: Wear,
     /// Erases over the blocks.
     pub wear_map: WearMap,
-    /// Which process owned what slot.
+    /// The process that owned each slot.
     pub slots: SlotMap,
     /// Reads, copies and erases by the slides' formula.
     pub cost: u64,
     /// Writes to flash for each write from RAM; `None` without one.
     pub write_amplification: Option<f64>,
-    /// How long, in picoseconds; `None`: the device's sheet lacks a time.
+    /// Times, in picoseconds; `None`: the device's sheet lacks a time.
     pub time_ps: Option<DeviceTimes>,
-    /// Years until the most worn block has had its rated erases; `None`: nothing was erased, or the sheet rates none.
+    /// Years until the most worn block reaches its rated erases; `None`: nothing was erased, or the sheet has no
+    /// rating.
     pub life_years: Option<f64>,
     /// Of the trace.
     pub duration_ns: u64,
 }
 
-/// How often things happened.
+/// Counts of events.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SwapCounts {
     /// Pages that left RAM with a write.
     pub swap_outs: u64,
-    /// Pages that could not, since the area was full.
+    /// Pages that could not leave, since the area was full.
     pub refused: u64,
     /// Touches of pages that had left the page table.
     pub touches: u64,
@@ -44,7 +45,7 @@ pub struct SwapCounts {
     pub swap_ins: u64,
     /// The same.
     pub demand_reads: u64,
-    /// Slots read, those read ahead among them.
+    /// Slots read, including those read ahead.
     pub reads: u64,
     /// Slots read ahead.
     pub read_ahead: u64,
@@ -70,7 +71,7 @@ pub struct SwapCounts {
     pub invalidations: u64,
     /// Most copies at a time.
     pub valid_slots_max: u64,
-    /// Events of slots that nothing was swapped out to before.
+    /// Events of slots without an earlier swap-out.
     pub unknown_slots: u64,
     /// Blocks that a failing device gave up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -95,7 +96,7 @@ pub struct Wear {
 /// Times on the device, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceTimes {
-    /// Reading for somebody.
+    /// Reads.
     pub reading: u64,
     /// Programming from RAM.
     pub programming: u64,

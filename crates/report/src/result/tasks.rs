@@ -9,29 +9,29 @@ use super::sections::is_zero;
 use super::{Prefetched, Sections, SimResult, SwapArea, Trace};
 use crate::tasks::{share, TasksOutcome};
 
-/// What was found out of tasks under a scheduler.
+/// The findings for tasks under a scheduler.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tasks {
-    /// How often.
+    /// Counts.
     pub counts: TasksCounts,
     /// Pages that were loaded ahead.
     pub prefetched: AllPrefetched,
-    /// Who would be next.
+    /// Predictions of the next task.
     pub predictions: Predictions,
-    /// Times that the processor went to another task.
+    /// How often the processor switched to another task.
     pub switches: u64,
     /// Page references of all tasks.
     pub references: u64,
-    /// How long, in picoseconds.
+    /// Times, in picoseconds.
     pub time_ps: TasksTimes,
     /// Task by task.
     pub tasks: Vec<Task>,
-    /// The swap area, where it is a log.
+    /// The swap area, if it is a log.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapArea>,
 }
 
-/// How often things happened to all tasks together. From `direct_reads` on, what is 0 is left out.
+/// Counts of events of all tasks together. From `direct_reads` on, zeros are left out.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TasksCounts {
     /// Major faults.
@@ -46,7 +46,7 @@ pub struct TasksCounts {
     pub evictions: u64,
     /// Of those, pages that had to be written.
     pub dirty_evictions: u64,
-    /// Swapped pages mapped where they lie.
+    /// Swapped pages mapped in their slots.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub direct_reads: u64,
     /// References answered there.
@@ -99,9 +99,9 @@ pub struct Predictions {
 pub struct TasksTimes {
     /// Until the last task's end.
     pub total: u64,
-    /// Without a task that can run.
+    /// While no task can run.
     pub idle: u64,
-    /// With the device at work.
+    /// While the device works.
     pub device_busy: u64,
 }
 
@@ -122,17 +122,17 @@ pub struct Task {
     pub prefetched: Prefetched,
     /// Picoseconds on its references.
     pub useful_ps: u64,
-    /// When it ended, in picoseconds; `None`: it runs for ever.
+    /// The time of its end, in picoseconds; `None`: it runs for ever.
     pub ended_ps: Option<u64>,
     /// Percent of the time until its end that it spent on its references.
     pub share_percent: f64,
-    /// How long it waited for a page.
+    /// Waits for pages.
     pub fault_wait_ps: Waits,
-    /// How long from awake to running.
+    /// Waits between waking up and running.
     pub ready_wait_ps: Waits,
 }
 
-/// Waits in picoseconds; `None` where there was none.
+/// Waits in picoseconds; `None` if there was none.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Waits {
     /// How many.

@@ -1,4 +1,4 @@
-//! A result of each driver survives being written and read.
+//! A result of each driver is unchanged after writing and reading.
 
 use std::path::{Path, PathBuf};
 
@@ -18,13 +18,13 @@ fn settings(sets: &[&str]) -> [Settings; 1] {
     [Settings::read(None, &sets).unwrap()]
 }
 
-/// Written, read, and written again: nothing is lost, through a file's text, too.
+/// Writes, reads and writes again: nothing is lost, also through a file's text.
 fn survives(written: &Value, driver: &str) {
     assert_eq!(written["driver"], driver);
     let read: SimResult = serde_json::from_value(written.clone()).unwrap();
     assert_eq!(&read.json(), written);
     assert_eq!(read.in_force().unwrap().system, written["config"]["system"].as_str().map(Into::into));
-    // What names no driver, as earlier versions wrote it, makes the same page.
+    // A result without the name of its driver, as earlier versions wrote it, gives the same page.
     let mut unnamed = written.clone();
     unnamed.as_object_mut().unwrap().remove("driver");
     assert_eq!(page(&unnamed), page(written));

@@ -1,27 +1,27 @@
-//! Backings: where a swap area lies that is rewritten in place, or holds a log.
+//! Backings: the place of a swap area that is rewritten in place, or that holds a log.
 
 use coldframe_core::Ps;
 
 use super::{Area, System, ALL};
 
-/// Where the swap area lies.
+/// The place of a swap area.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Backing {
     /// The name in tables.
     pub name: &'static str,
-    /// Its sheet; `None`: none, since the area lies in the RAM that there is, or there is no area and only the killer makes room.
+    /// Its sheet. `None`: the area is in the existing RAM, or there is no area and only the killer makes room.
     pub sheet: Option<&'static str>,
-    /// Swapped pages are read where they lie.
+    /// Whether swapped pages are read in their slots.
     pub direct_read: bool,
-    /// Software on the way of each page beside the copy itself.
+    /// The software that each page passes, in addition to the copy itself.
     pub path: Path,
-    /// A copy from it takes this many times the copy from DRAM, a copy to it that many.
+    /// A copy from it takes this many times as long as a copy from DRAM; a copy to it, that many.
     pub slowdown: (u64, u64),
-    /// Pages are compressed on their way, and lie in the RAM that there is.
+    /// Pages are compressed and lie in the existing RAM.
     pub compression: Option<Compression>,
 }
 
-/// What a page goes through besides its copy.
+/// The software that a page passes, in addition to its copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Path {
     /// A memory copy and nothing else.
@@ -35,11 +35,11 @@ pub enum Path {
 /// How pages are compressed.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Compression {
-    /// A page of 4 KiB compressed, by the processor.
+    /// The processor's time to compress a page of 4 KiB.
     pub compress: Ps,
-    /// The same decompressed.
+    /// The processor's time to decompress it.
     pub decompress: Ps,
-    /// How many times smaller a page becomes, unless `swap.ratio` says otherwise.
+    /// The compression ratio, unless `swap.ratio` gives another.
     pub ratio: f64,
 }
 
@@ -56,13 +56,13 @@ pub fn find(name: &str) -> Option<&'static Backing> {
     all().find(|backing| backing.name == name)
 }
 
-/// What compressing with this algorithm takes, as measured for the first backing that has it.
+/// The cost of this algorithm, as measured for the first backing with it.
 pub fn compressor(algorithm: &str) -> Option<Compression> {
     let has = |backing: &&Backing| backing.name.rsplit('-').next() == Some(algorithm);
     all().filter(has).find_map(|backing| backing.compression)
 }
 
-/// The backing that is meant if none is named: the system's, or that of the first system that has some.
+/// The default backing: the system's, or that of the first system with a backing.
 ///
 /// # Panics
 /// If no system has one.

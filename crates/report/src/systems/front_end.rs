@@ -1,4 +1,4 @@
-//! Front ends: what stands between a program's references and the page table in a system's experiments.
+//! Front ends: the hardware between a program's references and the page table in a system's experiments.
 
 use std::fmt;
 
@@ -17,28 +17,28 @@ pub struct FrontEnd {
     pub aliases: &'static [&'static str],
     /// A line of its caches.
     pub line: Bytes,
-    /// All that it can see.
+    /// The references that it can see.
     pub sees: Stream,
-    /// What the memory management unit may see, the usual one first; empty: there is one way only.
+    /// The references that the memory management unit may see, the default first; empty: there is only one way.
     pub readings: &'static [Reading],
-    /// It has a data cache, whose misses are accesses to memory that can have a price.
+    /// Whether it has a data cache. Its misses are accesses to memory, which can have a price.
     pub data_cache: bool,
-    /// What is demand paged if nothing else is said.
+    /// The default of what is demand paged.
     pub paged: Paged,
-    /// An instruction.
+    /// Time of an instruction.
     pub instruction: Ps,
-    /// An instruction cache miss.
+    /// Time of an instruction cache miss.
     pub icache_miss: Ps,
     /// Makes it.
     pub build: fn(&FrontKey, Spaces) -> Box<dyn front_end::FrontEnd>,
 }
 
-/// What is demand paged, by the trace's mappings.
+/// The demand-paged memory, by the trace's mappings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Paged {
-    /// Code; everything in a trace without mappings.
+    /// Code; everything if the trace has no mappings.
     Code,
-    /// What is mapped from files and cannot be written. A trace without mappings must be told.
+    /// Read-only mappings of files. Without mappings in the trace, the ranges must be given.
     ReadOnly,
 }
 

@@ -1,4 +1,4 @@
-//! What tasks cost the devices that hold their pages, in energy.
+//! The energy of tasks on the devices that hold their pages.
 
 use coldframe_core::{Bytes, Pj};
 use coldframe_device::swap_energy::SwapCounts;
@@ -9,8 +9,8 @@ use crate::error::ReportError;
 use crate::foreground;
 use crate::resolve::TasksPlan;
 
-/// By term: pages of the device, and those of the area with a backing. Lines read where they lie count with what they cost beyond main memory.
-/// The processor and main memory itself are not in it.
+/// By term: pages of the device, and those of the area with a backing. Lines read in place count with their extra
+/// cost over main memory. The energy of the processor and of main memory is not included.
 pub(super) fn energy(plan: &TasksPlan, r: &TasksResult) -> Result<Vec<(&'static str, Pj)>, ReportError> {
     let page = Bytes(1 << plan.base.front.page_shift);
     let on_card = plan.backed.as_ref().is_some_and(|backed| backed.prices.swap_on_card);
@@ -52,7 +52,7 @@ fn device(sheet: &Sheet, page: Bytes, reads: u64, writes: u64) -> Result<Vec<(&'
     Ok(terms)
 }
 
-/// What collections did within the device.
+/// The energy of collections within the device.
 fn collected(sheet: &Sheet, page: Bytes, r: &TasksResult) -> Result<Vec<(&'static str, Pj)>, SheetError> {
     let Some(counts) = r.swap.as_ref().map(|done| done.counts) else { return Ok(Vec::new()) };
     let pages = page.0.div_ceil(sheet.page()?.0);

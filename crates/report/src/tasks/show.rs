@@ -9,7 +9,7 @@ use super::TasksOutcome;
 use crate::certainty::caveat;
 use crate::table::{human_count, human_time, styled};
 
-/// What a failing device came to, as a line; nothing if it did not fail.
+/// The failures of a failing device, as a line; empty if there were none.
 pub(crate) fn failures(failures: u64, halted: u64) -> String {
     match (failures, halted) {
         (0, _) => String::new(),
@@ -22,7 +22,7 @@ pub(crate) fn failures(failures: u64, halted: u64) -> String {
     }
 }
 
-/// Of the time until the task's end, what it spent on its references.
+/// The share of the time until the task's end that it spent on its references.
 pub(crate) fn share(task: &TaskResult, time: Ps) -> f64 {
     100.0 * task.useful.0 as f64 / task.ended.unwrap_or(time).0.max(1) as f64
 }

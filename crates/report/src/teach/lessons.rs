@@ -1,12 +1,13 @@
-//! The lessons. To add one: a row of `GENERAL`, or of its system's lessons; the command line, its help and the tests find it there.
+//! The lessons. To add one: a row of `GENERAL`, or of its system's lessons. The command line, its help and the tests
+//! find it there.
 
 use crate::systems;
 use crate::teach::{parse, Played};
 
-/// What a lesson runs its references under.
+/// The configuration for a lesson's references.
 #[derive(Debug)]
 pub struct Setup {
-    /// The system whose prices apply; `None`: those that were measured.
+    /// The system whose prices apply; `None`: the measured prices.
     pub system: Option<&'static str>,
     /// Policy.
     pub policy: &'static str,
@@ -21,19 +22,19 @@ pub struct Setup {
 pub struct Lesson {
     /// On the command line.
     pub name: &'static str,
-    /// What it shows.
+    /// Its subject.
     pub title: &'static str,
-    /// What to look at.
+    /// What to watch for.
     pub about: &'static str,
-    /// Where it comes from.
+    /// Its source.
     pub source: &'static str,
-    /// Pages in order, `w` behind a page that is written.
+    /// Pages in order, with `w` after a page that is written.
     pub text: &'static str,
-    /// What it is run under, one after the other.
+    /// The configurations, one after the other.
     pub setups: &'static [Setup],
-    /// Whether the buffers are worth a timeline.
+    /// Whether a timeline of the buffers is shown.
     pub timeline: bool,
-    /// What the runs have shown, from their numbers.
+    /// The conclusion, from the numbers of the runs.
     pub so: fn(&[Played]) -> String,
 }
 
@@ -50,7 +51,7 @@ impl Setup {
         self.system.unwrap_or(systems::measured().name)
     }
 
-    /// Under the prices that were measured.
+    /// With the measured prices.
     pub const fn measured(policy: &'static str, handler: &'static str, frames: u64) -> Setup {
         Setup { system: None, policy, handler, frames }
     }

@@ -9,7 +9,7 @@ use coldframe_trace::journal::Entry;
 
 use crate::table::fine_time;
 
-/// What a buffer was used for.
+/// The use of a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Busy {
     /// The buffer.
@@ -18,16 +18,16 @@ pub struct Busy {
     pub page: u32,
     /// When the device began to load it.
     pub loading: Ps,
-    /// When it was there.
+    /// When it was loaded.
     pub loaded: Ps,
-    /// When it had moved to a frame.
+    /// When it was moved to a frame.
     pub moved: Ps,
 }
 
-/// What has happened so far.
+/// The events so far.
 pub struct Story {
     prices: StagePrices,
-    /// Time of the last event, as the journal counts on from it.
+    /// Time of the last event; the journal counts from it.
     event: u64,
     now: Ps,
     began: Ps,
@@ -39,7 +39,7 @@ pub struct Story {
 }
 
 impl Story {
-    /// Nothing yet, of a lane of this configuration.
+    /// An empty story, for a lane of this configuration.
     pub fn new(config: &LaneConfig) -> Story {
         let buffers = config.caps.buffers as usize;
         Story {
@@ -55,12 +55,12 @@ impl Story {
         }
     }
 
-    /// From which time a journal's next piece goes on.
+    /// The time from which a journal's next part continues.
     pub fn event_time(&self) -> u64 {
         self.event
     }
 
-    /// The end of what has happened.
+    /// The time of the last event or stage.
     pub fn end(&self) -> Ps {
         self.now
     }
@@ -85,13 +85,13 @@ impl Story {
         self.emptied
     }
 
-    /// What the buffers were used for until `end`.
+    /// The use of the buffers until `end`.
     pub fn busy(&self, end: Ps) -> Vec<Busy> {
         let still = self.buffers.iter().flatten().map(|busy| Busy { moved: end, ..*busy });
         self.done.iter().copied().chain(still).collect()
     }
 
-    /// What an entry means; nothing where it says nothing new.
+    /// The meaning of an entry; `None` if it adds nothing.
     pub fn tell(&mut self, entry: &Entry) -> Option<String> {
         match entry {
             Entry::Event { now, event } => self.event(*now, event),
@@ -119,7 +119,7 @@ impl Story {
             Event::Loaded { .. } => {
                 let loading = self.buffers.iter_mut().flatten().find(|busy| busy.loaded == Ps::ZERO)?;
                 loading.loaded = Ps(now);
-                // The stage is what of the load no other stage is beside.
+                // The stage's time is the part of the load beside which no other stage runs.
                 let (load, wait) = (Ps(now) - loading.loading, Ps(now) - before.max(self.began));
                 Some(format!(
                     "LoadStopover: {}, until the device is done, {} after it began",
@@ -137,7 +137,7 @@ impl Story {
             Command::Stage { stage, work } => {
                 let price = self.prices.of(stage, &work);
                 self.now += price;
-                // Its time is the wait for the device, told when that ends.
+                // Its time is the wait for the device, reported when the wait ends.
                 if stage == Stage::LoadStopover && price == Ps::ZERO {
                     return None;
                 }

@@ -1,4 +1,4 @@
-//! What the lessons say is what their sources say.
+//! The statements of the lessons agree with their sources.
 
 use super::*;
 

@@ -8,7 +8,7 @@ use crate::teach::{Held, Lesson, Played, Step};
 /// Characters of a timeline.
 const WIDTH: usize = 72;
 
-/// What stands before the first step.
+/// The text before the first step.
 pub fn opening(lesson: &Lesson) -> String {
     format!(
         "{}\n{}\n(after {})\n\nIn a frame: page, * its reference bit, w dirty; > the hand.\n",
@@ -16,7 +16,7 @@ pub fn opening(lesson: &Lesson) -> String {
     )
 }
 
-/// What stands before a setup's steps.
+/// The text before a setup's steps.
 pub fn setup(played: &Played) -> String {
     let s = played.setup;
     format!("\n=== {}, {} handler, {} frames, prices of {} ===\n", s.policy, s.handler, s.frames, s.system())
@@ -64,7 +64,7 @@ pub fn timeline(played: &Played) -> String {
     format!("\n{rows}           0 to {}; = loading, a digit: that page is in it\n", fine_time(played.time))
 }
 
-/// What stands behind the last step.
+/// The text after the last step.
 pub fn closing(lesson: &Lesson, all: &[Played]) -> String {
     format!("\nSo: {}\n", (lesson.so)(all))
 }

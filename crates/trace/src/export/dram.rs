@@ -1,7 +1,8 @@
 //! Commands of a DRAM for DRAMPower, one bank cycle a request.
 //!
-//! A request opens its row, moves one burst of 64 bytes and closes the row; the next begins when the row cycle is over, or at its
-//! own time if that is later. That is an upper bound of what paging costs the DRAM, not a memory controller.
+//! A request opens its row, moves one burst of 64 bytes and closes the row. The next request begins when the row
+//! cycle is over, or at its own time if that is later. This is an upper bound of the DRAM's cost of paging, not a
+//! model of a memory controller.
 //!
 //! ```text
 //! timestamp,CMD,bank,bank group,rank,row,column        cycles of 1.25 ns; the last line is timestamp,END

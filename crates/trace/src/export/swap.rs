@@ -1,4 +1,5 @@
-//! A block trace as a swap trace: what a system that swaps to this device in place of its files would have done to the swap area.
+//! A block trace as a swap trace: the events of the swap area if a system swapped to this device, with the requests
+//! that it made to its files.
 //!
 //! Each page of a write is an `out`, each page of a read an `in`. The slot is the page's place on the device. A slot
 //! is never freed, since no block trace says when its contents are no longer needed (the store has no discards).

@@ -5,9 +5,10 @@
 //! oracleGeneralOpNS  27 bytes   u32 time s   u64 id @4   u32 size @12   u8 operation @16   u16 name space @17   i64 next @19
 //! lcs                1024 bytes of header, which says how its records are laid out (see `lcs.rs`)
 //! ```
-//! An id is a block number, a page number or a hash, and no trace says which: `--unit address=BYTES` declares how many bytes
-//! lie between ids. With `--number-objects` ids become 0, 1, ... in the order of their first appearance, and an object takes
-//! one unit, whatever its size, as it takes one place in libCacheSim. The next access, which the file knows, is not used.
+//! An id is a block number, a page number or a hash, and the trace does not say which: `--unit address=BYTES`
+//! declares the distance between ids in bytes. With `--number-objects`, ids become 0, 1, ... in the order of their
+//! first appearance, and an object takes one unit, whatever its size, as in libCacheSim. The next access, which the
+//! file contains, is not used.
 
 use rustc_hash::FxHashMap;
 
@@ -39,7 +40,7 @@ pub(super) const OPNS: Format = Format {
     ..ORACLE
 };
 
-/// Where a record keeps what. A place is an offset and a number of bytes.
+/// The places of a record's fields. A place is an offset and a number of bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) length: usize,
@@ -52,7 +53,7 @@ pub(super) struct Layout {
 const PLAIN: Layout = Layout { length: 24, id: (4, 8), size: (12, 4), time: (0, 4), operation: None };
 const OP_NS: Layout = Layout { length: 27, operation: Some((16, 1)), ..PLAIN };
 
-/// Where a record keeps what, for code that is made once for each way of knowing it.
+/// The places of a record's fields, for code that is compiled once for each kind of layout.
 trait Fields: Copy {
     fn length(self) -> usize;
     fn id(self, record: &[u8]) -> u64;
@@ -60,7 +61,7 @@ trait Fields: Copy {
     fn seconds(self, record: &[u8]) -> u64;
 }
 
-/// The commonest layout, [`PLAIN`]: each field is one load from a place that is known when this is compiled.
+/// The most common layout, [`PLAIN`]: each field is one load from a place known at compile time.
 #[derive(Clone, Copy)]
 struct Plain;
 
@@ -134,7 +135,7 @@ struct Objects {
     read: u64,
 }
 
-/// Records turned into columns at once: their bytes stay in a level-1 cache between the columns.
+/// Records converted to columns at a time: their bytes stay in a level-1 cache between the columns.
 const CHUNK: usize = 1024;
 
 /// The number at a place. Ids, times and sizes of 4 and 8 bytes are the common ones, and compile to one load.
@@ -159,7 +160,7 @@ fn kind(operation: u64) -> Result<Option<Kind>, Flaw> {
 }
 
 impl Objects {
-    /// Turns up to `room` records into rows; `false` at the end.
+    /// Converts up to `room` records into rows. Returns `false` at the end.
     fn chunk(&mut self, block: &mut Block, room: usize) -> Result<bool, TraceError> {
         let layout = self.layout;
         let chunk = self.records.take(layout.length, room.min(CHUNK))?;
@@ -187,8 +188,8 @@ impl Objects {
     }
 }
 
-/// All columns of a chunk whose ids are used as they are and whose requests are all reads. A pass a column, each without branches; what
-/// looks out of range there is looked at again one by one.
+/// All columns of a chunk whose ids are used unchanged and whose requests are all reads. One pass for each column,
+/// without branches. Values that look out of range are then checked one by one.
 fn columns<F: Fields>(
     chunk: &[u8],
     fields: F,

@@ -42,7 +42,7 @@ const COLUMNS_MAX: usize = 1024;
 
 struct Table<const SEPARATOR: u8> {
     columns: Vec<(Role, Column)>,
-    /// What the n-th field holds, once it is known: columns named by words wait for the header.
+    /// The content of each field, once it is known: for columns named by words, after the header.
     roles: Vec<Option<Role>>,
     header: bool,
     options: Options,

@@ -4,8 +4,9 @@
 //! kdamond.0  4452 [000] 82877.315633: damon:damon_aggregated: target_id=0 nr_regions=17 START-END: NR_ACCESSES AGE
 //! damon:damos_before_apply: ctx_idx=0 scheme_idx=0 target_idx=0 nr_regions=17 START-END: NR_ACCESSES AGE    after the same head
 //! ```
-//! START and END are decimal. A region whose samples met no access is skipped; another becomes a read that stands for as many
-//! references as samples met one. DAMON tells neither reads from writes nor which page of a region was touched.
+//! START and END are decimal. A region without a sampled access is skipped. Any other region becomes a read that
+//! counts as many references as samples found an access. DAMON does not distinguish reads from writes, nor pages
+//! within a region.
 
 use memchr::memmem;
 
@@ -32,7 +33,7 @@ pub(super) const FORMAT: Format = Format {
     open: text::open::<Damon>,
 };
 
-/// What a reader of results must know of any form of these samples.
+/// A note for readers of results, for all forms of these samples.
 pub(super) const NOTE: &str =
     "samples of regions: a row is a read of a whole region, counted as often as a sample met an access in it";
 
@@ -72,7 +73,7 @@ impl Parse for Damon {
                 None => break field,
                 Some(equals) if matches!(&field.text[..equals], b"target_id" | b"target_idx") => {
                     let number = super::fields::decimal(&field.text[equals + 1..]);
-                    // Old kernels print a pointer here; its lower half tells targets apart as well.
+                    // Old kernels print a pointer here; its lower half distinguishes targets as well.
                     target = number.ok_or_else(|| field.fault("is no target"))? as u32;
                 }
                 Some(_) => {}

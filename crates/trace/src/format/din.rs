@@ -4,7 +4,7 @@
 //! 2 400100 anything      label, address in hexadecimal, the rest of the line is ignored
 //! ```
 //! Labels: 0 read, 1 write, 2 instruction fetch; 3 (unknown) and 4 (flush the cache) are escapes, skipped and counted.
-//! There is no size: as in Dinero IV, an access is the aligned 4 bytes around its address.
+//! There is no size: as in Dinero IV, an access covers the aligned 4 bytes around its address.
 
 use super::lines::Fault;
 use super::options::Options;

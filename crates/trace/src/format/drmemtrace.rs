@@ -3,9 +3,10 @@
 //! ```text
 //! record of 12 bytes   u16 type   u16 size   u64 value      little-endian, packed (`trace_entry.h`)
 //! ```
-//! Named is one thread's `*.memtrace.zip` (its members are pieces of one stream), a `drmemtrace.trace.gz`, or the `trace` folder,
-//! whose threads are merged by their time stamps. The maintainers do not promise this form; another version is refused.
-//! Prefetches, flushes, encodings and instructions that were not fetched are no accesses, and skipped.
+//! Name one thread's `*.memtrace.zip` (its members are parts of one stream), a `drmemtrace.trace.gz`, or the `trace`
+//! folder, whose threads are merged by their time stamps. DynamoRIO's maintainers do not promise that this form
+//! stays, so other versions are refused. Prefetches, flushes, encodings and instructions that were not fetched are no
+//! accesses, and are skipped.
 
 use super::merge::Merged;
 use super::options::Options;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::lines::Fault;
 use super::text::{hex, shown};
 
-/// What stands between fields.
+/// The separator of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Separator {
     /// This byte, once; blanks around a field do not count.
@@ -19,7 +19,7 @@ pub(super) struct Fields<'a> {
     line: &'a [u8],
     at: usize,
     separator: Separator,
-    /// What a line looks like, as a remedy for all of its faults.
+    /// The layout of a line, as the remedy of all its faults.
     layout: &'static str,
     ended: bool,
 }
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
         Some(Field { text: &rest[from..to], name, from: start + from, layout: self.layout })
     }
 
-    /// What has not been cut yet.
+    /// The rest that has not been cut yet.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.line[self.at.min(self.line.len())..]
     }

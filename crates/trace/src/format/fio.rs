@@ -5,8 +5,8 @@
 //! 26 /dev/loop0 add             microseconds, file, action
 //! 175 /dev/loop0 write 0 4096   ... and offset and length in bytes
 //! ```
-//! Version 2 has no timestamps; its `wait` lines are pauses of so many microseconds, which make up its clock. Each file is a
-//! task. The log tells what fio asked for, whether or not a page cache answered it.
+//! Version 2 has no timestamps; its `wait` lines give pauses in microseconds, from which its clock is made. Each file
+//! is a task. The log has the requests that fio made, whether or not a page cache answered them.
 
 use rustc_hash::FxHashMap;
 

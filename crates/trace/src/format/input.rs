@@ -1,7 +1,7 @@
 //! Bytes of a trace: from a file, standard input or memory, decompressed if their first bytes say so.
 //!
 //! gzip with several members, zstd, lz4 with several frames, xz and bzip2 with several streams are read to their
-//! ends. Data that stop in the middle are an error: results from half a trace would be wrong.
+//! ends. Data that stop in the middle are an error, since results from half a trace would be wrong.
 
 use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
@@ -28,10 +28,10 @@ pub enum Input {
 
 /// Bytes asked from the system at once, and handed to a decoder. Readers of plain files ask for more than this, and so past this buffer.
 const READ_BYTES: usize = 128 * 1024;
-/// Most memory for an xz dictionary, in KiB: `xz -9` takes 64 MiB, and a hostile file may ask for 4 GiB.
+/// The most memory for an xz dictionary, in KiB: `xz -9` needs 64 MiB, and a hostile file may demand 4 GiB.
 const XZ_MEMORY_KIB: u32 = 1 << 20;
 
-/// How compressed data begin, and what they are. Those without a decoder are refused by name.
+/// The first bytes of compressed data, and their formats. Formats without a decoder are refused by name.
 const MAGICS: &[(&[u8], Magic)] = &[
     (&[0x1f, 0x8b], Magic::Gzip),
     (&[0xfd, b'7', b'z', b'X', b'Z', 0], Magic::Xz),
@@ -107,7 +107,7 @@ impl Input {
         Ok(Stream { name, inner, format, delivered: 0, consumed, length })
     }
 
-    /// As [`Input::stream`]; of a zip archive, the contents of its members one after the other.
+    /// Like [`Input::stream`]; for a zip archive, the contents of its members one after the other.
     pub(super) fn stream_or_members(self) -> Result<Stream, TraceError> {
         let Input::Path(path) = &self else { return self.stream() };
         let refused = |error| TraceError::io(path, "open", error);
@@ -181,7 +181,7 @@ impl Stream {
         }
     }
 
-    /// All that is left, if it is at most `most` bytes.
+    /// The rest, if it is at most `most` bytes.
     pub(super) fn read_all(&mut self, most: u64, remedy: &'static str) -> Result<Vec<u8>, TraceError> {
         let mut bytes = Vec::new();
         let mut piece = vec![0; READ_BYTES];
@@ -214,7 +214,7 @@ impl Stream {
         self.length
     }
 
-    /// An error number says that the system refused; without one, the decoder complains about the bytes.
+    /// With an error number, the system refused; without one, the bytes are at fault.
     fn explain(&self, error: io::Error) -> TraceError {
         let format = match self.format {
             Some(format) if error.raw_os_error().is_none() => format,

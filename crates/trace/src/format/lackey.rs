@@ -88,7 +88,7 @@ impl Lackey {
         Err(Box::new(Fault { field: "kind", span, found, remedy: KIND_REMEDY }))
     }
 
-    /// Valgrind's preamble tells the command: `==1234== Command: ls -l`.
+    /// Valgrind's preamble gives the command: `==1234== Command: ls -l`.
     fn note_command(&mut self, line: &[u8]) {
         const MARK: &[u8] = b"== Command: ";
         if self.command.is_none() {

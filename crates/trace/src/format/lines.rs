@@ -5,13 +5,13 @@ use std::ops::Range;
 use super::input::Stream;
 use crate::error::{printable, BadLine, TraceError};
 
-/// Most bytes of a line. The longest line of any format here is some 30 bytes; a longer one is not text of ours, and must
-/// not fill the memory.
+/// The most bytes of a line. The longest line of any format here has some 30 bytes. A longer line is not such a text,
+/// and must not fill the memory.
 pub(super) const LINE_MAX: usize = 64 * 1024;
 /// Bytes held: some lines of any length, and blocks large enough to make refilling cheap.
 const BUFFER: usize = 8 * LINE_MAX;
 
-/// What is wrong with one line, by its parser, which knows neither file nor line number.
+/// What is wrong with one line. Its parser knows neither the file nor the line number.
 pub(super) struct Fault {
     pub(super) field: &'static str,
     /// The bytes at fault; empty where something is missing.
@@ -28,7 +28,7 @@ pub(super) struct Lines {
     end: usize,
     /// Lines handed out.
     number: u64,
-    /// Whether a NUL byte was ever seen: only then is each line searched for one.
+    /// Whether a NUL byte was ever seen. Only then is each line searched for one.
     nul: bool,
     finished: bool,
 }
@@ -98,7 +98,7 @@ impl Lines {
                 return Ok(Some(0..searched + length));
             }
             if self.finished || self.end > LINE_MAX {
-                // The last line, or one that is too long; the latter is the last as well, since it is an error.
+                // The last line, or one that is too long; that is the last one as well, since it is an error.
                 let line = 0..self.end;
                 self.start = self.end;
                 return Ok(if line.is_empty() { None } else { Some(line) });

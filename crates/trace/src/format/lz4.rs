@@ -3,8 +3,8 @@
 //! ```text
 //! magic, flags, block size, [content size 8], [dictionary 4], header checksum | size, block, [checksum] ... | 0, [checksum]
 //! ```
-//! The blocks are the library's work. The frame is read here, since the library's reader takes data that stop at the border of
-//! a block for a whole frame.
+//! A library decodes the blocks. The frame is read here, because the library's reader takes data that stop at the
+//! border of a block for a whole frame.
 
 use std::io::{self, BufRead, Read};
 

@@ -1,6 +1,6 @@
 //! Declarations by the user for traces that do not describe themselves: columns, units, numbers of kinds.
 //!
-//! There is no default that could be wrong: a format that needs a unit and has none refuses to open.
+//! There is no default that could be wrong: without a unit that it needs, a format does not open.
 
 use crate::error::TraceError;
 use crate::reference::Kind;
@@ -10,23 +10,23 @@ use crate::reference::Kind;
 pub struct Options {
     /// Which column holds what (`csv`, `tsv`, `parquet`).
     pub columns: Vec<(Role, Column)>,
-    /// Bytes that one step of an address (a sector, an object number) stands for.
+    /// Bytes for each step of an address (a sector, an object number).
     pub address: Option<u64>,
     /// Addresses are hexadecimal without `0x`.
     pub address_hexadecimal: bool,
-    /// Bytes that one step of a size stands for; without a size column, the size of every access.
+    /// Bytes for each step of a size. Without a size column, the size of every access.
     pub size: Option<u64>,
     /// Picoseconds of one tick of the trace's clock.
     pub time_ps: Option<u64>,
     /// Words of the kind column beside the usual ones.
     pub kinds: Vec<(String, Kind)>,
-    /// Objects get numbers in the order of their first appearance, and these are the addresses.
+    /// Objects get numbers in the order of their first appearance; these are the addresses.
     pub number_objects: bool,
     /// Bad lines are skipped and counted instead of ending the reading.
     pub skip_bad: bool,
 }
 
-/// What a column may hold.
+/// The meaning of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// First byte touched.
@@ -137,7 +137,7 @@ impl Options {
         Ok(())
     }
 
-    /// What a word of the kind column means: as declared, or as usual.
+    /// The meaning of a word in the kind column: as declared, or as usual.
     pub(super) fn kind(&self, word: &[u8]) -> Option<Kind> {
         if let Some((_, kind)) = self.kinds.iter().find(|(declared, _)| declared.as_bytes() == word) {
             return Some(*kind);
@@ -150,12 +150,12 @@ impl Options {
         }
     }
 
-    /// Whether a column is declared to hold this.
+    /// Whether a column with this meaning is declared.
     pub(super) fn has(&self, role: Role) -> bool {
         self.columns.iter().any(|(declared, _)| *declared == role)
     }
 
-    /// Refuses what `format` does not take: a declaration that is silently without effect would mislead.
+    /// Refuses declarations that `format` does not accept: a declaration without effect would mislead.
     pub(super) fn admit(&self, format: &super::Format) -> Result<(), TraceError> {
         let given = [
             (COLUMNS, !self.columns.is_empty()),
@@ -175,7 +175,7 @@ impl Options {
         }
     }
 
-    /// The declared bytes of an address step, which `format` cannot do without.
+    /// The declared bytes of an address step, which `format` needs.
     pub(super) fn address_unit(&self, format: &str) -> Result<u64, TraceError> {
         self.address.ok_or_else(|| {
             usage(
@@ -203,7 +203,7 @@ impl Options {
         Err(usage(&format!("`{format}`"), found, "declare it, as in --columns address=offset"))
     }
 
-    /// The declared picoseconds of a tick, which `format` cannot do without.
+    /// The declared picoseconds of a tick, which `format` needs.
     pub(super) fn time_unit(&self, format: &str) -> Result<u64, TraceError> {
         self.time_ps.ok_or_else(|| {
             usage(

@@ -4,9 +4,10 @@
 //! ls  5323/5323  [001]  2740.171361519: page-faults:  563085d435c0 ffffffff81752b6a       -F comm,pid,tid,cpu,time,event,addr,ip
 //! ls  5323 [001]  2740.171361519: exceptions:page_fault_user: address=0x7f3a.. ip=0x7f3a.. error_code=0x14
 //! ```
-//! The first form tells nothing of the access: it counts as a read. The second has the processor's error code (Intel SDM
-//! volume 3, 4.7: bit 1 write, bit 4 instruction fetch). Without `-d` when recording, perf prints the instruction where the
-//! address should be, which no reader can notice. Rows are faults on the recording machine, each one byte.
+//! The first form does not say what the access was: it counts as a read. The second has the processor's error code
+//! (Intel SDM volume 3, 4.7: bit 1 write, bit 4 instruction fetch). If `-d` was missing when recording, perf prints
+//! the instruction in place of the address; a reader cannot notice that. Rows are faults on the recording machine,
+//! each of one byte.
 
 use memchr::memmem;
 

@@ -9,10 +9,10 @@ use crate::provenance::Task;
 use crate::reference::Reference;
 use crate::store::{Columns, SIZE_MAX};
 
-/// Bytes held: no record of any format here is longer, a blktrace record with its 64 KiB of payload included.
+/// Bytes held. No record of any format here is longer, including a blktrace record with its 64 KiB of payload.
 const BUFFER: usize = 256 * 1024;
 
-/// What is wrong with a record, by its decoder, which knows neither file nor place.
+/// What is wrong with a record. Its decoder knows neither the file nor the place.
 pub(super) struct Flaw {
     pub(super) field: &'static str,
     pub(super) found: String,
@@ -114,7 +114,7 @@ impl Records {
 
 /// A binary format: how to read one of its records.
 pub(super) trait Decode: Send + 'static {
-    /// Takes the next record from `records` and appends the accesses that it stands for, none if it is skipped. `false` at
+    /// Takes the next record from `records` and appends its accesses, or none if it is skipped. Returns `false` at
     /// the end.
     ///
     /// # Errors
@@ -165,7 +165,7 @@ impl<D: Decode> Binary<D> {
     }
 }
 
-/// What no store can hold is a flaw of the record, whatever the format.
+/// A value that no store can hold is a flaw of the record, in every format.
 #[inline]
 pub(super) fn admit(row: &Reference) -> Result<(), Flaw> {
     if !(1..=SIZE_MAX).contains(&row.size) {

@@ -14,7 +14,8 @@
 //! | `free` | the slot is free: flag `x` by an exit |
 //! | `alive` `fork` `exec` `exit` `mark` | about processes: skipped and counted |
 //!
-//! A slot number is the name of the copy in it until it is freed. The whole trace is held in memory, 32 bytes an event.
+//! A slot number names the copy in the slot until the slot is freed. The whole trace is held in memory, 32 bytes for
+//! each event.
 
 use std::path::Path;
 
@@ -64,7 +65,7 @@ pub struct SwapTrace {
     pub events: Vec<SwapEvent>,
     /// Rows about processes.
     pub skipped: u64,
-    /// What its recorder says of its limits: marks that begin with `fidelity: `.
+    /// Its recorder's notes on its limits: marks that begin with `fidelity: `.
     pub notes: Vec<String>,
 }
 
@@ -140,7 +141,7 @@ pub fn read_input(input: Input) -> Result<SwapTrace, TraceError> {
 /// Most notes kept of a trace.
 const NOTES_MAX: usize = 16;
 
-/// What a recorder's mark says of the trace's limits.
+/// A recorder's note on the trace's limits, in a mark.
 fn limits(line: &[u8]) -> Option<String> {
     const MARK: &[u8] = b"fidelity: ";
     let at = memchr::memmem::find(line, MARK)?;

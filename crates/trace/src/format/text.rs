@@ -11,13 +11,14 @@ use crate::provenance::Task;
 use crate::reference::{Kind, Reference};
 use crate::store::{Columns, SIZE_MAX};
 
-/// What a line says.
+/// The content of a line.
 pub(super) enum Parsed {
-    /// An access, and nothing is known of its task and time.
+    /// An access without a known task and time.
     Access { address: u64, size: u32, kind: Kind },
-    /// An access with what else the format knows; the time is by the format's own clock and need not begin at 0.
+    /// An access with the other fields that the format has. The time is by the format's own clock and need not begin
+    /// at 0.
     Request(Reference),
-    /// The same over so many bytes, stored in rows of at most 1 GiB.
+    /// The same for a range of this many bytes, stored in rows of at most 1 GiB.
     Stretch(Reference, u64),
     /// A line that the format tells readers to skip.
     Skip,
@@ -38,17 +39,17 @@ pub(super) trait Parse: Send + Sized + 'static {
         Columns::default()
     }
 
-    /// The recorded command line, once a line has told it.
+    /// The recorded command line, once it was read.
     fn command(&self) -> Option<&str> {
         None
     }
 
-    /// The tasks met so far, where they have names or address spaces of their own.
+    /// The tasks met so far, if they have names or address spaces of their own.
     fn tasks(&self) -> Vec<Task> {
         Vec::new()
     }
 
-    /// What a reader of results should know.
+    /// Notes for readers of results.
     fn notes(&self) -> Vec<String> {
         Vec::new()
     }
@@ -63,7 +64,7 @@ struct Text<P> {
     skip_bad: bool,
     bad: u64,
     first_bad: Option<Box<BadLine>>,
-    /// What is left of a stretch.
+    /// The rest of a stretch.
     rest: Option<(Reference, u64)>,
 }
 
@@ -153,7 +154,7 @@ impl<P: Parse> Text<P> {
     }
 }
 
-/// What no store can hold is a fault of the line, whatever the format.
+/// A value that no store can hold is a fault of the line, in every format.
 #[inline]
 pub(super) fn admit(request: &Reference) -> Result<(), Box<Fault>> {
     let fault = |field, found: String, remedy| Err(Box::new(Fault { field, span: 0..usize::MAX, found, remedy }));
@@ -256,7 +257,7 @@ impl<P: Parse> RowReader for Text<P> {
     }
 }
 
-/// What a wrong piece of a line looks like in a message: itself if it is short, else its beginning.
+/// A wrong piece of a line as messages show it: whole if it is short, otherwise its beginning.
 pub(super) fn shown(piece: &[u8]) -> String {
     const SHOWN_MAX: usize = 24;
     match piece.len() {

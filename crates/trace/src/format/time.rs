@@ -26,7 +26,7 @@ impl Clock {
         self.start
     }
 
-    /// What to say of times before the first.
+    /// A note on times before the first one, if there were any.
     pub(super) fn note(&self) -> Option<String> {
         let early = self.early;
         (early > 0).then(|| format!("{early} rows bear a time before that of the first row; theirs is stored as 0"))

@@ -6,8 +6,8 @@
 //! alibaba  device_id,opcode,offset,length,timestamp                      bytes, R or W, microseconds
 //! tencent  Timestamp,Offset,Size,IOType,VolumeID                         seconds, sectors of 512 B, 0 read 1 write
 //! ```
-//! Requests that reach a disk have passed a page cache, so such traces show misses of a memory of unknown size. They
-//! are marked `block-only`. A device, disk or volume is a task with an address space of its own.
+//! Requests that reach a disk have passed a page cache, so such traces show the misses of a memory of unknown size.
+//! They are marked `block-only`. A device, disk or volume is a task with its own address space.
 
 use super::fields::{Field, Fields, Separator};
 use super::lines::Fault;

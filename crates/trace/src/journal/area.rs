@@ -38,7 +38,7 @@ impl Journal {
     }
 }
 
-/// A flash of which every order and every failure is noted.
+/// A flash whose orders and failures are all noted.
 pub struct Noted<'a, F> {
     /// The flash.
     pub flash: &'a mut F,
@@ -103,7 +103,7 @@ fn open(bytes: &[u8]) -> Result<(Swap, Entries<'_>), JournalError> {
     Ok((swap, Entries { bytes, at: end.unwrap_or_default(), now: 0 }))
 }
 
-/// What comes in of a journal is given to a fresh area; what goes out is compared.
+/// Gives a journal's input to a fresh area, and compares the output.
 pub(super) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let (mut swap, entries) = open(bytes)?;
     let mut replayer = Replayer { entries, seen: Replayed::default(), error: None };
@@ -131,7 +131,7 @@ pub(super) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     }
 }
 
-/// A flash that compares orders with the journal's, and fails where they failed.
+/// A flash that compares orders with those of the journal, and fails where they failed.
 struct Replayer<'a> {
     entries: Entries<'a>,
     seen: Replayed,

@@ -1,4 +1,4 @@
-//! The head of a journal: the configuration that its engine was made with, as lines of text.
+//! The head of a journal: the configuration of its engine, as lines of text.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -14,7 +14,7 @@ use super::{Entries, Journal, JournalError};
 
 const MAGIC: &str = "coldframe journal 6";
 
-/// The configuration an engine was made with, as the journal's head keeps it.
+/// The configuration of an engine, as in the journal's head.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
     /// Policy with its parameters, as on the command line.
@@ -23,13 +23,13 @@ pub struct Head {
     pub handler: String,
     /// Bounds and abilities.
     pub config: Config,
-    /// Slots that are rewritten in place, if it was given some.
+    /// Slots that are rewritten in place, if the engine has some.
     pub slots: Option<SlotsConfig>,
-    /// The swap area on flash, if it was given one.
+    /// The swap area on flash, if the engine has one.
     pub swap: Option<SwapHead>,
-    /// The compressed tier, if it was given one.
+    /// The compressed tier, if the engine has one.
     pub tier: Option<TierConfig>,
-    /// How pages enter RAM for which nobody stands still.
+    /// How prefetched pages enter RAM.
     pub arrival: Arrival,
 }
 
@@ -43,16 +43,16 @@ pub struct SwapHead {
 }
 
 impl Head {
-    /// Of an engine of one task with home slots only.
+    /// The head for an engine with one task and home slots only.
     pub fn new(policy: impl Into<String>, handler: &Handler, config: Config) -> Head {
         let (policy, handler) = (policy.into(), handler.name.into());
         Head { policy, handler, config, slots: None, swap: None, tier: None, arrival: Arrival::default() }
     }
 
-    /// A fresh engine as the head says.
+    /// A fresh engine with this configuration.
     ///
     /// # Errors
-    /// A head that no engine can have, with its line and field.
+    /// No engine can have this head; the error gives line and field.
     pub fn engine(&self) -> Result<Engine, JournalError> {
         let bad = |line, field, reason: String| JournalError::Head { line, field, reason };
         let choice = PolicyChoice::parse(&self.policy).map_err(|e| bad(2, "policy", e.to_string()))?;
@@ -159,7 +159,7 @@ impl Journal {
     pub fn new(head: &Head) -> Journal {
         let Config { frames, pages, tasks, evict_batch, caps } = head.config;
         let Caps { reference_bit, dirty_bit, buffers, direct_read, places } = caps;
-        // One more than there are, so that 0 says that there is no such area.
+        // One more than the number of slots, so that 0 means that there is no such area.
         let (slots, files_min) = head.slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
         let arrival = ARRIVALS.iter().find(|(_, arrival)| *arrival == head.arrival).map_or("", |(name, _)| name);
         let (slots_per_block, areas) = head.swap.as_ref().map_or((0, &[][..]), |s| (s.slots_per_block, &s.areas));
@@ -180,7 +180,7 @@ impl Journal {
 /// Reads the head of a journal; the entries follow.
 ///
 /// # Errors
-/// A head that is not one.
+/// The head is not valid.
 pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
     let mut at = 0;
     let mut lines = 0;

@@ -9,7 +9,7 @@ use coldframe_core::{After, Command, Machine, PageId};
 
 use super::{area, open, Entries, Entry, JournalError};
 
-/// What a replay has shown.
+/// The result of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Replayed {
     /// Events delivered.

@@ -1,17 +1,18 @@
-//! Drops references that no memory of K pages or more can tell: Safely Allowed Drop (Kaplan, Smaragdakis and Wilson, "Trace reduction
-//! for virtual memory simulations", SIGMETRICS 1999, section 3).
+//! Drops references that make no difference in any memory of K pages or more: Safely Allowed Drop (Kaplan,
+//! Smaragdakis and Wilson, "Trace reduction for virtual memory simulations", SIGMETRICS 1999, section 3).
 //!
 //! Of three references to a page, t1 < t2 < t3, the middle one is dropped if fewer than K other pages are referenced between t1 and t3.
 //!
 //! - LRU of C >= K pages: the page stays from t1 to t3, so t2 and t3 are hits with and without the drop. Another page's distance
 //!   changes only if both its references lie between t1 and t3, from at most K to one less: a hit before and after.
-//! - OPT of C >= K pages: fewer references never cost more. And a best plan without t2 that misses the page at t3 can keep it from t1
-//!   on instead of a page that is not referenced until t3, of which there is one among C, and change the two at t3: no more misses.
+//! - OPT of C >= K pages: fewer references never cost more. Conversely, take a best plan without t2 that misses the
+//!   page at t3. Among C pages, one is not referenced until t3. The plan can keep our page from t1 on instead of that
+//!   one, and exchange the two at t3: this causes no more misses.
 //!
-//! A drop leaves a string for which the same holds, so any number of drops does. Pages of twice the size are at most as many between
-//! t1 and t3, so the same rows serve larger pages, from K of these on.
+//! The same holds for the string after a drop, so any number of drops is allowed. Between t1 and t3, there are at
+//! most as many pages of twice the size, so the same rows serve larger pages, from K of these on.
 //!
-//! The row at t3 takes over what the dropped one stood for: its count, and that it wrote, which LRU's dirty evictions cannot tell
+//! The row at t3 takes over the dropped row's count, and whether it wrote. LRU's dirty evictions show no difference
 //! either, since the page does not leave in between. Memory: K + 1 pages and at most two rows of each.
 
 use rustc_hash::FxHashMap;
@@ -22,19 +23,20 @@ use crate::reference::{Kind, Reference};
 /// A page: address space and number.
 pub(super) type Page = (u32, u64);
 
-/// A row that may yet be dropped, or follows one that may.
+/// A row that may still be dropped, or that follows one that may.
 struct Row {
     page: Page,
     reference: Reference,
 }
 
-/// A page among the K + 1 touched last.
+/// A page among the K + 1 pages touched last.
 struct Recent {
     page: Page,
-    /// When it was referenced last, and the row of that.
+    /// The time of its last reference, and the row of that reference.
     last: u64,
     row: u32,
-    /// When it was before, in the reduced trace; `None`: not as long as it was among these.
+    /// The time of the reference before that, in the reduced trace; `None`: there was none while the page was among
+    /// these.
     before: Option<u64>,
 }
 
@@ -55,7 +57,7 @@ impl Compactor {
         Compactor { pages, rows: Chain::new(), recent: Chain::new(), places: FxHashMap::default(), now: 0 }
     }
 
-    /// Takes the next reference, which lies on `page` alone, and hands rows out whose fate is decided.
+    /// Takes the next reference, which lies on `page` alone, and hands out rows that are decided.
     pub(super) fn push(&mut self, page: Page, mut reference: Reference, out: &mut impl FnMut(Reference)) {
         if let Some((_, row)) = self.rows.last() {
             if row.page == page && absorb(&mut row.reference, &reference) {
@@ -71,14 +73,15 @@ impl Compactor {
         self.release(out);
     }
 
-    /// Hands out what is left.
+    /// Hands out the remaining rows.
     pub(super) fn finish(mut self, out: &mut impl FnMut(Reference)) {
         while let Some((number, _)) = self.rows.first() {
             self.rows.remove(number).into_iter().for_each(|row| out(row.reference));
         }
     }
 
-    /// Drops the page's last row if it may go, for `reference` to stand for. Returns when the page was referenced before.
+    /// Drops the page's last row if that is allowed; `reference` then counts for it. Returns the time of the page's
+    /// reference before.
     fn take_over(&mut self, page: Page, reference: &mut Reference) -> Option<u64> {
         let Some(place) = self.places.get(&page).copied() else {
             self.forget_one();
@@ -94,7 +97,7 @@ impl Compactor {
         Some(recent.last)
     }
 
-    /// Whether at most K pages, its own included, have been referenced since the reference before its last.
+    /// Whether at most K pages, including its own, have been referenced since its last reference but one.
     fn droppable(&self, recent: &Recent) -> bool {
         let oldest = self.recent.first().filter(|_| self.recent.len() > self.pages);
         recent.before.is_some_and(|before| oldest.is_none_or(|(_, oldest)| oldest.last < before))
@@ -108,7 +111,7 @@ impl Compactor {
         }
     }
 
-    /// Hands out the first rows, up to one that may yet be dropped. The newest may still take over others.
+    /// Hands out the first rows, up to one that may still be dropped. The newest row may still take over others.
     fn release(&mut self, out: &mut impl FnMut(Reference)) {
         while self.rows.len() > 1 {
             let Some((number, row)) = self.rows.first() else { return };
@@ -121,7 +124,7 @@ impl Compactor {
     }
 }
 
-/// Lets `kept` stand for `dropped`, too; false if it cannot count so far.
+/// Lets `kept` count for `dropped`, too. Returns false if the count would overflow.
 fn absorb(kept: &mut Reference, dropped: &Reference) -> bool {
     let Some(count) = kept.count.checked_add(dropped.count) else { return false };
     kept.count = count;

@@ -18,11 +18,12 @@ pub(super) fn hash((space, page): Page) -> u64 {
     (z ^ (z >> 31)) % MODULUS
 }
 
-/// Finds the threshold that keeps at most so many pages. The paper lowers it as pages come (section 3.2); who can read the trace twice
-/// knows it beforehand, and the rate is the same from the first row on.
+/// Finds the threshold that keeps at most this many pages. The paper lowers the threshold as pages come (section
+/// 3.2). Here the trace can be read twice, so the threshold is known beforehand, and the rate is the same from the
+/// first row on.
 pub(super) struct Smallest {
     pages: usize,
-    /// The smallest hashes so far, one more than pages.
+    /// The smallest hashes so far, one more than pages to keep.
     hashes: BinaryHeap<u64>,
 }
 

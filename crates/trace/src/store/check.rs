@@ -1,7 +1,7 @@
-//! What every stored row must satisfy, checked on writing and again on reading.
+//! The conditions for every stored row, checked on writing and again on reading.
 //!
-//! The checks run over whole columns as reductions without branches, so that the compiler makes vector code of them; the
-//! bad row is looked for only once one is known to be there.
+//! The checks run over whole columns as reductions without branches, so that the compiler can vectorise them. Only if
+//! one fails is the bad row looked for.
 
 use super::schema::{Field, Wanted, SIZE_MAX};
 use crate::block::Block;
@@ -11,7 +11,8 @@ pub(super) type Bad = (usize, Field, String);
 
 /// Checks the columns of `block` that `suspect` names (the others are known to be good); the address always.
 pub(super) fn check(block: &Block, suspect: Wanted) -> Result<(), Bad> {
-    // Each closure gives 0 for a good value and something else for a bad one, by arithmetic that every vector unit has.
+    // Each closure gives 0 for a good value and something else for a bad one, with arithmetic that every vector unit
+    // has.
     if suspect.size {
         column(block.size(), Field::Size, |size| size.wrapping_sub(1) >> SIZE_MAX.trailing_zeros())?;
     }

@@ -1,7 +1,7 @@
-//! Bytes for the parquet crate: where they come from, and a look at each page before it is decoded.
+//! Bytes for the parquet crate, and checks of each page before it is decoded.
 //!
-//! A column chunk (one column of one row group, a few MiB) is read in one go; its pages are then slices of that memory.
-//! Everything that the file claims about places and lengths is checked here, because the crate asserts some of it.
+//! A column chunk (one column of one row group, a few MiB) is read in one go; its pages are then slices of that
+//! memory. All places and lengths that the file claims are checked here, because the crate asserts some of them.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -74,8 +74,8 @@ impl ChunkReader for Source {
     }
 }
 
-/// Most bytes of a page, unpacked. Writers aim at 1 MiB (parquet-mr, pyarrow) and make one page of a row group at most (DuckDB: 122,880
-/// rows), so a page that claims more is made to fill the memory.
+/// The most bytes of a page, decompressed. Writers aim at 1 MiB (parquet-mr, pyarrow), or make at most one page of a
+/// row group (DuckDB: 122,880 rows). So a page that claims more is meant to fill the memory.
 const PAGE_MAX: u64 = 256 << 20;
 
 /// One column chunk, addressed by its place in the file.
@@ -127,8 +127,9 @@ impl ChunkReader for Chunk {
     }
 }
 
-/// Looks at what a page's header claims before the crate sets memory aside for it. A header begins with two required 32-bit fields, the
-/// page's type and its unpacked bytes (parquet.thrift, PageHeader), each as the byte 0x15 and a zigzag number (thrift's compact protocol).
+/// Checks a page's header before the crate allocates memory for the page. A header begins with two required 32-bit
+/// fields, the page's type and its decompressed bytes (parquet.thrift, PageHeader). Each is the byte 0x15 and a
+/// zigzag number (thrift's compact protocol).
 fn check_header(header: &[u8]) -> Result<()> {
     let claimed = field(header).and_then(|(_, rest)| field(rest)).map(|(bytes, _)| bytes);
     match claimed {
@@ -169,8 +170,8 @@ pub(super) fn pages(source: &Source, chunk: &ColumnChunkMetaData, rows: usize) -
     Ok(Box::new(Checked { inner, chunk: bytes, physical: chunk.column_type(), dictionary: false, peeked: false }))
 }
 
-/// Passes on pages whose claims hold. The crate trusts a dictionary's length when it allocates, and expects a dictionary
-/// before the pages that use it.
+/// Passes on pages whose claims hold. The crate trusts a dictionary's length when it allocates, and expects a
+/// dictionary before the pages that use it.
 struct Checked {
     inner: SerializedPageReader<Chunk>,
     chunk: Arc<Chunk>,
@@ -200,7 +201,8 @@ impl Checked {
             {
                 fault("a page needs a dictionary that is not there")
             }
-            // The crate indexes past the end of a damaged page of this encoding, which no tool uses for integers unasked.
+            // For a damaged page of this encoding, the crate indexes past the end. No tool uses it for integers by
+            // default.
             _ if page.encoding() == Encoding::BYTE_STREAM_SPLIT => {
                 fault("pages of split byte streams are not supported")
             }

@@ -9,8 +9,8 @@ use crate::reference::Kind;
 const GRANULE_SHIFT: u32 = 10;
 /// Granules per word of the set: one bit each.
 const WORD_SHIFT: u32 = 6;
-/// Entries of the filter in front of the set. Programs revisit few granules at a time: 4096 of them are 4 MiB of memory
-/// in 32 KiB of filter, a level-1 cache.
+/// Entries of the filter in front of the set. Programs revisit few granules at a time: 4096 of them are 4 MiB of
+/// memory, and the filter takes 32 KiB, a level-1 cache.
 const RECENT: usize = 4096;
 
 /// References so far, by kind, and the memory that they touched.
@@ -52,7 +52,7 @@ impl Totals {
     }
 }
 
-/// A set of granules: bit maps of 64 in a hash map, behind a filter of those seen lately.
+/// A set of granules: bit maps of 64 in a hash map, behind a filter of recently seen granules.
 struct Footprint {
     /// Granule numbers by their low bits; an address has 54 bits above the granule, so all ones means empty.
     recent: Box<[u64]>,

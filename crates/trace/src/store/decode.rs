@@ -9,13 +9,13 @@ use parquet::file::statistics::Statistics;
 use super::schema::{Field, Place};
 use crate::block::Column;
 
-/// Why rows could not be had.
+/// Why rows could not be read.
 pub(super) enum Failure {
     Parquet(ParquetError),
     /// A column has fewer values than its row group has rows.
     Short,
     Panic,
-    /// A value that no reference can have, in this row from where the read began.
+    /// A value that no reference can have, in this row, counted from the start of the read.
     Value {
         row: usize,
         field: Field,
@@ -49,7 +49,7 @@ impl Decoder {
     }
 }
 
-/// Where a column of the block comes from.
+/// The source of a column of the block.
 pub(super) enum Lane {
     /// Not wanted, or without a default: the block's column is empty.
     Empty,
@@ -57,7 +57,7 @@ pub(super) enum Lane {
     Constant(i64),
     /// Decoded straight into the block, of the same type as the block's column.
     Direct(Box<Decoder>),
-    /// Of another width, signed or nullable: decoded aside, checked and converted.
+    /// Of another width, signed or nullable: decoded separately, checked and converted.
     Converted(Box<Conversion>),
 }
 
@@ -136,7 +136,7 @@ impl Lane {
         }
     }
 
-    /// Makes `column` the next `rows` values.
+    /// Fills `column` with the next `rows` values.
     pub(super) fn read<T: Native>(&mut self, column: &mut Column<T>, rows: usize) -> Result<(), Failure> {
         match self {
             Lane::Empty => column.empty(),

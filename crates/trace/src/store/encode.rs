@@ -1,8 +1,8 @@
 //! Encodes row groups in threads beside the thread that gathers rows, and writes them to the file in order.
 //!
-//! Encoding is nearly all the work of writing (five sixths of it, measured on recordings), and row groups do not depend on
-//! each other. So each is encoded into memory by a thread of its own, as many at a time as there are processors, and the
-//! file is the same to the byte as if they had been written one after the other.
+//! Encoding is most of the work of writing (five sixths of it, measured on recordings), and row groups do not depend
+//! on each other. So a thread of its own encodes each of them into memory, as many at a time as there are processors.
+//! The file is identical to one written sequentially.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -20,7 +20,7 @@ use parquet::schema::types::SchemaDescPtr;
 use super::schema::{Columns, Field, FIELDS};
 use super::writer::Pending;
 
-/// More row groups at a time than this would only fill the memory: the thread that gathers cannot feed them.
+/// The most row groups at a time. The gathering thread could not supply more; they would only fill the memory.
 const ENCODERS_MAX: usize = 4;
 
 /// The row groups under way.

@@ -40,7 +40,7 @@ pub struct Reader {
     places: [Option<Place>; 6],
     provenance: Provenance,
     rows: u64,
-    /// The row group that the next row is in, the rows of it that are behind us, and those of all groups before it.
+    /// The row group of the next row, the rows of it that were read, and the rows of all groups before it.
     group: usize,
     offset: usize,
     before: u64,
@@ -59,8 +59,8 @@ impl Reader {
     ///
     /// # Errors
     /// [`TraceError::Io`] if the file cannot be read, [`TraceError::Damaged`] if it is not whole Parquet,
-    /// [`TraceError::Column`] if a column is missing or of a wrong type, and [`TraceError::Provenance`] if it does not say
-    /// where it comes from: such a file has to be [imported](crate::import()) as `parquet:PATH`.
+    /// [`TraceError::Column`] if a column is missing or of a wrong type, and [`TraceError::Provenance`] if it has no
+    /// provenance: such a file has to be [imported](crate::import()) as `parquet:PATH`.
     pub fn open(path: impl AsRef<Path>) -> Result<Reader, TraceError> {
         let path = path.as_ref();
         let source = Source::open(path).map_err(|error| TraceError::io(path, "open", error))?;
@@ -87,7 +87,7 @@ impl Reader {
         })
     }
 
-    /// Where the trace comes from, and its totals.
+    /// The origin of the trace, and its totals.
     pub fn provenance(&self) -> &Provenance {
         &self.provenance
     }
@@ -103,7 +103,7 @@ impl Reader {
         Columns { time: has(Field::Time), count: has(Field::Count), task: has(Field::Task) }
     }
 
-    /// Rows behind us: the number of the next row.
+    /// The number of rows read: the number of the next row.
     pub fn position(&self) -> u64 {
         self.before + self.offset as u64
     }
@@ -119,11 +119,11 @@ impl Reader {
         self.open = None;
     }
 
-    /// Passes over the next `rows` rows, or those that are left, and returns how many that were. Whole row groups cost
-    /// nothing; what is left is decoded by the next [`Reader::read`].
+    /// Skips the next `rows` rows, or the remaining ones, and returns how many those were. Whole row groups cost
+    /// nothing; the rest is decoded by the next [`Reader::read`].
     ///
     /// # Errors
-    /// None at present; damage in the rows passed over is not noticed.
+    /// None at present. Damage in the skipped rows is not noticed.
     pub fn skip(&mut self, rows: u64) -> Result<u64, TraceError> {
         let mut left = rows;
         while left > 0 && self.group < self.metadata.num_row_groups() {
@@ -138,10 +138,10 @@ impl Reader {
         Ok(rows - left)
     }
 
-    /// Replaces the contents of `block` by the next rows, at most [`Block::capacity`] of them, with the columns that are
-    /// `wanted`, and returns how many. Fewer come at the end of a row group; 0 means the end of the trace.
+    /// Replaces the contents of `block` by the next rows, at most [`Block::capacity`] of them, with the columns in
+    /// `wanted`. Returns their number. At the end of a row group there are fewer; 0 means the end of the trace.
     ///
-    /// Kinds are 0 to 2, sizes and counts at least 1, and no access runs past 2^64, or it is an error.
+    /// Kinds are 0 to 2, sizes and counts are at least 1, and no access runs past 2^64; otherwise there is an error.
     ///
     /// # Errors
     /// [`TraceError::Damaged`], [`TraceError::Row`] or [`TraceError::Io`]; the block's contents are then unspecified and the
@@ -242,8 +242,8 @@ impl Reader {
     }
 }
 
-/// Runs a piece of the parquet crate and turns a panic into a failure. In 2.6 million mutated files, the checks of
-/// `chunk.rs` left one assertion of parquet 60.1 within reach: the length of a run header (`get_vlq_int`).
+/// Runs a part of the parquet crate, and turns a panic into a failure. In 2.6 million mutated files, the checks of
+/// `chunk.rs` still let one assertion of parquet 60.1 fail: the length of a run header (`get_vlq_int`).
 pub(super) fn guarded<R>(run: impl FnOnce() -> Result<R, Failure>) -> Result<R, Failure> {
     catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(Failure::Panic))
 }
@@ -261,7 +261,7 @@ pub(super) fn explain(path: &Path, row: u64, error: ParquetError) -> TraceError 
     TraceError::damaged(path, row, error)
 }
 
-/// Reads the footer, after a look at both ends of the file: the commonest faults deserve plain words.
+/// Reads the footer, after a check of both ends of the file: the most common faults get a clear message.
 pub(super) fn footer(path: &Path, source: &Source) -> Result<ParquetMetaData, TraceError> {
     const MAGIC: &[u8] = b"PAR1";
     let refused = |error| explain(path, 0, ParquetError::External(Box::<io::Error>::new(error)));

@@ -23,8 +23,8 @@ pub struct Columns {
     pub task: bool,
 }
 
-/// The columns that a caller of [`Reader::read`](crate::Reader::read) needs, beside the address. The others are not
-/// decoded and stay empty in the block.
+/// The columns that a caller of [`Reader::read`](crate::Reader::read) needs, besides the address. Other columns are
+/// not decoded and stay empty in the block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Wanted {
     /// Bytes touched. Without it, wrapping of address + size is not checked.
@@ -74,7 +74,7 @@ impl Field {
         }
     }
 
-    /// The type that the block holds and the writer writes.
+    /// The type in the block and in files that are written.
     pub(super) const fn physical(self) -> Physical {
         match self {
             Field::Address | Field::Time => Physical::INT64,
@@ -125,7 +125,7 @@ impl Field {
         }
     }
 
-    /// What to tell someone whose value is out of range.
+    /// The remedy for a value out of range.
     pub(super) const fn remedy(self) -> &'static str {
         match self {
             Field::Address => "the access must end within 64 bits of address: mend the recorder",
@@ -154,14 +154,15 @@ pub(super) fn schema(columns: Columns) -> Result<TypePtr, parquet::errors::Parqu
     Ok(Arc::new(Type::group_type_builder("reference").with_fields(fields).build()?))
 }
 
-/// Where a file keeps one of our columns, and how its values are to be taken.
+/// The place of one of our columns in a file, and how to interpret its values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) index: usize,
     pub(super) physical: Physical,
-    /// Declared signed: negative numbers are then negative, except for addresses, which many tools keep as `i64`.
+    /// Declared signed. Negative numbers are then negative, except for addresses: many tools store addresses as
+    /// `i64`.
     pub(super) signed: bool,
-    /// May hold nulls, which pandas and polars always declare; one that is there is an error.
+    /// May hold nulls, as pandas and polars always declare. An actual null is an error.
     pub(super) nullable: bool,
 }
 

@@ -19,13 +19,13 @@ use super::reader::{codec, count_rows, explain, footer, guarded, provenance, Ori
 use super::schema::signedness;
 use crate::error::TraceError;
 
-/// What a cell holds.
+/// The content of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Cell<'a> {
     Null,
     /// A whole number.
     Whole(i128),
-    /// A whole number of a signed 64-bit column, in which many tools keep unsigned ones.
+    /// A whole number of a signed 64-bit column. Many tools store unsigned numbers in such columns.
     Wide(i64),
     Real(f64),
     Flag(bool),
@@ -40,22 +40,22 @@ pub(crate) struct Table {
     columns: Vec<Column>,
     rows: u64,
     group: usize,
-    /// Rows of the open row group that are behind us, and those before them.
+    /// Rows of the open row group that were read, and the rows before it.
     offset: usize,
     before: u64,
 }
 
-/// One of them, and what was read of it last.
+/// One of the columns, and its values of the last read.
 struct Column {
     index: usize,
     signed: bool,
     nullable: bool,
-    /// Picoseconds of a tick, where the column's type says so.
+    /// Picoseconds of a tick, if the column's type has a unit.
     tick_ps: Option<u64>,
     reader: Option<ColumnReader>,
     values: Values,
     levels: Vec<i16>,
-    /// Where the value of each row is among `values`, which have none for a null.
+    /// For each row, the index of its value in `values`; nulls have none.
     places: Vec<Option<u32>>,
 }
 
@@ -72,7 +72,8 @@ impl Table {
     /// Opens a file and finds its columns, each by its name or its number from 0.
     ///
     /// # Errors
-    /// The file is no Parquet or a stored trace already, or lacks a column, or has it in a type that is neither number nor text.
+    /// The file is not Parquet or is a stored trace already, or a column is missing, or its type is neither number
+    /// nor text.
     pub(crate) fn open(path: &Path, source: Source, names: &[Name<'_>]) -> Result<Table, TraceError> {
         let metadata = footer(path, &source)?;
         provenance(path, &metadata, Origin::Foreign)?;
@@ -86,7 +87,7 @@ impl Table {
         self.rows
     }
 
-    /// Rows behind us.
+    /// Rows read so far.
     pub(crate) fn position(&self) -> u64 {
         self.before + self.offset as u64
     }
@@ -96,7 +97,7 @@ impl Table {
         Length::len(&self.source)
     }
 
-    /// Picoseconds of a tick of the `column`-th column asked for, if its type is a time that says so.
+    /// Picoseconds of a tick of the `column`-th column asked for, if its type is a time with a unit.
     pub(crate) fn tick_ps(&self, column: usize) -> Option<u64> {
         self.columns[column].tick_ps
     }
@@ -151,7 +152,7 @@ impl Table {
     }
 }
 
-/// How a column is asked for.
+/// How a column is selected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Name<'a> {
     Number(usize),
@@ -255,7 +256,8 @@ impl Values {
     }
 }
 
-/// How a column is kept, whether it is signed, and the tick of a time; `None` for types that are neither number nor text.
+/// The representation of a column, whether it is signed, and the tick of a time; `None` for types that are neither
+/// number nor text.
 fn kept(descriptor: &ColumnDescriptor) -> Option<(Values, bool, Option<u64>)> {
     let (logical, converted) = (descriptor.logical_type_ref(), descriptor.converted_type());
     let tick = tick(logical, converted);

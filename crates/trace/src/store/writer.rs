@@ -1,8 +1,9 @@
 //! Writing a store: `create`, `write` blocks, `finish`.
 //!
-//! Rows gather in memory until a row group is full, which other threads then encode (`encode.rs`). Everything is written to
-//! `PATH.partial` and renamed by `finish`, so that a file under its own name is always whole; a writer dropped without
-//! `finish`, after an error for instance, removes it. One path has one writer at a time.
+//! Rows are gathered in memory until a row group is full; other threads then encode it (`encode.rs`). Everything is
+//! written to `PATH.partial`, and `finish` renames the file. So a file under its own name is always complete. A
+//! writer that is dropped without `finish`, for example after an error, removes its file. A path has only one writer
+//! at a time.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -29,7 +30,7 @@ use crate::reference::Kind;
 /// zstd level of recordings. On 20 million rows of perl under lackey, levels 1, 3 and 19 take 0.37, 0.36 and 0.30 bytes a row,
 /// are written at 38, 22 and 0.8 million rows/s and read equally fast: a recorder must keep up, so the lowest.
 pub const LEVEL_DEFAULT: i32 = 1;
-/// zstd level of traces that are shipped: slow to write, and no slower to read.
+/// zstd level of traces that are shipped: slow to write, and as fast to read.
 pub const LEVEL_SHIPPED: i32 = 19;
 
 /// Rows per row group: what the writer holds in memory (16 to 36 MiB), and what shares a dictionary. 2^18 rows make files 13 %
@@ -38,12 +39,12 @@ pub(super) const GROUP_ROWS: usize = 1 << 20;
 /// Rows per data page, the unit of compression. The usual 20,000 cost three times the bytes and a fifth of the reading
 /// speed; 2^16 rows half as many bytes again (same trace).
 const PAGE_ROWS: usize = 1 << 18;
-/// Rows between two looks at the limits below and above, which may be passed by as many.
+/// Rows between two checks of these limits; a limit may be exceeded by as many.
 const BATCH_ROWS: usize = 1 << 13;
 /// Bytes of a column's dictionary, above which the rest of the row group is PLAIN.
 const DICTIONARY_BYTES: usize = 1 << 20;
 
-/// What a finished store, or an import, amounts to.
+/// The totals of a finished store, or of an import.
 #[allow(non_snake_case)] // `pages_1KiB`: outside a type the name carries the unit, as printed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
@@ -59,7 +60,7 @@ pub struct Summary {
     pub rows: u64,
     /// Lines of the source that its format says to skip; 0 without a source.
     pub skipped: u64,
-    /// Lines of the source that break its format and were left out because the user said so.
+    /// Lines of the source that break its format and were left out, as the user allowed.
     #[serde(default)]
     pub bad: u64,
     /// The first of these, as a message.
@@ -105,8 +106,8 @@ impl Writer {
         Writer::create_at_level(path, columns, LEVEL_DEFAULT)
     }
 
-    /// As [`Writer::create`], at zstd level `level`, 1 to 22; [`LEVEL_SHIPPED`] for traces that are downloaded more often
-    /// than written.
+    /// Like [`Writer::create`], at zstd level `level`, 1 to 22. Use [`LEVEL_SHIPPED`] for traces that are read much
+    /// more often than written.
     ///
     /// # Errors
     /// Also [`TraceError::Usage`] for another level.
@@ -129,8 +130,8 @@ impl Writer {
             .set_data_page_row_count_limit(PAGE_ROWS)
             .set_data_page_size_limit(usize::MAX)
             .set_write_batch_size(BATCH_ROWS)
-            // One minimum and maximum a row group tell the reader which columns are constant. Indexes of pages would
-            // serve point queries, which nobody makes of a trace.
+            // One minimum and one maximum for each row group show the reader which columns are constant. Indexes of
+            // pages would serve point queries, which traces do not need.
             .set_statistics_enabled(EnabledStatistics::Chunk)
             // Addresses are never constant, counts hardly ever; the search for their ends takes 5 % of a recording's time.
             .set_column_statistics_enabled(Field::Address.name().into(), EnabledStatistics::None)
@@ -157,13 +158,13 @@ impl Writer {
         Ok(writer)
     }
 
-    /// Appends the rows of `block`. Optional columns that the file has and the block does not are stored as their
-    /// defaults (task 0, time 0, count 1); those that the file does not have are dropped.
+    /// Appends the rows of `block`. If the file has an optional column that the block lacks, its default is stored
+    /// (task 0, time 0, count 1). Columns that the file does not have are dropped.
     ///
     /// # Errors
-    /// [`TraceError::Row`] if a row's size is 0 or above [`SIZE_MAX`](super::SIZE_MAX), its count is 0, or it runs past
-    /// 2^64; [`TraceError::Usage`] if the block lacks sizes or kinds; [`TraceError::Io`] if the file system refuses.
-    /// After any of them the writer is only good for dropping.
+    /// [`TraceError::Row`] if a row's size is 0 or above [`SIZE_MAX`](super::SIZE_MAX), its count is 0, or it runs
+    /// past 2^64; [`TraceError::Usage`] if the block lacks sizes or kinds; [`TraceError::Io`] if the file system
+    /// refuses. After an error the writer cannot be used any more.
     pub fn write(&mut self, block: &Block) -> Result<(), TraceError> {
         if block.size().len() != block.len() || block.kind().len() != block.len() {
             return Err(TraceError::Usage {
@@ -227,7 +228,7 @@ impl Writer {
         })
     }
 
-    /// Writes the footer and waits for the disk, so that a full one is noticed here. Returns the file's length.
+    /// Writes the footer and waits for the disk, so that a full disk is noticed here. Returns the file's length.
     fn close(&mut self, provenance: &Provenance) -> Result<u64, TraceError> {
         let Some(mut file) = self.file.take() else { return Ok(0) };
         let json = serde_json::to_string(provenance)
@@ -249,7 +250,7 @@ impl Writer {
         Ok(length)
     }
 
-    /// Has the gathered rows encoded as a row group.
+    /// Starts to encode the gathered rows as a row group.
     fn flush(&mut self) -> Result<(), TraceError> {
         let (Some(file), Some(encoders)) = (&mut self.file, &mut self.encoders) else { return Ok(()) };
         encoders.add(&mut self.pending, file).map_err(|error| write_error(&self.path, error))
@@ -302,7 +303,7 @@ impl Pending {
     }
 }
 
-/// Appends `values[from..to]`, or as many defaults if the block has no such column.
+/// Appends `values[from..to]`, or as many defaults if the block does not have the column.
 fn extend<T: Copy>(column: &mut Vec<T>, values: &[T], default: T, from: usize, to: usize) {
     match values.get(from..to) {
         Some(values) => column.extend_from_slice(values),

@@ -1,5 +1,5 @@
-//! Delayed dual buffering: the task runs as soon as its page is in a buffer, and reads it there. The page moves to main memory only when
-//! the next fault comes, beside that fault's load into another buffer.
+//! Delayed dual buffering: the task runs as soon as its page is in a buffer, and reads the page there. The page moves
+//! to main memory only at the next fault, while the device loads that fault's page into another buffer.
 //!
 //! ```text
 //! sequential   | load A | move A | A in its frame ...    | load B | move B | B in its frame ...
@@ -8,13 +8,15 @@
 //! ```
 //!
 //! So a held page has no frame until it moves, and the buffers add to the RAM. The rules:
-//! - A held page is mapped read-only. A task that wants to write gets it in a frame: at once if it faults with the write, by a move that
-//!   nothing hides if the page is held.
-//! - One buffer is kept free, so that a load can start with the fault. With more than two buffers, all others hold pages and the oldest
-//!   moves; with one buffer nothing can be held, and this is the plain handler.
-//! - Loads of several tasks can take every buffer. The next fault then moves the oldest held page before its load can start.
+//! - A held page is mapped read-only. A page to be written must be in a frame. If the task faults with a write, the
+//!   page goes to a frame at once. If a held page is written later, it moves then, and no load hides that move.
+//! - One buffer is kept free, so that a load can start with the fault. With more than two buffers, all others hold
+//!   pages, and the oldest held page moves. With one buffer no page can be held, and this is the plain handler.
+//! - Loads of several tasks can take every buffer. The next fault then moves the oldest held page before its load can
+//!   start.
 //!
-//! When not to use it: where a page is read so often before the next fault that the slower buffer costs more than the move.
+//! When not to use it: if a page is read so often before the next fault that the slower buffer costs more than the
+//! move.
 
 use super::{get_freeframe, load_stopover, post_process, pre_process, trans_host_mem, update_mmu, Handler};
 use crate::fault::get_freeframe::find_frame;
@@ -33,7 +35,7 @@ pub const HANDLER: Handler = Handler {
     loaded,
 };
 
-/// The same without search while load: the frame for the page that moves is found before the device is asked.
+/// The same without search while load: the frame for the page that moves is found before the load starts.
 pub const SEARCH_FIRST: Handler = Handler {
     name: "delayed-dual-buffering-search-first",
     summary: "the same, but find the frame of the page that moves before the load",
@@ -61,7 +63,7 @@ fn fault_search_first(turn: &mut Turn<'_>, ticket: Ticket) {
         get_freeframe(turn, ticket);
         return load_stopover(turn, ticket);
     }
-    // This load leaves no buffer free although one can be freed.
+    // This load takes the last free buffer, and another one can be freed.
     let oldest = turn.buffers.oldest().filter(|_| turn.buffers.free() == 1);
     let moves = oldest.map(|oldest| (oldest, find_frame(turn)));
     load_stopover(turn, ticket);
@@ -80,14 +82,16 @@ fn loaded(turn: &mut Turn<'_>, ticket: Ticket) {
     post_process(turn, ticket);
 }
 
-/// Whether the page stays in its buffer: there must be another one for the next load, nobody is about to write, and it has no frame yet (a
-/// page that comes behind the slice has one, and nobody reads it now).
+/// Whether the page stays in its buffer. Another buffer must be left for the next load, the task must not be about to
+/// write, and the page must not have a frame yet. (A page prefetched behind the slice has a frame, and no task reads
+/// it now.)
 fn holds(turn: &Turn<'_>, ticket: Ticket) -> bool {
     let Flight { writing, frame, .. } = turn.flights.get(ticket);
     turn.buffers.can_hold() && !writing && frame.is_none()
 }
 
-/// If all are taken. Pages loaded for several tasks may hold every buffer that no load is using.
+/// Moves the oldest held page if no buffer is free. Pages loaded for several tasks may hold every buffer that no load
+/// is using.
 fn free_a_buffer(turn: &mut Turn<'_>) {
     if let Some(oldest) = turn.buffers.oldest().filter(|_| turn.buffers.free() == 0) {
         move_held(turn, oldest, false);

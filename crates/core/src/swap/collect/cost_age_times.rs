@@ -2,7 +2,7 @@
 //! Performance for Flash Memory*, Software: Practice and Experience 1999 (cost-age-times), with the age of a block taken as the mean age of
 //! its valid pages as in Han, Ryu and Yim: *CATA: A Garbage Collection Scheme for Flash Memory File Systems*, UIC 2006.
 //!
-//! One is added to the erases: otherwise every block that was never erased scores 0, and what it holds does not matter.
+//! One is added to the erases: otherwise every block that was never erased scores 0, whatever pages it holds.
 
 use super::{Candidates, Collector, Facts, Ratio};
 use crate::ids::BlockId;

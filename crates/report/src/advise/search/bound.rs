@@ -1,4 +1,4 @@
-//! What no policy whatever can do better: OPT's misses, each with the shortest load.
+//! A lower bound for all policies: OPT's misses, each with the shortest load.
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_sim::oracle::opt_curve;
@@ -10,14 +10,14 @@ use crate::resolve::{self, Plan};
 /// OPT beside the search.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Bound {
-    /// RAM with which not even OPT meets the slowdown, on the device that loads fastest; zero: there was none among the sizes.
+    /// RAM with which not even OPT meets the slowdown, on the device that loads fastest; 0: there is no such size.
     pub ram: Bytes,
     /// OPT's true faults at each size, RAM ascending.
     pub faults: Vec<(Bytes, u64)>,
 }
 
 impl<'a> Tried<'a> {
-    /// The largest of the sizes at which not even OPT meets the slowdown: each of its faults takes a load at least.
+    /// The largest size at which not even OPT meets the slowdown: each of its faults takes at least a load.
     pub(super) fn bound(&mut self, sizes: &[usize]) -> Result<Result<Bound, String>, ReportError> {
         let Some(limit) = self.question.limits.slowdown else { return Ok(Err("no slowdown is asked for".into())) };
         if self.question.is_of_tasks() {
@@ -37,7 +37,8 @@ impl<'a> Tried<'a> {
         Ok(Ok(Bound { ram: bound, faults: self.opt.iter().map(|(frames, faults)| (ram(*frames), *faults)).collect() }))
     }
 
-    /// OPT's true faults at these sizes, exact, and with the frames of buffers that hold pages; `None`: the string is too long.
+    /// OPT's true faults at these sizes, exact; frames include buffers that hold pages. `None`: the string is too
+    /// long.
     pub(super) fn opt_curve(&mut self, sizes: &[usize]) -> Result<Option<&[(usize, u64)]>, ReportError> {
         let Some(short) = &self.short else { return Ok(None) };
         if self.opt.is_empty() {
@@ -51,7 +52,7 @@ impl<'a> Tried<'a> {
         Ok(Some(&self.opt))
     }
 
-    /// The sizes of the curve at which OPT misses the slowdown, for a program that takes so long by itself.
+    /// The sizes of the curve at which OPT misses the slowdown, for a program with this own time.
     pub(super) fn opt_misses(&self, limit: f64, own: Option<Ps>) -> Result<Vec<usize>, ReportError> {
         let (Some(own), Some(load)) = (own, self.fastest_load()?) else { return Ok(Vec::new()) };
         let misses = |faults: u64| 100.0 * (load.0 as f64 * faults as f64) / own.0.max(1) as f64 > limit;
@@ -71,7 +72,7 @@ impl<'a> Tried<'a> {
         Ok(plans.iter().filter_map(|plan| Some(plan.lane()?.device.load)).min())
     }
 
-    /// Buffers that hold pages beside the frames.
+    /// Buffers that hold pages, in addition to the frames.
     fn buffers_held(&self) -> Result<usize, ReportError> {
         let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
         let holders = plans.iter().filter_map(Plan::lane).filter(|lane| lane.handler.needs_xip);

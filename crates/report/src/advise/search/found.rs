@@ -1,4 +1,4 @@
-//! What the search has found so far: the best, what binds, the front.
+//! The results of the search so far: the best configuration, the limits that bind, the front.
 
 use std::cmp::Reverse;
 
@@ -28,7 +28,7 @@ impl<'a> Tried<'a> {
         (0..self.families.len()).flat_map(|family| self.candidates_of(family))
     }
 
-    /// A limit on what no configuration has a price for is refused.
+    /// Refuses a limit for which no configuration has a price.
     pub(super) fn refuse_unknown(&self) -> Result<(), ReportError> {
         let limits = &self.question.limits;
         let all: Vec<Candidate> = self.candidates().collect();
@@ -49,13 +49,13 @@ impl<'a> Tried<'a> {
         Ok(())
     }
 
-    /// The smallest RAM that meets the limits; of equal ones the one with the least time in faults.
+    /// The smallest RAM that meets the limits; of equal ones, the one with the least time in faults.
     pub(in crate::advise) fn best(&self) -> Option<Candidate> {
         let meets = self.candidates().filter(|candidate| candidate.misses.is_empty());
         meets.min_by_key(|candidate| (candidate.point.frames, candidate.point.paging))
     }
 
-    /// The run of the best configuration, and what each page has cost: noted in passing, or run once more.
+    /// The run of the best configuration with the cost of each page: noted before, or from one more run.
     pub(in crate::advise) fn run_of(&mut self, best: &Candidate) -> Result<Noted, ReportError> {
         if let Some(at) = self.noted.iter().position(|(point, _)| *point == best.point) {
             return Ok(self.noted.swap_remove(at).1);
@@ -75,7 +75,8 @@ impl<'a> Tried<'a> {
             .max_by_key(|c| c.point.frames)
     }
 
-    /// The misses of the candidate that misses fewest limits, the one with the most RAM that is allowed first: what no RAM mends.
+    /// The missed limits of the candidate that misses fewest limits; of equal ones, the one with the most allowed
+    /// RAM. No RAM can help there.
     pub(in crate::advise) fn binds(&self) -> Vec<String> {
         let too_large = |c: &Candidate| self.question.limits.ram.is_some_and(|limit| c.point.ram() > limit);
         let rank = |c: &Candidate| (too_large(c), c.misses.len(), Reverse(c.point.frames), c.point.paging);
@@ -84,7 +85,7 @@ impl<'a> Tried<'a> {
         closest.misses.iter().map(|miss| format!("{miss} ({with})")).collect()
     }
 
-    /// The least slowdown for each RAM, as far as more RAM has less.
+    /// The least slowdown for each RAM, as long as more RAM means less slowdown.
     pub(in crate::advise) fn front(&self) -> Vec<Candidate> {
         let mut all: Vec<(f64, Candidate)> =
             self.candidates().filter_map(|c| Some((c.cost.slowdown.clone().ok()?.high, c))).collect();

@@ -6,8 +6,9 @@
 //!   the best alone       x  all sizes                     on the whole trace, for the curve
 //! ```
 //!
-//! A shortened string tells policies nearly the same story in a tenth of the references or less; see `sim/src/shorten.rs` for what it loses.
-//! Nothing of the answer is from it, and what it may lead past is bounded by OPT, as with any search here that is not of everything.
+//! Policies behave nearly the same on a shortened string, which has a tenth of the references or fewer; see
+//! `sim/src/shorten.rs` for what it loses. No number of the answer comes from it. If it misses the best family, OPT
+//! bounds the loss, as in any search here that does not try everything.
 
 use coldframe_sim::run::IdlePrices;
 
@@ -15,19 +16,21 @@ use super::{Job, Shortened, Tried};
 use crate::error::ReportError;
 use crate::resolve::FrontKey;
 
-/// Families that go through the whole trace: as many as need at most one part in so many more than the best, and no more than so many.
+/// Families that run over the whole trace: those that need at most one part in `NEAR` more than the best, with an
+/// upper limit.
 const NEAR: usize = 50;
 const FAMILIES_MAX: usize = 4;
-/// Sizes around what a family needs: so many steps up and down, each one part in so many of it. The finest is half of what the search
-/// leaves open at its end.
+/// Sizes around a family's need: this many steps up and down, each one part in so many of it. The finest step is half
+/// of what the search leaves open at its end.
 const STEPS: usize = 4;
 const STEP: usize = 200;
-/// Faults simulated on the shortened string, in all: some half a microsecond each, so some tens of seconds on two cores.
+/// Limit of the faults that are simulated on the shortened string, in all. One takes some half a microsecond, so this
+/// takes some tens of seconds on two cores.
 const FAULTS_MAX: u64 = 50_000_000;
 
 impl<'a> Tried<'a> {
-    /// Whether there is a shortened string that stands for the trace under all families: the same front end but for its prices, and
-    /// nothing that counts single references.
+    /// Whether a shortened string can represent the trace for all families: they need the same front end (prices
+    /// aside), and nothing that counts single references.
     pub(super) fn short_serves(&self) -> Result<bool, ReportError> {
         let Some(short) = &self.short else { return Ok(false) };
         let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
@@ -37,7 +40,8 @@ impl<'a> Tried<'a> {
         Ok(same && !reads && short.counts().quiet == 0 && !self.question.is_of_tasks())
     }
 
-    /// Tries on the whole trace what is near the answer on the shortened string, and the best family at all sizes; returns the families.
+    /// Tries on the whole trace what is near the answer on the shortened string, and the best family at all sizes.
+    /// Returns the families.
     pub(super) fn search_short(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Shortened), ReportError> {
         self.playing = true;
         let looked = self.look(sizes);
@@ -50,7 +54,7 @@ impl<'a> Tried<'a> {
         Ok((families, found))
     }
 
-    /// The families worth the whole trace, the best first, and what to try there.
+    /// The families to run over the whole trace, the best first, and the sizes to try.
     fn look(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Vec<Job>), ReportError> {
         let all: Vec<usize> = (0..self.families.len()).collect();
         let all = self.everywhere(all, &[self.whole])?;
@@ -77,7 +81,7 @@ impl<'a> Tried<'a> {
         Ok((families, jobs))
     }
 
-    /// Goes on between sizes, each time with the better half of the families; returns those that are left.
+    /// Tries finer sizes, each time with the better half of the families. Returns those that are left.
     fn refine_half(&mut self, mut left: Vec<usize>) -> Result<Vec<usize>, ReportError> {
         loop {
             let best = self.best().map(|best| best.point.frames);
@@ -90,7 +94,7 @@ impl<'a> Tried<'a> {
         }
     }
 
-    /// The least frames that meet the limits, then the time in faults with the most frames that do not.
+    /// The least frames that meet the limits; then the time in faults with the most frames that do not.
     fn rank(&self, family: usize) -> (usize, u64) {
         let all = self.candidates_of(family);
         let need = all.iter().filter(|c| c.misses.is_empty()).map(|c| c.point.frames).min().unwrap_or(usize::MAX);
@@ -98,7 +102,7 @@ impl<'a> Tried<'a> {
         (need, below.map_or(0, |c| c.point.paging.0))
     }
 
-    /// The sizes at which OPT meets the slowdown; all, if none is asked for.
+    /// The sizes at which OPT meets the slowdown; all sizes if there is no such limit.
     fn hopeful(&mut self, sizes: &[usize]) -> Result<Vec<usize>, ReportError> {
         let own = self.candidates().next().and_then(|candidate| candidate.point.own);
         self.opt_curve(sizes)?;
@@ -108,7 +112,8 @@ impl<'a> Tried<'a> {
         Ok(sizes.iter().copied().filter(|size| *size > self.hopeless || *size == self.whole).collect())
     }
 
-    /// The families that need the least, with their need, the best first; where none meets the limits the one that costs least.
+    /// The families that need least, with their need, the best first. If none meets the limits, the one that costs
+    /// least.
     fn needs(&self, families: &[usize]) -> Vec<(usize, Option<usize>)> {
         let need = |family: &usize| {
             let meets = self.candidates_of(*family).into_iter().filter(|candidate| candidate.misses.is_empty());

@@ -1,7 +1,8 @@
 //! The paper's three effects (section III.3) as shares of the difference between a run without and one with the scheme.
 //!
-//! Both runs make the same accesses, so by equations 1 and 3 the difference splits without a remainder. `before` moves every page that it
-//! loads, `after` moves those that it does not hide and holds the others or their last:
+//! Both runs make the same accesses, so by equations 1 and 3 the difference splits without a remainder. `before`
+//! moves every page that it loads. `after` pays only for the moves that no load hides; it hides the others, or still
+//! holds the pages at the end:
 //!
 //! ```text
 //! more memory    (price of load + price of move) * (loads before - loads after)
@@ -12,19 +13,19 @@
 use coldframe_core::{Pj, Ps};
 use coldframe_device::energy::{e_paging, t_paging, AccessCounts, Price};
 
-/// What each effect saves; below zero it costs. Picoseconds or picojoules.
+/// The savings of each effect, in picoseconds or picojoules; negative if it costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Effects {
-    /// The buffers are code memory too: fewer pages are loaded and moved.
+    /// The buffers are code memory, too: fewer pages are loaded and moved.
     pub more_memory: i64,
-    /// Moves beside a load cost no time; in energy, only the pages still held at the end have not moved.
+    /// Moves during a load cost no time. In energy, only the pages still held at the end have not moved.
     pub hidden_moves: i64,
-    /// Reads from a buffer are slower and dearer than from main memory.
+    /// Reads from a buffer take more time and energy than reads from main memory.
     pub slower_reads: i64,
 }
 
 impl Effects {
-    /// All of it.
+    /// The sum.
     pub fn total(&self) -> i64 {
         self.more_memory + self.hidden_moves + self.slower_reads
     }

@@ -114,10 +114,10 @@ fn digit_row(row: String, paper: f64, ours: f64, unit: &'static str) -> Row {
     }
 }
 
-/// The paper claims nothing of the row.
+/// The paper makes no claim about the row.
 const NO_CLAIM: Option<bool> = None;
 
-/// A row whose input is not the paper's.
+/// A row whose input differs from the paper's.
 fn shape_row(
     item: &str,
     row: String,
@@ -149,7 +149,7 @@ fn shape_row(
 mod tests {
     use super::*;
 
-    /// What the paper's own factors do not give is not reached, and nothing else.
+    /// The only rows not reached are those that the paper's own factors do not give.
     #[test]
     fn table_5_is_reached_but_for_the_papers_own_rounding() {
         let mut rows = Vec::new();

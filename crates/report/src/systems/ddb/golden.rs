@@ -55,7 +55,7 @@ impl Table5 {
     }
 }
 
-/// What the text says of table 5.
+/// Values in the text about table 5.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[allow(non_snake_case, missing_docs)]
 pub struct Text {

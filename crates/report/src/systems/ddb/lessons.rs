@@ -1,4 +1,4 @@
-//! A lesson that shows what DDB does.
+//! A lesson on DDB's idea.
 
 use crate::table::fine_time;
 use crate::teach::{Lesson, Setup};

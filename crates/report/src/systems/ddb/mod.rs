@@ -1,8 +1,8 @@
 //! DDB: delayed dual buffering (Joo, Park, Chung, Chung, Chang; 2007).
 //!
-//! Its handler lives in the core, its equations 1 to 3 in `coldframe_device::energy`, the prices of table 3 on the sheets KFG5616 and
-//! SRAM64K. Here are the shape of its caches ([`mod@front_end`]), its comparisons that page nothing ([`unpaged`]), the split of its gain
-//! ([`effects`]) and its printed figures ([`golden`]).
+//! Its handler is in the core, its equations 1 to 3 are in `coldframe_device::energy`, and the prices of table 3 are
+//! on the sheets KFG5616 and SRAM64K. This folder has the shape of its caches ([`mod@front_end`]), its comparisons
+//! that page nothing ([`unpaged`]), the parts of its gain ([`effects`]) and its printed figures ([`golden`]).
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
@@ -43,22 +43,22 @@ pub const SYSTEM: System = System {
     part: Some(&PART),
 };
 
-/// The handler, in the order of stages that there is: with SWL's part the frame is sought beside the load.
+/// The handler, with the present order of stages: with SWL's part, the frame is sought during the load.
 const PART: Part = Part {
     text: "DDB: run in buffer",
     apply: |s| {
         let beside = s.handler.as_deref() == Some("parallel");
         s.handler = Some(if beside { DELAYED } else { SEARCH_FIRST }.into());
-        // Table 3, t_rdmain: a cache block of main memory, with which one in a buffer is compared.
+        // Table 3, t_rdmain: a cache block of main memory; blocks in a buffer are compared with it.
         s.time.main_read.get_or_insert_with(|| "0.04us".into());
     },
     tasks_min: 1,
 };
 
-/// The handler that finds the frame before it asks the device.
+/// The handler that finds the frame before the load starts.
 const SEARCH_FIRST: &str = "delayed-dual-buffering-search-first";
 
-/// What the paper claims above all, and the rows that answer it.
+/// The main claims of the paper, and the rows that answer them.
 const CLAIMS: [Claim; 6] = [
     Claim {
         text: "jpeg, table's counts: paging before, ms",

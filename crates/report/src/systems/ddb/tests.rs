@@ -1,4 +1,4 @@
-//! Needs no simulation: table 5 from its own counts and table 3, and what the text says of it.
+//! Tests without simulation: table 5 from its own counts and table 3, and the statements of the text about it.
 
 use super::*;
 use coldframe_core::Pj;

@@ -1,4 +1,5 @@
-//! The paper's older architectures (figure 1), which page nothing: from the accesses of a run, without a simulation of their own.
+//! The paper's older architectures without paging (figure 1): computed from the accesses of a run, without another
+//! simulation.
 
 use coldframe_core::Ps;
 use coldframe_device::energy::AccessCounts;
@@ -15,8 +16,8 @@ pub fn code_shadowing(run: &AccessCounts, image_pages: u64) -> AccessCounts {
     }
 }
 
-/// NOR XIP: what would be paged is read in place from NOR, the rest from main memory; nothing is loaded. `paged_reads` are the reads of
-/// paged pages.
+/// NOR XIP: pages that would be paged are read in place from NOR, all others from main memory; nothing is loaded.
+/// `paged_reads` are the reads of paged pages.
 pub fn nor_xip(run: &AccessCounts, paged_reads: u64) -> AccessCounts {
     let reads = run.main_reads + run.xip_reads;
     AccessCounts { main_reads: reads - paged_reads, xip_reads: paged_reads, ..code_shadowing(run, 0) }

@@ -1,8 +1,9 @@
 //! DR.Swap: swap areas in DRAM, eMMC and NVM, with and without direct read (TCAD 2016), beside ours.
 //!
-//! The paper's phone and its users are not at hand. Its equations are: what follows from them and table IV is reached to the digit
-//! (`energy_rows`). The rest is predicted on a generated workload ([`crate::workload`]), of which two parameters are fitted to two averages of
-//! table IV and none to anything else, and shown on recorded programs too (`recorded`).
+//! The paper's phone and its users are not available, but its equations are: results of these equations and table IV
+//! are reached to the digit (`energy_rows`). The rest is predicted on a generated workload ([`crate::workload`]), and
+//! also shown on recorded programs (`recorded`). Two parameters of the workload are fitted to two averages of table
+//! IV; nothing else is fitted.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -99,15 +100,16 @@ fn swap_ins(o: &Outcome) -> f64 {
     o.result.counts.swap_ins as f64
 }
 
-/// What the equations make of swap-ins on a backing in fifteen minutes. The swap-outs are not printed; twice the swap-ins without direct read
-/// are taken, and from once to thrice the joules differ by a third of a percent at most.
+/// The equations' result for swap-ins on a backing in fifteen minutes. The swap-outs are not printed; twice the
+/// swap-ins without direct read are assumed. Between one and three times, the joules differ by at most a third of a
+/// percent.
 fn by_equations(backing: usize, mib: u64, disabled: u64, swap_ins: u64) -> Result<f64, ReportError> {
     let counts = SwapCounts { swap_ins, swap_outs: 2 * disabled, up_time: UP_TIME };
     let area = Area::of(&BACKINGS[backing], None, Bytes(mib << 20))?;
     Ok(energy(&area, &counts).total().0 as f64 / 1e12)
 }
 
-/// What the equations make of table IV's averages.
+/// The equations' results for table IV's averages.
 fn energy_rows(golden: &Golden) -> Result<Vec<Row>, ReportError> {
     let mut rows = Vec::new();
     for mib in SWAP_MIB {

@@ -84,7 +84,7 @@ pub struct Switching {
     pub printed: [f64; 3],
 }
 
-/// What follows from table II and table IV.
+/// Results that follow from table II and table IV.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(non_snake_case, missing_docs)]
 pub struct Derived {
@@ -108,7 +108,7 @@ pub struct Emulation {
     pub write_slowdown: u64,
 }
 
-/// What the text says.
+/// Values in the text.
 #[derive(Clone, Debug, Deserialize)]
 #[allow(non_snake_case, missing_docs)]
 pub struct Results {

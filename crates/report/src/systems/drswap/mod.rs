@@ -1,9 +1,9 @@
 //! DR.Swap: a swap area in byte-addressable NVM beside DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and Sha: *Energy-Efficient
 //! In-Memory Paging for Smartphones*, TCAD 2016).
 //!
-//! Its parts live elsewhere: direct read and the low memory killer in the core (`slots`, `fault/in_slot`), its energy equations in the device
-//! crate (`swap_energy`). Here are its numbers: the backings that it compares ([`Backing`]), their prices, the sizes of its experiment, and
-//! its printed figures ([`golden`]).
+//! Direct read and the low memory killer are in the core (`slots`, `fault/in_slot`), its energy equations in the
+//! device crate (`swap_energy`). This folder has its numbers: the backings that it compares ([`Backing`]), their
+//! prices, the sizes of its experiment, and its printed figures ([`golden`]).
 
 use coldframe_core::{Bytes, Ps};
 
@@ -30,7 +30,7 @@ pub const SYSTEM: System = System {
         trans_host_mem: None,
         main_memory: None,
     },
-    // The paper times no stage of a fault either.
+    // The paper has no times of a fault's stages either.
     prices: lobi::prices,
     driver: Driver::Foreground(&FOREGROUND),
     area: Area::Backed("nvm-dr", &BACKINGS),
@@ -40,8 +40,8 @@ pub const SYSTEM: System = System {
     part: Some(&PART),
 };
 
-/// The area in PCM, as large as all that is touched, whose pages are read where they lie. Slots are rewritten in place, so that blocks of
-/// flash and a map of their slots have no use there.
+/// The area in PCM, as large as all touched memory; its pages are read in their slots. Slots are rewritten in place,
+/// so settings of flash blocks and of Linux's slot map do not apply.
 const PART: Part = Part {
     text: "DR.Swap: read in NVM",
     apply: |s| {
@@ -53,7 +53,7 @@ const PART: Part = Part {
     tasks_min: 1,
 };
 
-/// What the paper claims above all, and the rows that answer it.
+/// The main claims of the paper, and the rows that answer them.
 const CLAIMS: [Claim; 7] = [
     Claim {
         text: "swap in DRAM, 15 minutes, J",
@@ -84,7 +84,8 @@ const CLAIMS: [Claim; 7] = [
     },
 ];
 
-/// The smallest area of the evaluation. SAP's activation moment, 75 % of a slice (its table 1), of a minute in the foreground (section V.B).
+/// The smallest area of the evaluation. SAP's activation moment, 75 % of a slice (its table 1), applied to a minute
+/// in the foreground (section V.B).
 pub const FOREGROUND: ForegroundDefaults =
     ForegroundDefaults { area: Bytes(SWAP_MIB[0] << 20), activation: Ps::from_us(45_000_000) };
 
@@ -100,7 +101,7 @@ pub const CATEGORIES: [&str; 8] = ["browser", "news", "multimedia", "social", "g
 /// Up-time of one category: five applications, a minute each, three rounds (section V.B).
 pub const UP_TIME: Ps = Ps(900_000_000_000_000);
 
-/// The five that are compared (sections IV and V, figure 2 for none).
+/// The five compared backings (sections IV and V, figure 2 for none).
 pub const BACKINGS: [Backing; 5] = [
     Backing {
         name: "dram",

@@ -1,4 +1,5 @@
-//! Needs no simulation: table II against the sheets, and the joules and savings that follow from table IV's averages.
+//! Tests without simulation: table II against the sheets, and the joules and savings that follow from table IV's
+//! averages.
 
 use super::*;
 use coldframe_core::MicroWatt;
@@ -29,8 +30,9 @@ fn the_sheets_have_table_2() {
     assert_eq!([card.rd, card.wr, card.standby].map(milliwatts), watts);
 }
 
-/// The paper prints no swap-outs. A page that comes back has left, so there are at least as many as swap-ins without direct read; up to
-/// three times as many move the joules by less than the tolerance, since the background outweighs everything else.
+/// The paper prints no swap-outs. A page that comes back has left, so there are at least as many swap-outs as
+/// swap-ins without direct read. Up to three times as many change the joules by less than the tolerance, since the
+/// background dominates.
 #[test]
 fn the_derived_joules_and_savings_come_out_of_table_4s_averages() {
     let golden = golden::read();
@@ -75,7 +77,7 @@ fn table_4s_averages_are_those_of_its_rows_but_for_one() {
             missed.push((mib, column, printed, sum));
         }
     }
-    // 8503 / 8 = 1062.9, not 1066: the one sum of the six that the table has wrong.
+    // 8503 / 8 = 1062.9, not 1066: of the table's six sums, this one is wrong.
     assert_eq!(missed, [(128, 1, 1066, 8503)]);
 }
 

@@ -1,9 +1,9 @@
 //! LOBI: the slides' experiment on a generated trace with their statistics and on two recorded on real kernels.
 //!
-//! Two readings stand beside each other. *The slides'*: a swap-in frees the slots of its whole window, for the slides list read-ahead under
-//! "swap slot release" (`swap.keep=until-read`); a trace is swap-outs and swap-ins, as their recorder wrote it. *A user's*: a page read ahead
-//! waits in the swap cache, its slot valid, and what lies below Linux may be a device with a translation layer (`linux-ftl`); a recorded trace
-//! is touches, evictions and frees.
+//! There are two readings. *The slides'*: a swap-in frees the slots of its whole window, since the slides list
+//! read-ahead under "swap slot release" (`swap.keep=until-read`); a trace has swap-outs and swap-ins, as their
+//! recorder wrote it. *A user's*: a page read ahead waits in the swap cache with a valid slot, and the device below
+//! Linux may have a translation layer (`linux-ftl`); a recorded trace has touches, evictions and frees.
 
 use std::path::Path;
 
@@ -26,17 +26,18 @@ mod pictures;
 /// A kernel that allocates slots as the slides describe (rotational disk).
 const ROTATIONAL: &str = "swap-desktop.csv.zst";
 
-/// A kernel of today, cut after as many swap-outs as the slides have.
+/// A present-day kernel, cut after as many swap-outs as the slides have.
 const X86: &str = "swap-desktop-x86.csv.zst";
 
-/// The seeds of the generated trace; the first one's is shown where there is one.
+/// The seeds of the generated trace. If only one is shown, it is the first.
 const SEEDS: [u64; 5] = [2008, 2009, 2010, 2011, 2012];
 
-/// Where a collection starts on the generated trace, in blocks: 3 % of 1024. Fitted, with three numbers of the generator, to the slides'
-/// five costs. On recorded traces nothing is fitted, and it starts where a user's does.
+/// The collection threshold on the generated trace, in blocks: 3 % of 1024. It is fitted to the slides' five costs,
+/// together with three numbers of the generator. On recorded traces nothing is fitted, and the user's default
+/// applies.
 pub const START: u32 = 31;
 
-/// A method, and how a window's slots are treated.
+/// A method, and the treatment of a window's slots.
 #[derive(Clone, Copy, Debug)]
 struct Method {
     printed: &'static str,
@@ -57,10 +58,10 @@ const SLIDES: [Method; 4] = [
     method("lobi_32", "log", "block:32", "until-read"),
 ];
 
-/// The same on recorded swap-ins, which contain the kernel's own read-ahead: Linux reads no further.
+/// The same on recorded swap-ins, which include the kernel's own read-ahead: Linux reads no further pages.
 const REPLAYED: [Method; 4] = [method("linux_8", "linux", "none", "until-touched"), SLIDES[1], SLIDES[2], SLIDES[3]];
 
-/// What a user gets.
+/// The methods as a user gets them.
 const PRACTICE: [Method; 4] = [
     method("linux_8", "linux-ftl", "aligned:8", "until-touched"),
     method("lobi_8", "log", "block:8", "until-touched"),
@@ -68,7 +69,7 @@ const PRACTICE: [Method; 4] = [
     method("lobi_32", "log", "block:32", "until-touched"),
 ];
 
-/// And with a recorded kernel's own frees.
+/// The same with a recorded kernel's own frees.
 const FREED: [Method; 5] = [
     method("linux_8", "linux", "aligned:8", "trace"),
     method("linux_8", "linux-ftl", "aligned:8", "trace"),
@@ -103,7 +104,7 @@ struct Input {
     trace: SwapTrace,
     methods: &'static [Method],
     start: Option<u32>,
-    /// Why its costs differ from the slides', where they do.
+    /// Why its costs differ from the slides', if they do.
     why: &'static str,
 }
 
@@ -119,7 +120,7 @@ const WHY_PRACTICE: &str = "a page read ahead keeps its slot until it is touched
 
 const WHY_FREED: &str = "today's kernel keeps a slot after the swap-in, so that the area is nearly full and its blocks are copied again and again";
 
-/// The slides' reading of a trace: what their recorder wrote, outs and ins.
+/// The slides' reading of a trace: only the outs and ins that their recorder wrote.
 fn outs_and_ins(trace: &SwapTrace) -> SwapTrace {
     let plain = |event: &SwapEvent| match event.op {
         SwapOp::Out => Some(*event),
@@ -219,7 +220,7 @@ fn row(item: &str, row: String, paper: Option<f64>, ours: f64, unit: &'static st
     }
 }
 
-/// Counts of the trace. The generated one must fit; the recorded one is what it is.
+/// Counts of the trace. The generated trace must agree with the slides; the recorded ones are shown as they are.
 fn trace_rows(g: &golden::Golden, input: &Input, rows: &mut Vec<Row>) {
     let events = &input.trace.events;
     let count = |op| events.iter().filter(|e| e.op == op).count() as f64;
@@ -250,7 +251,7 @@ fn trace_rows(g: &golden::Golden, input: &Input, rows: &mut Vec<Row>) {
     rows.push(few);
 }
 
-/// Cost at 1024 blocks: least and most over the collectors, as the slides give Linux's.
+/// Cost at 1024 blocks: least and most over the collectors, in the form of the slides' costs of Linux.
 fn cost_rows(g: &golden::Golden, input: &Input, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let mut spans = Vec::new();
     for method in input.methods {
@@ -269,7 +270,7 @@ fn cost_rows(g: &golden::Golden, input: &Input, rows: &mut Vec<Row>) -> Result<(
     Ok(())
 }
 
-/// Within a twentieth counts as reached.
+/// A value within a twentieth counts as reached.
 const TOLERANCE: f64 = 0.05;
 
 fn within(printed: f64, ours: f64) -> Reached {
@@ -302,7 +303,7 @@ fn cost_note(input: &Input, outcomes: &[SwapOutcome]) -> String {
     note
 }
 
-/// What the slides conclude.
+/// The conclusions of the slides.
 fn claim_rows(g: &golden::Golden, input: &Input, spans: &[(f64, f64)], rows: &mut Vec<Row>) {
     let printed = |name: &str| g.cost_1024_blocks[name].map(|cost| cost as f64);
     let span = |name: &str| {
@@ -311,7 +312,7 @@ fn claim_rows(g: &golden::Golden, input: &Input, spans: &[(f64, f64)], rows: &mu
     };
     let paper = printed("linux_8")[0] / printed("lobi_8")[0];
     let ours = span("linux_8").0 / span("lobi_8").0;
-    // Far beyond it is another finding than the slides'.
+    // A value far beyond it would be another finding than the slides'.
     let reached = if (paper * (1.0 - TOLERANCE)..2.0 * paper).contains(&ours) { Reached::Shape } else { Reached::No };
     let name = format!("{}: Linux's least cost to LOBI (8)'s", input.name);
     let mut claim = row("factor of two", name, Some(paper), ours, "x", reached);
@@ -327,7 +328,7 @@ fn claim_rows(g: &golden::Golden, input: &Input, spans: &[(f64, f64)], rows: &mu
     }
 }
 
-/// Five generated traces: how far the costs depend on the seed.
+/// Five generated traces: how much the costs depend on the seed.
 fn seed_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let inputs: Vec<Input> = SEEDS.iter().map(|seed| generated(*seed, &SLIDES, "generated", "")).collect();
     for method in &SLIDES {
@@ -356,8 +357,8 @@ fn seed_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportError>
 mod tests {
     use super::*;
 
-    /// 63,505 pages fill 1,985 blocks; 1,024 blocks less the erased ones can hold the first of them, so at least so many erases follow,
-    /// whatever the method; 2,048 blocks need none.
+    /// 63,505 pages fill 1,985 blocks. An area of 1,024 blocks, less those that stay erased, takes the first of them. Each
+    /// further block needs an erase, with any method. An area of 2,048 blocks needs none.
     #[test]
     fn erases_on_the_generated_trace_are_at_least_what_the_pages_need() {
         let input = slides();

@@ -1,7 +1,7 @@
 //! LOBI: log-structured swap-out, block-aligned swap-in (Ryu, NVRAMOS 2008, slides).
 //!
-//! Its parts live in the core (`swap`): the log, the block's window, the collectors. Here are its numbers: geometry, the sizes and
-//! methods of its experiment, the cost formula, and its printed figures ([`golden`]).
+//! Its parts are in the core (`swap`): the log, the block's window, the collectors. This folder has its numbers:
+//! geometry, the sizes and methods of its experiment, the cost formula, and its printed figures ([`golden`]).
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::flash::Operations;
@@ -45,10 +45,10 @@ pub const SYSTEM: System = System {
     part: Some(&PART),
 };
 
-/// The log, in place of Linux's map of slots on the same blocks.
+/// The log, instead of Linux's map of slots on the same blocks.
 const PART: Part = Part { text: "LOBI: log", apply: |s| s.swap.layout = Some("log".into()), tasks_min: 1 };
 
-/// What the paper claims above all, and the rows that answer it.
+/// The main claims of the paper, and the rows that answer them.
 const CLAIMS: [Claim; 7] = [
     Claim {
         text: "Linux (8): least cost of the collectors",
@@ -84,8 +84,8 @@ pub const SLOTS_PER_BLOCK: u32 = 32;
 /// Swap area sizes of the evaluation, in blocks.
 pub const AREA_BLOCKS: [u32; 4] = [1024, 1536, 1792, 2048];
 
-/// Blocks' worth of erased slots below which a collection starts. The slides do not print it. 6 leaves room for the survivors of 4 victims, one
-/// open block for each stream, and no more.
+/// A collection starts below this many blocks of erased slots. The slides do not print it. 6 is just enough for the
+/// survivors of 4 victims and one open block for each stream.
 pub const START: u32 = 6;
 
 /// The slides' garbage collection cost: read_count + 10 * copy_count + 75 * erase_count, in reads.
@@ -93,8 +93,8 @@ pub fn cost(done: &Operations) -> u64 {
     done.reads + 10 * done.copies + 75 * done.erases
 }
 
-/// The slides time no stage of a fault. These are the prices of SWL's board, the only one measured stage by stage, with the move of a page
-/// scaled from 1 KiB to 4 KiB.
+/// The slides have no times of a fault's stages. These are the prices of SWL's board, the only one measured stage by
+/// stage, with the move of a page scaled from 1 KiB to 4 KiB.
 pub fn prices(policy: &str) -> StagePrices {
     let board = swl::prices(policy);
     StagePrices { trans_host_mem: Ps(board.trans_host_mem.0 * SLOT.0 / swl::PAGE.0), ..board }

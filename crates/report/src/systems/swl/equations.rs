@@ -12,7 +12,7 @@ pub fn par_handler(other: Ps, get_freeframe: Ps, load_stopover: Ps) -> Ps {
     other + load_stopover.max(get_freeframe)
 }
 
-/// Equation 3: t(ParEffect), what the parallel handler gains.
+/// Equation 3: t(ParEffect), the gain of the parallel handler.
 pub fn par_effect(get_freeframe: Ps, load_stopover: Ps) -> Ps {
     load_stopover.min(get_freeframe)
 }

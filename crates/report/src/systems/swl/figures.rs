@@ -29,13 +29,13 @@ pub const TRACES: [(&str, &str); 3] =
 /// Page cache sizes of table 4 and figures 10 to 12.
 const SIZES: [&str; 4] = ["64", "128", "256", "512"];
 
-/// Capacity of the valid list. The paper does not print its own; it decides figures 10 to 12.
+/// Capacity of the valid list. The paper does not print its own, and figures 10 to 12 depend on it.
 const VALID: [&str; 3] = ["25%", "50%", "75%"];
 
 /// Frames of the micro-experiments: enough for a walk of 60.
 const FRAMES: u32 = 64;
 
-/// A printed latency in microseconds has two digits after the point at most, one more is rounding.
+/// A printed latency in microseconds has at most two digits after the point; further digits are rounding.
 const TOLERANCE_PERCENT: f64 = 0.6;
 
 /// All rows.
@@ -53,7 +53,7 @@ pub fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, R
     Ok(rows)
 }
 
-/// The engine with SWL's prices, driven by page references that we choose.
+/// The engine with SWL's prices, driven by chosen page references.
 struct Bench {
     run: Run,
 }
@@ -134,7 +134,7 @@ fn fifo_sc_fault(handler: &str) -> f64 {
     Bench::new("fifo-sc:valid=50%", handler).touch(0..FRAMES).fault(FRAMES).0
 }
 
-/// Latency of a false fault and of its reference step: page 0 waits on the invalid list.
+/// Latency of a false fault and of its reference step: page 0 is on the invalid list.
 fn false_fault(policy: &str) -> (f64, f64) {
     let (latency, stages, _) = Bench::new(policy, "parallel").touch(0..FRAMES).fault(0);
     (latency, stages[Stage::UpdateMMU as usize])
@@ -315,7 +315,7 @@ fn figure_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
                     our_value: ours,
                     unit: "%",
                     deviation_percent: None,
-                    // The paper's claim is that it pays at every size.
+                    // The paper claims a gain at every size.
                     reached: if least >= 0.0 && most > 0.0 { Reached::Shape } else { Reached::No },
                     note: format!(
                         "by size: {} %; the valid list's capacity is not printed in the paper and decides this figure; \
@@ -332,7 +332,7 @@ fn figure_rows(g: &golden::Golden, name: &str, file: &str, results: &[RunResult]
 mod tests {
     use super::*;
 
-    /// Every printed latency comes out of the engine within rounding, but for the two that contradict figure 8's end point.
+    /// The engine gives every printed latency within rounding, except the two that contradict figure 8's end point.
     #[test]
     fn the_printed_latencies_come_out_of_the_engine() {
         let mut rows = Vec::new();

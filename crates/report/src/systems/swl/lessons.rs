@@ -1,4 +1,4 @@
-//! Lessons that show what SWL does.
+//! Lessons on SWL's ideas.
 
 use crate::table::fine_time;
 use crate::teach::{Lesson, Setup};

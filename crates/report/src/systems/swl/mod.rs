@@ -1,8 +1,8 @@
 //! SWL: search while load (In, Shin, Kim; LCTES 2007).
 //!
-//! Its parts live in the core: the parallel handler, PA-Clock and PA-FIFO-SC. Here are its numbers: what the stages cost on its board
-//! ([`prices`]), the shape of its simulator's front end ([`mod@front_end`]), equations 1 to 3 ([`equations`]) and its printed figures
-//! ([`golden`]).
+//! Its parts are in the core: the parallel handler, PA-Clock and PA-FIFO-SC. This folder has its numbers: the costs
+//! of the stages on its board ([`prices`]), the shape of its simulator's front end ([`mod@front_end`]), equations 1
+//! to 3 ([`equations`]) and its printed figures ([`golden`]).
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
@@ -41,10 +41,10 @@ pub const SYSTEM: System = System {
     part: Some(&PART),
 };
 
-/// The parallel handler (section 3.2, figure 5); every policy goes with it.
+/// The parallel handler (section 3.2, figure 5); it works with every policy.
 const PART: Part = Part { text: "SWL: search in load", apply: |s| s.handler = Some("parallel".into()), tasks_min: 1 };
 
-/// What the paper claims above all, and the rows that answer it.
+/// The main claims of the paper, and the rows that answer them.
 const CLAIMS: [Claim; 6] = [
     Claim { text: "search beside the load: a fault takes less, %", item: "figure 7", row: "gain at walk 13" },
     Claim { text: "PA-Clock: every fault, us", item: "figure 8", row: "PA-Clock, every walk" },
@@ -61,8 +61,9 @@ const CLAIMS: [Claim; 6] = [
 /// Unit of demand paging (section 4.1.1).
 pub const PAGE: Bytes = Bytes(1024);
 
-/// t(LoadStopover) of 1 KiB. Not printed: figure 8 ends at 117.31 us at walk 60, where figure 7's sequential handler takes 137.95 us,
-/// and by equations 1 and 2 the difference is what is hidden, which at that walk is all of LoadStopover.
+/// t(LoadStopover) of 1 KiB. Not printed. Figure 8 ends at 117.31 us at walk 60, where figure 7's sequential handler
+/// takes 137.95 us. By equations 1 and 2 the difference is the hidden part, which at that walk is all of
+/// LoadStopover.
 pub const LOAD_STOPOVER: Ps = Ps(20_640_000);
 
 /// One frame examined. Figure 7, sequential: (137.95 - 86.1) us / 59 steps = 0.8788 us.
@@ -91,11 +92,12 @@ pub const FIFO_SC_LISTS: Ps = Ps(700_000);
 /// Delayed downgrades that fit behind LoadStopover: floor((20.64 - 7) / 3.3).
 pub const HIDDEN_DOWNGRADES: u32 = 4;
 
-/// Steps of the walk that fit behind LoadStopover as the paper says (section 4.1.2, figure 7).
+/// Steps of the walk that LoadStopover hides, by the paper (section 4.1.2, figure 7).
 pub const BUDGET: u32 = 13;
 
-/// What the stages cost on SWL's board (ARM926EJ-S at 192 MHz) for 1 KiB pages. How PreProcess, UpdateMMU and PostProcess share their
-/// 8.79 us is not observable (figure 6 shows it as a picture only); a third each is our assumption, and only the sum is used.
+/// The costs of the stages on SWL's board (ARM926EJ-S at 192 MHz) for 1 KiB pages. How PreProcess, UpdateMMU and
+/// PostProcess share their 8.79 us cannot be observed (figure 6 shows it only as a picture). A third each is our
+/// assumption; only the sum is used.
 pub fn prices(policy: &str) -> StagePrices {
     let lists = matches!(policy, "fifo-sc" | "pa-fifo-sc");
     let third = Ps((OTHER_STAGES - TRANS_HOST_MEM).0 / 3);

@@ -1,12 +1,14 @@
-//! zram: the swap area is RAM that holds compressed pages, as Linux has it (`drivers/block/zram`; Documentation/admin-guide/blockdev/zram.rst).
+//! zram: the swap area is RAM that holds compressed pages, as in Linux (`drivers/block/zram`;
+//! Documentation/admin-guide/blockdev/zram.rst).
 //!
 //! ```text
 //!   RAM   [ frames ................................ ][ compressed pages: size / ratio when the area is full ]
 //!   out   block layer, compress                          in   block layer, decompress
 //! ```
 //!
-//! No device has a part in it: the processor does all the work, and nothing is erased. What compressed pages take is RAM that frames lack:
-//! the area is counted as full from the beginning, which is the safe side. When not to use it: for pages that do not compress.
+//! No device takes part: the processor does all the work, and nothing is erased. Compressed pages take RAM from the
+//! frames; the area is counted as full from the beginning, which is the pessimistic assumption. When not to use it:
+//! for pages that do not compress.
 
 use coldframe_core::{Bytes, Ps};
 
@@ -29,7 +31,7 @@ pub const SYSTEM: System = System {
         trans_host_mem: None,
         main_memory: None,
     },
-    // Nobody has timed the stages of a fault for it.
+    // The stages of a fault have not been measured for it.
     prices: lobi::prices,
     driver: Driver::Foreground(&drswap::FOREGROUND),
     area: Area::Backed("zram-lz4", &BACKINGS),
@@ -42,9 +44,10 @@ pub const SYSTEM: System = System {
 /// A page and a slot: PAGE_SIZE of x86-64 and AArch64.
 pub const PAGE: Bytes = Bytes(4096);
 
-/// Both compressors that Linux users choose between. Times and ratios: the heap of a Python dictionary, the middle one of three programs that
-/// `make bench-zram` looks at (perl: ratio 3.0 and 6.5, awk: 4.3 and 8.3), the fastest of four runs on one core of an Intel Xeon of 2026
-/// in a virtual machine, with `lz4_flex` 0.14 and `zstd` 1.5.7, level 1.
+/// The two compressors that Linux users choose between. Times and ratios are for the heap of a Python dictionary, the
+/// middle one of the three programs of `make bench-zram` (perl: ratio 3.0 and 6.5, awk: 4.3 and 8.3): the fastest of
+/// four runs on one core of an Intel Xeon of 2026 in a virtual machine, with `lz4_flex` 0.14 and `zstd` 1.5.7, level
+/// 1.
 pub const BACKINGS: [Backing; 2] = [
     compressed("zram-lz4", Compression { compress: Ps(4_670_000), decompress: Ps(3_650_000), ratio: 3.5 }),
     compressed("zram-zstd", Compression { compress: Ps(13_360_000), decompress: Ps(7_350_000), ratio: 6.9 }),
@@ -65,7 +68,7 @@ const fn compressed(name: &'static str, compression: Compression) -> Backing {
 mod tests {
     use super::*;
 
-    /// What makes zstd a choice at all: smaller pages for more time.
+    /// The reason to choose zstd: smaller pages for more time.
     #[test]
     fn zstd_is_slower_and_smaller() {
         let [lz4, zstd] = BACKINGS.map(|backing| backing.compression.expect("it compresses"));

@@ -3,8 +3,9 @@
 //! ```text
 //! parquet:FILE --columns time=ts,kind=op,address=offset,size=length --unit time=us,address=1B,size=1B [--kinds 0=write,1=read]
 //! ```
-//! A column is named by its name or its number from 1. Numbers may be integers, or text as in `csv`; times reals, too. A column whose
-//! type is a time says its own unit. Rows are as many as the file's, or there is an error: none is skipped.
+//! A column is given by its name or its number from 1. Numbers may be integers, or text as in `csv`; times may also
+//! be reals. A column with a time type has its own unit. Every row of the file becomes a row, or there is an error:
+//! none is skipped.
 
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-//! What the abstract claims, on three recorded programs.
+//! The claims of the abstract, on three recorded programs.
 
 use super::*;
 

@@ -19,7 +19,7 @@ pub const ACCESSES: u64 = 100_000;
 /// Main memory in tenths of the working set (figures 6 and 7).
 pub const TENTHS: std::ops::RangeInclusive<u64> = 3..=12;
 
-/// The most KiB of main memory among which the working set is sought.
+/// The largest main memory in KiB for which the working set is searched.
 const LARGEST: u64 = 128;
 
 /// The same program and RAM without and with the scheme.
@@ -59,7 +59,7 @@ pub fn percent(a: f64, b: f64) -> f64 {
 
 /// A program, measured.
 pub struct Program {
-    /// The paper's name of it.
+    /// The paper's name for it.
     pub name: &'static str,
     /// Its trace.
     pub path: PathBuf,
@@ -93,7 +93,7 @@ impl Program {
         Ok(Program { name, path: path.into(), accesses, working_set, pairs, one_frame_more })
     }
 
-    /// The pair at so many tenths of the working set.
+    /// The pair at this many tenths of the working set.
     pub fn at(&self, tenths: u64) -> &Pair {
         &self.pairs[(tenths - TENTHS.start()) as usize]
     }
@@ -105,7 +105,7 @@ impl Program {
     }
 }
 
-/// Frames at so many tenths of a working set, to the nearest page.
+/// Frames for this many tenths of a working set, to the nearest page.
 pub fn frames(working_set: u64, tenths: u64) -> u64 {
     ((working_set * tenths + 5) / 10).max(1)
 }
@@ -126,8 +126,10 @@ pub fn pair(frames: u64, accesses: Option<u64>) -> [Settings; 2] {
     [ddb::PLAIN, ddb::DELAYED].map(|handler| settings(handler, frames, accesses))
 }
 
-/// The paper finds its working sets where more main memory changes nearly nothing any more and less makes the time grow steeply (section
-/// III.3, on figure 5), and prints no rule. Ours: the least main memory with which the program without the scheme takes at most twice as
+/// The paper finds its working sets where more main memory changes nearly nothing any more, and less makes the time
+/// grow steeply (section III.3, on figure 5). It prints no rule. Ours: the least main memory with which the program
+/// without the scheme takes at most twice as long as with main memory for all of its pages. Below that, loading pages
+/// again takes longer than everything else.
 /// long as with main memory for all of its pages. Below, bringing back what has been there before takes longer than all else.
 fn working_set(path: &Path, accesses: Option<u64>) -> Result<u64, ReportError> {
     let mut all: Vec<_> = (1..=LARGEST).map(|kib| settings(ddb::PLAIN, kib, accesses)).collect();

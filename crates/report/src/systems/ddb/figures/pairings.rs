@@ -1,6 +1,8 @@
-//! The handler with every policy, in both orders of search and load, at half of the working set: what goes best together.
+//! The handler with every policy, in both orders of search and load, at half of the working set: the best
+//! combination.
 //!
-//! DDB's equations price no search. Here a search costs what it does on SWL's board, or the order of search and load would not matter.
+//! DDB's equations have no price for a search. Here a search costs as much as on SWL's board; otherwise the order of
+//! search and load would not matter.
 
 use crate::systems::{ddb, swl};
 use coldframe_core::policy::{ParamKind, PolicySpec, ALL};
@@ -21,7 +23,7 @@ const HANDLERS: [(&str, &str); 4] = [
     (ddb::DELAYED, "delayed, search while load"),
 ];
 
-/// Pairings that the rows show one by one; the best is sought among all.
+/// Pairings with a row each; the best is searched among all.
 const SHOWN: [&str; 4] = ["clock", "pa-clock", "fifo-sc", "pa-fifo-sc"];
 
 /// Every policy, with the papers' parameters where it needs some.

@@ -66,7 +66,7 @@ pub fn working_set(g: &Golden, program: &Program, rows: &mut Vec<Row>) {
     rows.push(shape_row("table 6", row, Some(paper), ours, "KB", near, note));
 }
 
-/// Figures 6 and 7. Where the memory is less than the working set, the scheme must win time.
+/// Figures 6 and 7. If memory is smaller than the working set, the scheme must save time.
 pub fn figures_6_and_7(program: &Program, rows: &mut Vec<Row>) {
     for tenths in TENTHS {
         let pair = program.at(tenths);
@@ -89,7 +89,7 @@ pub fn table7(g: &Golden, programs: &[Program], which: &str, rows: &mut Vec<Row>
         {
             let values = programs.iter().flat_map(|p| (least..=most).map(|t| of(p.at(t))));
             let ours = values.sum::<f64>() / (programs.len() as u64 * (most - least + 1)) as f64;
-            // Time must be won in both ranges; the paper's energy falls in A and grows in B.
+            // Time must be saved in both ranges; the paper's energy falls in A and grows in B.
             let holds = if what == "t_total" { ours < 100.0 } else { (ours < 100.0) == (paper < 100.0) };
             let row = format!("{range}, {:.1} to {:.1}, {which}: {what}", printed.memory[0], printed.memory[1]);
             let why =
@@ -110,8 +110,8 @@ fn why(range: &str) -> &'static str {
     }
 }
 
-/// What it takes that the scheme costs energy, and what our programs make of it: at the largest memory, where no load is saved any more, all
-/// that is dearer is reads in the buffer, and the last page's move is spared.
+/// The condition under which the scheme costs energy, and our programs' values. At the largest memory no load is
+/// saved any more. The only extra cost is then the reads in the buffer, and the last page's move is saved.
 ///
 /// ```text
 ///   reads a load = ((percent / 100 - 1) x e_paging before + e_pm) / (e_rdxip - e_rdmain) / N_pl

@@ -1,5 +1,5 @@
-//! What the paper leaves for later, by arithmetic: how long the NVM lives, and how often a page may be read in its slot before a copy is
-//! cheaper.
+//! The paper's open questions, by arithmetic: the life of the NVM, and how often a page may be read in its slot
+//! before a copy is cheaper.
 
 use crate::systems::drswap::{BACKINGS, PAGE, UP_TIME};
 use coldframe_core::Bytes;
@@ -21,7 +21,7 @@ pub(super) fn rows(grid: &Grid, rows: &mut Vec<Row>) -> Result<(), ReportError> 
     threshold(rows)
 }
 
-/// Years until the most written slot has worn its lines out, in the category that writes most.
+/// Years until the lines of the most written slot are worn out, in the category with the most writes.
 fn endurance(grid: &Grid, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let cycles = sheet::find("LPDDR2-PCM")?.cycles()?;
     let nanoseconds = UP_TIME.0 / 1_000;

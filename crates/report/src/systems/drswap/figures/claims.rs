@@ -1,9 +1,9 @@
-//! What the abstract claims, on the mix of applications that the paper runs as well.
+//! The claims of the abstract, on the mix of applications that the paper also runs.
 
 use super::*;
 
-/// "Our technique can reduce more than 50% energy consumption compared to DRAM backed swapping", and section V.B: direct read takes away more
-/// than half of the swap-ins (65.09 % of mix1's at 128 MB).
+/// "Our technique can reduce more than 50% energy consumption compared to DRAM backed swapping", and section V.B:
+/// direct read removes more than half of the swap-ins (65.09 % of mix1's at 128 MB).
 #[test]
 fn half_of_the_energy_and_of_the_swap_ins_go() {
     let p = workload::shipped();

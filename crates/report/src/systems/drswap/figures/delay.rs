@@ -1,7 +1,8 @@
 //! Switching delay: table V by application, figure 8 by category, and section V.F.
 //!
-//! What an application does beside swapping is not ours to know, and it is nearly all of table V's delays. So what is compared is what a
-//! backing changes: by how many milliseconds its delay differs from that of the DRAM column, printed and ours.
+//! An application's work besides swapping is unknown to us, and it makes up nearly all of table V's delays. So only
+//! the effect of a backing is compared: the difference of its delay from the DRAM column in milliseconds, printed and
+//! ours.
 
 use crate::systems::drswap::golden::Golden;
 use crate::systems::drswap::{CATEGORIES, SWAP_MIB};
@@ -10,10 +11,10 @@ use super::grid::Grid;
 use super::{noted, row, within, DRAM, EMMC, NONE, NVM, NVM_DR};
 use crate::papers::{Reached, Row};
 
-/// Part of a printed difference within which it is reached.
+/// A row is reached within this part of the printed difference.
 const TOLERANCE: f64 = 0.25;
 
-/// A column of table V and the backing that it is.
+/// A column of table V and its backing.
 const COLUMNS: [(usize, usize, &str); 2] = [(1, NVM_DR, "DR.Swap"), (2, EMMC, "flash")];
 
 pub(super) fn rows(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
@@ -23,13 +24,14 @@ pub(super) fn rows(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
     improvement(grid, golden, rows);
 }
 
-/// By how many milliseconds the switches back to an application take longer on a backing than on DRAM.
+/// The extra milliseconds of switches back to an application on a backing, compared with DRAM.
 fn longer(grid: &Grid, category: usize, size: usize, backing: usize, app: usize) -> f64 {
     let delay = |backing| grid.at(category, size, backing).switch_delay_of(app as u32).0 as f64 / 1e9;
     delay(backing) - delay(DRAM)
 }
 
-/// By how many milliseconds a category's mean delay differs from that on DRAM, printed and ours; and the printed one on DRAM.
+/// The difference of a category's mean delay from that on DRAM in milliseconds, printed and ours; and the printed
+/// delay on DRAM.
 fn category(grid: &Grid, golden: &Golden, i: usize, size: usize, column: usize, backing: usize) -> (f64, f64, f64) {
     let apps = &golden.table5_ms[CATEGORIES[i]];
     let mean = |of: &mut dyn Iterator<Item = f64>| of.sum::<f64>() / apps.len() as f64;
@@ -72,7 +74,7 @@ fn means(golden: &Golden, rows: &mut Vec<Row>) {
     }
 }
 
-/// By how much a column of table V differs from DRAM's, mean of all applications.
+/// The difference of a column of table V from DRAM's, mean of all applications.
 fn printed_mean(golden: &Golden, size: usize, column: usize) -> f64 {
     let apps = || golden.table5_ms.values().flatten();
     apps().map(|app| app.ms[size][column] - app.ms[size][0]).sum::<f64>() / apps().count() as f64
@@ -85,7 +87,7 @@ const MEANS_PREDICTED: &str = "predicted with the page-out fitted at 128 MB";
 const MEANS_UNFITTED: &str =
     "a sequential write is what the card can do at best; the phone's page-outs took some 1.1 ms each";
 
-/// How many single cells of table V are reached, and which cannot be.
+/// The number of single cells of table V that are reached, and the cells that are impossible.
 fn cells(grid: &Grid, golden: &Golden, rows: &mut Vec<Row>) {
     for (column, backing, name) in COLUMNS {
         let (mut reached, mut all, mut negative) = (0, 0, 0);

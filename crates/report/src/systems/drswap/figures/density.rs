@@ -1,6 +1,8 @@
-//! Table IV from the printed sizes of the applications: so many swap-ins for each MB of a category, at one of two densities.
+//! Table IV from the printed sizes of the applications: swap-ins for each MB of a category, at one of two densities.
 //!
-//! The paper's phone loses a share of each heap, whatever exceeds RAM: reclaim takes pages of programs and of files in proportion. Fitted: two
+//! The paper's phone loses a share of each heap, whatever exceeds RAM: reclaim takes pages of programs and of files
+//! in proportion. Fitted to 24 cells: two densities at 128 MB, and a factor each for 256 and 512 MB. This is
+//! arithmetic on table III; the simulated runs are beside it (table IV).
 //! densities at 128 MB and a factor each for 256 and 512 MB, to 24 cells. This is arithmetic on table III; the runs are beside it (table IV).
 
 use crate::systems::drswap::golden::Golden;
@@ -10,10 +12,10 @@ use crate::workload::Parameters;
 use super::{noted, row, within};
 use crate::papers::{Reached, Row};
 
-/// Games and shops keep fewer of their pages in memory of programs: textures and pictures.
+/// Games and shops have fewer pages in memory of programs: textures and pictures.
 const SPARSE: [&str; 2] = ["gaming", "shopping"];
 
-/// Swap-ins a category's MB, of the dense ones and of the sparse ones.
+/// Swap-ins for each MB of a category, dense and sparse ones.
 struct Densities {
     dense: f64,
     sparse: f64,
@@ -23,7 +25,7 @@ fn sizes<'a>(p: &'a Parameters, category: &str) -> &'a [f64] {
     &p.categories[category]
 }
 
-/// The category that an application of this size belongs to, for the mixes, whose applications are of all.
+/// The kind of an application of this size, for the mixes, which have applications of all categories.
 fn is_sparse(p: &Parameters, category: &str, size: f64) -> bool {
     match category {
         "mix1" | "mix2" => SPARSE.iter().any(|sparse| sizes(p, sparse).contains(&size)),

@@ -47,7 +47,7 @@ impl Grid {
         self.column(size, backing).map(of).sum::<f64>() / self.outcomes.len() as f64
     }
 
-    /// Swap-ins with and without direct read: two averages are fitted, all else is predicted.
+    /// Swap-ins with and without direct read: two averages are fitted, all others are predicted.
     pub(super) fn table_4(&self, golden: &Golden, rows: &mut Vec<Row>) {
         for (size, mib) in SWAP_MIB.into_iter().enumerate() {
             let ours = [NVM, NVM_DR].map(|backing| self.mean(size, backing, swap_ins));
@@ -62,8 +62,8 @@ impl Grid {
         }
     }
 
-    /// Energy of fifteen minutes by backing and category. The figure has no numbers: the means are ours, the categories stand beside what the
-    /// equations make of table IV, the savings beside the text.
+    /// Energy of fifteen minutes by backing and category. The figure prints no numbers: the means are ours; the
+    /// categories are compared with the equations' results for table IV, the savings with the text.
     pub(super) fn figure_7(&self, golden: &Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
         for (size, mib) in SWAP_MIB.into_iter().enumerate() {
             for (backing, name) in [(DRAM, "DRAM"), (EMMC, "eMMC"), (NVM, "NVM, no direct read"), (NVM_DR, "DR.Swap")] {
@@ -104,7 +104,7 @@ impl Grid {
         format!("mJ by term: {}", terms.collect::<Vec<_>>().join(", "))
     }
 
-    /// Pages to and from the card. The figure has no numbers.
+    /// Pages to and from the card. The figure prints no numbers.
     pub(super) fn figure_3(&self, rows: &mut Vec<Row>) {
         let io = |o: &Outcome| (o.result.card_reads + o.result.card_writes) as f64;
         for (i, category) in CATEGORIES.into_iter().enumerate() {
@@ -145,7 +145,7 @@ fn table_4_rows(golden: &Golden, key: &str, category: &str, ours: [f64; 2], full
     rows.push(noted(of, if fitted { "fitted" } else { SAVED_WHY }));
 }
 
-/// Why a predicted number of swap-ins is what it is. `full`: with a larger area it is less.
+/// Why a predicted number of swap-ins differs. `full`: a larger area gives fewer.
 fn swap_ins_why(fitted: bool, full: bool, ours: f64, paper: f64) -> &'static str {
     match ours {
         _ if fitted => "fitted, within the grain of one MB of RAM",

@@ -9,7 +9,7 @@ use crate::error::ReportError;
 use crate::papers::{Reached, Row};
 use crate::workload::Parameters;
 
-/// Tenths of the RAM that is fitted.
+/// Tenths of the fitted RAM.
 const STEPS: [u64; 5] = [12, 10, 8, 6, 5];
 
 pub(super) fn rows(golden: &Golden, p: &Parameters, rows: &mut Vec<Row>) -> Result<(), ReportError> {

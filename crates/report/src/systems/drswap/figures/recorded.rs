@@ -1,7 +1,8 @@
-//! Real programs, recorded by `coldframe record`, switched as the paper switches applications: five of the shipped traces, each in three
-//! equal parts, one minute each, in turn.
+//! Real programs, recorded by `coldframe record` and switched as in the paper: five of the shipped traces, each in
+//! three equal parts of one minute, in turn.
 //!
-//! They are small beside a phone's applications, so RAM is a part of what they touch, and the area has room for all of it.
+//! They are small compared with a phone's applications. So RAM is a part of what they touch, and the area has room
+//! for all of it.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ const PROGRAMS: [&str; 5] = ["sqlite", "shop", "game", "cjpeg", "djpeg"];
 /// Section V.B: three rounds, a minute each.
 const ORDER: Order = Order::Visits { rounds: 3, nanoseconds: 60_000_000_000 };
 
-/// Percent of what they touch that RAM has.
+/// RAM in percent of the touched pages.
 const RAM: [u64; 2] = [30, 50];
 
 /// Direct read with parts of the other papers.
@@ -41,7 +42,7 @@ pub(super) fn rows(traces: &Path, machine: &MachineParameters, rows: &mut Vec<Ro
     let machine = MachineParameters { files_min_mb: 0, ..*machine };
     let plan = |percent: u64, backing: usize, sets: &[&str]| {
         let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
-        // Rounded as `sim --ram` rounds percent.
+        // Rounded like percentages of `sim --ram`.
         let ram = Bytes((pages as u64 * percent + 50) / 100 * PAGE.0);
         ForegroundPlan::with(&Settings::read(None, &sets)?, &BACKINGS[backing], ram, footprint, &machine)
     };
@@ -79,7 +80,7 @@ pub(super) fn rows(traces: &Path, machine: &MachineParameters, rows: &mut Vec<Ro
     Ok(())
 }
 
-/// Where the mix comes from, and its distinct pages.
+/// The origin of the mix, and its distinct pages.
 fn pages(paths: &[PathBuf]) -> Result<(Provenance, usize), ReportError> {
     let provenance = merged(paths, ORDER, &mut |_| Ok(()))?;
     let (spaces, mut numbering) = (spaces(&provenance), Numbering::new(PAGE.0.trailing_zeros()));

@@ -1,5 +1,5 @@
-//! What the paper leaves for later, measured on the two mixes: the threshold on direct reads as a curve, direct read with SWL's parallel
-//! handler and SAP's prefetching lists, and other memories than PCM.
+//! The paper's open questions, measured on the two mixes: the threshold on direct reads as a curve, direct read with
+//! SWL's parallel handler and SAP's prefetching lists, and other memories than PCM.
 
 use crate::systems::drswap::{BACKINGS, SWAP_MIB};
 use coldframe_core::Bytes;
@@ -12,17 +12,17 @@ use crate::resolve::ForegroundPlan;
 use crate::settings::Settings;
 use crate::workload::{MachineParameters, Parameters};
 
-/// The mixes, which have every other category's applications.
+/// The mixes; each has the applications of every other category.
 const MIXES: [&str; 2] = ["mix1", "mix2"];
 
 pub(super) fn rows(p: &Parameters, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let mixes = MIXES.map(|category| input(p, category));
     let [first, second] = mixes;
-    // 256 MB: an area that is not full, so that switches do not wait for files that were dropped instead.
+    // 256 MB: the area is not full, so switches do not wait for files that were dropped instead.
     let mut mixes = Mixes { inputs: [first?, second?], machine: p.machine, swap: SWAP_MIB[1] };
     curve(&mixes, rows)?;
     combined(&mixes, rows)?;
-    // 128 MB: more does not fit into one chip of STT-MRAM.
+    // 128 MB: a chip of STT-MRAM holds no more.
     mixes.swap = SWAP_MIB[0];
     memories(&mixes, rows)
 }
@@ -57,13 +57,13 @@ impl Runs {
         self.mean(|_, o| o.result.counts.swap_ins as f64)
     }
 
-    /// What switches back wait for, in milliseconds.
+    /// The wait of switches back, in milliseconds.
     fn delay(&self) -> f64 {
         self.mean(|_, o| o.switch_delay().0 as f64 / 1e9)
     }
 
-    /// Millijoules of what was swapped and read in place: all terms but background and refresh, and what lines read in slots cost more than
-    /// in DRAM.
+    /// Millijoules of swapping and of reading in place: all terms but background and refresh, and the extra cost of
+    /// lines read in slots over DRAM.
     fn moved(&self) -> Result<f64, ReportError> {
         let mut sum = 0.0;
         for (plan, o) in &self.0 {
@@ -75,7 +75,7 @@ impl Runs {
     }
 }
 
-/// A page read more than N times in its slot is copied.
+/// A page that is read more than N times in its slot is copied.
 fn curve(mixes: &Mixes, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let even = "sheet";
     for n in ["0", "16", "32", "64", even, "128", "256", "1024", "never"] {

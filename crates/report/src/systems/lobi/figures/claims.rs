@@ -1,4 +1,4 @@
-//! What the slides conclude, on the generated and on the recorded traces.
+//! The conclusions of the slides, on the generated and on the recorded traces.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn traces() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces")
 }
 
-/// "About 200 % better": Linux costs at least twice what LOBI (8) does, where a window's slots are free at once.
+/// "About 200 % better": Linux costs at least twice as much as LOBI (8) if a window's slots are freed at once.
 #[test]
 fn lobi_costs_half_of_linux_on_the_generated_and_on_the_recorded_traces() {
     for input in inputs(&traces()).unwrap().iter().take(3) {
@@ -18,7 +18,8 @@ fn lobi_costs_half_of_linux_on_the_generated_and_on_the_recorded_traces() {
     }
 }
 
-/// What a user gets, with pages read ahead in the swap cache: a log costs less than Linux on a device that hides its blocks.
+/// A user's result, with pages read ahead in the swap cache: a log costs less than Linux on a device that hides its
+/// blocks.
 #[test]
 fn the_log_costs_less_than_linux_behind_a_translation_layer() {
     for (input, linux, log) in [(3, 0, 1), (4, 1, 2)] {
@@ -32,7 +33,7 @@ fn the_log_costs_less_than_linux_behind_a_translation_layer() {
     }
 }
 
-/// Block-aligned swap-in: a window of 8 slots costs least, 16 and 32 more, in this order.
+/// Block-aligned swap-in: a window of 8 slots costs least, then 16, then 32.
 #[test]
 fn larger_windows_cost_more() {
     for input in inputs(&traces()).unwrap() {
@@ -43,7 +44,8 @@ fn larger_windows_cost_more() {
     }
 }
 
-/// LOBI has one printed cost and Linux a range: where a window's slots are free at once, whole blocks are, and no collector has a choice.
+/// LOBI has one printed cost and Linux a range: if a window's slots are freed at once, whole blocks are freed, and
+/// collectors have no choice.
 #[test]
 fn lobi_costs_the_same_under_every_collector() {
     let input = slides();
@@ -51,8 +53,9 @@ fn lobi_costs_the_same_under_every_collector() {
     assert!(most < 1.01 * least, "{least} to {most}");
 }
 
-/// Wear is levelled: where cold blocks move, erases are spread more evenly and no block is far ahead. The choice of the least erased free
-/// block alone levels the generated trace and not the recorded one (deviations 1.455 with it, 1.432 without).
+/// Wear levelling: if cold blocks are moved, erases are spread more evenly and no block is far ahead. Choosing the
+/// least erased free block alone levels the generated trace and not the recorded one (deviations 1.455 with it, 1.432
+/// without).
 #[test]
 fn the_log_levels_wear() {
     for input in inputs(&traces()).unwrap().into_iter().skip(3) {

@@ -1,9 +1,9 @@
-//! A swap trace with the statistics that the slides print, from a seed: their own trace is not at hand.
+//! A swap trace with the statistics that the slides print, from a seed. The slides' own trace is not available.
 //!
-//! Fitted to the printed counts: swap-outs, swap-ins, processes; and, as far as the slides' pictures tell, that few processes do most of it,
-//! that pages of a process leave in groups with consecutive slots, and that a group comes back together. Assumed: a process's share falls as
-//! 1 / rank; a lifetime is exponential; a page strays from its group by up to a quarter of the lifetime in one case of ten. Pages that never
-//! come back stay to the end: the slides' trace has no exits.
+//! Fitted to the printed counts: swap-outs, swap-ins, processes. From the slides' pictures: few processes do most of
+//! the swapping, pages of a process leave in groups with consecutive slots, and a group comes back together. Assumed:
+//! a process's share falls as 1 / rank; a lifetime is exponential; in one case of ten, a page deviates from its group
+//! by up to a quarter of the lifetime. Pages that never come back stay to the end: the slides' trace has no exits.
 //!
 //! Three numbers below, and where a collection starts ([`super::START`]), are fitted to the five costs that the slides print: [`GROUP`],
 //! [`LIFETIME`], [`COMES_BACK`].
@@ -14,13 +14,13 @@ use std::collections::BinaryHeap;
 use crate::systems::lobi::golden;
 use coldframe_trace::swap::{SwapEvent, SwapOp, SwapTrace};
 
-/// Most pages of a group; all sizes from 1 are as likely. Fitted.
+/// The most pages of a group; all sizes from 1 on are equally likely. Fitted.
 const GROUP: u64 = 32;
 
 /// Mean lifetime of a group, in events (swap-outs and swap-ins). Fitted.
 const LIFETIME: f64 = 4_000.0;
 
-/// Of a group that comes back, the part of its pages that does. Fitted.
+/// The part of a group's pages that comes back, if the group does. Fitted.
 const COMES_BACK: f64 = 0.8;
 
 /// SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
@@ -47,7 +47,7 @@ impl Chance {
 struct Making {
     chance: Chance,
     events: Vec<SwapEvent>,
-    /// Pages that will come back: when (in events), in which order they left, whose.
+    /// Pages that will come back: the time (in events), the order in which they left, the process.
     due: BinaryHeap<Reverse<(u64, u32, u32)>>,
     outs: u64,
     ins: u64,
@@ -60,7 +60,7 @@ impl Making {
         self.events.push(SwapEvent { time_ns, page_number, slot, pid, op, flag: 0, kind: [0; 3] });
     }
 
-    /// Pages whose time has come are read, up to so many in all.
+    /// Reads the pages that are due, up to `most` in all.
     fn come_back(&mut self, until: u64, most: u64) {
         while let Some(&Reverse((when, slot, pid))) = self.due.peek() {
             if when > until || self.ins == most {
@@ -89,13 +89,13 @@ impl Making {
     }
 }
 
-/// The trace. Slot numbers are names of copies, one for each swap-out; each touch is an `in`.
+/// The trace. Slot numbers name copies, one for each swap-out; each touch is an `in`.
 pub fn generate(seed: u64) -> SwapTrace {
     let target = golden::read().trace;
     let mut m = Making { chance: Chance(seed), events: Vec::new(), due: BinaryHeap::new(), outs: 0, ins: 0 };
     let weights: Vec<f64> = (1..=target.processes).map(|rank| 1.0 / rank as f64).collect();
     let sum: f64 = weights.iter().sum();
-    // A little more than the share that must come back: what is still out at the end does not.
+    // A little more than the share that must come back: copies that are out at the end do not come back.
     let returns = target.swap_ins as f64 / target.swap_outs as f64 * 1.1 / COMES_BACK;
     let mut first_ones = 0..target.processes as u32;
     while m.outs < target.swap_outs {

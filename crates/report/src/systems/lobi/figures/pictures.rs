@@ -1,4 +1,5 @@
-//! The slides' pictures, which have no numbers: reads, erases, copies and wear at four sizes of the area, under all collectors.
+//! The slides' pictures, which print no numbers: reads, erases, copies and wear at four sizes of the area, under all
+//! collectors.
 
 use rayon::prelude::*;
 
@@ -56,7 +57,7 @@ pub(super) fn bars(input: &Input) -> Result<Vec<Bars>, ReportError> {
     Ok(charts)
 }
 
-/// A collector as the slides call it.
+/// The slides' name of a collector.
 fn short(collector: &str) -> String {
     let (name, victims) = collector.split_once(':').unwrap_or((collector, ""));
     let printed = match name {

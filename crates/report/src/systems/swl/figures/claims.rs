@@ -1,4 +1,4 @@
-//! What the abstract claims, each on the engine.
+//! The claims of the abstract, each on the engine.
 
 use super::*;
 
@@ -14,7 +14,7 @@ fn a_fault_takes_up_to_a_fifth_less_with_the_search_beside_the_load() {
     assert!((18.0..=22.0).contains(&most), "{most} %");
 }
 
-/// Section 3.2: PA-Clock's search never outlasts the load, so that a fault takes the same whatever the bits are.
+/// Section 3.2: PA-Clock's search never takes longer than the load, so a fault takes the same time with any bits.
 #[test]
 fn pa_clock_bounds_the_longest_fault_and_clock_does_not() {
     let pa: Vec<f64> = WALKS.map(|walk| clock_fault(PA_CLOCK, "parallel", walk)).collect();
