@@ -41,13 +41,13 @@ pub const SYSTEM: System = System {
 };
 
 /// The area in PCM, as large as all that is touched, whose pages are read where they lie. Slots are rewritten in place, so that blocks of
-/// flash and a map of their slots have no use there.
+/// flash, a map of their slots and a window of slots have no use there.
 const PART: Part = Part {
     text: "DR.Swap: read in NVM",
     apply: |s| {
         (s.swap.backing, s.swap.size) = (Some("nvm-dr".into()), Some("100%".into()));
         if s.swap.layout.as_deref() == Some("linux") {
-            (s.swap.layout, s.swap.blocks) = (None, None);
+            (s.swap.layout, s.swap.blocks, s.swap.read_ahead) = (None, None, None);
         }
     },
     tasks_min: 1,
