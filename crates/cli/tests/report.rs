@@ -221,6 +221,45 @@ fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
     assert_eq!(text.matches("<title>block ").count(), 2 * 256);
 }
 
+/// What the papers' parts bring stands folded behind the answer: each part's change and the reasons are those that the study's numbers give.
+#[test]
+fn the_papers_parts_are_a_folded_table_behind_the_answer() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
+    let trace = traces.join("worker.parquet").display().to_string();
+    std::fs::write(at("parts.json"), done(&["papers", "--on", &trace, "--ram", "30%", "--format", "json"])).unwrap();
+    std::fs::write(at("runs.json"), done(&["sim", &trace, "--ram", "30%", "--format", "json"])).unwrap();
+    done(&["report", &at("runs.json"), &at("parts.json"), "--trace", &trace, "-o", &at("report.html")]);
+    let text = std::fs::read_to_string(at("report.html")).unwrap();
+    let (before, section) = text.split_once("<summary><h2>Which part").expect("the section is there, and folded");
+    assert!(before.contains("<h2>Details</h2>") && before.ends_with("<details>"), "it is a detail");
+    let section = section.split("</details>").next().unwrap();
+    let studies: Value = serde_json::from_slice(&std::fs::read(at("parts.json")).unwrap()).unwrap();
+    let combinations = studies[0]["combinations"].as_array().unwrap();
+    let time = |one: &Value| one["fault_time_ps"].as_u64().unwrap() as f64;
+    let alone = combinations.iter().filter(|one| one["parts"].as_array().unwrap().len() < 2);
+    for one in alone {
+        let change = format!("{:+.1} %", 100.0 * (time(one) / time(&combinations[0]) - 1.0));
+        assert!(section.contains(&format!(">{change}</td>")), "{change}: {section}");
+    }
+    assert!(section.contains("the trace has one task, and 2 must take turns"), "{section}");
+    // The page's numbers are those of its JSON, the study's among them.
+    assert!(text.contains(studies[0]["sha256"].as_str().unwrap()));
+    // Parts alone answer nobody's first question, and those of another trace are none of this page's.
+    let refused = |args: &[&str], said: &str| {
+        let output = coldframe(args);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success() && error.contains(said), "{args:?}: {error}");
+    };
+    refused(&["report", &at("parts.json"), "-o", &at("none.html")], "coldframe advise");
+    let other = traces.join("game.parquet").display().to_string();
+    refused(
+        &["report", &at("runs.json"), &at("parts.json"), "--trace", &other, "-o", &at("none.html")],
+        "is not the trace",
+    );
+}
+
 #[test]
 fn what_is_no_result_of_this_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();

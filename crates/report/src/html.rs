@@ -11,6 +11,7 @@ use serde_json::json;
 use crate::advise::json::Answer;
 use crate::error::ReportError;
 use crate::here;
+use crate::parts::Study;
 use crate::plot::escape;
 use crate::result::{SimResult, Trace};
 
@@ -23,6 +24,7 @@ mod group;
 mod heat;
 mod latency;
 mod machine;
+mod parts;
 mod run;
 mod runs;
 mod stages;
@@ -49,12 +51,13 @@ const CHOSEN: &str =
     "<aside id=\"chosen\" hidden><button type=\"button\" id=\"close\">close</button><div id=\"pair\"></div>\
      <table><thead id=\"names\"></thead><tbody id=\"compared\"></tbody></table></aside><div id=\"tip\" hidden></div>";
 
-/// What a page is made of: results as `sim` and `advise` write them with `--format json`.
+/// What a page is made of: results as `sim`, `advise` and `papers --on` write them with `--format json`.
 #[derive(Debug, Default)]
 pub struct Page {
     advice: Vec<Answer>,
     here: Vec<here::Answer>,
     runs: Vec<SimResult>,
+    studies: Vec<Study>,
     heat: Option<Heat>,
     group: Vec<ProcessFacts>,
 }
@@ -71,6 +74,7 @@ impl Page {
                 Given::Run(run) => self.runs.push(*run),
                 Given::Advice(answer) => self.advice.push(*answer),
                 Given::Here(answer) => self.here.push(*answer),
+                Given::Parts(study) => self.studies.push(*study),
             }
         }
         match self.runs.len() {
@@ -90,7 +94,8 @@ impl Page {
     /// # Errors
     /// A result is of another trace.
     pub fn add_heat(&mut self, path: &str, sha256: &str, heat: Heat) -> Result<(), ReportError> {
-        if self.origins().any(|(_, trace)| trace.sha256 != sha256) {
+        let parts = self.studies.iter().map(|study| &study.sha256);
+        if self.origins().map(|(_, trace)| &trace.sha256).chain(parts).any(|of| of != sha256) {
             let reason =
                 "is not the trace that all results are of; leave out --trace, or report on one trace at a time";
             return Err(ReportError::Unfit { path: path.into(), reason: reason.into() });
@@ -117,12 +122,18 @@ impl Page {
     /// The page: the answer with its chart, why, how sure, and folded all the rest.
     ///
     /// # Errors
-    /// It would be too large.
+    /// It would be too large, or has parts and no answer.
     pub fn html(&self) -> Result<String, ReportError> {
         let all = self.all_runs();
+        if let Some(study) =
+            self.studies.first().filter(|_| all.is_empty() && self.advice.is_empty() && self.here.is_empty())
+        {
+            let reason = "says which parts help, and a page answers what the program needs first; give what `coldframe advise` or `coldframe sim` wrote, too";
+            return Err(ReportError::Unfit { path: format!("the study of {}", study.trace), reason: reason.into() });
+        }
         let runs = Run::all(&all);
         let body = self.answers(&runs) + &self.why() + &self.sure() + &self.details(&runs);
-        let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "here": self.here, "runs": all });
+        let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "here": self.here, "parts": self.studies, "runs": all });
         let data = data.to_string().replace("</", "<\\/");
         let page = format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>\n\
@@ -186,6 +197,7 @@ impl Page {
     fn details(&self, runs: &[Run<'_>]) -> String {
         let mut out: String = self.here.iter().map(machine::sizes).collect();
         self.advice.iter().for_each(|advice| out += &answer::tried(advice));
+        out += &parts::parts(&self.studies);
         out += &tasks::tasks(runs);
         out += &curves::latencies(runs);
         out += &latency::latencies(runs);

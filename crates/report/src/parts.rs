@@ -16,11 +16,12 @@ use std::path::Path;
 use coldframe_core::fault::handler;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::{quantity, sheet, Sheet};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::ReportError;
 use crate::experiment::Progress;
 use crate::resolve;
+use crate::result::SCHEMA_VERSION;
 use crate::settings::Settings;
 use crate::systems::{self, backing, Part, System};
 use crate::tasks::{self, TasksOutcome};
@@ -28,10 +29,10 @@ use crate::tasks::{self, TasksOutcome};
 pub mod show;
 
 /// What one set of parts came to.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Combination {
     /// The systems whose parts are in it; empty: none.
-    pub parts: Vec<&'static str>,
+    pub parts: Vec<String>,
     /// Time beyond the tasks' references, as everything here the mean over the sizes of RAM.
     pub fault_time_ps: u64,
     /// The same at each size.
@@ -42,7 +43,7 @@ pub struct Combination {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub energy_pj: Option<u64>,
     /// The same by term.
-    pub energy_terms_pj: BTreeMap<&'static str, u64>,
+    pub energy_terms_pj: BTreeMap<String, u64>,
     /// Pages that the device has loaded.
     pub device_reads: u64,
     /// Pages written to it.
@@ -54,19 +55,27 @@ pub struct Combination {
 }
 
 /// Parts that do not go together, or one that does not go with the device or the trace, and why.
-#[derive(Clone, PartialEq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Excluded {
     /// The systems.
-    pub parts: Vec<&'static str>,
+    pub parts: Vec<String>,
     /// The reason.
     pub why: String,
 }
 
 /// What was found out for one trace.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Study {
+    /// [`SCHEMA_VERSION`].
+    pub schema_version: u32,
+    /// [`KIND`].
+    pub kind: String,
+    /// Of the program.
+    pub version: String,
     /// The trace.
     pub trace: String,
+    /// Of its bytes.
+    pub sha256: String,
     /// Tasks in it.
     pub tasks: usize,
     /// Different pages touched.
@@ -90,6 +99,9 @@ pub struct Study {
     pub excluded: Vec<Excluded>,
 }
 
+/// What tells a study from other results.
+pub const KIND: &str = "parts";
+
 impl Study {
     /// Without any part.
     pub fn none(&self) -> &Combination {
@@ -109,7 +121,7 @@ impl Study {
 
     /// The best set without one of its parts.
     pub fn best_without(&self, part: &str) -> Option<&Combination> {
-        let rest: Vec<&str> = self.best()?.parts.iter().copied().filter(|name| *name != part).collect();
+        let rest: Vec<&str> = self.best()?.parts.iter().map(String::as_str).filter(|name| *name != part).collect();
         self.of(&rest)
     }
 }
@@ -189,7 +201,11 @@ pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) 
     let of_set = |(set, outcomes): (&Vec<Member>, &[TasksOutcome])| combination(names(set), outcomes);
     let combinations: Vec<Combination> = sets.iter().zip(outcomes.chunks(frames.len())).map(of_set).collect();
     Ok(Study {
+        schema_version: SCHEMA_VERSION,
+        kind: KIND.into(),
+        version: env!("CARGO_PKG_VERSION").into(),
         trace: path.display().to_string(),
+        sha256: first.trace.sha256.clone(),
         tasks: counted.tasks,
         pages: counted.pages,
         written: counted.written,
@@ -210,8 +226,8 @@ fn masks(parts: usize) -> Vec<u32> {
     masks
 }
 
-fn names(set: &[Member]) -> Vec<&'static str> {
-    set.iter().map(|(system, _)| system.name).collect()
+fn names(set: &[Member]) -> Vec<String> {
+    set.iter().map(|(system, _)| system.name.to_string()).collect()
 }
 
 fn settings(base: &Settings, set: &[Member]) -> Settings {
@@ -269,15 +285,15 @@ fn no_buffer(s: &Settings, device: &Sheet, page: Bytes) -> Option<String> {
 }
 
 /// What a set came to at each size of RAM, the one that was asked for first.
-fn combination(parts: Vec<&'static str>, outcomes: &[TasksOutcome]) -> Combination {
+fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
     let mean = |of: &dyn Fn(&TasksOutcome) -> u64| outcomes.iter().map(of).sum::<u64>() / outcomes.len() as u64;
     let fault_time = |outcome: &TasksOutcome| {
         let useful: Ps = outcome.result.tasks.iter().map(|task| task.useful).sum();
         outcome.result.time.saturating_sub(useful).0
     };
-    let mut terms: BTreeMap<&'static str, u64> = BTreeMap::new();
+    let mut terms: BTreeMap<String, u64> = BTreeMap::new();
     for (name, energy) in outcomes.iter().flat_map(|outcome| outcome.energy.iter().flatten()) {
-        *terms.entry(name).or_default() += energy.0 / outcomes.len() as u64;
+        *terms.entry(name.to_string()).or_default() += energy.0 / outcomes.len() as u64;
     }
     let known = outcomes.iter().all(|outcome| outcome.energy.is_ok());
     Combination {

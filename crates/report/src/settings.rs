@@ -213,7 +213,7 @@ pub struct Swap {
     /// Slots of an erase block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slots_per_block: Option<u32>,
-    /// `none`, `block:8`, `aligned:8` or `pages:8`.
+    /// What is read together with a page: `none`, `block:8`, `aligned:8` or, of swap traces, `pages:8`. Tasks read a page alone if nothing is said.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead: Option<String>,
     /// `greedy`, `cost-benefit`, `cost-age-times:4`: a collector and the most victims it takes at a time.

@@ -33,7 +33,7 @@ impl AreaNames {
     fn of(plan: &SwapPlan) -> AreaNames {
         AreaNames {
             layout: plan.settings.layout,
-            read_ahead: plan.settings.kernel.as_ref().map(|kernel| kernel.read_ahead.clone()).unwrap_or_default(),
+            read_ahead: plan.settings.read_ahead.clone().unwrap_or_default(),
             collector: plan.settings.collector.clone(),
             device: plan.sheet.name.clone(),
         }

@@ -25,6 +25,7 @@ use crate::lane::{LaneError, SwapDone};
 use crate::machine::{CollectTimes, DeviceTimes, MachineConfig, Route, Stages, Way, World, Zeros};
 use crate::numbering::Numbering;
 use crate::page_table::{Masks, PageTable};
+use crate::swap::read_ahead::Window;
 
 mod launch;
 mod prefetching;
@@ -444,6 +445,7 @@ impl ForegroundPrices {
             failures: None,
             moves_loaded_only: false,
             lines: u32::MAX,
+            window: Window::Alone,
         }
     }
 }

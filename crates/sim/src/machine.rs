@@ -22,6 +22,8 @@ use crate::bus::{Bus, Class};
 use crate::faulty::{Failures, Faulty};
 use crate::in_slots::InSlots;
 use crate::page_table::PageTable;
+use crate::read_ahead::beside;
+use crate::swap::read_ahead::Window;
 use crate::tier::TierTimes;
 use crate::watch::Watch;
 use crate::xip::XipMeter;
@@ -116,6 +118,8 @@ pub struct MachineConfig {
     pub moves_loaded_only: bool,
     /// Cache lines of a page: references to it in a row read each line in a buffer or a slot once. `u32::MAX`: there is no cache.
     pub lines: u32,
+    /// Slots of a swap area on flash that are read together with a page that a task waits for.
+    pub window: Window,
 }
 
 impl MachineConfig {
@@ -133,6 +137,7 @@ impl MachineConfig {
             failures: None,
             moves_loaded_only: false,
             lines: u32::MAX,
+            window: Window::Alone,
         }
     }
 }
@@ -250,6 +255,30 @@ impl World {
 
     /// Gives the event to the engine, and all that follows from it without a device.
     pub(crate) fn handle(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
+        match event {
+            Event::Fault { task, page, .. } if self.config.window != Window::Alone => {
+                let (together, before) = (beside(self.config.window, page, engine), engine.counts().true_faults);
+                self.turn_and_follow(engine, table, event);
+                if engine.counts().true_faults > before {
+                    self.read_together(engine, table, task, &together);
+                }
+            }
+            _ => self.turn_and_follow(engine, table, event),
+        }
+    }
+
+    /// Pages that lie beside the one that the task has just begun to wait for. No task waits for them, so they come behind it.
+    fn read_together(&mut self, engine: &mut Engine, table: &mut PageTable, task: TaskId, together: &[PageId]) {
+        if let Some(watch) = &mut self.watch {
+            watch.wished_for = task.0;
+        }
+        for page in together {
+            self.class = Class::Background;
+            self.turn_and_follow(engine, table, Event::WillNeed { page: *page });
+        }
+    }
+
+    fn turn_and_follow(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
         self.turned(engine, table, event);
         loop {
             // What follows from an end are loads of tasks that waited.

@@ -1,12 +1,14 @@
-//! Read-ahead of sequential streams in a lane, as the live pager does it: pages behind a true fault that goes on with a stream are loaded
-//! with it, those that are absent and have content.
+//! Read-ahead in a machine of references, of two kinds. A lane reads sequential streams ahead as the live pager does: pages behind a true fault
+//! that goes on with a stream are loaded with it, those that are absent and have content ([`behind`]). Any driver can read the slots beside a
+//! page of the swap area ([`beside`], LOBI's block-aligned swap-in).
 //!
 //! Streams go by true page numbers of an address space, a lane behind a front end by dense ones: [`Numbering`] translates.
 
 use coldframe_core::prefetch::Streams;
-use coldframe_core::PageId;
+use coldframe_core::{Engine, PageId, SlotId};
 
 use crate::numbering::Numbering;
+use crate::swap::read_ahead::Window;
 
 /// The pages that are worth loading with a true fault on `page`, in their order; `numbers`: `None` if pages are numbered by address.
 pub fn behind(streams: &mut Streams, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
@@ -16,6 +18,19 @@ pub fn behind(streams: &mut Streams, page: PageId, numbers: Option<&Numbering>) 
     let low = number as u32;
     let ahead = streams.fault(PageId(low));
     ahead.filter_map(|next| numbers.find(space, number + u64::from(next - low))).map(PageId).collect()
+}
+
+/// The pages to read together with `page`: those in the window of its slot whose copy there is all that is left of them. None if no area on flash
+/// has the page, or if it is in RAM.
+pub fn beside(window: Window, page: PageId, engine: &Engine) -> Vec<PageId> {
+    let in_ram = |page: PageId| engine.frame_of(page).is_some();
+    match engine.swap().and_then(|swap| Some((swap, swap.slot_of(page)?))) {
+        Some((swap, slot)) if !in_ram(page) => {
+            let pages = window.around(slot, swap).filter_map(|slot| swap.page_in(SlotId(slot)));
+            pages.filter(|other| *other != page && !in_ram(*other)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 #[cfg(test)]

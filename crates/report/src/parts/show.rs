@@ -37,10 +37,10 @@ fn row(study: &Study, one: &Combination) -> [String; 6] {
 }
 
 /// What a set is called.
-fn text(parts: &[&str]) -> String {
+fn text(parts: &[String]) -> String {
     match parts {
         [] => "none".into(),
-        [one] => all().iter().find(|(system, _)| system.name == *one).map_or("", |(_, part)| part.text).into(),
+        [one] => all().iter().find(|(system, _)| system.name == one).map_or("", |(_, part)| part.text).into(),
         several => format!("together: {} parts", several.len()),
     }
 }
@@ -71,9 +71,9 @@ pub fn table(studies: &[Study]) -> String {
     studies.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-fn one(study: &Study) -> String {
-    let tasks = if study.tasks == 1 { "1 task".into() } else { format!("{} tasks", study.tasks) };
-    let facts = format!(
+/// How large it is, and on which machine it was tried.
+pub fn facts(study: &Study) -> String {
+    format!(
         "{} pages of {}, {} of them written; {} of RAM, the mean of {} sizes from 90 to 110 % of it; {}.",
         human_count(study.pages as u64),
         show_bytes(Bytes(study.page_bytes)),
@@ -81,8 +81,12 @@ fn one(study: &Study) -> String {
         show_bytes(Bytes(study.ram_bytes)),
         study.frames.len(),
         study.device
-    );
-    let mut out = format!("{}: {tasks}\n{}\n", study.trace, wrapped(&facts));
+    )
+}
+
+fn one(study: &Study) -> String {
+    let tasks = if study.tasks == 1 { "1 task".into() } else { format!("{} tasks", study.tasks) };
+    let mut out = format!("{}: {tasks}\n{}\n", study.trace, wrapped(&facts(study)));
     let rows = rows(study).into_iter().map(|row| row.to_vec()).collect();
     out += &format!("{}\n", styled(&HEADINGS, rows, 1));
     for said in words(study) {
@@ -132,7 +136,7 @@ pub fn words(study: &Study) -> Vec<String> {
 
 /// Why a part that is there did nothing.
 fn idle(one: &Combination, none: &Combination) -> &'static str {
-    let collects = |one: &Combination| ["copies", "erases"].iter().any(|term| one.energy_terms_pj.contains_key(term));
+    let collects = |one: &Combination| ["copies", "erases"].iter().any(|term| one.energy_terms_pj.contains_key(*term));
     match one.dirty_evictions {
         0 => "no page that leaves RAM was written to, so that the swap area stays empty",
         _ if !collects(one) && !collects(none) => "the swap area never filled, so that no block was erased",

@@ -46,6 +46,8 @@ pub struct LogSettings {
     pub spare_percent: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_ahead: Option<String>,
     #[serde(flatten)]
     pub kernel: Option<KernelSettings>,
 }
@@ -54,7 +56,6 @@ pub struct LogSettings {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[allow(missing_docs)]
 pub struct KernelSettings {
-    pub read_ahead: String,
     pub cache: u32,
     pub keep: &'static str,
 }
@@ -118,7 +119,7 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
     if let Some(of) = translation {
         (shown.discard, shown.spare_percent) = (Some(of.discard), Some(of.spare_percent));
     }
-    shown.kernel = Some(KernelSettings { read_ahead: text, cache, keep: keep_text });
+    (shown.read_ahead, shown.kernel) = (Some(text), Some(KernelSettings { cache, keep: keep_text }));
     let slots_per_block = shown.slots_per_block;
     Ok(SwapPlan {
         config: SwapConfig {
@@ -182,12 +183,26 @@ pub(super) fn under_engine(s: &Swap, collect: CollectTimes, blocks_own: Option<u
 
 /// Refuses settings of the kernel's part above an area; only swap traces have it.
 pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ReportError> {
-    const WHY: &str = "is for swap traces; under the engine a page is loaded at a time; leave it out";
+    const WHY: &str = "is for swap traces; under the engine a page that is loaded keeps its slot; leave it out";
+    const ALONE: &str = "is for swap traces, and for tasks whose swap area is on flash; leave it out";
     super::refuse(&[
-        ("swap.read_ahead", s.read_ahead.is_some(), WHY),
+        ("swap.read_ahead", s.read_ahead.is_some(), ALONE),
         ("swap.cache", s.cache.is_some(), WHY),
         ("swap.keep", s.keep.is_some(), WHY),
     ])
+}
+
+/// The slots that tasks read together with a page, and the setting in force; a page alone if nothing is said.
+pub(super) fn window(s: &Swap, layout: &str) -> Result<(Window, Option<String>), ReportError> {
+    if s.read_ahead.is_none() {
+        return Ok((Window::Alone, None));
+    }
+    match read_ahead(s, layout)? {
+        (ReadAhead::Slots(window), text) => Ok((window, Some(text))),
+        (ReadAhead::Pages(_), text) => {
+            bad("read_ahead", format!("`{text}` goes by a swap trace's page numbers; give none, block:8 or aligned:8"))
+        }
+    }
 }
 
 /// Bytes of an erase block.
@@ -246,6 +261,7 @@ fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaCo
         discard: None,
         spare_percent: None,
         cluster: (layout != "log").then_some(cluster),
+        read_ahead: None,
         kernel: None,
     };
     Ok((areas, settings))

@@ -5,6 +5,7 @@ use coldframe_core::{Bytes, Caps, Ps};
 use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
+use coldframe_sim::swap::read_ahead::Window;
 use coldframe_sim::tasks::{Activation, Area, OnFault, Prefetching, Rule, TasksConfig, CAPS};
 use coldframe_sim::{DeviceTimes, LaneConfig};
 use coldframe_trace::Provenance;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use serde_json::{json, Value};
 
 use super::backed::{self, BackedArea};
+use super::log;
 use super::{front, names, refuse, string, Pages, Plan};
 use crate::error::ReportError;
 use crate::settings::{self, Settings, Swap};
@@ -100,19 +102,22 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     // Front ends filter one string of references; here the tasks' references go straight to the page table.
     settings.front_end.name = Some("none".into());
     let backed = backed(&settings, trace, touched)?;
-    let swap = if backed.is_some() { Swap::default() } else { settings.swap.clone() };
-    let base = string(&Settings { swap, ..settings.clone() }, trace, touched)?;
+    let swap = if backed.is_some() { Swap::default() } else { Swap { read_ahead: None, ..settings.swap.clone() } };
+    let mut base = string(&Settings { swap, ..settings.clone() }, trace, touched)?;
+    let window = window(&settings, &mut base)?;
     let Some(lane) = base.lane() else {
         let reason = format!("an oracle schedules no tasks; give a policy, such as {}", (own.defaults)().policy);
         return Err(ReportError::setting("policy", reason));
     };
     let t = &settings.tasks;
-    let prefetching = prefetching(t, defaults)?;
+    let prefetching = prefetching(t, defaults, window)?;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
     let mut machine = machine(&settings, lane, base.front.page())?;
     // A handler that runs pages from the device's buffers has as many as the device; others have one for each load.
     let buffers = if lane.handler.needs_xip { lane.caps.buffers } else { CAPS.buffers };
-    let mut caps = Caps { buffers, ..lane.caps };
+    let queued = if lane.handler.needs_xip { 0 } else { window.slots() - 1 };
+    let mut caps = Caps { buffers: buffers + queued, ..lane.caps };
+    machine.window = window;
     let (mut area, mut frames) = (Area::None, lane.frames);
     if let Some(log) = &base.area {
         (area, machine.collect) = (Area::Flash(log.head.clone()), log.collect);
@@ -162,6 +167,22 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     }
     let settings = in_force(t, name, &config);
     Ok(TasksPlan { base, config, rounds, pause, turns, fresh, backed, settings })
+}
+
+/// The slots that are read together with a page of the log.
+fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ReportError> {
+    match &mut base.area {
+        Some(log) => {
+            let (window, shown) = log::window(&settings.swap, log.settings.layout)?;
+            log.settings.read_ahead = shown;
+            Ok(window)
+        }
+        None if settings.swap.read_ahead.is_some() => {
+            let reason = "reads slots of a swap area on flash, and there is none; give swap.layout";
+            Err(ReportError::setting("swap.read_ahead", reason))
+        }
+        None => Ok(Window::Alone),
+    }
 }
 
 /// Either the device moves a page by itself (section 3 of SAP needs DMA), so that the transfer is the device's time;
@@ -274,8 +295,10 @@ fn on_fault(t: &settings::Tasks) -> Result<OnFault, ReportError> {
     }
 }
 
-fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults) -> Result<Prefetching, ReportError> {
+fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) -> Result<Prefetching, ReportError> {
     let arrival = match t.arrival.as_deref() {
+        // Where only the swap area's window is read ahead no slices are kept apart, and no page would be behind one.
+        None if window != Window::Alone && t.prefetch.as_deref() == Some("off") => Arrival::Mapped,
         None | Some("mapped") => Arrival::MappedBehindSlice,
         Some("unmapped") => Arrival::BehindSlice,
         Some(other) => {

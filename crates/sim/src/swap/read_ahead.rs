@@ -29,6 +29,14 @@ pub enum Window {
 }
 
 impl Window {
+    /// Slots of it at most.
+    pub const fn slots(self) -> u32 {
+        match self {
+            Window::Alone => 1,
+            Window::Aligned(size) | Window::Block(size) => size,
+        }
+    }
+
     /// The slots that are read when the page in `slot` is wanted, itself among them. Which of them hold a page that is not in RAM, the
     /// caller knows.
     pub fn around(self, slot: SlotId, swap: &Swap) -> Range<u32> {

@@ -41,13 +41,13 @@ pub const SYSTEM: System = System {
 };
 
 /// The area in PCM, as large as all touched memory; its pages are read in their slots. Slots are rewritten in place,
-/// so settings of flash blocks and of Linux's slot map do not apply.
+/// so settings of flash blocks, of Linux's slot map and of a window of slots do not apply.
 const PART: Part = Part {
     text: "DR.Swap: read in NVM",
     apply: |s| {
         (s.swap.backing, s.swap.size) = (Some("nvm-dr".into()), Some("100%".into()));
         if s.swap.layout.as_deref() == Some("linux") {
-            (s.swap.layout, s.swap.blocks) = (None, None);
+            (s.swap.layout, s.swap.blocks, s.swap.read_ahead) = (None, None, None);
         }
     },
     tasks_min: 1,
