@@ -24,7 +24,7 @@ pub enum Outcome {
         victim: Option<u64>,
         /// Frames examined.
         walk: u64,
-        /// The victim was taken whatever its bit.
+        /// The victim was taken with any reference bit.
         forced: bool,
     },
 }

@@ -40,7 +40,8 @@ pub enum Faults {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Wait {
-    /// Measured at the start: `Read` for a device about as fast as RAM and without io_uring, otherwise `Brief`.
+    /// Measured at the start: `Read` if the device is about as fast as RAM, or if there is no io_uring; otherwise
+    /// `Brief`.
     Auto,
     /// A plain synchronous read: the least work, nothing overlaps.
     Read,

@@ -36,8 +36,8 @@ impl Costs {
     /// ```text
     ///   start + zero fills x (zero_fill - zero_fill_native) + alone x device_fault + of streams x read_ahead
     ///   + out of the log's buffers x memory_fault + false faults x false_fault
-    ///   + clean victims beside no device x evict_clean + written ones x evict_dirty, beside a device x
-    ///   evict_dirty_read
+    ///   + clean victims beside no device x evict_clean
+    ///   + written victims beside no device x evict_dirty, beside a device x evict_dirty_read
     /// ```
     /// The price of a load includes a clean victim beside it (see [`Here::device_fault`]). At the high end, no page
     /// is found in the log's buffers: a page written with unchanged bytes stays where it was, and a trace does not
