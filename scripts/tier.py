@@ -5,9 +5,10 @@
 
 Each program runs plain, under `coldframe run` with all of its memory (which says how much that is), and then with each share of it: without
 tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram (lz4), and on a file behind zswap (lz4, or what
-the kernel has). What the cgroup may
-have is what coldframe's program has: the share, and what coldframe does not page. Memory of zram and zswap is not charged to a cgroup of the
-first version, so the limit is lowered by what they took, and the run is done again. It checks no limit: who reads the table judges.
+the kernel has). The limit of the cgroup is what coldframe's program has: the share, and the private memory that coldframe does not page. That
+memory is measured: a plain run in a cgroup without a limit, what was charged less the pages of files, less what coldframe pages. Memory of
+zram and zswap is not charged to a cgroup of the first version, so the limit is lowered by what they took, and the run is done again. The
+script has no limits of its own: the reader of the table judges.
 
     times    run time, in that of the plain run
     flash    MiB written to the swap file, or to the disk below
@@ -61,7 +62,7 @@ class Run:
         environment = dict(os.environ, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0")
         environment.pop("LD_PRELOAD", None)
         self.ended = self.digest = None
-        self.zswap = 0
+        self.zswap = self.charged = 0
         join = (lambda: write(f"{group}/cgroup.procs", os.getpid())) if group else None
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
         began = time.monotonic()
@@ -88,8 +89,9 @@ class Run:
             if pid:
                 child.returncode = os.waitstatus_to_exitcode(status)
                 return usage
-            if group and os.path.exists(ZSWAP):
+            if group:
                 self.zswap = max(self.zswap, meminfo("Zswap"))
+                self.charged = max(self.charged, private(group))
             if time.monotonic() > until:
                 self.ended = "took too long"
                 os.killpg(child.pid, signal.SIGKILL)
@@ -103,6 +105,12 @@ def meminfo(field: str) -> int:
     return int(lines[0].split()[1]) * 1024 if lines else 0
 
 
+def private(group: str) -> int:
+    """Bytes that are charged to a group now, but for pages of files, which the kernel drops at no cost."""
+    cache = [line for line in read(f"{group}/memory.stat").splitlines() if line.startswith("total_cache ")]
+    return int(read(f"{group}/memory.usage_in_bytes") or 0) - (int(cache[0].split()[1]) if cache else 0)
+
+
 def disk_written(folder: str) -> int:
     """Bytes that the disk below a folder has taken so far."""
     device = os.stat(folder).st_dev
@@ -113,7 +121,7 @@ def disk_written(folder: str) -> int:
 class Group:
     """A memory cgroup of the first version."""
 
-    def __init__(self, limit: int):
+    def __init__(self, limit: int = -1):
         self.path = f"{CGROUPS}/coldframe-tier-{os.getpid()}"
         os.mkdir(self.path)
         write(f"{self.path}/memory.limit_in_bytes", limit)
@@ -235,8 +243,8 @@ class Bench:
         if "ended" in whole:
             raise truth.Ended(whole["ended"])
         memory = whole["counts"]["resident_max"] * 4096
-        beside = max(plain.peak - memory, 4 * MIB)
-        found = {"name": program.name, "plain_seconds": plain.seconds, "memory_bytes": memory, "peak_bytes": plain.peak, "load": truth.load(), "shares": {}}
+        beside = self.beside(words, memory) if self.kernel else 0
+        found = {"name": program.name, "plain_seconds": plain.seconds, "memory_bytes": memory, "beside_bytes": beside, "peak_bytes": plain.peak, "load": truth.load(), "shares": {}}
         for share in shares:
             ram = max(memory * share // 100, 1 << 20) // 4096 * 4096
             arms = {"none": self.paged(words, ram, "none", plain), "tier": self.paged(words, ram, "lz4", plain)}
@@ -244,6 +252,11 @@ class Bench:
                 arms[name] = self.swapped(words, place, ram, beside, memory, plain)
             found["shares"][str(share)] = {"ram_bytes": ram, "arms": arms}
         return found
+
+    def beside(self, words: list, memory: int) -> int:
+        """Private memory that coldframe does not page."""
+        with Group() as group:
+            return max(Run(words, self.folder, self.patience, group).charged - memory, MIB)
 
     def paged(self, words: list, ram: int, tier: str, plain: Run) -> dict:
         stats = f"{self.folder}/stats.json"

@@ -47,14 +47,9 @@ impl Inner {
         }
         victims.sort_unstable_by_key(|v| self.rank(v));
         let (count, dirty) = (victims.len(), victims.iter().filter(|v| v.write || v.pack).count());
-        self.shield(&victims[..dirty]);
         let vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
-        self.hold(task, &victims[..dirty], &vector[..dirty]);
-        self.note_sums(task, &mut victims[..dirty]);
-        // SAFETY: the engine has given these pages up, and their bytes are held.
-        let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), &vector[..count]) };
-        Stats::add(&self.stats().flushes, flushes);
+        self.pull(task, victims, &vector[..count], dirty);
         self.resident.fetch_sub(count, Ordering::Relaxed);
         Stats::sub(&self.stats().resident, count as u64);
         self.reserve.left(count);
@@ -63,6 +58,16 @@ impl Inner {
         }
         todo.victims.truncate(first + dirty);
         todo.zapped = first + dirty;
+    }
+
+    /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
+    pub(crate) fn pull(&self, task: &Task, pages: &mut [Victim], vector: &[libc::iovec], kept: usize) {
+        self.shield(&pages[..kept]);
+        self.hold(task, &pages[..kept], &vector[..kept]);
+        self.note_sums(task, &mut pages[..kept]);
+        // SAFETY: the pages are this thread's, and the bytes that are needed are held.
+        let flushes = unsafe { sys::drop_pages(self.pidfd.get().as_raw_fd(), vector) };
+        Stats::add(&self.stats().flushes, flushes);
     }
 
     /// The order: anonymous pages for the log, then pages to be compressed, then pages of files, then pages with
@@ -79,7 +84,8 @@ impl Inner {
     /// Write-protects those pages whose frames may be shared. A write to a shared frame would go to a new frame,
     /// which is not held.
     fn shield(&self, victims: &[Victim]) {
-        let (epoch, all) = (self.epoch.load(Ordering::Relaxed), self.sharing.may_be());
+        let trusts = self.options.inject.is_some_and(|inject| inject.trust_frames);
+        let (epoch, all) = (self.epoch.load(Ordering::Relaxed), !trusts && self.sharing.may_be());
         for victim in victims.iter().filter(|v| !v.held && (all || self.pages.epoch(v.page) != epoch)) {
             let range = victim.address..victim.address + PAGE;
             self.must(self.uffd.get().protect(range, true), "protect a page", victim.page);
@@ -92,9 +98,12 @@ impl Inner {
     /// A page that should be there may be absent (see `refill`). If signals report faults, this call then fails. If
     /// messages report faults, this thread sleeps in the call until another thread helps (see `reach`).
     fn hold(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
-        // This thread may need help itself.
-        if !victims.is_empty() {
-            self.lead.step_aside();
+        // Victims take long, and this thread may sleep until it is helped. While only one thread faults, the log's
+        // writer can help: another handler would have to learn whom it follows, for each batch anew.
+        match (victims.is_empty(), self.log.get().has_writer()) {
+            (true, _) => {}
+            (false, true) => self.lead.step_aside_for_others(),
+            (false, false) => self.lead.step_aside(),
         }
         let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
         let own = || victims.iter().filter(|v| self.by_message() && !v.held).map(|v| v.page);
@@ -183,7 +192,7 @@ impl Inner {
         }
     }
 
-    fn compare(&self, victim: &Victim, from: usize) {
+    pub(crate) fn compare(&self, victim: &Victim, from: usize) {
         // SAFETY: the bytes are this thread's.
         if victim.sum.is_some_and(|sum| sum != unsafe { self.log.get().sum(from) }) {
             fatal::stop(format_args!("the frame held for the page at {:#x} is not the page's own", victim.address));

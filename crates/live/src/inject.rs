@@ -32,12 +32,14 @@ pub struct Inject {
     /// Compare the bytes of each page that leaves with the bytes that were held for it, and stop the program if they
     /// differ. A difference means that the held frame was not the page's own, and that later writes are lost.
     pub compare_held: bool,
+    /// Take each frame as the page's own, as if the kernel had no swap and merged no equal pages.
+    pub trust_frames: bool,
 }
 
 impl Inject {
     /// Whether any of these failures concerns the device.
     pub fn is_of_device(&self) -> bool {
-        let quiet = Inject { seed: self.seed, pause: self.pause, compare_held: self.compare_held, ..Inject::default() };
-        *self != quiet
+        let Inject { seed, pause, compare_held, trust_frames, .. } = *self;
+        *self != Inject { seed, pause, compare_held, trust_frames, ..Inject::default() }
     }
 }

@@ -6,8 +6,8 @@
 //!   follower   sleeps                               └─► takes the lead: read ─ serve ─ ...
 //! ```
 //! Before a leader waits for anything but the engine's lock, it gives up the lead, since the event it waits for may
-//! need another handler. While the leader serves only one thread, it waits for the device itself: that thread can
-//! have no other fault.
+//! need another handler. While the leader serves only one thread, it keeps the lead while it waits for the device or
+//! takes pages out: that thread can have no other fault.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -73,6 +73,11 @@ impl Lead {
         self.one_thread.store(one, Ordering::Relaxed);
     }
 
+    /// Whether the leader serves one thread only.
+    pub(crate) fn has_one_thread(&self) -> bool {
+        self.one_thread.load(Ordering::Relaxed)
+    }
+
     /// The calling thread is about to wait.
     pub(crate) fn step_aside(&self) {
         if self.leader.load(Ordering::Relaxed) != 0 {
@@ -80,9 +85,10 @@ impl Lead {
         }
     }
 
-    /// The calling thread is about to wait for a device.
-    pub(crate) fn wait_for_device(&self) {
-        if !self.one_thread.load(Ordering::Relaxed) {
+    /// The calling thread is about to wait for a device, or to take out a batch of pages. Other threads may fault
+    /// meanwhile.
+    pub(crate) fn step_aside_for_others(&self) {
+        if !self.has_one_thread() {
             self.step_aside();
         }
     }
@@ -125,14 +131,14 @@ mod tests {
     }
 
     #[test]
-    fn with_one_thread_a_leader_waits_for_the_device_itself() {
+    fn with_one_thread_a_leader_keeps_the_lead_while_it_waits_for_the_device() {
         let (lead, me) = (Lead::new(true), sys::thread());
         lead.take(me);
         lead.serves_one_thread(true);
-        lead.wait_for_device();
+        lead.step_aside_for_others();
         assert_eq!(lead.leader.load(Ordering::Relaxed), me);
         lead.serves_one_thread(false);
-        lead.wait_for_device();
+        lead.step_aside_for_others();
         assert_eq!(lead.leader.load(Ordering::Relaxed), 0);
     }
 }

@@ -91,7 +91,7 @@ impl Inner {
         }
         let waited_for = todo.loads.iter().any(|load| load.source == Source::Asked);
         if todo.loads.iter().any(|load| matches!(load.source, Source::Asked | Source::Device)) {
-            self.lead.wait_for_device();
+            self.lead.step_aside_for_others();
         }
         let there = waited_for && self.reap(todo);
         for i in 0..todo.loads.len() {

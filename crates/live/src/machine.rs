@@ -121,7 +121,7 @@ impl Linux<'_> {
         let (protected, _) = self.side.protected.take().expect("a page is protected before it is unmapped");
         debug_assert_eq!(protected, page);
         if self.todo.moves.len() == MOVES {
-            self.pager.move_pages(self.todo);
+            self.pager.move_each(self.todo);
         }
         self.todo.moves.push(Move::Hold { page });
     }
@@ -202,7 +202,7 @@ impl Linux<'_> {
             _ => {
                 self.take(page);
                 if self.todo.moves.len() == MOVES {
-                    self.pager.move_pages(self.todo);
+                    self.pager.move_each(self.todo);
                 }
                 self.todo.moves.push(Move::Back { page, write });
             }

@@ -1,6 +1,7 @@
 //! Puts pages into the page table and takes them out: a loaded page is copied in; a page of the invalid list is kept
 //! in the holding area and moved back.
 
+use std::os::fd::AsRawFd;
 use std::sync::atomic::Ordering;
 
 use crate::fatal;
@@ -8,9 +9,11 @@ use crate::pager::Inner;
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
-use crate::task::{CopyIn, Move, Todo};
+use crate::task::{CopyIn, Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
+/// So many pages go to the holding area together. For fewer, a move of each costs less.
+const TOGETHER_MIN: usize = 3;
 /// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
 
@@ -60,8 +63,26 @@ impl Inner {
     }
 
     /// Moves pages to the holding area and back, before the engine's other commands: other threads may be waiting for
-    /// these pages.
+    /// these pages. Only while the task's staging area is free.
+    ///
+    /// Pages that go there go together if there are several, and if several threads fault. One thread's TLB is its
+    /// handler's own: then no other processor has to be interrupted.
     pub(crate) fn move_pages(&self, todo: &mut Todo) {
+        let (task, owner) = (self.tasks().get(todo.task), Owner::task(todo.task));
+        let hold = |one: &Move| matches!(one, Move::Hold { .. });
+        // Bytes of victims that are in the pipe must stay the first ones there. A recording looks at each page.
+        let may = todo.zapped == 0 && self.recording.get().is_none() && !self.lead.has_one_thread();
+        if may && todo.moves.iter().filter(|one| hold(one)).count() >= TOGETHER_MIN {
+            todo.moves.sort_unstable_by_key(hold);
+            let held = todo.moves.partition_point(|one| !hold(one));
+            todo.moves[held..].chunks(VICTIMS).for_each(|pages| self.hold_pages(task, pages, owner));
+            todo.moves.truncate(held);
+        }
+        self.move_each(todo);
+    }
+
+    /// The same, one after the other.
+    pub(crate) fn move_each(&self, todo: &mut Todo) {
         let owner = Owner::task(todo.task);
         for one in todo.moves.drain(..) {
             self.move_one(one, owner);
@@ -144,6 +165,30 @@ impl Inner {
         Stats::add(&self.stats().flushes, 1);
         self.note_left(page, holding);
         self.pages.release(page, owner, Where::Held);
+    }
+
+    /// Removes pages from the page table and keeps them, with one flush of the TLB: each move of its own has a flush,
+    /// which interrupts every processor that runs the program. Costs a copy of each page instead.
+    fn hold_pages(&self, task: &Task, pages: &[Move], owner: Owner) {
+        let mut leaving = [Victim::default(); VICTIMS];
+        for (to, one) in leaving.iter_mut().zip(pages) {
+            let (Move::Hold { page } | Move::Back { page, .. }) = *one;
+            *to = Victim { page, address: self.address(page), ..Victim::default() };
+        }
+        let leaving = &mut leaving[..pages.len()];
+        let vector: [libc::iovec; VICTIMS] =
+            std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |page| page.address), PAGE));
+        self.pull(task, leaving, &vector[..leaving.len()], leaving.len());
+        // SAFETY: the staging area takes as many pages as there can be victims, and none are in it.
+        if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), task.staging, leaving.len() * PAGE) }.is_err() {
+            fatal::stop("the kernel did not give held pages back (read of a pipe)");
+        }
+        for (i, one) in leaving.iter().enumerate() {
+            let from = task.staging + i * PAGE;
+            self.compare(one, from);
+            self.must(self.uffd.get().copy(self.holding(one.page), from, false), "hold a page", one.page);
+            self.pages.release(one.page, owner, Where::Held);
+        }
     }
 
     /// Puts the page back: a false fault.

@@ -84,7 +84,7 @@ pub enum Move {
 }
 
 /// A page that leaves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Victim {
     pub page: usize,
     /// Its address: in its region, or in the holding area.

@@ -44,6 +44,7 @@ fn cases() -> Vec<Case> {
         slow_us: 0,
         pause: 0,
         compare_held: false,
+        trust_frames: false,
     };
     let case = |inject, anonymous, file| Case { inject, anonymous, file };
     use End::{Good, Stopped, Told};

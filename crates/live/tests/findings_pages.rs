@@ -120,7 +120,7 @@ fn what_is_written_while_a_shared_frame_leaves_is_kept() {
 #[test]
 fn a_frame_that_is_not_the_pages_own_is_found_by_comparing() {
     let (status, said) = in_child(|| {
-        let inject = Inject { compare_held: true, ..slow().unwrap() };
+        let inject = Inject { compare_held: true, trust_frames: true, ..slow().unwrap() };
         let pager = pager(SMALL, |o| (o.inject, o.read_ahead) = (Some(inject), 0));
         let region = pager.anonymous(96 * PAGE).unwrap();
         std::thread::scope(|scope| {
