@@ -14,6 +14,8 @@ script has no limits of its own: the reader of the table judges.
     flash    MiB written to the swap file, or to the disk below
     =        outputs are the same as the plain run's; ! they are not; - the run was ended
     +        the kernel had more memory than coldframe: with no more it killed the program
+
+A program that sizes its memory by the limit of its cgroup (node) does less paging there than under coldframe.
 """
 
 import argparse
@@ -23,6 +25,7 @@ import os
 import resource
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -309,12 +312,12 @@ def summary(found: list, arms: list) -> str:
     """The median over all programs and shares of how many times faster the tier is."""
     lines = []
     for arm in (arm for arm in arms if arm != "tier"):
-        pairs = [at["arms"] for one in found for at in one["shares"].values()]
-        ratios = sorted(p[arm]["seconds"] / p["tier"]["seconds"] for p in pairs if "ended" not in p["tier"] and p[arm]["seconds"] > 0)
+        pairs = [at["arms"] for one in found for at in one["shares"].values() if "ended" not in at["arms"]["tier"]]
+        ratios = sorted(p[arm]["seconds"] / p["tier"]["seconds"] for p in pairs if p[arm]["seconds"] > 0)
         if ratios:
             cut = sum("ended" in p[arm] for p in pairs)
             at_least = f", of which {cut} were ended" if cut else ""
-            lines.append(f"with the tier {ratios[len(ratios) // 2]:.2f} times as fast as {arm}, median of {len(ratios)} ({ratios[0]:.2f} to {ratios[-1]:.2f}{at_least})")
+            lines.append(f"with the tier {statistics.median(ratios):.2f} times as fast as {arm}, median of {len(ratios)} ({ratios[0]:.2f} to {ratios[-1]:.2f}{at_least})")
     return "\n".join(lines)
 
 
