@@ -113,6 +113,11 @@ class Tasks(TypedDict, total=False):
     pause: str
     turns: int
     fresh: bool
+    token: bool
+    kswapd: bool
+    page_out: str
+    nap: str
+    queue: str
 
 
 class Tier(TypedDict, total=False):

@@ -6,7 +6,9 @@ use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::swap::read_ahead::Window;
-use coldframe_sim::tasks::{Activation, Area, OnFault, Prefetching, Rule, TasksConfig, CAPS};
+use coldframe_sim::tasks::{
+    Activation, Area, OnFault, PageOut, Prefetching, Queue, Reclaim, Rule, TasksConfig, Watermarks, CAPS,
+};
 use coldframe_sim::{DeviceTimes, LaneConfig};
 use coldframe_trace::Provenance;
 use serde::Serialize;
@@ -65,6 +67,16 @@ pub struct TasksSettings {
     pub turns: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fresh: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kswapd: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_out: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nap: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
 }
 
 impl TasksPlan {
@@ -149,6 +161,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         slice: names::positive_time("tasks.slice", &t.slice)?,
         on_fault: on_fault(t)?,
         prefetching,
+        reclaim: reclaim(t, frames, base.front.page())?,
     };
     let rounds = t.rounds.unwrap_or(1);
     if rounds == 0 {
@@ -237,6 +250,11 @@ fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) 
         pause: t.pause.clone(),
         turns: t.turns,
         fresh: t.fresh,
+        token: t.token,
+        kswapd: t.kswapd,
+        page_out: t.page_out.clone(),
+        nap: t.nap.clone(),
+        queue: t.queue.clone(),
     }
 }
 
@@ -293,6 +311,31 @@ fn on_fault(t: &settings::Tasks) -> Result<OnFault, ReportError> {
         Some("keeps") => Ok(OnFault::Keeps),
         Some(other) => Err(ReportError::setting("tasks.on_fault", format!("`{other}` is none; give sleeps or keeps"))),
     }
+}
+
+/// What the kernel does about memory beside the faults.
+fn reclaim(t: &settings::Tasks, frames: usize, page: Bytes) -> Result<Reclaim, ReportError> {
+    let page_out = match t.page_out.as_deref() {
+        None | Some("waits") => PageOut::Waits,
+        Some("behind") => PageOut::Behind,
+        Some(other) => {
+            return Err(ReportError::setting("tasks.page_out", format!("`{other}` is none; give waits or behind")))
+        }
+    };
+    let queue = match t.queue.as_deref() {
+        None | Some("demand") => Queue::DemandFirst,
+        Some("in-order") => Queue::InOrder,
+        Some(other) => {
+            return Err(ReportError::setting("tasks.queue", format!("`{other}` is none; give demand or in-order")))
+        }
+    };
+    Ok(Reclaim {
+        token: t.token.unwrap_or(false),
+        kswapd: t.kswapd.unwrap_or(false).then(|| Watermarks::linux(frames, page.0)),
+        page_out,
+        nap: names::time("tasks.nap", &t.nap)?.unwrap_or(Ps::ZERO),
+        queue,
+    })
 }
 
 fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) -> Result<Prefetching, ReportError> {

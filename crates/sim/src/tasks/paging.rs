@@ -51,6 +51,10 @@ impl Paging {
         self.watch().faults(task, page, now);
         let access = if writing { Access::Write } else { Access::Read };
         let majors = self.watched().majors.len();
+        if self.is_absent(page) {
+            self.world.token.iter_mut().for_each(|token| token.contend(task));
+        }
+        self.search(Some(task));
         self.handle(Event::Fault { task: TaskId::from(task), page, access }, Class::Demand);
         if self.world.resumed.back() == Some(&task) {
             self.world.resumed.pop_back();
@@ -95,6 +99,25 @@ impl Paging {
     pub(super) fn handle(&mut self, event: Event, class: Class) {
         self.world.class = class;
         self.world.handle(&mut self.engine, &mut self.table, event);
+    }
+
+    /// Who searches for a page next; `None`: the kernel.
+    pub(super) fn search(&mut self, by: Option<usize>) {
+        self.world.token.iter_mut().for_each(|token| token.search(by));
+    }
+
+    /// Frames that all searches have looked at.
+    pub(super) fn walked(&self) -> u64 {
+        self.engine.counts().walk_sum.0
+    }
+
+    pub(super) fn free_frames(&self) -> usize {
+        self.engine.frames().free()
+    }
+
+    /// Whether a page can leave.
+    pub(super) fn may_reclaim(&self) -> bool {
+        self.engine.may_reclaim()
     }
 
     /// Loads under way that were started for nobody.

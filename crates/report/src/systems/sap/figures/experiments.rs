@@ -10,7 +10,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Area, Cpu, OnFault, Prefetching, Program, Reclaim, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::RunError;
 use coldframe_sim::{DeviceTimes, PageRef};
@@ -121,6 +121,7 @@ pub(super) fn run(kernel: &Kernel, ram: Bytes, specs: &[TaskSpec]) -> Result<Tas
         slice: kernel.slice,
         on_fault: kernel.on_fault,
         prefetching: kernel.prefetching,
+        reclaim: Reclaim::default(),
     };
     Ok(Cpu::new(&config, specs).map_err(RunError::from)?.run())
 }
