@@ -355,6 +355,9 @@ pub struct Tasks {
     /// `demand` or `in-order`: whether loads that a task waits for go first on the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
+    /// Pages whose home slots lie side by side and that are read together (Linux's `page_cluster`: 8; default 1).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
 }
 
 impl Settings {

@@ -330,6 +330,7 @@ fn kernel(frames: usize) -> Reclaim {
         page_out: PageOut::Behind,
         nap: MS * 10,
         queue: Queue::InOrder,
+        cluster: 8,
     }
 }
 
@@ -379,6 +380,18 @@ fn the_token_keeps_its_holders_pages() {
     assert!(free.tasks.iter().zip(&held.tasks).all(|(free, held)| held.major <= free.major));
 }
 
+/// 400 pages in order, twice, in 200 frames that FIFO gives up just before they are wanted: with clusters of 8 each eighth page is a fault that loads.
+#[test]
+fn a_cluster_is_read_together() {
+    let base = TasksConfig { policy: PolicyChoice::parse("fifo").unwrap(), ..config(200, "cfs", NONE) };
+    let prefetching = Prefetching { arrival: Arrival::Mapped, ..NONE };
+    let major = |cluster| {
+        let reclaim = Reclaim { cluster, ..Reclaim::NONE };
+        run(&TasksConfig { reclaim, prefetching, ..base.clone() }, &tasks(1, &sweep(400, 1, false), 2)).major()
+    };
+    assert_eq!((major(1), major(8)), (400, 50));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     /// Whatever the kernel does, each task makes its references, and a replay of the journal gives the same commands.
@@ -387,7 +400,7 @@ proptest! {
         frames in 8..80usize,
         sizes in prop::collection::vec(2..60u32, 1..4),
         (token, kswapd, behind, in_order, nap) in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..3u64),
-        prefetch in any::<bool>(),
+        (prefetch, cluster) in (any::<bool>(), 1..9u32),
     ) {
         let all = kernel(frames);
         let reclaim = Reclaim {
@@ -396,6 +409,7 @@ proptest! {
             page_out: if behind { all.page_out } else { PageOut::Waits },
             nap: MS * nap,
             queue: if in_order { all.queue } else { Queue::DemandFirst },
+            cluster,
         };
         let activation = if prefetch { Activation::Tick(0.5) } else { Activation::Never };
         let config = TasksConfig { reclaim, ..config(frames, "cfs", Prefetching { activation, ..NONE }) };

@@ -118,6 +118,7 @@ class Tasks(TypedDict, total=False):
     page_out: str
     nap: str
     queue: str
+    cluster: int
 
 
 class Tier(TypedDict, total=False):

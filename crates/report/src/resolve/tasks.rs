@@ -77,6 +77,8 @@ pub struct TasksSettings {
     pub nap: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
 }
 
 impl TasksPlan {
@@ -122,6 +124,10 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         return Err(ReportError::setting("policy", reason));
     };
     let t = &settings.tasks;
+    if t.cluster.is_some_and(|pages| pages > 1) && (backed.is_some() || base.area.is_some()) {
+        let reason = "reads home slots, and pages are swapped to an area; give swap.read_ahead or leave the area out";
+        return Err(ReportError::setting("tasks.cluster", reason));
+    }
     let prefetching = prefetching(t, defaults, window)?;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
     let mut machine = machine(&settings, lane, base.front.page())?;
@@ -255,6 +261,7 @@ fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) 
         page_out: t.page_out.clone(),
         nap: t.nap.clone(),
         queue: t.queue.clone(),
+        cluster: t.cluster,
     }
 }
 
@@ -335,13 +342,26 @@ fn reclaim(t: &settings::Tasks, frames: usize, page: Bytes) -> Result<Reclaim, R
         page_out,
         nap: names::time("tasks.nap", &t.nap)?.unwrap_or(Ps::ZERO),
         queue,
+        cluster: cluster(t)?,
     })
+}
+
+/// Pages that are read together.
+fn cluster(t: &settings::Tasks) -> Result<u32, ReportError> {
+    match t.cluster.unwrap_or(1) {
+        pages @ 1..=64 => Ok(pages),
+        pages => Err(ReportError::setting("tasks.cluster", format!("is {pages}; give from 1 to 64"))),
+    }
 }
 
 fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) -> Result<Prefetching, ReportError> {
     let arrival = match t.arrival.as_deref() {
-        // Where only the swap area's window is read ahead no slices are kept apart, and no page would be behind one.
-        None if window != Window::Alone && t.prefetch.as_deref() == Some("off") => Arrival::Mapped,
+        // Where only a window or a cluster is read ahead no slices are kept apart, and no page would be behind one.
+        None if (window != Window::Alone || t.cluster.is_some_and(|pages| pages > 1))
+            && t.prefetch.as_deref() == Some("off") =>
+        {
+            Arrival::Mapped
+        }
         None | Some("mapped") => Arrival::MappedBehindSlice,
         Some("unmapped") => Arrival::BehindSlice,
         Some(other) => {

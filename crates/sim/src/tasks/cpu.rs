@@ -79,6 +79,8 @@ impl Cpu {
         // as many as the device has, or they would add to the RAM.
         let queued = if config.handler.needs_xip { 0 } else { specs.len() as u32 + p.depth };
         let buffers = queued + config.caps.buffers;
+        let clusters = config.reclaim.cluster.saturating_sub(1) * specs.len() as u32;
+        let buffers = buffers + if config.handler.needs_xip { 0 } else { clusters };
         let caps = Caps { buffers, ..config.caps };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: config.evict_batch, caps };
         let policy = config.policy.build(config.frames, pages)?;
@@ -110,6 +112,7 @@ impl Cpu {
         world.behind = config.reclaim.page_out == PageOut::Behind;
         world.token = kswapd::token(config, specs);
         let mut paging = Paging::new(engine, world);
+        paging.cluster = config.reclaim.cluster;
         if config.handler.needs_xip {
             paging.table.count_reads();
         }

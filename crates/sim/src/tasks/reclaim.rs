@@ -3,7 +3,7 @@
 use coldframe_core::Ps;
 
 /// The kernel's parts.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Reclaim {
     /// A task that holds the swap token keeps its pages while it waits in a fault (`tasks/token.rs`).
     pub token: bool,
@@ -15,7 +15,43 @@ pub struct Reclaim {
     pub nap: Ps,
     /// The order of transfers.
     pub queue: Queue,
+    /// Pages of an aligned group of home slots that are read together, for a fault or a prefetch, as far as the device has them (Linux's
+    /// `page_cluster`). 1: a page alone.
+    pub cluster: u32,
 }
+
+impl Reclaim {
+    /// None of the parts.
+    pub const NONE: Reclaim = Reclaim {
+        token: false,
+        kswapd: None,
+        page_out: PageOut::Waits,
+        nap: Ps::ZERO,
+        queue: Queue::DemandFirst,
+        cluster: 1,
+    };
+
+    /// All parts of Linux 2.6.24: a nap of a tenth of a second, clusters of 8 pages.
+    pub fn linux(frames: usize, page_bytes: u64) -> Reclaim {
+        Reclaim {
+            token: true,
+            kswapd: Some(Watermarks::linux(frames, page_bytes)),
+            page_out: PageOut::Behind,
+            nap: Ps::from_us(100_000),
+            queue: Queue::DemandFirst,
+            cluster: CLUSTER,
+        }
+    }
+}
+
+impl Default for Reclaim {
+    fn default() -> Reclaim {
+        Reclaim::NONE
+    }
+}
+
+/// Pages that Linux reads together: 2 to the power of `page_cluster`, 3 with more than 16 MiB of RAM (`swap_setup`, `mm/swap.c`).
+pub const CLUSTER: u32 = 8;
 
 /// When a dirty page is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
