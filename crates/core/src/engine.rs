@@ -10,7 +10,7 @@ use crate::backing::Backing;
 use crate::buffers::Buffers;
 use crate::command::{Stage, Work};
 use crate::event::{Access, Event, Transfer};
-use crate::fault::get_freeframe::frame_behind_slice;
+use crate::fault::get_freeframe::{frame_behind_slice, reclaim};
 use crate::fault::handler::Handler;
 use crate::fault::held::{move_held, touched};
 use crate::fault::in_slot::{leave_slot, read_in_slot};
@@ -181,6 +181,11 @@ impl Engine {
         self.flights.has_spare_ticket()
     }
 
+    /// Whether `Event::Reclaim` would free a frame.
+    pub fn may_reclaim(&self) -> bool {
+        self.ram.choices() > 0
+    }
+
     /// The frames and who lives in them.
     pub fn frames(&self) -> &Frames {
         self.ram.frames()
@@ -214,6 +219,7 @@ impl Engine {
             Event::Failed { transfer: Transfer::Copy { page, to } } => turn.copy_failed(page, to),
             Event::Failed { transfer: Transfer::Erase(block) } => turn.erase_failed(block),
             Event::Slice => return turn.begin_slice(),
+            Event::Reclaim => return reclaim(turn),
             Event::Released { page } => turn.release(page),
             Event::WillNeed { page } => return turn.will_need(handler, page),
             Event::ReadOften { page } => return turn.read_often(handler, page),

@@ -114,6 +114,9 @@ pub enum Event {
         /// Size in bytes, at least 1.
         size: u32,
     },
+    /// Free a frame before a fault needs one. No task waits. The policy chooses the page; if no page can leave, nothing
+    /// happens.
+    Reclaim,
     /// Another task runs from now on: a new slice begins in the policy's recency order.
     Slice,
     /// The page's bytes are no longer needed (unmapped, or its last task ended). The page must not be in flight.

@@ -67,6 +67,7 @@ fn config(scheduler: &str, frames: u32, activation: Activation) -> TasksConfig {
         scheduler: scheduler::find(scheduler).expect("our own name"),
         slice: None,
         on_fault: OnFault::Sleeps,
+        reclaim: coldframe_sim::tasks::Reclaim::default(),
         prefetching: Prefetching {
             activation,
             list_max: LIST_MAX,

@@ -38,6 +38,8 @@ pub struct Bus {
     done: VecDeque<(Ps, Event)>,
     /// When all demand that is there will be done.
     demand_until: Ps,
+    /// Writes that have not ended.
+    writes: u32,
     busy: Ps,
     busy_in_background: Ps,
 }
@@ -52,6 +54,7 @@ impl Default for Bus {
             background: VecDeque::new(),
             done: VecDeque::with_capacity(ROOM),
             demand_until: Ps::ZERO,
+            writes: 0,
             busy: Ps::ZERO,
             busy_in_background: Ps::ZERO,
         }
@@ -63,6 +66,7 @@ impl Bus {
     /// background, when it would be if no demand came.
     pub fn submit(&mut self, now: Ps, takes: Ps, end: Option<Event>, class: Class) -> Ps {
         self.advance(now);
+        self.writes += u32::from(is_write(end));
         let transfer = Transfer { takes, end };
         let began = self.current.map_or(now, |(end, _)| end);
         let until = self.demand_until.max(began) + takes;
@@ -105,6 +109,11 @@ impl Bus {
         self.current.map(|(end, _)| end)
     }
 
+    /// Writes of pages that have not ended.
+    pub fn writes(&self) -> u32 {
+        self.writes
+    }
+
     /// Time of all transfers so far.
     pub fn busy(&self) -> Ps {
         self.busy
@@ -128,9 +137,14 @@ impl Bus {
     fn advance(&mut self, now: Ps) {
         while let Some((at, end)) = self.current.filter(|(at, _)| *at <= now) {
             self.done.extend(end.map(|end| (at, end)));
+            self.writes -= u32::from(is_write(end));
             self.begin(at);
         }
     }
+}
+
+fn is_write(end: Option<Event>) -> bool {
+    matches!(end, Some(Event::Written { .. }))
 }
 
 #[cfg(test)]

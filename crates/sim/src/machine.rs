@@ -24,6 +24,8 @@ use crate::in_slots::InSlots;
 use crate::page_table::PageTable;
 use crate::read_ahead::beside;
 use crate::swap::read_ahead::Window;
+use crate::tasks::reclaim::WRITES_MAX;
+use crate::tasks::token::SwapToken;
 use crate::tier::TierTimes;
 use crate::watch::Watch;
 use crate::xip::XipMeter;
@@ -197,6 +199,12 @@ pub(crate) struct World {
     pub(crate) halted: Vec<TaskId>,
     /// What became of pages that were prefetched, by task.
     pub(crate) watch: Option<Box<Watch>>,
+    /// The swap token, if the tasks have one.
+    pub(crate) token: Option<Box<SwapToken>>,
+    /// Writes go behind all loads that a task waits for, while the device's queue has room.
+    pub(crate) behind: bool,
+    /// The device takes transfers in the order in which they come.
+    pub(crate) in_order: bool,
     /// What a tier takes, if there is one.
     pub(crate) tier: Option<Box<TierTimes>>,
     faulty: Option<Box<Faulty>>,
@@ -232,6 +240,9 @@ impl World {
             killed: Vec::new(),
             halted: Vec::new(),
             watch: None,
+            token: None,
+            behind: false,
+            in_order: false,
             tier: None,
             faulty: config.failures.map(|failures| Box::new(Faulty::new(failures))),
             journal: None,
@@ -397,7 +408,8 @@ impl World {
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.reads += 1;
         self.loaded[i] = true;
-        let ends = self.bus.submit(self.now, takes, Some(end), self.class);
+        let class = self.queue(self.class);
+        let ends = self.bus.submit(self.now, takes, Some(end), class);
         let start = self.loading.map_or(self.now, |(start, _)| start);
         self.loading = Some((start, ends));
     }
@@ -437,7 +449,24 @@ impl World {
         }
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.writes += 1;
-        self.bus.submit(self.now, takes, Some(end), self.class);
+        let behind = self.behind && self.bus.writes() < WRITES_MAX;
+        let class = self.queue(if behind { Class::Background } else { self.class });
+        self.bus.submit(self.now, takes, Some(end), class);
+    }
+
+    /// The queue that a transfer of this class joins.
+    fn queue(&self, class: Class) -> Class {
+        if self.in_order {
+            Class::Demand
+        } else {
+            class
+        }
+    }
+
+    /// The swap token makes the page look touched.
+    fn is_spared(&mut self, page: PageId) -> bool {
+        let World { token: Some(token), watch: Some(watch), .. } = self else { return false };
+        token.spares(page, |task| watch.is_waiting(task))
     }
 
     /// The page is in no buffer and no slot any more.
@@ -520,7 +549,7 @@ impl Machine for View<'_> {
         if let Some(watch) = self.world.watch.as_mut().filter(|_| referenced) {
             watch.touched(page, self.world.now);
         }
-        referenced
+        referenced || self.world.is_spared(page)
     }
 
     fn dirty(&mut self, page: PageId) -> bool {

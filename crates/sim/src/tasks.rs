@@ -30,10 +30,13 @@ pub mod bound;
 mod cpu;
 mod paging;
 mod program;
+pub mod reclaim;
+pub(crate) mod token;
 
 pub use adaptive::Rule;
 pub use cpu::Cpu;
 pub use program::{Program, Step, TraceTasks};
+pub use reclaim::{PageOut, Queue, Reclaim, ReclaimCounts, Watermarks};
 
 /// One task.
 #[derive(Clone, Debug)]
@@ -149,6 +152,8 @@ pub struct TasksConfig {
     pub on_fault: OnFault,
     /// The prefetcher.
     pub prefetching: Prefetching,
+    /// What the kernel does about memory beside the faults.
+    pub reclaim: Reclaim,
 }
 
 /// What became of a task.
@@ -211,6 +216,8 @@ pub struct TasksResult {
     pub tasks: Vec<TaskResult>,
     /// The prefetcher's.
     pub prefetch: PrefetchCounts,
+    /// The kernel's.
+    pub reclaim: ReclaimCounts,
     /// Until the last task ended.
     pub time: Ps,
     /// Of it, while nobody was ready.

@@ -66,6 +66,11 @@ impl Watch {
         self.waits_for[task.index()] = None;
     }
 
+    /// Whether the task waits for a page.
+    pub(crate) fn is_waiting(&self, task: usize) -> bool {
+        self.waits_for[task].is_some()
+    }
+
     /// The load of the page, if one is under way.
     pub(crate) fn ticket(&self, page: PageId) -> Option<Ticket> {
         self.tickets[page.index()]

@@ -10,10 +10,12 @@ use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::bound::{Job, Schedule};
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Area, Cpu, OnFault, PageOut, Prefetching, Program, Queue, Reclaim, ReclaimCounts, Rule, Step, TaskSpec,
+    TasksConfig, TasksResult, Watermarks, CAPS,
 };
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::PageRef;
+use coldframe_trace::journal::replay;
 use proptest::prelude::*;
 
 const MS: Ps = Ps::from_us(1_000);
@@ -49,6 +51,7 @@ fn config(frames: usize, scheduler: &str, prefetching: Prefetching) -> TasksConf
         slice: None,
         on_fault: OnFault::Sleeps,
         prefetching,
+        reclaim: Reclaim::default(),
     }
 }
 
@@ -317,4 +320,108 @@ fn a_schedule_with_time_for_all_loads_has_first_faults_only() {
     assert_eq!((faults, bound, broken), (160, 0, None));
     let (faults, bound, broken) = real_time(&[40; 4], 0, 10_000, 1.0, true);
     assert_eq!((faults, bound, broken), (4 * 40 * 7, 4 * 40 * 6, None));
+}
+
+/// All of the kernel's parts, with a nap of 10 ms.
+fn kernel(frames: usize) -> Reclaim {
+    Reclaim {
+        token: true,
+        kswapd: Some(Watermarks::linux(frames, 4096)),
+        page_out: PageOut::Behind,
+        nap: MS * 10,
+        queue: Queue::InOrder,
+        cluster: 8,
+    }
+}
+
+/// One task sweeps 400 pages in 200 frames; FIFO misses always. First touches wait for nothing, so that kswapd, which does not preempt, leaves
+/// their 200 evictions to the faults. The first load finds no free frame, either; while it is on its way kswapd runs, and then no fault searches.
+#[test]
+fn kswapd_frees_frames_while_tasks_wait() {
+    let specs = tasks(1, &sweep(400, 10, false), 3);
+    let base = TasksConfig { policy: PolicyChoice::parse("fifo").unwrap(), ..config(200, "cfs", NONE) };
+    let kswapd = Some(Watermarks::linux(200, 4096));
+    let alone = run(&base, &specs);
+    let with = run(&TasksConfig { reclaim: Reclaim { kswapd, ..Reclaim::default() }, ..base }, &specs);
+    assert_eq!((alone.major(), with.major()), (800, 800));
+    assert_eq!((alone.tasks.len(), with.tasks.len()), (1, 1));
+    assert_eq!(alone.reclaim, ReclaimCounts::default());
+    assert_eq!(with.counts.evictions - with.reclaim.pages, 201);
+}
+
+/// Four tasks that do nothing but wait: a load takes 0.1 ms and the write for its frame 0.05 ms. Each waits for the transfers of all four, which are
+/// 0.6 ms with the writes and 0.4 ms without. A pause lets the first round's writes end; the second round has fewer than the queue takes.
+#[test]
+fn pages_are_written_behind_the_loads_of_others() {
+    let stall = |page_out| {
+        let config = TasksConfig { reclaim: Reclaim { page_out, ..Reclaim::default() }, ..config(20, "cfs", NONE) };
+        let specs: Vec<_> =
+            tasks(4, &sweep(30, 1, true), 2).into_iter().map(|spec| TaskSpec { pause: MS * 100, ..spec }).collect();
+        run(&config, &specs).tasks[0].stall.mean().unwrap().0 as f64 / 1e6
+    };
+    let (waits, behind) = (stall(PageOut::Waits), stall(PageOut::Behind));
+    assert!((waits - 600.0).abs() < 60.0 && (behind - 400.0).abs() < 60.0, "{waits} {behind}");
+}
+
+/// Four sweeps of 40 pages in 60 frames, each of which waits for the loads of all. The one that gets the token, and nobody else, has fewer faults with
+/// it: its pages stay while it waits. The others' miss as they did.
+#[test]
+fn the_token_keeps_its_holders_pages() {
+    let specs: Vec<_> =
+        tasks(4, &sweep(40, 10, false), 10).into_iter().map(|spec| TaskSpec { pause: MS, ..spec }).collect();
+    let with = |token| {
+        run(&TasksConfig { reclaim: Reclaim { token, ..Reclaim::default() }, ..config(60, "cfs", NONE) }, &specs)
+    };
+    let (free, held) = (with(false), with(true));
+    assert_eq!((free.reclaim.token_moves, free.reclaim.token_spared), (0, 0));
+    assert!(held.reclaim.token_spared > 0);
+    let fewer = free.tasks.iter().zip(&held.tasks).filter(|(free, held)| held.major < free.major);
+    assert_eq!((held.reclaim.token_moves, fewer.count()), (1, 1));
+    assert!(free.tasks.iter().zip(&held.tasks).all(|(free, held)| held.major <= free.major));
+}
+
+/// 400 pages in order, twice, in 200 frames that FIFO gives up just before they are wanted: with clusters of 8 each eighth page is a fault that loads.
+#[test]
+fn a_cluster_is_read_together() {
+    let base = TasksConfig { policy: PolicyChoice::parse("fifo").unwrap(), ..config(200, "cfs", NONE) };
+    let prefetching = Prefetching { arrival: Arrival::Mapped, ..NONE };
+    let major = |cluster| {
+        let reclaim = Reclaim { cluster, ..Reclaim::NONE };
+        run(&TasksConfig { reclaim, prefetching, ..base.clone() }, &tasks(1, &sweep(400, 1, false), 2)).major()
+    };
+    assert_eq!((major(1), major(8)), (400, 50));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    /// Whatever the kernel does, each task makes its references, and a replay of the journal gives the same commands.
+    #[test]
+    fn a_kernel_loses_no_reference_and_its_journal_replays(
+        frames in 8..80usize,
+        sizes in prop::collection::vec(2..60u32, 1..4),
+        (token, kswapd, behind, in_order, nap) in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..3u64),
+        (prefetch, cluster) in (any::<bool>(), 1..9u32),
+    ) {
+        let all = kernel(frames);
+        let reclaim = Reclaim {
+            token,
+            kswapd: all.kswapd.filter(|_| kswapd),
+            page_out: if behind { all.page_out } else { PageOut::Waits },
+            nap: MS * nap,
+            queue: if in_order { all.queue } else { Queue::DemandFirst },
+            cluster,
+        };
+        let activation = if prefetch { Activation::Tick(0.5) } else { Activation::Never };
+        let config = TasksConfig { reclaim, ..config(frames, "cfs", Prefetching { activation, ..NONE }) };
+        let specs = sweeps(&sizes, 20, true, 4);
+        let mut cpu = Cpu::new(&config, &specs).unwrap();
+        cpu.keep_journal();
+        let mut journal = Vec::new();
+        let result = cpu.run_with_journal(&mut |bytes| { journal.extend_from_slice(bytes); Ok::<_, ()>(()) }).unwrap();
+        cpu.check();
+        let references: u64 = sizes.iter().map(|pages| u64::from(*pages) * 20 * 4).sum();
+        prop_assert_eq!(result.references, references);
+        prop_assert!(result.tasks.iter().all(|task| task.ended.is_some()));
+        replay(&journal).unwrap();
+    }
 }

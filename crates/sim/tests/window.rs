@@ -48,6 +48,7 @@ fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConf
         scheduler: scheduler::find("cfs").expect("a scheduler"),
         slice: None,
         on_fault: OnFault::Sleeps,
+        reclaim: coldframe_sim::tasks::Reclaim::default(),
         prefetching: Prefetching {
             activation: Activation::Never,
             list_max: 0,

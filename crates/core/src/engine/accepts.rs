@@ -33,7 +33,7 @@ impl Engine {
             Event::Failed { transfer: Transfer::Erase(block) } => {
                 self.swap().is_some_and(|swap| block.index() < swap.block_count())
             }
-            Event::Slice => true,
+            Event::Slice | Event::Reclaim => true,
             Event::Released { page } => !matches!(page_state(page), None | Some(PageState::Loading(_))),
             Event::WillNeed { page } => page_state(page).is_some(),
             Event::Pinned { page } => {

@@ -46,6 +46,15 @@ fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
     frame
 }
 
+/// Evicts one page before a fault needs its frame (Linux's kswapd). The frame is free.
+pub(crate) fn reclaim(turn: &mut Turn<'_>) {
+    if turn.ram.choices() > 0 {
+        let frame = evict_one(turn);
+        turn.ram.give_back(frame);
+        turn.mark(Stage::GetFreeframe);
+    }
+}
+
 /// A free frame, or the frame of a page that the running slice has not touched; `None` if there is neither.
 pub(crate) fn frame_behind_slice(turn: &mut Turn<'_>) -> Option<FrameId> {
     if let Some(frame) = turn.ram.take_free() {

@@ -6,7 +6,9 @@ use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::swap::read_ahead::Window;
-use coldframe_sim::tasks::{Activation, Area, OnFault, Prefetching, Rule, TasksConfig, CAPS};
+use coldframe_sim::tasks::{
+    Activation, Area, OnFault, PageOut, Prefetching, Queue, Reclaim, Rule, TasksConfig, Watermarks, CAPS,
+};
 use coldframe_sim::{DeviceTimes, LaneConfig};
 use coldframe_trace::Provenance;
 use serde::Serialize;
@@ -65,6 +67,18 @@ pub struct TasksSettings {
     pub turns: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fresh: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub token: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kswapd: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub page_out: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nap: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cluster: Option<u32>,
 }
 
 impl TasksPlan {
@@ -110,6 +124,10 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         return Err(ReportError::setting("policy", reason));
     };
     let t = &settings.tasks;
+    if t.cluster.is_some_and(|pages| pages > 1) && (backed.is_some() || base.area.is_some()) {
+        let reason = "reads home slots, and pages are swapped to an area; give swap.read_ahead or leave the area out";
+        return Err(ReportError::setting("tasks.cluster", reason));
+    }
     let prefetching = prefetching(t, defaults, window)?;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
     let mut machine = machine(&settings, lane, base.front.page())?;
@@ -149,6 +167,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         slice: names::positive_time("tasks.slice", &t.slice)?,
         on_fault: on_fault(t)?,
         prefetching,
+        reclaim: reclaim(t, frames, base.front.page())?,
     };
     let rounds = t.rounds.unwrap_or(1);
     if rounds == 0 {
@@ -237,6 +256,12 @@ fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) 
         pause: t.pause.clone(),
         turns: t.turns,
         fresh: t.fresh,
+        token: t.token,
+        kswapd: t.kswapd,
+        page_out: t.page_out.clone(),
+        nap: t.nap.clone(),
+        queue: t.queue.clone(),
+        cluster: t.cluster,
     }
 }
 
@@ -295,10 +320,48 @@ fn on_fault(t: &settings::Tasks) -> Result<OnFault, ReportError> {
     }
 }
 
+/// What the kernel does about memory beside the faults.
+fn reclaim(t: &settings::Tasks, frames: usize, page: Bytes) -> Result<Reclaim, ReportError> {
+    let page_out = match t.page_out.as_deref() {
+        None | Some("waits") => PageOut::Waits,
+        Some("behind") => PageOut::Behind,
+        Some(other) => {
+            return Err(ReportError::setting("tasks.page_out", format!("`{other}` is none; give waits or behind")))
+        }
+    };
+    let queue = match t.queue.as_deref() {
+        None | Some("demand") => Queue::DemandFirst,
+        Some("in-order") => Queue::InOrder,
+        Some(other) => {
+            return Err(ReportError::setting("tasks.queue", format!("`{other}` is none; give demand or in-order")))
+        }
+    };
+    Ok(Reclaim {
+        token: t.token.unwrap_or(false),
+        kswapd: t.kswapd.unwrap_or(false).then(|| Watermarks::linux(frames, page.0)),
+        page_out,
+        nap: names::time("tasks.nap", &t.nap)?.unwrap_or(Ps::ZERO),
+        queue,
+        cluster: cluster(t)?,
+    })
+}
+
+/// Pages that are read together.
+fn cluster(t: &settings::Tasks) -> Result<u32, ReportError> {
+    match t.cluster.unwrap_or(1) {
+        pages @ 1..=64 => Ok(pages),
+        pages => Err(ReportError::setting("tasks.cluster", format!("is {pages}; give from 1 to 64"))),
+    }
+}
+
 fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) -> Result<Prefetching, ReportError> {
     let arrival = match t.arrival.as_deref() {
-        // Where only the swap area's window is read ahead no slices are kept apart, and no page would be behind one.
-        None if window != Window::Alone && t.prefetch.as_deref() == Some("off") => Arrival::Mapped,
+        // Where only a window or a cluster is read ahead no slices are kept apart, and no page would be behind one.
+        None if (window != Window::Alone || t.cluster.is_some_and(|pages| pages > 1))
+            && t.prefetch.as_deref() == Some("off") =>
+        {
+            Arrival::Mapped
+        }
         None | Some("mapped") => Arrival::MappedBehindSlice,
         Some("unmapped") => Arrival::BehindSlice,
         Some(other) => {

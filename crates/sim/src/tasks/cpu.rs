@@ -11,49 +11,23 @@ use coldframe_trace::journal::{Head, Journal};
 use super::adaptive::Adaptive;
 use super::paging::{Outcome, Paging};
 use super::{
-    Activation, Area, OnFault, Prefetched, Prefetching, Rule, Step, TaskResult, TaskSpec, TasksConfig, TasksResult,
+    Activation, Area, OnFault, PageOut, Prefetched, Prefetching, Queue, Rule, Step, TaskResult, TaskSpec, TasksConfig,
+    TasksResult,
 };
 use crate::bus::Class;
 use crate::front_end::PageRef;
 use crate::lane::{LaneError, SwapDone};
-use crate::latency::Latency;
 use crate::machine::World;
 use crate::page_table::Masks;
 use crate::scheduler::Scheduler;
 
 mod activation;
+mod kswapd;
 mod memory;
+mod task;
 
-/// A task and how far it is.
-struct Task {
-    spec: TaskSpec,
-    step: usize,
-    rounds: u32,
-    /// Turns of this round that are over.
-    turns: u32,
-    /// How much of its time unit it has used, in however many pieces: the schedulers' own counters begin anew when it has slept, and a
-    /// task that sleeps on faults would never come to any fraction of its slice.
-    unit_used: Ps,
-    unit_began: Ps,
-    /// What it used of its last unit before it paused; none if it never paused. The next one is taken to be as long (section 3.1: the
-    /// moment lies between the release of the current job and that of the next).
-    unit_last: Option<Ps>,
-    woken: Ps,
-    /// When it began to wait for the device.
-    stalled: Ps,
-    /// The fault that it sleeps on wrote.
-    writing: Option<PageId>,
-    /// The page that it slept on has come, and with it the access was made: it goes on even if the page has left again, or five tasks in
-    /// four frames could push out each other's pages for ever.
-    served: bool,
-    /// Prefetched for since it ran last.
-    prefetched: bool,
-    /// It was stopped before its end.
-    halted: bool,
-    job_began: Ps,
-    job_done: Ps,
-    result: TaskResult,
-}
+use kswapd::Memory;
+use task::Task;
 
 /// The processor with its tasks.
 pub struct Cpu {
@@ -87,6 +61,7 @@ pub struct Cpu {
     idle: Ps,
     switches: u64,
     references: u64,
+    memory: Memory,
 }
 
 impl Cpu {
@@ -95,14 +70,19 @@ impl Cpu {
     /// # Errors
     /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &TasksConfig, specs: &[TaskSpec]) -> Result<Cpu, LaneError> {
+        // kswapd is a task behind the others.
+        let kswapd = config.reclaim.kswapd.map(|_| specs.len());
+        let tasks = specs.len() + usize::from(kswapd.is_some());
         let pages = specs.iter().map(|spec| spec.first_page + spec.program.pages).max().unwrap_or(0) as usize;
         let p = config.prefetching;
         // A buffer for each task and one for each load in the background: a demand load never lacks one. Where pages stay in buffers there are
         // as many as the device has, or they would add to the RAM.
         let queued = if config.handler.needs_xip { 0 } else { specs.len() as u32 + p.depth };
         let buffers = queued + config.caps.buffers;
+        let clusters = config.reclaim.cluster.saturating_sub(1) * specs.len() as u32;
+        let buffers = buffers + if config.handler.needs_xip { 0 } else { clusters };
         let caps = Caps { buffers, ..config.caps };
-        let bounds = Config { frames: config.frames, pages, tasks: specs.len(), evict_batch: config.evict_batch, caps };
+        let bounds = Config { frames: config.frames, pages, tasks, evict_batch: config.evict_batch, caps };
         let policy = config.policy.build(config.frames, pages)?;
         let mut engine = Engine::new(bounds, policy, config.handler)?;
         engine.set_arrival(p.arrival);
@@ -128,12 +108,16 @@ impl Cpu {
         if caps.direct_read {
             world.read_in_slots();
         }
+        world.in_order = config.reclaim.queue == Queue::InOrder;
+        world.behind = config.reclaim.page_out == PageOut::Behind;
+        world.token = kswapd::token(config, specs);
         let mut paging = Paging::new(engine, world);
+        paging.cluster = config.reclaim.cluster;
         if config.handler.needs_xip {
             paging.table.count_reads();
         }
         let in_place = caps.direct_read || config.handler.needs_xip;
-        let nices: Vec<_> = specs.iter().map(|spec| spec.nice).collect();
+        let nices: Vec<_> = specs.iter().map(|spec| spec.nice).chain(kswapd.map(|_| 0)).collect();
         Ok(Cpu {
             masks: paging.table.masks(),
             head,
@@ -141,10 +125,10 @@ impl Cpu {
             area: config.area.clone(),
             paging,
             scheduler: (config.scheduler)(&nices, config.slice),
-            tasks: specs.iter().map(Task::new).collect(),
-            lists: PrefetchLists::new(specs.len(), p.list_max, p.idle_max),
+            tasks: specs.iter().map(Task::new).chain(kswapd.map(|_| Task::new(&kswapd::spec()))).collect(),
+            lists: PrefetchLists::new(tasks, p.list_max, p.idle_max),
             prefetching: p,
-            adaptive: Adaptive::new(rule, specs.len(), load, p.list_max),
+            adaptive: Adaptive::new(rule, tasks, load, p.list_max),
             reference: config.reference,
             tick: config.tick,
             next_tick: config.tick,
@@ -161,6 +145,7 @@ impl Cpu {
             idle: Ps::ZERO,
             switches: 0,
             references: 0,
+            memory: Memory::new(config, kswapd),
         })
     }
 
@@ -193,6 +178,7 @@ impl Cpu {
             self.events();
             match self.running {
                 Some(_) if self.stands => self.stand(),
+                Some(task) if self.memory.is_kswapd(task) => self.reclaim(task),
                 Some(task) => self.go_on(task),
                 None => self.wait(),
             }
@@ -232,12 +218,14 @@ impl Cpu {
     fn events(&mut self) {
         while let Some(Reverse((_, task))) = self.alarms.peek().copied().filter(|Reverse((at, _))| *at <= self.now()) {
             self.alarms.pop();
+            self.memory.awake(task);
             if self.tasks[task].rounds == 0 {
                 self.tasks[task].job_began = self.now();
             }
             self.wake(task);
         }
         self.paging.deliver();
+        self.wake_from_naps();
         self.note_majors();
         self.note_ends();
         while let Some(task) = self.paging.world.resumed.pop_front() {
@@ -253,6 +241,7 @@ impl Cpu {
             }
         }
         self.feed();
+        self.wake_kswapd();
         if self.timer.is_some_and(|at| at <= self.now()) {
             self.ring();
         }
@@ -353,7 +342,9 @@ impl Cpu {
     fn enter(&mut self, task: usize) {
         let now = self.now();
         self.running = Some(task);
-        if let Area::InPlace(_) = self.area {
+        // A task of the kernel has no pages: neither the foreground nor the recency order change.
+        let has_pages = !self.memory.is_kswapd(task);
+        if let (Area::InPlace(_), true) = (&self.area, has_pages) {
             self.paging.handle(Event::Foreground { task: TaskId::from(task) }, Class::Demand);
         }
         let waited = now - self.tasks[task].woken;
@@ -361,7 +352,7 @@ impl Cpu {
         if self.last != Some(task) {
             (self.last, self.switches) = (Some(task), self.switches + 1);
             // Where nothing can be prefetched, slices need not be kept apart, and the policy is the plain one.
-            if self.prefetching.activation != Activation::Never && self.lists.any_but(TaskId::from(task)) {
+            if has_pages && self.prefetching.activation != Activation::Never && self.lists.any_but(TaskId::from(task)) {
                 self.paging.begin_slice();
                 self.make_recent(task);
             }
@@ -494,7 +485,9 @@ impl Cpu {
 
     fn fault(&mut self, running: usize, reference: PageRef) {
         let page = PageId::from(self.tasks[running].spec.first_page as usize + reference.page());
+        let walked = self.paging.walked();
         let outcome = self.paging.fault(running, page, reference.writing());
+        let walked = self.paging.walked() - walked;
         self.note_majors();
         let task = &mut self.tasks[running];
         if outcome == Outcome::Halted {
@@ -503,6 +496,11 @@ impl Cpu {
         task.result.minor += u64::from(outcome != Outcome::Waits);
         task.result.in_flight += u64::from(outcome == Outcome::InFlight);
         if outcome == Outcome::Minor {
+            if self.memory.naps_after(walked) {
+                // The access is made, even if the page leaves during the nap.
+                self.tasks[running].served = true;
+                self.nap(running, true);
+            }
             return;
         }
         task.writing = reference.writing().then_some(page);
@@ -544,10 +542,13 @@ impl Cpu {
         for (task, prefetched) in self.tasks.iter_mut().zip(prefetches) {
             task.result.prefetched = prefetched;
         }
+        let programs = self.memory.programs(self.tasks.len());
+        let reclaim = self.reclaim_counts();
         let world = &self.paging.world;
         TasksResult {
             counts: *self.paging.engine.counts(),
-            tasks: self.tasks.iter().map(|task| task.result.clone()).collect(),
+            tasks: self.tasks[..programs].iter().map(|task| task.result.clone()).collect(),
+            reclaim,
             prefetch: self.paging.counts,
             time: world.now,
             idle: self.idle,
@@ -560,50 +561,6 @@ impl Cpu {
             reads_in_slots: world.in_slots.as_ref().map_or(0, |in_slots| in_slots.reads),
             swap: self.paging.engine.swap().map(SwapDone::of),
             halted: self.tasks.iter().filter(|task| task.halted).count() as u64,
-        }
-    }
-}
-
-impl Task {
-    /// The step before which this turn ends.
-    fn turn_ends(&self) -> usize {
-        let (steps, turns) = (self.spec.program.steps.len(), self.spec.turns.max(1) as usize);
-        steps * (self.turns as usize + 1).min(turns) / turns
-    }
-
-    fn goes_on(&self) -> bool {
-        self.spec.rounds.is_some() && self.result.ended.is_none() && !self.halted
-    }
-
-    fn new(spec: &TaskSpec) -> Task {
-        let result = TaskResult {
-            major: 0,
-            minor: 0,
-            in_flight: 0,
-            prefetched: Prefetched::default(),
-            useful: Ps::ZERO,
-            ended: None,
-            wait: Latency::new(),
-            stall: Latency::new(),
-            jobs: Vec::new(),
-        };
-        Task {
-            spec: spec.clone(),
-            step: 0,
-            rounds: 0,
-            turns: 0,
-            unit_used: Ps::ZERO,
-            unit_began: Ps::ZERO,
-            unit_last: None,
-            woken: Ps::ZERO,
-            stalled: Ps::ZERO,
-            writing: None,
-            served: false,
-            prefetched: false,
-            halted: false,
-            job_began: Ps::ZERO,
-            job_done: Ps::ZERO,
-            result,
         }
     }
 }

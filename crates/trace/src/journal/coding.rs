@@ -33,6 +33,7 @@ impl Journal {
                     }
                     Event::Failed { transfer: Transfer::Erase(block) } => tag(26, &[since, block.0.into()]),
                     Event::Slice => tag(24, &[since]),
+                    Event::Reclaim => tag(29, &[since]),
                     Event::Compressed { page, size } => tag(28, &[since, page.0.into(), size.into()]),
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
@@ -152,7 +153,7 @@ impl Entries<'_> {
         let start = self.at;
         let bad = |reason| JournalError::Entry { byte: start, reason };
         let tag = self.byte()?;
-        if let 1..=7 | 10..=15 | 22..=28 = tag {
+        if let 1..=7 | 10..=15 | 22..=29 = tag {
             self.now = self.now.wrapping_add(self.number()?);
         }
         let event = match tag {
@@ -174,6 +175,7 @@ impl Entries<'_> {
             }
             15 => Some(Event::Foreground { task: TaskId(self.index()?) }),
             24 => Some(Event::Slice),
+            29 => Some(Event::Reclaim),
             28 => Some(Event::Compressed { page: PageId(self.index()?), size: self.index()? }),
             25 => Some(Event::Failed {
                 transfer: Transfer::Copy { page: PageId(self.index()?), to: SlotId(self.index()?) },

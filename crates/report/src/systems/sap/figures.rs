@@ -14,6 +14,7 @@ use crate::papers::{Reached, Row};
 mod claims;
 mod experiments;
 mod following;
+mod interbench;
 mod mixes;
 
 use experiments::{Interactivity, Kernel, Stress, KERNELS};
@@ -44,14 +45,6 @@ const LESS_50_NOTE: &str =
 
 const LESS_NOTE: &str = "first touches at 64 MB, and the pages that come back at 32 MB; fitted";
 
-const LATENCY_NOTE: &str = "CFS gives the load its turns of 10 ms whatever the game does; how often it can take them hangs on the disk, which the paper does not name";
-
-const DEVIATION_NOTE: &str = "our load sweeps at one pace, so that no job waits much longer than another; Interbench's memload moves its memory about \
-     and frees it, of which there is no recording";
-
-const DESIRED_NOTE: &str =
-    "not independent: Interbench computes it as 100 / (100 + latency), so it is reached when the latency is";
-
 /// All rows.
 ///
 /// # Errors
@@ -63,7 +56,8 @@ pub fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, R
     let stress = Stress::read(traces)?;
     stress_rows(&golden, &mut rows)?;
     progress("game.parquet");
-    table2_rows(&golden, &Interactivity::read(traces)?, &mut rows)?;
+    interbench::rows(&golden, &mut rows)?;
+    interbench::recorded_rows(&Interactivity::read(traces)?, &mut rows)?;
     progress("variants");
     variant_rows(&stress, &mut rows)?;
     progress("mixes");
@@ -167,37 +161,6 @@ fn stress_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportErro
         let note = if i == 0 { LESS_NOTE } else { LESS_50_NOTE };
         let name = format!("{}: all faults, 64 to 32 MB", KERNELS[i].name);
         rows.push(row("section 5.3", name, Some(paper), ours, "%", within(paper, ours, POINTS), note));
-    }
-    Ok(())
-}
-
-/// The interactivity test.
-fn table2_rows(g: &golden::Golden, test: &Interactivity, rows: &mut Vec<Row>) -> Result<(), ReportError> {
-    let t = g.table2;
-    for (i, kernel) in KERNELS.iter().enumerate() {
-        let (found, result) = test.run(kernel)?;
-        let game = &result.tasks[0];
-        let idle = format!(
-            "our game runs so often that its pages stay in RAM: {} major faults in {:.0} s, {} pages prefetched for it; the paper's must have lost its own",
-            game.major,
-            result.time.0 as f64 / 1e12,
-            game.prefetched.loads
-        );
-        let note = |vanilla: &'static str| if i == 0 { vanilla } else { idle.as_str() };
-        for (what, paper, ours, unit, note) in [
-            ("average latency", t.avg_latency_ms[i], found.latency_ms, "ms", note(LATENCY_NOTE)),
-            (
-                "\"SD\" of latency, as Interbench computes it",
-                t.latency_sd_ms[i],
-                found.deviation_ms,
-                "ms",
-                note(DEVIATION_NOTE),
-            ),
-            ("desired processor time", t.desired_cpu_percent[i], found.desired_percent, "%", DESIRED_NOTE),
-        ] {
-            let reached = within(paper, ours, paper * 0.1);
-            rows.push(row("table 2", format!("{}: {what}", kernel.name), Some(paper), ours, unit, reached, note));
-        }
     }
     Ok(())
 }

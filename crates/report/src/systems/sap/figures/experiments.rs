@@ -10,7 +10,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Area, Cpu, OnFault, Prefetching, Program, Reclaim, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::RunError;
 use coldframe_sim::{DeviceTimes, PageRef};
@@ -30,6 +30,10 @@ pub(super) struct Kernel {
     pub reference: Ps,
     /// The scheduler's knob.
     pub slice: Option<Ps>,
+    /// What a page takes the device.
+    pub device: DeviceTimes,
+    /// What the kernel does about memory beside the faults.
+    pub reclaim: Reclaim,
 }
 
 /// The readings of `systems/sap/README.md`.
@@ -52,6 +56,8 @@ pub(super) const fn kernel(name: &'static str, activation: Activation) -> Kernel
         prefetching,
         reference: sap::REFERENCE,
         slice: None,
+        device: DeviceTimes { load: sap::LOAD, program: Some(sap::PROGRAM) },
+        reclaim: Reclaim::NONE,
     }
 }
 
@@ -109,7 +115,7 @@ pub(super) fn run(kernel: &Kernel, ram: Bytes, specs: &[TaskSpec]) -> Result<Tas
         evict_batch: 1,
         machine: MachineConfig::device(
             sap::prices(kernel.policy.split(':').next().unwrap_or_default()),
-            DeviceTimes { load: sap::LOAD, program: Some(sap::PROGRAM) },
+            kernel.device,
             Zeros::Once,
         ),
         caps: CAPS,
@@ -121,6 +127,7 @@ pub(super) fn run(kernel: &Kernel, ram: Bytes, specs: &[TaskSpec]) -> Result<Tas
         slice: kernel.slice,
         on_fault: kernel.on_fault,
         prefetching: kernel.prefetching,
+        reclaim: kernel.reclaim,
     };
     Ok(Cpu::new(&config, specs).map_err(RunError::from)?.run())
 }
@@ -187,7 +194,7 @@ const WORKER: Bytes = Bytes(8 << 20);
 /// A slice that no turn of a worker uses up.
 const WHOLE_TURN: Ps = Ps::from_us(10_000_000);
 
-/// Interbench: a game that wants all of the processor, beside a load on 110 % of RAM.
+/// A recorded game that wants all of the processor, beside a recorded load on 110 % of RAM: table 2 as a user of today's settings gets it.
 pub(super) struct Interactivity {
     game: Program,
     load: Program,
@@ -224,7 +231,7 @@ impl Interactivity {
 
 /// As Interbench computes them: what it prints as the standard deviation subtracts the mean's square once and not once a
 /// sample, and so is the root of the mean square; the desired processor time follows from the mean latency.
-fn responsiveness(jobs: &[Ps]) -> Responsiveness {
+pub(super) fn responsiveness(jobs: &[Ps]) -> Responsiveness {
     let ms = |time: Ps| time.0 as f64 / 1e9;
     let count = jobs.len().max(1) as f64;
     let latency_ms = jobs.iter().map(|job| ms(*job)).sum::<f64>() / count;
