@@ -58,7 +58,7 @@ impl SwapToken {
             if holder.is_some() {
                 one.priority = if interval < one.interval { one.priority + 1 } else { one.priority.saturating_sub(1) };
             }
-            if holder.map_or(true, |holder| one.priority > holder) {
+            if holder.is_none_or(|holder| one.priority > holder) {
                 one.priority += 2;
                 self.holder = Some(task);
                 self.counts.token_moves += 1;
@@ -128,7 +128,7 @@ mod tests {
     fn who_faults_faster_and_faster_gets_the_token() {
         let mut token = two(100);
         token.contend(0);
-        let mut see = |token: &mut SwapToken| {
+        let see = |token: &mut SwapToken| {
             token.contend(1);
             token.tasks[1].priority
         };
