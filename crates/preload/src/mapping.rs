@@ -103,23 +103,26 @@ unsafe fn anywhere(asked: Asked, own: bool) -> isize {
     // A program with a hint below 4 GiB may store addresses in 32 bits.
     let low = wish != 0 && there.end <= memory::span().start.min(1 << 32);
     if low || asked.flags & MAP_32BIT != 0 {
-        let what = if low { "low memory" } else { "MAP_32BIT" };
-        once(Once::Low, format_args!("{len} bytes and more are not managed, since the program asks for {what}"));
+        let Size(n, unit) = size(len);
+        once(Once::Low, format_args!("{n} {unit} or more are not paged: the program asks for addresses below 4 GiB"));
         return asked.pass();
     }
     // Inside the span, the kernel would not use the hint either: the place is taken. Programs insist only on
     // reservations.
     let elsewhere = wish != 0 && !memory::meets(wish, len) && asked.protection == libc::PROT_NONE;
     if elsewhere && INSISTED.load(Relaxed) == len {
-        let end = memory::span().end;
-        once(Once::Insists, format_args!("{len} bytes and more at {wish:#x} are not managed: not below {end:#x}"));
+        let Size(n, unit) = size(len);
+        once(
+            Once::Insists,
+            format_args!("{n} {unit} or more at {wish:#x} are not paged: the program insists on that address"),
+        );
         return asked.pass();
     }
     if asked.protection == libc::PROT_NONE && !fits(len) {
-        let span = memory::span().len();
+        let (Size(n, unit), Size(most, of)) = (size(len), size(memory::span().len()));
         once(
             Once::Reservation,
-            format_args!("a reservation of {len} bytes is not managed: `max_memory` is {span} bytes"),
+            format_args!("a reservation of {n} {unit} is not paged: it does not fit into --max-memory, {most} {of}"),
         );
         return asked.pass();
     }
@@ -128,6 +131,18 @@ unsafe fn anywhere(asked: Asked, own: bool) -> isize {
         WISH.store(at as usize, Relaxed);
     }
     at
+}
+
+/// A number and its unit.
+struct Size(usize, &'static str);
+
+/// A length as people say it. This code allocates nothing.
+fn size(bytes: usize) -> Size {
+    match bytes.ilog2() {
+        30.. => Size(bytes >> 30, "GiB"),
+        20.. => Size(bytes >> 20, "MiB"),
+        _ => Size(bytes >> 10, "KiB"),
+    }
 }
 
 /// Whether there is room for this length. Another thread may be faster; then the program gets no memory.

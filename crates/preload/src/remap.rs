@@ -174,10 +174,7 @@ unsafe fn target(asked: &Asked) -> Result<usize, c_int> {
             let outside: Vec<_> =
                 parts(target.clone()).into_iter().filter(|(_, whose)| *whose == Whose::Outside).collect();
             for (part, _) in &outside {
-                once(
-                    Once::FixedMove,
-                    format_args!("memory that mremap moves to {:#x} is not managed there", part.start),
-                );
+                once(Once::FixedMove, format_args!("memory that mremap moves to {:#x} is not paged there", part.start));
                 let flags = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED) as usize;
                 let arguments = [part.start, part.len(), RIGHTS as usize, flags, -1isize as usize, 0];
                 if sys::call(libc::SYS_mmap, arguments) < 0 {

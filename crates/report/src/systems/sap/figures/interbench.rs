@@ -114,7 +114,12 @@ pub(super) fn rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), Report
             vanilla = paces;
         }
         for (what, paper, unit, of) in [
-            ("average latency", t.avg_latency_ms[i], "ms", &(|r: &Responsiveness| r.latency_ms) as &dyn Fn(&Responsiveness) -> f64),
+            (
+                "average latency",
+                t.avg_latency_ms[i],
+                "ms",
+                &(|r: &Responsiveness| r.latency_ms) as &dyn Fn(&Responsiveness) -> f64,
+            ),
             ("\"SD\" of latency, as Interbench computes it", t.latency_sd_ms[i], "ms", &|r| r.deviation_ms),
             ("desired processor time", t.desired_cpu_percent[i], "%", &|r| r.desired_percent),
         ] {
