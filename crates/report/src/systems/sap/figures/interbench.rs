@@ -161,14 +161,18 @@ fn latency_note(i: usize, least: f64, most: f64, paces: (f64, f64), found: &[(Re
     )
 }
 
-/// A mean and a root mean square tell the variance; ours is what the longest wait allows.
+/// A mean and a root mean square tell the deviation: that of the paper's two, and ours.
 fn deviation_note(found: &[(Responsiveness, TasksResult)], rms: f64, mean: f64) -> String {
-    let longest =
-        found.iter().flat_map(|(_, result)| &result.tasks[0].jobs).max().map_or(0.0, |job| job.0 as f64 / 1e9);
+    let deviation = |rms: f64, mean: f64| (rms * rms - mean * mean).max(0.0).sqrt();
+    let all: Vec<f64> =
+        found.iter().flat_map(|(_, result)| &result.tasks[0].jobs).map(|job| job.0 as f64 / 1e9).collect();
+    let of = |power: i32| all.iter().map(|job| job.powi(power)).sum::<f64>() / all.len().max(1) as f64;
     format!(
-        "the paper's mean and root mean square make a deviation of {:.0} ms; in ours no job waits over {longest:.0} ms, since a load that is ready gets \
-         half of the processor at most",
-        (rms * rms - mean * mean).max(0.0).sqrt()
+        "Interbench's formula makes it a root mean square. The paper's two columns have a deviation of {:.0} ms, ours {:.0} ms, and no job of ours waits \
+         over {:.0} ms: memload takes its turns evenly, and the paper's must come in bursts",
+        deviation(rms, mean),
+        deviation(of(2).sqrt(), of(1)),
+        all.iter().fold(0.0, |longest: f64, job| longest.max(*job))
     )
 }
 
