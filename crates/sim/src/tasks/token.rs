@@ -128,7 +128,7 @@ mod tests {
     fn who_faults_faster_and_faster_gets_the_token() {
         let mut token = two(100);
         token.contend(0);
-        let mut see = |token: &mut SwapToken| {
+        let see = |token: &mut SwapToken| {
             token.contend(1);
             token.tasks[1].priority
         };
