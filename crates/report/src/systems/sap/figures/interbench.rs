@@ -15,10 +15,18 @@ use crate::error::ReportError;
 use crate::papers::{Reached, Row};
 use crate::systems::sap;
 
-/// What the paper does not print, and is fitted to its three latencies: what a page takes the emulated disk, and what a page takes memload.
-const LOAD: Ps = Ps::from_us(1_000);
-const WRITE: Ps = Ps::from_us(500);
-const REFERENCES_A_PAGE: u32 = 1_400;
+/// What the paper does not print.
+#[derive(Clone, Copy)]
+struct Emulator {
+    /// What a page takes the disk.
+    disk: DeviceTimes,
+    /// References with which memload goes through a page.
+    page: u32,
+}
+
+/// Fitted to the paper's three latencies.
+const FITTED: Emulator =
+    Emulator { disk: DeviceTimes { load: Ps::from_us(1_000), program: Some(Ps::from_us(500)) }, page: 1_400 };
 
 /// RAM (section 5.2), and a block.
 const RAM: Bytes = Bytes(32 << 20);
@@ -47,9 +55,9 @@ fn gaming() -> Program {
     Program::new(vec![step; (sap::JOB.0 / (sap::REFERENCE * u64::from(TIMES)).0) as usize])
 }
 
-fn memload() -> Program {
+fn memload(references: u32) -> Program {
     let (blocks, size) = ((RAM.0 * OF_RAM_PERCENT / 100 / BLOCK.0) as u32, pages(BLOCK));
-    let touch = |page, writing| Step { reference: PageRef::new(page, writing, false), times: REFERENCES_A_PAGE };
+    let touch = |page, writing| Step { reference: PageRef::new(page, writing, false), times: references };
     let sets = (0..blocks * size).map(|page| touch(page, true));
     let copies = (0..blocks * size).flat_map(|page| {
         let from = (page + blocks / 2 * size) % (blocks * size);
@@ -60,7 +68,7 @@ fn memload() -> Program {
 
 /// One of [`KERNELS`] as table 2 reads it. The whole list is queued at once and never emptied, two ready tasks suffice, and a page that was read
 /// ahead is as recent as any.
-fn kernel(of: &Kernel, reclaim: Reclaim) -> Kernel {
+fn kernel(of: &Kernel, reclaim: Reclaim, device: DeviceTimes) -> Kernel {
     let prefetching = Prefetching {
         idle_max: None,
         depth: LIST_MAX as u32,
@@ -68,14 +76,7 @@ fn kernel(of: &Kernel, reclaim: Reclaim) -> Kernel {
         arrival: Arrival::Mapped,
         ..of.prefetching
     };
-    Kernel {
-        scheduler: "cfs",
-        on_fault: OnFault::Sleeps,
-        prefetching,
-        device: DeviceTimes { load: LOAD, program: Some(WRITE) },
-        reclaim,
-        ..*of
-    }
+    Kernel { scheduler: "cfs", on_fault: OnFault::Sleeps, prefetching, device, reclaim, ..*of }
 }
 
 fn linux() -> Reclaim {
@@ -83,17 +84,22 @@ fn linux() -> Reclaim {
 }
 
 /// A game beside memload.
-pub(super) fn run(of: &Kernel, reclaim: Reclaim, seed: u64) -> Result<(Responsiveness, TasksResult), ReportError> {
-    let (gaming, memload) = (gaming(), memload());
+fn run(
+    emulator: Emulator,
+    of: &Kernel,
+    reclaim: Reclaim,
+    seed: u64,
+) -> Result<(Responsiveness, TasksResult), ReportError> {
+    let (gaming, memload) = (gaming(), memload(emulator.page));
     let game = TaskSpec { job: Some(sap::JOB), begins: begins(seed), ..experiments::task(&gaming, 0, Some(JOBS)) };
     let load = TaskSpec { fresh: true, ..experiments::task(&memload, gaming.pages, None) };
-    let result = experiments::run(&kernel(of, reclaim), RAM, &[game, load])?;
+    let result = experiments::run(&kernel(of, reclaim, emulator.disk), RAM, &[game, load])?;
     Ok((responsiveness(&result.tasks[0].jobs), result))
 }
 
 /// All seeds of a kernel.
 fn seeds(of: &Kernel, reclaim: Reclaim) -> Result<Vec<(Responsiveness, TasksResult)>, ReportError> {
-    (0..SEEDS).into_par_iter().map(|seed| run(of, reclaim, seed)).collect()
+    (0..SEEDS).into_par_iter().map(|seed| run(FITTED, of, reclaim, seed)).collect()
 }
 
 /// Pages that memload went through in a second.
@@ -149,9 +155,9 @@ fn latency_note(i: usize, least: f64, most: f64, paces: (f64, f64), found: &[(Re
     if i == 0 {
         return format!(
             "{range}; three numbers are fitted: {:.1} ms to load a page, {:.1} ms to write one, {:.0} us for memload to go through one",
-            LOAD.0 as f64 / 1e9,
-            WRITE.0 as f64 / 1e9,
-            (sap::REFERENCE * u64::from(REFERENCES_A_PAGE)).0 as f64 / 1e6
+            FITTED.disk.load.0 as f64 / 1e9,
+            FITTED.disk.program.unwrap_or_default().0 as f64 / 1e9,
+            (sap::REFERENCE * u64::from(FITTED.page)).0 as f64 / 1e6
         );
     }
     let loads = found.iter().map(|(_, result)| result.tasks[1].prefetched.loads).sum::<u64>() / SEEDS;
@@ -176,17 +182,22 @@ fn deviation_note(found: &[(Responsiveness, TasksResult)], rms: f64, mean: f64) 
     )
 }
 
-/// What each part does, for one seed: the latencies without it.
+/// For one seed: the latencies without each part, and on other emulators than the fitted one.
 fn parts_rows(rows: &mut Vec<Row>) -> Result<(), ReportError> {
-    let without: [(&str, Reclaim); 5] = [
-        ("the token", Reclaim { token: false, ..linux() }),
-        ("kswapd", Reclaim { kswapd: None, ..linux() }),
-        ("naps", Reclaim { nap: Ps::ZERO, ..linux() }),
-        ("clusters", Reclaim { cluster: 1, ..linux() }),
-        ("all five", Reclaim::NONE),
+    let disk = |load, write| DeviceTimes { load: Ps::from_us(load), program: Some(Ps::from_us(write)) };
+    let variants: [(&str, Emulator, Reclaim); 9] = [
+        ("without the token", FITTED, Reclaim { token: false, ..linux() }),
+        ("without kswapd", FITTED, Reclaim { kswapd: None, ..linux() }),
+        ("without naps", FITTED, Reclaim { nap: Ps::ZERO, ..linux() }),
+        ("without clusters", FITTED, Reclaim { cluster: 1, ..linux() }),
+        ("without any part", FITTED, Reclaim::NONE),
+        ("disk half as slow", Emulator { disk: disk(500, 250), ..FITTED }, linux()),
+        ("disk twice as slow", Emulator { disk: disk(2_000, 1_000), ..FITTED }, linux()),
+        ("memload half as slow", Emulator { page: FITTED.page / 2, ..FITTED }, linux()),
+        ("memload twice as slow", Emulator { page: FITTED.page * 2, ..FITTED }, linux()),
     ];
-    let found = without.par_iter().map(|(name, reclaim)| {
-        let [vanilla, prefetching] = [0, 1].map(|i: usize| run(&KERNELS[i], *reclaim, 0));
+    let found = variants.par_iter().map(|(name, emulator, reclaim)| {
+        let [vanilla, prefetching] = [0, 1].map(|i: usize| run(*emulator, &KERNELS[i], *reclaim, 0));
         Ok((name, vanilla?, prefetching?))
     });
     for (name, (vanilla, result), (prefetching, with)) in found.collect::<Result<Vec<_>, ReportError>>()? {
@@ -197,7 +208,7 @@ fn parts_rows(rows: &mut Vec<Row>) -> Result<(), ReportError> {
             result.major(),
             with.major()
         );
-        let name = format!("vanilla without {name}: average latency");
+        let name = format!("vanilla, {name}: average latency");
         rows.push(row("table 2, parts", name, None, vanilla.latency_ms, "ms", Reached::NoClaim, &note));
     }
     Ok(())
@@ -232,7 +243,7 @@ mod tests {
     /// 110 % of 32 MB are 35 blocks of 256 pages. Each page is set once, read once and written once by the copies; the first copy is from block 17.
     #[test]
     fn memload_sets_and_copies_110_percent_of_ram() {
-        let program = memload();
+        let program = memload(1);
         assert_eq!((program.pages, program.steps.len()), (35 * 256, 35 * 256 * 3));
         let copy: Vec<_> = program.steps[35 * 256..][..2].iter().map(|step| step.reference).collect();
         assert_eq!(copy, [PageRef::new(17 * 256, false, false), PageRef::new(0, true, false)]);
@@ -250,7 +261,8 @@ mod tests {
     #[test]
     fn prefetching_shortens_the_waits_on_a_kernel_with_the_token() {
         let less = |reclaim| {
-            let [vanilla, prefetching] = [0, 1].map(|i: usize| run(&KERNELS[i], reclaim, 0).unwrap().0.latency_ms);
+            let [vanilla, prefetching] =
+                [0, 1].map(|i: usize| run(FITTED, &KERNELS[i], reclaim, 0).unwrap().0.latency_ms);
             1.0 - prefetching / vanilla
         };
         let (with, without) = (less(linux()), less(Reclaim { token: false, ..linux() }));
