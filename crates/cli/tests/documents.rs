@@ -188,11 +188,14 @@ impl Page<'_> {
     }
 }
 
-/// Whether the first lines of the first two paragraphs have been printed, whatever their numbers and units: those are of one machine.
+/// Whether the first lines of the first two paragraphs have been printed, whatever their numbers and units: those are of one machine. Lines may
+/// break elsewhere, since other numbers have other lengths.
 fn resembles(shown: &str, printed: &str) -> bool {
     let firsts = shown.split("\n\n").take(2).map(|paragraph| paragraph.lines().next().unwrap_or_default());
     let mut firsts = firsts.filter(|line| !words(line).is_empty()).peekable();
-    firsts.peek().is_some() && firsts.all(|first| printed.lines().any(|line| words(line) == words(first)))
+    let all = words(printed);
+    let is_printed = |first: &str| all.windows(words(first).len()).any(|some| some == words(first));
+    firsts.peek().is_some() && firsts.all(is_printed)
 }
 
 fn words(line: &str) -> Vec<&str> {
