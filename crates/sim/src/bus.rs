@@ -12,31 +12,31 @@ use std::collections::VecDeque;
 
 use coldframe_core::{Event, Ps};
 
-/// Which queue.
+/// The queue of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// A task stands still for it.
+    /// A task waits for the transfer.
     Demand,
-    /// Nobody does.
+    /// No task waits for it.
     Background,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Transfer {
     takes: Ps,
-    /// Nobody is told of what the device does within itself.
+    /// The end of the transfer; `None` for work within the device, which is not reported.
     end: Option<Event>,
 }
 
 /// The device and its queues.
 #[derive(Debug)]
 pub struct Bus {
-    /// What is being transferred, and when that ends.
+    /// The transfer at work, and its end.
     current: Option<(Ps, Option<Event>)>,
     demand: VecDeque<Transfer>,
     background: VecDeque<Transfer>,
     done: VecDeque<(Ps, Event)>,
-    /// When all demand that is there will be done.
+    /// When all demand transfers that are there will be done.
     demand_until: Ps,
     /// Writes that have not ended.
     writes: u32,
@@ -45,7 +45,7 @@ pub struct Bus {
 }
 
 impl Default for Bus {
-    /// Idle, with room for what is under way at the same time in most runs.
+    /// An idle device, with room for the transfers that are under way together in most runs.
     fn default() -> Bus {
         const ROOM: usize = 64;
         Bus {
@@ -62,8 +62,8 @@ impl Default for Bus {
 }
 
 impl Bus {
-    /// Takes a transfer in; its `end`, if it has one, is reported when it is over. Returns when that will be, if it is demand; for one in the
-    /// background, when it would be if no demand came.
+    /// Takes a transfer. Its `end`, if it has one, is reported when the transfer is over. Returns when that will be.
+    /// For a background transfer, this is the time without further demand.
     pub fn submit(&mut self, now: Ps, takes: Ps, end: Option<Event>, class: Class) -> Ps {
         self.advance(now);
         self.writes += u32::from(is_write(end));
@@ -83,20 +83,20 @@ impl Bus {
         until
     }
 
-    /// A task waits for this end now.
+    /// A task now waits for this end.
     pub fn hurry(&mut self, end: Event) {
         if let Some(at) = self.background.iter().position(|transfer| transfer.end == Some(end)) {
             self.demand.extend(self.background.remove(at));
         }
     }
 
-    /// Forgets nothing, starts nothing: the next end that has come at `now`.
+    /// The next end that has come by `now`. It starts nothing and forgets nothing.
     pub fn ended(&mut self, now: Ps) -> Option<Event> {
         self.advance(now);
         self.done.pop_front().map(|(_, event)| event)
     }
 
-    /// The next end of all, and when it is; for who waits until then. `None`: there is none.
+    /// The next end, and its time, for a caller that waits until then. `None`: there is none.
     pub fn next_event(&mut self) -> Option<(Ps, Event)> {
         while self.done.is_empty() {
             self.advance(self.next_end()?);
@@ -104,7 +104,7 @@ impl Bus {
         self.done.pop_front()
     }
 
-    /// When the transfer at work will end; `None`: the device is idle.
+    /// The end of the transfer at work; `None`: the device is idle.
     pub fn next_end(&self) -> Option<Ps> {
         self.current.map(|(end, _)| end)
     }
@@ -119,7 +119,7 @@ impl Bus {
         self.busy
     }
 
-    /// Of it, for transfers that nobody had come to wait for when they began.
+    /// The part of this time for transfers that no task waited for when they began.
     pub fn busy_in_background(&self) -> Ps {
         self.busy_in_background
     }
@@ -182,7 +182,7 @@ mod tests {
     }
 
     proptest! {
-        /// The same demand with and without background: no end comes later than by one transfer of the background.
+        /// The same demand with and without background: no end comes later by more than one background transfer.
         #[test]
         fn background_delays_a_demand_load_by_one_transfer_at_most(
             work in prop::collection::vec((0..50u64, 1..20u64, any::<bool>()), 1..60),
@@ -190,7 +190,7 @@ mod tests {
             let ends = |with_background: bool| {
                 let (mut bus, mut now, mut ends) = (Bus::default(), Ps(0), Vec::new());
                 for (i, (later, takes, demand)) in work.iter().enumerate() {
-                    // Demand waits for its end, as a task does, so that delays cannot add up over several.
+                    // Demand waits for its end, as a task does, so that delays of several transfers do not add up.
                     now += Ps(*later);
                     let class = if *demand { Class::Demand } else { Class::Background };
                     if *demand || with_background {
@@ -213,8 +213,8 @@ mod tests {
             }
         }
 
-        /// However many transfers of either class there are: from when somebody waits for one, no transfer of the background begins before
-        /// its end.
+        /// For any number of transfers of either class: from the time when a task waits for a transfer, no background
+        /// transfer begins before that transfer's end.
         #[test]
         fn no_background_transfer_begins_while_somebody_waits(
             work in prop::collection::vec((0..50u64, 1..20u64, 0..3u8), 1..60),
@@ -233,7 +233,7 @@ mod tests {
                     see(&bus);
                 }
                 now = until;
-                // Demand; background; background that somebody comes to wait for at once.
+                // Demand; background; background that a task waits for at once.
                 bus.submit(now, Ps(*takes), Some(load(i)), if *how == 0 { Class::Demand } else { Class::Background });
                 if *how == 2 {
                     bus.hurry(load(i));

@@ -1,4 +1,4 @@
-//! A device that fails at times, around any machine. A seed decides when, so that a run can be repeated.
+//! A device that fails at times, around any machine. A seed decides when it fails, so a run can be repeated.
 //!
 //! ```text
 //!   a load, a write      the machine carries it out, and its end is told as a failure
@@ -12,16 +12,16 @@ use coldframe_core::swap::{Flash, Refused};
 use coldframe_core::{After, BlockId, Command, Event, Machine, PageId, SlotId, Ticket, Transfer};
 use fastrand::Rng;
 
-/// Which transfers fail.
+/// The transfers that fail.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Failures {
     /// The part of all transfers that fails, 0 to 1.
     pub rate: f64,
-    /// Decides which.
+    /// The seed that decides which transfers fail.
     pub seed: u64,
 }
 
-/// What is known of transfers under way, and which fail.
+/// The transfers under way, and those that fail.
 pub struct Faulty {
     failures: Failures,
     rng: Rng,
@@ -32,7 +32,7 @@ pub struct Faulty {
 }
 
 impl Faulty {
-    /// Nothing has failed yet.
+    /// A device without a failure so far.
     pub fn new(failures: Failures) -> Faulty {
         Faulty {
             failures,
@@ -56,7 +56,7 @@ impl Faulty {
         }
     }
 
-    /// The event as this device tells it: an end, or a failure in its place.
+    /// The event as this device reports it: an end, or a failure in its place.
     pub fn turn(&mut self, event: Event) -> Event {
         match event {
             Event::Loaded { ticket } => {
@@ -90,7 +90,7 @@ impl Faulty {
     }
 }
 
-/// A flash that fails and keeps nothing, for a swap area that stands alone.
+/// A flash that fails and stores nothing, for a swap area without an engine.
 impl Flash for Faulty {
     fn program(&mut self, _: SlotId, _: PageId, _: u64) -> Result<(), Refused> {
         self.order()

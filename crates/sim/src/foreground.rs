@@ -1,10 +1,11 @@
-//! Tasks that take turns in the foreground, as applications on a phone do: one engine, a swap area whose slots are rewritten in place, and
-//! a clock.
+//! Tasks that take turns in the foreground, as applications on a phone do. They share one engine, one clock and a swap
+//! area whose slots are rewritten in place.
 //!
-//! Make a [`Foreground`], feed it the blocks of a multi-task trace, and take the [`ForegroundResult`]. A task that a row names after another
-//! one is in the foreground from then on. A row's `time` says when it happens if no fault delays it. The trace knows nothing of tasks that are
-//! ended: such a task does again what it did at its first beginning (`launch.rs`) before it goes on with its rows. Services work in the
-//! background: their rows switch nothing, and nobody waits for them.
+//! Make a [`Foreground`], feed it the blocks of a multi-task trace, and take the [`ForegroundResult`]. A row that names
+//! another task than the row before brings that task to the foreground. A row's `time` is when the row happens if no
+//! fault delays it. The trace does not know which tasks were killed. A killed task repeats what it did at its first
+//! start (`launch.rs`), and then goes on with its rows. Services work in the background: their rows switch nothing, and
+//! no user waits for them.
 //!
 //! ```text
 //!  a page of a file   ──►  the card (device beside the processor), through the block layer
@@ -41,72 +42,73 @@ const PAGE_SHIFT: u32 = 12;
 pub struct ForegroundConfig {
     /// Policy with its parameters.
     pub policy: PolicyChoice,
-    /// The order of search and load.
+    /// Page fault handler: the order of search and load.
     pub handler: &'static Handler,
     /// Frames of RAM for the tasks.
     pub frames: usize,
-    /// The swap area and the killer's threshold.
+    /// The swap area, and the threshold of the low memory killer.
     pub slots: SlotsConfig,
-    /// A log on flash, or Linux's map of slots there, instead of slots that are rewritten in place; then nobody is ended for want of memory.
+    /// A log on flash, or Linux's map of slots there, in place of slots that are rewritten in place. No task is then
+    /// killed for lack of memory.
     pub flash: Option<(SwapHead, CollectTimes)>,
-    /// Buffers of the card, at least 1; a handler that runs pages from there wants 2.
+    /// Buffers of the card, at least 1. A handler that runs pages from the buffer needs 2.
     pub buffers: u32,
-    /// Which transfers fail.
+    /// Transfers that fail.
     pub failures: Option<Failures>,
-    /// Swapped pages are read where they lie.
+    /// Direct read: pages in the swap area are read there, without a copy.
     pub direct_read: bool,
-    /// Reads after which a page that is read where it lies is copied; `None`: it never is.
+    /// After this many reads in its slot, a page is copied to RAM; `None`: it never is.
     pub reads_max: Option<u32>,
-    /// What is loaded for the task that is expected next.
+    /// Prefetching for the task that is expected next.
     pub prefetch: Option<Prefetch>,
-    /// By task: it works in the background and is never in the foreground.
+    /// By task: whether the task is a service. A service is never in the foreground.
     pub services: Vec<bool>,
-    /// What things take.
+    /// Times.
     pub prices: ForegroundPrices,
 }
 
-/// What things take.
+/// Times of the processor and the device.
 #[derive(Clone, Copy, Debug)]
 pub struct ForegroundPrices {
-    /// Trap, page table and return of each fault.
+    /// Trap, page table and return, for each fault.
     pub fault: Ps,
-    /// A page from the swap area: the processor's part.
+    /// Processor time to bring a page from the swap area.
     pub swap_in: Ps,
-    /// A page to the swap area: the processor's part.
+    /// Processor time to write a page to the swap area.
     pub swap_out: Ps,
-    /// The swap area lies on the card too, which then does its part of the work.
+    /// Whether the swap area is on the card too. The card then does its part of each transfer.
     pub swap_on_card: bool,
-    /// A reference to a page in its slot takes so much longer than one to DRAM.
+    /// Extra time of a reference to a page in its slot, over a reference to DRAM.
     pub slot_read: Ps,
-    /// The block layer, for each page from or to a file.
+    /// Time in the block layer, for each page from or to a file.
     pub block_layer: Ps,
     /// The card.
     pub card: DeviceTimes,
-    /// How long after a switch references belong to the switch.
+    /// For so long after a switch, references count as part of the switch.
     pub answer: Ps,
 }
 
-/// Prefetching lists (SAP section 3) for tasks that come back in the order of their last visits.
+/// Prefetch lists (SAP section 3) for tasks that come back in the order of their last visits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Prefetch {
     /// Most pages on a list.
     pub bound: usize,
-    /// The activation moment: so long after a switch the next task's list is loaded.
+    /// The activation moment: the time from a switch until the next task's list is loaded.
     pub activation: Ps,
 }
 
-/// A task came to the foreground.
+/// A switch: a task comes to the foreground.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Switch {
-    /// Which.
+    /// The task.
     pub task: u32,
-    /// It had been ended, or never begun.
+    /// Whether the task had to start: it was killed before, or it runs for the first time.
     pub cold: bool,
-    /// Fault handling until its working set answered.
+    /// Time in fault handling until the task's working set was in RAM.
     pub delay: Ps,
 }
 
-/// What a run has found out.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct ForegroundResult {
     /// The engine's counts.
@@ -117,23 +119,23 @@ pub struct ForegroundResult {
     pub card_reads: u64,
     /// Pages written to the card.
     pub card_writes: u64,
-    /// References answered in slots, by direct read.
+    /// References to pages in their slots, by direct read.
     pub reads_in_slots: u64,
-    /// Slots of the area in the order in which they were written.
+    /// Slots of the area, in the order of the writes.
     pub slot_log: Vec<u32>,
     /// Time in fault handling.
     pub paging: Ps,
-    /// Time by which references to slots took longer than references to DRAM.
+    /// Extra time of references to slots, over references to DRAM.
     pub slot_reading: Ps,
-    /// Time for copies that nobody waited for.
+    /// Time for copies that no task waited for.
     pub beside: Ps,
-    /// When the last reference was answered.
+    /// The time of the last reference.
     pub end: Ps,
-    /// What a swap area on flash did, if there is one.
+    /// What a swap area on flash did; `None`: there is none.
     pub swap: Option<SwapDone>,
-    /// References answered in the card's buffers.
+    /// References to pages in the card's buffers.
     pub xip_reads: u64,
-    /// Times that a task was stopped, because the device had failed and a page was lost.
+    /// How often a task was stopped, because the device failed and a page was lost.
     pub halts: u64,
 }
 
@@ -145,7 +147,7 @@ pub struct Foreground {
     masks: Masks,
     head: Head,
     paging: Ps,
-    /// Copies that nobody waited for.
+    /// Time for copies that no task waited for.
     beside: Ps,
     halts: u64,
     /// By task.
@@ -165,7 +167,7 @@ pub struct Foreground {
 }
 
 impl Foreground {
-    /// For so many pages and address spaces.
+    /// A run for this many pages and address spaces.
     ///
     /// # Errors
     /// Parameters that do not fit the frames, or bounds of zero.
@@ -223,10 +225,10 @@ impl Foreground {
         })
     }
 
-    /// Takes the rows of a block; `backed` says what a row's page belongs to.
+    /// Takes the rows of a block. `backed` says what the page of a row belongs to.
     ///
     /// # Panics
-    /// If the trace has more pages or tasks than were announced.
+    /// If the trace has more pages or tasks than the run was made for.
     pub fn feed(&mut self, block: &Block, backed: &dyn Fn(&Reference) -> Backed) {
         block.iter().for_each(|row| self.reference(row, backed));
     }
@@ -254,7 +256,7 @@ impl Foreground {
         self.services.get(task.index()).copied().unwrap_or(false)
     }
 
-    /// The user waits for this task.
+    /// The user switches to this task.
     fn is_awaited(&self, task: TaskId) -> bool {
         self.current == Some(task) && self.last < self.switched + self.answer
     }
@@ -263,7 +265,7 @@ impl Foreground {
         let mut took = Ps::ZERO;
         let kind = if writing { PageRef::WRITE_KIND } else { 0 };
         if !self.table.hit(&self.masks, page.index(), kind) {
-            // A task that is stopped begins anew with its next reference.
+            // A stopped task starts anew with its next reference.
             let Some(time) = self.fault(task, page, writing) else { return };
             took = time;
             self.prefetching.faulted(task, page, self.is_read_in_slot(page));
@@ -293,14 +295,14 @@ impl Foreground {
         }
     }
 
-    /// A task that was ended is begun anew: it does what it did when it was begun first. Nothing the first time.
+    /// Starts a killed task again: the task repeats what it did at its first start. The first time, this does nothing.
     fn launch(&mut self, task: TaskId) {
         let touches = self.launches.take(task);
         touches.iter().for_each(|(page, writing)| self.access(task, *page, *writing, 1));
         self.launches.put_back(task, touches);
     }
 
-    /// Loads what the task that is expected next had to copy lately, once in each visit.
+    /// Loads the pages that the next expected task had to copy lately, once in each visit.
     fn prefetch(&mut self) {
         if self.prefetching.is_due(self.last - self.switched) {
             for page in self.prefetching.wishes() {
@@ -313,7 +315,7 @@ impl Foreground {
         self.world.in_slots.as_ref().is_some_and(|in_slots| in_slots.has(page))
     }
 
-    /// An event for which nobody stands still, with all that follows from it.
+    /// Handles an event that no task waits for, and everything that follows from it.
     fn settle(&mut self, event: Event) {
         self.catch_up();
         let began = self.world.now;
@@ -337,8 +339,8 @@ impl Foreground {
         self.note_ends();
     }
 
-    /// Tasks that were ended for want of memory, or stopped because a page is lost. The memory of one that was stopped is given back, or it
-    /// would come upon the lost page again and again.
+    /// Takes the tasks that were killed for lack of memory, or stopped because a page is lost. The memory of a stopped
+    /// task is released. Otherwise the task would meet the lost page again and again.
     fn note_ends(&mut self) {
         for task in self.world.killed.drain(..) {
             self.ended[task.index()] = true;
@@ -357,19 +359,20 @@ impl Foreground {
         }
     }
 
-    /// By how much the trace's own times are exceeded.
+    /// The delay against the trace's own times.
     fn delayed(&self) -> Ps {
         self.paging + self.world.in_slots.as_ref().map_or(Ps::ZERO, |in_slots| in_slots.longer)
     }
 
-    /// The clock stands at the reference that is at hand, and what has ended by now is told.
+    /// Sets the clock to the current reference, and reports the transfers that have ended by then.
     fn catch_up(&mut self) {
         self.world.now = self.world.now.max(self.last + self.delayed());
         self.world.deliver(&mut self.engine, &mut self.table);
         self.note_ends();
     }
 
-    /// The whole fault, until the task can repeat its access. Returns what it took; `None`: the page is lost and the task was stopped.
+    /// Handles a fault until the task can repeat its access. Returns the time taken; `None`: the page is lost, and the
+    /// task was stopped.
     fn fault(&mut self, task: TaskId, page: PageId, writing: bool) -> Option<Ps> {
         self.catch_up();
         let began = self.world.now;
@@ -385,22 +388,22 @@ impl Foreground {
         (self.halts == halts).then_some(took)
     }
 
-    /// Keeps a journal from now on; to be called before the first row.
+    /// Keeps a journal from now on. Call it before the first row.
     pub fn keep_journal(&mut self) {
         self.world.journal = Some(Journal::new(&self.head));
     }
 
-    /// Takes out what the journal has grown by; empty if none is kept.
+    /// Takes the part of the journal that is new; empty without a journal.
     pub fn drain_journal(&mut self) -> Vec<u8> {
         self.world.journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
-    /// The engine, to look at.
+    /// The engine, for inspection.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// What it has found out so far.
+    /// The result so far.
     pub fn result(&self) -> ForegroundResult {
         let world = &self.world;
         let in_slots = world.in_slots.as_ref().map_or((0, Ps::ZERO), |in_slots| (in_slots.reads, in_slots.longer));
@@ -423,7 +426,7 @@ impl Foreground {
 }
 
 impl ForegroundPrices {
-    /// The machine that they are the prices of.
+    /// The configuration of the machine with these prices.
     pub fn machine(&self) -> MachineConfig {
         let through = |processor, device: Option<Ps>| Way { processor, device };
         let program = self.card.program.unwrap_or(Ps::ZERO);
@@ -451,182 +454,4 @@ impl ForegroundPrices {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use coldframe_core::fault::handler::sequential;
-    use coldframe_trace::journal::replay;
-
-    const US: Ps = Ps(1_000_000);
-
-    fn prices() -> ForegroundPrices {
-        ForegroundPrices {
-            fault: US,
-            swap_in: US * 10,
-            swap_out: US * 100,
-            swap_on_card: false,
-            slot_read: Ps(1_000),
-            block_layer: US * 1_000,
-            card: DeviceTimes { load: US * 10_000, program: Some(US * 100_000) },
-            answer: US * 500,
-        }
-    }
-
-    /// The run, and its journal, which a fresh engine must repeat.
-    fn run(frames: usize, slots: usize, direct_read: bool, rows: &[(u32, u64, Kind)]) -> ForegroundResult {
-        run_with(frames, slots, direct_read, None, rows)
-    }
-
-    fn run_with(
-        frames: usize,
-        slots: usize,
-        direct_read: bool,
-        reads_max: Option<u32>,
-        rows: &[(u32, u64, Kind)],
-    ) -> ForegroundResult {
-        let policy = PolicyChoice::parse("fifo").unwrap();
-        let slots = SlotsConfig { slots, files_min: 0 };
-        let prices = prices();
-        let config = ForegroundConfig {
-            policy,
-            handler: &sequential::HANDLER,
-            frames,
-            slots,
-            flash: None,
-            buffers: 1,
-            failures: None,
-            direct_read,
-            reads_max,
-            prefetch: None,
-            services: Vec::new(),
-            prices,
-        };
-        let mut run = Foreground::new(&config, 16, Spaces::default(), 3).unwrap();
-        run.keep_journal();
-        let row =
-            |(task, page, kind): &(u32, u64, Kind)| Reference { task: *task, ..Reference::new(page << 12, 4, *kind) };
-        let block: Block = rows.iter().map(row).collect();
-        run.feed(&block, &|row| if row.address >> 12 < 8 { Backed::Anonymous } else { Backed::File });
-        run.engine().check();
-        let replayed = replay(&run.drain_journal()).unwrap();
-        assert!(replayed.commands > 0 && replayed.events > rows.len() as u64);
-        run.result()
-    }
-
-    #[test]
-    fn a_direct_read_takes_a_fault_and_a_copy_takes_a_swap_in() {
-        let rows = [(0, 0, Kind::Write), (0, 1, Kind::Write), (0, 0, Kind::Read), (0, 0, Kind::Read)];
-        let (with, without) = (run(1, 4, true, &rows), run(1, 4, false, &rows));
-        // Three faults and page 0 out; without direct read also page 1 out and page 0 in.
-        assert_eq!((with.paging, without.paging), (US * 103, US * 213));
-        assert_eq!((with.reads_in_slots, with.counts.swap_ins), (2, 0));
-        assert_eq!((without.reads_in_slots, without.counts.swap_ins), (0, 1));
-        assert_eq!((with.slot_log, without.slot_log), (vec![0], vec![0, 1]));
-    }
-
-    #[test]
-    fn files_come_from_the_card_and_the_task_waits_for_it() {
-        let done = run(2, 4, true, &[(0, 8, Kind::Fetch), (0, 9, Kind::Write), (0, 1, Kind::Write)]);
-        // Three faults, two reads from the card; page 8 is dropped, page 9 stays.
-        assert_eq!(done.paging, US * (3 + 2 * 11_000));
-        assert_eq!((done.card_reads, done.card_writes), (2, 0));
-    }
-
-    #[test]
-    fn reads_in_slots_take_their_time_and_the_one_too_many_copies() {
-        let read = (0, 0, Kind::Read);
-        let rows = [(0, 0, Kind::Write), (0, 1, Kind::Write), read, read, read, read];
-        let (twice, ever) = (run_with(1, 4, true, Some(2), &rows), run_with(1, 4, true, None, &rows));
-        // Three of four reads in the slot, the third one too many; the copy traps, sends page 1 out, and is nobody's wait.
-        assert_eq!((twice.reads_in_slots, ever.reads_in_slots), (3, 4));
-        assert_eq!((twice.slot_reading, ever.slot_reading), (Ps(3_000), Ps(4_000)));
-        assert_eq!((twice.counts.swap_ins, twice.counts.read_often, twice.beside), (1, 1, US * 111));
-        assert_eq!((ever.counts.swap_ins, ever.beside, twice.paging), (0, Ps::ZERO, ever.paging));
-    }
-
-    #[test]
-    fn a_service_is_never_in_the_foreground_and_begins_anew_when_it_was_ended() {
-        let prices = prices();
-        let policy = PolicyChoice::parse("fifo").unwrap();
-        let slots = SlotsConfig { slots: 0, files_min: 0 };
-        let config = ForegroundConfig {
-            policy,
-            handler: &sequential::HANDLER,
-            frames: 2,
-            slots,
-            flash: None,
-            buffers: 1,
-            failures: None,
-            direct_read: false,
-            reads_max: None,
-            prefetch: None,
-            services: vec![false, true],
-            prices,
-        };
-        let mut run = Foreground::new(&config, 16, Spaces::default(), 2).unwrap();
-        // The service builds page 0 up and is ended for task 0's second page; at its next row, a read of page 1, it builds page 0 up again.
-        let row = |(task, page, time): (u32, u64, u64)| Reference {
-            task,
-            time,
-            ..Reference::new(page << 12, 4, Kind::Write)
-        };
-        let second = 1_000_000_000;
-        let rows: Block = [(1, 0, 0), (0, 0, 0), (0, 1, 1), (1, 1, second)].into_iter().map(row).collect();
-        run.feed(&rows, &|_| Backed::Anonymous);
-        let done = run.result();
-        assert_eq!(done.switches.len(), 1);
-        assert_eq!((done.counts.kills, done.counts.cold_faults), (1, 5));
-    }
-
-    #[test]
-    fn what_was_copied_is_there_before_the_task_comes_back() {
-        let policy = PolicyChoice::parse("fifo").unwrap();
-        let slots = SlotsConfig { slots: 8, files_min: 0 };
-        let visit =
-            |(i, task): (usize, &u32)| {
-                let start = i as u64 * 1_000_000_000;
-                // At the activation moment a frame is free of the visit's own pages.
-                [(0, start), (0, start + 500_000_000), (0, start + 900_000_000)].map(|(page, time): (u64, u64)| {
-                    Reference { task: *task, time, ..Reference::new(page << 12, 4, Kind::Write) }
-                })
-            };
-        let rows: Block = [0, 1, 0, 1, 0].iter().enumerate().flat_map(visit).collect();
-        let run = |prefetch| {
-            let config = ForegroundConfig {
-                policy: policy.clone(),
-                handler: &sequential::HANDLER,
-                frames: 1,
-                slots,
-                flash: None,
-                buffers: 1,
-                failures: None,
-                direct_read: false,
-                reads_max: None,
-                prefetch,
-                services: Vec::new(),
-                prices: prices(),
-            };
-            let mut run = Foreground::new(&config, 16, Spaces::default(), 2).unwrap();
-            run.feed(&rows, &|_| Backed::Anonymous);
-            run.result()
-        };
-        let with = run(Some(Prefetch { bound: 4, activation: Ps(900_000_000_000) }));
-        let without = run(None);
-        // One frame: three switches back copy one page each, unless it was copied at the end of the visit before; the last visit's
-        // end copies one for a visit that does not come.
-        assert_eq!((without.counts.swap_ins, without.counts.prefetches), (3, 0));
-        assert_eq!((with.counts.swap_ins, with.counts.prefetches), (4, 4));
-        let waits = |r: &ForegroundResult| r.switches.iter().skip(2).map(|s| s.delay).sum::<Ps>();
-        assert_eq!((waits(&with), waits(&without)), (Ps::ZERO, US * 3 * 111));
-    }
-
-    #[test]
-    fn a_task_that_was_ended_comes_back_cold() {
-        let write = |task| (task, 0, Kind::Write);
-        let done = run(1, 0, true, &[write(0), write(1), write(0)]);
-        let seen: Vec<_> = done.switches.iter().map(|s| (s.task, s.cold, s.delay)).collect();
-        assert_eq!(seen, [(0, true, US), (1, true, US), (0, true, US)]);
-        assert_eq!((done.counts.kills, done.counts.homeless), (2, 0));
-        let room = run(2, 0, true, &[write(0), write(1), write(0)]);
-        assert_eq!((room.counts.kills, room.switches[2].cold), (0, false));
-    }
-}
+mod tests;

@@ -1,7 +1,7 @@
 //! Front ends: from the processor's accesses to the page references that a memory management unit sees.
 //!
-//! A front end does not depend on what is in RAM, so one serves all lanes. To add one: copy `front_end/plain.rs` and name it where
-//! configurations are read.
+//! A front end does not depend on the pages in RAM, so one front end serves all lanes. To add one, copy
+//! `front_end/plain.rs`, and name the new one where configurations are read.
 
 use coldframe_trace::Block;
 
@@ -13,19 +13,19 @@ pub mod l1;
 pub mod plain;
 pub mod write_back;
 
-/// One page reference: the page's dense number, whether it writes, and whether it is quiet.
+/// A page reference: the page's dense number, whether it is a write, and whether it is quiet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PageRef(pub u32);
 
 impl PageRef {
-    /// Bit of `kind()`: it writes.
+    /// Bit of `kind()`: the reference is a write.
     pub const WRITE_KIND: usize = 2;
     /// Bit of `kind()`: it leaves no reference bit if the page is mapped (a TLB hit under reading C).
     pub const QUIET_KIND: usize = 1;
-    /// The most pages that can be told apart.
+    /// The largest number of pages.
     pub const PAGES_MAX: usize = 1 << 30;
 
-    /// Packs one.
+    /// Packs a reference.
     #[inline(always)]
     pub const fn new(page: u32, writing: bool, quiet: bool) -> PageRef {
         PageRef(page | (writing as u32) << 31 | (quiet as u32) << 30)
@@ -43,7 +43,7 @@ impl PageRef {
         (self.0 >> 30) as usize
     }
 
-    /// Whether it writes.
+    /// Whether it is a write.
     #[inline(always)]
     pub const fn writing(self) -> bool {
         self.0 >> 31 != 0
@@ -56,7 +56,7 @@ impl PageRef {
     }
 }
 
-/// Which references of a trace are looked at.
+/// The references of a trace that are used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
     /// Instruction fetches.
@@ -68,7 +68,7 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Whether a trace row of this kind (0 fetch, 1 read, 2 write) belongs to it.
+    /// Whether it includes a trace row of this kind (0 fetch, 1 read, 2 write).
     #[inline(always)]
     pub const fn takes(self, kind: u32) -> bool {
         match self {
@@ -78,7 +78,7 @@ impl Stream {
         }
     }
 
-    /// As the command line writes it.
+    /// Its name on the command line.
     pub const fn name(self) -> &'static str {
         match self {
             Stream::Instructions => "I",
@@ -88,28 +88,28 @@ impl Stream {
     }
 }
 
-/// What a front end has counted so far.
+/// The counts of a front end so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FrontEndCounts {
     /// Instructions executed.
     pub instructions: u64,
-    /// Page references given out, runs of a reduced trace counted in full.
+    /// Page references. Runs of a reduced trace count in full.
     pub references: u64,
-    /// Of these, quiet ones. They count as references of a lane only where they fault.
+    /// Quiet ones of these. They count as references of a lane only where they fault.
     pub quiet: u64,
     /// Lines looked up in the instruction cache.
     pub icache_lookups: u64,
-    /// Lines that were not there.
+    /// Lines that were not in the instruction cache.
     pub icache_misses: u64,
     /// Translations that were not in the TLB.
     pub tlb_misses: u64,
     /// Lines looked up in the data cache.
     pub dcache_lookups: u64,
-    /// Lines that were not there.
+    /// Lines that were not in the data cache.
     pub dcache_misses: u64,
     /// Cache blocks read from below the caches, paged or not.
     pub memory_reads: u64,
-    /// Of these, those of paged pages.
+    /// Those of paged pages.
     pub paged_reads: u64,
     /// Cache blocks written back.
     pub memory_writes: u64,
@@ -117,21 +117,21 @@ pub struct FrontEndCounts {
 
 /// A front end.
 pub trait FrontEnd: Send {
-    /// Appends the page references of a block's rows from `from` on to `out`, until `limit` accesses below the front end have been
-    /// counted in all. Returns false when the limit is reached.
+    /// Appends the page references of a block's rows from `from` on to `out`, until `limit` accesses below the front
+    /// end have been counted in all. Returns false if the limit is reached.
     fn filter(&mut self, block: &Block, from: usize, out: &mut Vec<PageRef>) -> bool;
 
-    /// What it has counted.
+    /// The counts so far.
     fn counts(&self) -> &FrontEndCounts;
 
     /// The pages numbered so far.
     fn numbering(&self) -> &Numbering;
 
-    /// Whether it needs every single reference, not runs of them.
+    /// Whether it needs every reference, not runs of references.
     fn needs_exact(&self) -> bool;
 }
 
-/// Which address space a task lives in, by task number; tasks beyond the table live in the space of their own number.
+/// The address space of each task, by task number. A task beyond the table has the address space of its own number.
 #[derive(Clone, Debug, Default)]
 pub struct Spaces(pub Vec<u32>);
 

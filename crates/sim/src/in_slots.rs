@@ -5,16 +5,16 @@ use coldframe_core::{PageId, Ps};
 
 use crate::read_counts::ReadCounts;
 
-/// The meter.
+/// Counts reads in slots.
 pub(crate) struct InSlots {
     mapped: Vec<bool>,
-    /// A reference takes so much longer than one to RAM.
+    /// The extra time of a reference, over one to RAM.
     each: Ps,
     counter: Option<ReadCounts>,
     often: bool,
     /// References so far.
     pub(crate) reads: u64,
-    /// What they took longer.
+    /// Their extra time.
     pub(crate) longer: Ps,
 }
 
@@ -35,14 +35,14 @@ impl InSlots {
         self.mapped[page.index()] = false;
     }
 
-    /// Whether the page is read where it lies.
+    /// Whether the page is read in its slot.
     #[inline]
     pub(crate) fn has(&self, page: PageId) -> bool {
         self.mapped[page.index()]
     }
 
-    /// So many references to the page; returns by how much they take longer. Who counts reads stops at the one too many: the rest is read in
-    /// RAM.
+    /// Counts this many references to the page, and returns their extra time. If the page is read too often, only the
+    /// references up to that point count: RAM answers the rest.
     pub(crate) fn touch(&mut self, page: PageId, count: u32) -> Ps {
         if !self.has(page) {
             return Ps::ZERO;

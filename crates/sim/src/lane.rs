@@ -1,4 +1,4 @@
-//! One lane: an engine, its clock and device, and what it has seen.
+//! A lane: one engine with its clock, its device and its counts.
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
@@ -18,29 +18,29 @@ use crate::page_table::PageTable;
 use crate::read_ahead::behind;
 use crate::tier::{TierDone, TierTimes};
 
-/// A configuration of the engine.
+/// The configuration of a lane.
 #[derive(Clone, Debug)]
 pub struct LaneConfig {
     /// Policy with its parameters.
     pub policy: PolicyChoice,
-    /// Handler.
+    /// Page fault handler.
     pub handler: &'static Handler,
     /// Frames of RAM.
     pub frames: usize,
-    /// Victims that leave together.
+    /// Victims that are evicted together.
     pub evict_batch: usize,
-    /// What the machine can do.
+    /// Abilities of the machine.
     pub caps: Caps,
-    /// What stages cost the processor.
+    /// Processor time of the stages.
     pub prices: StagePrices,
-    /// What the device takes for one page.
+    /// Times of the device for one page.
     pub device: DeviceTimes,
-    /// Which transfers fail.
+    /// Transfers that fail.
     pub failures: Option<Failures>,
 }
 
 impl LaneConfig {
-    /// The head of a journal of such a lane over so many pages.
+    /// The head of the journal of such a lane, for this many pages.
     pub fn journal_head(&self, pages: usize) -> Head {
         let Self { frames, evict_batch, caps, .. } = *self;
         let config = Config { frames, pages, tasks: 1, evict_batch, caps };
@@ -48,10 +48,10 @@ impl LaneConfig {
     }
 }
 
-/// A lane that cannot be made.
+/// Why a lane cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LaneError {
-    /// The swap area cannot be.
+    /// The swap area is not possible.
     #[error(transparent)]
     Swap(#[from] SwapError),
     /// The policy's parameters do not fit.
@@ -62,65 +62,68 @@ pub enum LaneError {
     Config(#[from] ConfigError),
 }
 
-/// What a lane has found out.
+/// The result of a lane.
 #[derive(Clone, Debug)]
 pub struct LaneResult {
     /// The engine's counts.
     pub counts: Counts,
-    /// Quiet references that faulted, and so are references of this lane.
+    /// Quiet references that faulted. They count as references of this lane.
     pub quiet_faults: u64,
-    /// Time in fault handling, waits for the device included.
+    /// Time in fault handling, including waits for the device.
     pub paging: Ps,
-    /// The same by stage. Where a stage runs beside a load, the time is the load's.
+    /// The same by stage. Where a stage runs beside a load, its time counts as the load's.
     pub stages: [Ps; 6],
-    /// Processor time that was hidden behind loads.
+    /// Processor time hidden behind loads.
     pub hidden: Ps,
     /// Cache blocks read in place, from a buffer.
     pub xip_reads: u64,
-    /// What they took beyond reads from main memory.
+    /// Their extra time, over reads from main memory.
     pub xip_surplus: Ps,
     /// Latency of true faults.
     pub true_latency: Latency,
     /// Latency of false faults.
     pub false_latency: Latency,
-    /// Loads of pages that were never written, or not since they were released: there is nothing to load but zeros.
+    /// Loads of pages that were never written, or were not written since they were released: only zeros would be
+    /// loaded.
     pub zero_loads: u64,
-    /// Dirty pages were written and the device's sheet gives no program time: `paging` is a lower bound.
+    /// Whether dirty pages were written though the device's sheet gives no program time. `paging` is then a lower
+    /// bound.
     pub writes_unpriced: bool,
-    /// What the swap area did, if there is one.
+    /// What the swap area did; `None`: there is none.
     pub swap: Option<SwapDone>,
-    /// What the tier did, if there is one.
+    /// What the tier did; `None`: there is none.
     pub tier: Option<TierDone>,
-    /// When the program was stopped, because the device had failed and a page was lost; `None`: it came to its end.
+    /// When the program was stopped, because the device failed and a page was lost; `None`: the program came to its
+    /// end.
     pub halted: Option<Ps>,
 }
 
-/// What a lane's swap area did.
+/// The result of a lane's swap area.
 #[derive(Clone, Debug)]
 pub struct SwapDone {
-    /// In slots and blocks.
+    /// Counts of slots and blocks.
     pub counts: swap::Counts,
     /// Erase count of each block.
     pub erases: Vec<u32>,
 }
 
 impl SwapDone {
-    /// What this area has done so far.
+    /// The result of this area so far.
     pub fn of(swap: &Swap) -> SwapDone {
         SwapDone { counts: *swap.counts(), erases: swap.erases().collect() }
     }
 }
 
-/// What one page has cost.
+/// The cost of one page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageCost {
-    /// Faults on it, of any kind.
+    /// Faults on the page, of all kinds.
     pub faults: u64,
-    /// The time that they took.
+    /// Time of these faults.
     pub time: Ps,
 }
 
-/// A configuration at work.
+/// A configuration in use.
 pub struct Lane {
     engine: Engine,
     world: World,
@@ -130,16 +133,16 @@ pub struct Lane {
     streams: Option<Streams>,
     paging: Ps,
     quiet_faults: u64,
-    /// Since when the program stands still, because a page of its is lost.
+    /// Since when the program is stopped, because one of its pages is lost.
     halted: Option<Ps>,
     true_latency: Latency,
     false_latency: Latency,
-    /// By page; empty unless asked for.
+    /// Cost by page; empty unless asked for.
     page_costs: Vec<PageCost>,
 }
 
 impl Lane {
-    /// Makes lane `number` of a table, for so many pages and tasks.
+    /// Makes lane `number` of a page table, for this many pages and tasks.
     ///
     /// # Errors
     /// Parameters that do not fit the frames, or bounds of zero.
@@ -148,7 +151,7 @@ impl Lane {
         Lane::with_policy(config, policy, number, pages, tasks)
     }
 
-    /// As [`Lane::new`], with this policy instead of the configuration's.
+    /// As [`Lane::new`], with this policy in place of the configuration's.
     ///
     /// # Errors
     /// Bounds of zero.
@@ -181,22 +184,22 @@ impl Lane {
         })
     }
 
-    /// What a cache block read in place takes beyond one from main memory, from now on.
+    /// Sets the extra time of a cache block read in place, over one from main memory, from now on.
     pub fn price_xip(&mut self, surplus: Ps) {
         self.world.xip.price(surplus);
     }
 
-    /// Notes what each page costs, from now on.
+    /// Notes the cost of each page, from now on.
     pub fn note_pages(&mut self) {
         self.page_costs = vec![PageCost::default(); self.world.stored.len()];
     }
 
-    /// What each page has cost, by dense number; empty unless [`note_pages`](Self::note_pages) came before.
+    /// The cost of each page, by dense number; empty without an earlier call of [`note_pages`](Self::note_pages).
     pub fn page_costs(&self) -> &[PageCost] {
         &self.page_costs
     }
 
-    /// Gives its engine a swap area, before the first reference.
+    /// Gives its engine a swap area. Call it before the first reference.
     ///
     /// # Errors
     /// Numbers out of their bounds.
@@ -207,7 +210,7 @@ impl Lane {
         Ok(())
     }
 
-    /// Gives its engine a compressed tier, before the first reference.
+    /// Gives its engine a compressed tier. Call it before the first reference.
     ///
     /// # Errors
     /// Bounds that do not fit.
@@ -223,28 +226,29 @@ impl Lane {
         Some(TierDone { counts, frames, pages, reads: self.world.reads, writes: self.world.writes })
     }
 
-    /// Reads sequential streams ahead from now on, at most `window_max` pages at a time, as the live pager does.
+    /// Reads ahead of sequential streams from now on, at most `window_max` pages at a time, as the live pager does.
     pub fn set_read_ahead(&mut self, window_max: u32) {
         self.streams = (window_max > 0).then(|| Streams::new(window_max));
     }
 
-    /// Keeps a journal from now on; to be called before the first reference.
+    /// Keeps a journal from now on. Call it before the first reference.
     pub fn keep_journal(&mut self) {
         self.world.journal = Some(Journal::new(&self.head));
     }
 
-    /// Takes out what the journal has grown by; empty if none is kept.
+    /// Takes the part of the journal that is new; empty without a journal.
     pub fn drain_journal(&mut self) -> Vec<u8> {
         self.world.journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
-    /// The engine, to look at.
+    /// The engine, for inspection.
     pub fn engine(&self) -> &Engine {
         &self.engine
     }
 
-    /// A reference that did not hit: the whole fault, until the task has repeated its access. `idle` is the time that has passed
-    /// outside of fault handling; `numbers` are those of the trace, `None` if pages are numbered in the order of their addresses.
+    /// Handles a reference that did not hit: the whole fault, until the task has repeated its access. `idle` is the
+    /// time so far outside of fault handling. `numbers` are the page numbers of the trace; `None` if pages are numbered
+    /// in the order of their addresses.
     pub fn fault(
         &mut self,
         table: &mut PageTable,
@@ -276,7 +280,8 @@ impl Lane {
             self.halted = Some(world.now);
             return;
         }
-        // What is read ahead is one read with the page, as on Linux: the task goes on when all of it is there.
+        // Pages that are read ahead are one read with the page, as on Linux: the task goes on when all of them are
+        // there.
         if together {
             self.settle(table);
         }
@@ -296,8 +301,8 @@ impl Lane {
         }
     }
 
-    /// The pages worth reading ahead with a true fault: they are absent before it (a victim of the fault itself is on its way out), and the
-    /// device has them (what was never written out is zeros).
+    /// The pages worth reading ahead with a true fault. They are absent before the fault (a victim of the fault itself
+    /// is leaving), and the device has them (a page that was never written out is zeros).
     fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
         let (engine, stored) = (&self.engine, &self.world.stored);
         match &mut self.streams {
@@ -311,7 +316,7 @@ impl Lane {
         }
     }
 
-    /// Wishes for pages; whether any load was started.
+    /// Gives prefetch hints for pages. Returns whether a load was started.
     fn read_ahead(&mut self, table: &mut PageTable, ahead: &[PageId]) -> bool {
         let before = self.engine.counts().prefetches;
         for page in ahead {
@@ -320,7 +325,8 @@ impl Lane {
         self.engine.counts().prefetches > before
     }
 
-    /// What a program says of its pages beside touching them: that one is released, wished for, pinned or unpinned. It takes no time.
+    /// Takes what a program says of a page besides touching it: the page is released, hinted for prefetch, pinned or
+    /// unpinned. This takes no time.
     pub fn tell(&mut self, table: &mut PageTable, event: Event) {
         let Lane { engine, world, .. } = self;
         world.deliver(engine, table);
@@ -333,12 +339,12 @@ impl Lane {
         }
     }
 
-    /// Waits until the device has nothing more to do, as a program does that has wished for pages.
+    /// Waits until the device has nothing to do, as a program does that has given prefetch hints.
     pub fn settle(&mut self, table: &mut PageTable) {
         while self.world.wait(&mut self.engine, table) {}
     }
 
-    /// What it has found out so far; `table` is the one it works on.
+    /// The result so far. `table` is the lane's page table.
     pub fn result(&self, table: &PageTable) -> LaneResult {
         let world = &self.world;
         LaneResult {

@@ -9,14 +9,14 @@ pub const BINS_MAX: usize = 64;
 /// Finest bins of an octave: about one percent wide, where the histogram's three digits still tell them apart.
 const FINEST: f64 = 64.0;
 
-/// Faults whose latency is at least `from` and below `to`, as the histogram's three digits tell them apart.
+/// The faults with a latency of at least `from` and below `to`, to the histogram's three digits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bin {
-    /// Shortest.
+    /// The shortest latency.
     pub from: Ps,
-    /// Longest, not in it.
+    /// The end of the bin, not in it.
     pub to: Ps,
-    /// Faults.
+    /// The number of faults.
     pub count: u64,
 }
 
@@ -35,49 +35,50 @@ impl Default for Latency {
 }
 
 impl Latency {
-    /// None yet.
+    /// No latency yet.
     pub fn new() -> Latency {
         // Three significant digits from 1 ns to 1000 s; in nanoseconds, so that the table stays small.
         let histogram = Histogram::new_with_bounds(1, 1_000_000_000_000, 3).expect("the bounds are valid");
         Latency { histogram, sum: 0, max: Ps::ZERO }
     }
 
-    /// One fault.
+    /// Adds the latency of one fault.
     pub fn record(&mut self, latency: Ps) {
         self.histogram.saturating_record((latency.0 / 1_000).max(1));
         self.sum += u128::from(latency.0);
         self.max = self.max.max(latency);
     }
 
-    /// All of `other`, too.
+    /// Adds all latencies of `other`.
     pub fn add(&mut self, other: &Latency) {
         self.histogram.add(&other.histogram).expect("all have the same bounds");
         self.sum += other.sum;
         self.max = self.max.max(other.max);
     }
 
-    /// How many.
+    /// The number of latencies.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Exact sum.
+    /// The exact sum.
     pub fn sum(&self) -> u128 {
         self.sum
     }
 
-    /// Exact longest.
+    /// The exact maximum.
     pub fn max(&self) -> Ps {
         self.max
     }
 
-    /// Exact mean, rounded to the nearest picosecond; `None` without faults.
+    /// The exact mean, rounded to the nearest picosecond; `None` without faults.
     pub fn mean(&self) -> Option<Ps> {
         let n = u128::from(self.count());
         (n > 0).then(|| Ps(((self.sum + n / 2) / n) as u64))
     }
 
-    /// The distribution over at most [`BINS_MAX`] bins of equal width on a logarithmic axis, those without a fault left out.
+    /// The distribution over at most [`BINS_MAX`] bins of equal width on a logarithmic axis. Bins without a fault are
+    /// left out.
     pub fn bins(&self) -> Vec<Bin> {
         let mut per_octave = FINEST;
         loop {

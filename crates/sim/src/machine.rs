@@ -30,35 +30,35 @@ use crate::tier::TierTimes;
 use crate::watch::Watch;
 use crate::xip::XipMeter;
 
-/// What the device takes for one page.
+/// Times of the device for one page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DeviceTimes {
-    /// LoadStopover.
+    /// Time of LoadStopover.
     pub load: Ps,
-    /// Programming a page after it has crossed the bus; `None` if no source gives it. Writes then take the device no time, and the
-    /// result says so.
+    /// Time to program a page after the page has crossed the bus; `None` if no source gives it. Writes then take no
+    /// time on the device, and the result says so.
     pub program: Option<Ps>,
 }
 
-/// What a collection takes the device.
+/// Times of the device in a collection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CollectTimes {
-    /// One page read and programmed within the device.
+    /// Reading one page and programming it, within the device.
     pub copy: Ps,
-    /// One block erased.
+    /// Erasing one block.
     pub erase: Ps,
 }
 
-/// What a page takes on its way.
+/// Times of a page in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Way {
-    /// The processor.
+    /// Processor time.
     pub processor: Ps,
-    /// The device, beside the processor; `None`: no device has a part in it.
+    /// Device time, beside the processor; `None`: no device takes part.
     pub device: Option<Ps>,
 }
 
-/// What pages take to and from a place.
+/// Times of pages to and from a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Route {
     /// To RAM, up to the buffer.
@@ -68,7 +68,8 @@ pub struct Route {
 }
 
 impl Route {
-    /// Of a device that loads by itself; a write crosses the bus by the processor's hand first, which takes so long.
+    /// The route of a device that loads by itself. For a write, the processor first moves the page over the bus, which
+    /// takes `crossing`.
     pub fn device(times: DeviceTimes, crossing: Ps) -> Route {
         Route {
             load: Way { processor: Ps::ZERO, device: Some(times.load) },
@@ -77,55 +78,57 @@ impl Route {
     }
 }
 
-/// What the processor takes for the stages of a fault.
+/// Processor time of the stages of a fault.
 #[derive(Clone, Copy, Debug)]
 pub enum Stages {
-    /// Each its own price.
+    /// A price for each stage.
     Each(StagePrices),
-    /// All of a fault so long, at its beginning.
+    /// One price for the whole fault, at its start.
     AtOnce(Ps),
 }
 
-/// Where the bytes of a page come from that was never written out.
+/// The source of a page that was never written out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Zeros {
-    /// From the device, which has every page from the beginning, as the boards of SWL and DDB have.
+    /// The device has every page from the start, as on the boards of SWL and DDB.
     Loaded,
-    /// They are zeros the first time, which cost nothing; after that the device has the page.
+    /// The page is zeros the first time, at no cost. Later the device has the page.
     Once,
-    /// They are zeros, which cost nothing.
+    /// The page is zeros, at no cost.
     Free,
 }
 
-/// What the machine is made of.
+/// The configuration of a machine.
 #[derive(Clone, Debug)]
 pub struct MachineConfig {
-    /// Stages.
+    /// Prices of the stages.
     pub stages: Stages,
-    /// Pages in their home slots.
+    /// Route of pages in their home slots.
     pub home: Route,
-    /// Pages in the swap area.
+    /// Route of pages in the swap area.
     pub area: Route,
-    /// Pages that were never written out.
+    /// Source of pages that were never written out.
     pub zeros: Zeros,
-    /// Collections of the swap area.
+    /// Times of the swap area's collections.
     pub collect: CollectTimes,
-    /// A reference to a page in its slot takes so much longer than one to RAM.
+    /// Extra time of a reference to a page in its slot, over a reference to RAM.
     pub slot_read: Ps,
-    /// References after which a page that is read in its slot is said to be read often; `None`: never.
+    /// After this many references, a page that is read in its slot is reported as read often; `None`: never.
     pub reads_max: Option<u32>,
-    /// Which transfers fail.
+    /// Transfers that fail.
     pub failures: Option<Failures>,
-    /// Only pages that a device has loaded are moved from a buffer; the copy of others is on their way, and zeros are made in their frame.
+    /// Whether only pages from a device are moved from a buffer. Other pages are copied on their way, and zeros are
+    /// made in their frame.
     pub moves_loaded_only: bool,
-    /// Cache lines of a page: references to it in a row read each line in a buffer or a slot once. `u32::MAX`: there is no cache.
+    /// Cache lines of a page. Consecutive references to a page read each line in a buffer or a slot once. `u32::MAX`:
+    /// there is no cache.
     pub lines: u32,
-    /// Slots of a swap area on flash that are read together with a page that a task waits for.
+    /// Slots of a swap area on flash that are read together with the page that a task waits for.
     pub window: Window,
 }
 
 impl MachineConfig {
-    /// One device for home slots and swap area.
+    /// A machine with one device for home slots and swap area.
     pub fn device(prices: StagePrices, times: DeviceTimes, zeros: Zeros) -> MachineConfig {
         let route = Route::device(times, prices.trans_host_mem);
         MachineConfig {
@@ -144,60 +147,60 @@ impl MachineConfig {
     }
 }
 
-/// Of which kind a fault turned out to be.
+/// The kind of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FaultKind {
-    /// The page had to be brought.
+    /// True fault: the page was not in RAM.
     True,
-    /// It was in RAM and not mapped.
+    /// False fault: the page was in RAM, but not mapped.
     False,
-    /// It was mapped.
+    /// The page was mapped.
     Write,
 }
 
-/// Everything that the engine's commands change, but the page table.
+/// Everything that the engine's commands change, except the page table.
 pub(crate) struct World {
     config: MachineConfig,
     number: u32,
     homes: usize,
     pub(crate) bus: Bus,
-    /// The queue that transfers join.
+    /// The queue for new transfers.
     pub(crate) class: Class,
     pub(crate) now: Ps,
     pub(crate) stages: [Ps; 6],
-    /// Processor time that was hidden behind loads.
+    /// Processor time hidden behind loads.
     pub(crate) hidden: Ps,
-    /// When the loads in flight started and the last of them will end.
+    /// The start of the loads in flight, and the end of the last of them.
     loading: Option<(Ps, Ps)>,
     pub(crate) kind: FaultKind,
     pub(crate) xip: XipMeter,
     pub(crate) in_slots: Option<InSlots>,
-    /// Pages whose bytes a device has.
+    /// Pages that a device has.
     pub(crate) stored: Vec<bool>,
-    /// Pages that a device loaded when they came last.
+    /// Pages whose last load was from a device.
     loaded: Vec<bool>,
-    /// The page that is moved now came from no device.
+    /// The page that is being moved came from no device.
     moves_free: bool,
-    /// Pages of files, which are never zeros; empty: none.
+    /// Pages of files, which are never zeros; empty: there are none.
     pub(crate) file: Vec<bool>,
     pub(crate) zero_loads: u64,
     /// Pages read from a device.
     pub(crate) reads: u64,
     /// Pages written to a device.
     pub(crate) writes: u64,
-    /// Slots of an area that is rewritten in place, in the order of the writes; kept only for such.
+    /// Slots of an area that is rewritten in place, in the order of the writes. Kept only for such an area.
     pub(crate) slot_log: Option<Vec<u32>>,
-    /// Ends of what no device had a part in.
+    /// Ends of transfers without a device.
     done: VecDeque<Event>,
-    /// Loads of zeros and from a tier, which cannot fail.
+    /// Loads of zeros and from a tier. They cannot fail.
     zeros: VecDeque<Event>,
     /// Tasks that can go on.
     pub(crate) resumed: VecDeque<usize>,
-    /// Tasks ended for want of memory.
+    /// Tasks killed for lack of memory.
     pub(crate) killed: Vec<TaskId>,
-    /// Tasks stopped because a page of theirs is lost.
+    /// Tasks stopped because one of their pages is lost.
     pub(crate) halted: Vec<TaskId>,
-    /// What became of pages that were prefetched, by task.
+    /// The outcome of prefetched pages, by task.
     pub(crate) watch: Option<Box<Watch>>,
     /// The swap token, if the tasks have one.
     pub(crate) token: Option<Box<SwapToken>>,
@@ -205,14 +208,14 @@ pub(crate) struct World {
     pub(crate) behind: bool,
     /// The device takes transfers in the order in which they come.
     pub(crate) in_order: bool,
-    /// What a tier takes, if there is one.
+    /// Times of a tier, if there is one.
     pub(crate) tier: Option<Box<TierTimes>>,
     faulty: Option<Box<Faulty>>,
     pub(crate) journal: Option<Journal>,
 }
 
 impl World {
-    /// Lane `number` of a page table, for an engine of these bounds.
+    /// Lane `number` of a page table, for an engine with these bounds.
     pub(crate) fn new(config: MachineConfig, number: u32, pages: usize, buffers: u32) -> World {
         World {
             number,
@@ -250,12 +253,12 @@ impl World {
         }
     }
 
-    /// Pages are read in their slots from now on, and that is counted.
+    /// From now on, pages are read in their slots, and these reads are counted.
     pub(crate) fn read_in_slots(&mut self) {
         self.in_slots = Some(InSlots::new(self.homes, self.config.slot_read, self.config.reads_max));
     }
 
-    /// Of so many references in a row those that reach memory.
+    /// Of this many consecutive references to a page, the number that reach memory.
     pub(crate) fn uncached(&self, times: u32) -> u32 {
         times.min(self.config.lines)
     }
@@ -264,7 +267,7 @@ impl World {
         self.config.collect = collect;
     }
 
-    /// Gives the event to the engine, and all that follows from it without a device.
+    /// Gives the event to the engine, and then all events that follow without a device.
     pub(crate) fn handle(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
         match event {
             Event::Fault { task, page, .. } if self.config.window != Window::Alone => {
@@ -278,7 +281,8 @@ impl World {
         }
     }
 
-    /// Pages that lie beside the one that the task has just begun to wait for. No task waits for them, so they come behind it.
+    /// Asks for the pages beside the one that the task has just begun to wait for. No task waits for them, so they come
+    /// after it.
     fn read_together(&mut self, engine: &mut Engine, table: &mut PageTable, task: TaskId, together: &[PageId]) {
         if let Some(watch) = &mut self.watch {
             watch.wished_for = task.0;
@@ -308,7 +312,7 @@ impl World {
         }
     }
 
-    /// The event as the device tells it.
+    /// The event as the device reports it.
     fn turned(&mut self, engine: &mut Engine, table: &mut PageTable, event: Event) {
         let event = self.faulty.as_mut().map_or(event, |faulty| faulty.turn(event));
         self.step(engine, table, event);
@@ -340,7 +344,7 @@ impl World {
         }
     }
 
-    /// Gives the engine every end that has come by now.
+    /// Gives the engine all ends that have come by now.
     pub(crate) fn deliver(&mut self, engine: &mut Engine, table: &mut PageTable) {
         while let Some(event) = self.bus.ended(self.now) {
             self.class = Class::Demand;
@@ -348,7 +352,7 @@ impl World {
         }
     }
 
-    /// Gives the engine the next end, for which the processor waits. False: nothing is under way.
+    /// Waits for the next end, and gives it to the engine. Returns false if no transfer is under way.
     pub(crate) fn wait(&mut self, engine: &mut Engine, table: &mut PageTable) -> bool {
         let Some((end, event)) = self.bus.next_event() else { return false };
         self.wait_until(end);
@@ -356,7 +360,7 @@ impl World {
         true
     }
 
-    /// Time that the processor spends on a stage; the part beside a load in flight is the load's.
+    /// Adds the processor time of a stage. The part beside a load in flight counts as the load's.
     fn spend(&mut self, stage: Stage, time: Ps) {
         let beside = match self.loading {
             Some((_, end)) => end.saturating_sub(self.now).min(time),
@@ -367,10 +371,10 @@ impl World {
         self.now += time;
     }
 
-    /// The processor has nothing to do until the device is done.
+    /// Lets the processor wait until the device is done.
     fn wait_until(&mut self, end: Ps) {
         match self.loading {
-            // From its start to its end, whatever else was done meanwhile.
+            // From its start to its end, whatever the processor did meanwhile.
             Some((start, load_end)) if load_end == end => self.stages[Stage::LoadStopover as usize] += end - start,
             Some(_) => {}
             None => self.stages[Stage::LoadStopover as usize] += end.saturating_sub(self.now),
@@ -418,7 +422,7 @@ impl World {
         self.tier.as_ref().expect("an engine with a tier")
     }
 
-    /// The bytes are there at once. A page that nobody has written to, and no device has, is zeros: one word.
+    /// The bytes are there at once. A page that no task has written and no device has is zeros: one word.
     fn compress(&mut self, page: PageId, dirty: bool) {
         const WORD: u32 = 8;
         let zeros = !dirty && self.config.zeros != Zeros::Loaded && !self.has_bytes(page);
@@ -427,12 +431,12 @@ impl World {
         self.done.push_back(Event::Compressed { page, size });
     }
 
-    /// A device has the page, or a file does.
+    /// Whether a device or a file has the page.
     fn has_bytes(&self, page: PageId) -> bool {
         self.stored[page.index()] || self.file.get(page.index()).copied().unwrap_or(false)
     }
 
-    /// It cannot fail, as no device has a part in it.
+    /// Takes a page out of the tier. This cannot fail, since no device takes part.
     fn unpack(&mut self, ticket: Ticket) {
         self.kind = FaultKind::True;
         self.spend(Stage::TransHostMem, self.tier().decompress);
@@ -463,13 +467,13 @@ impl World {
         }
     }
 
-    /// The swap token makes the page look touched.
+    /// Whether the swap token makes the page look referenced.
     fn is_spared(&mut self, page: PageId) -> bool {
         let World { token: Some(token), watch: Some(watch), .. } = self else { return false };
         token.spares(page, |task| watch.is_waiting(task))
     }
 
-    /// The page is in no buffer and no slot any more.
+    /// The page has left its buffer or slot.
     fn leaves_place(&mut self, page: PageId, table: &PageTable) {
         self.xip.leaves(page, table);
         if let Some(in_slots) = &mut self.in_slots {
@@ -478,7 +482,7 @@ impl World {
     }
 }
 
-/// The whole of it, as the engine sees it.
+/// The machine as the engine sees it.
 pub(crate) struct View<'a> {
     pub(crate) table: &'a mut PageTable,
     pub(crate) world: &'a mut World,
@@ -495,7 +499,7 @@ impl Machine for View<'_> {
                 world.stage(stage, &work);
             }
             Command::Load { ticket, page, from, .. } => world.load(page, ticket, from),
-            // Priced with the stage.
+            // The stage's price includes it.
             Command::Move { page, .. } => {
                 world.moves_free = world.config.moves_loaded_only && !world.loaded[page.index()];
             }

@@ -1,4 +1,4 @@
-//! Oracles: what needs to see every hit, or the future, and so cannot be a policy of the engine.
+//! Oracles: algorithms that see every hit, or the future, and therefore cannot be policies of the engine.
 
 use coldframe_core::policy::Param;
 
@@ -14,35 +14,35 @@ pub mod opt_curve;
 pub struct OracleCounts {
     /// Page misses.
     pub true_faults: u64,
-    /// Misses on pages never touched before.
+    /// Misses of pages that were never touched before.
     pub cold_faults: u64,
-    /// Pages that left.
+    /// Evicted pages.
     pub evictions: u64,
-    /// Of those, dirty ones.
+    /// Dirty ones of these.
     pub dirty_evictions: u64,
 }
 
-/// An oracle at work.
+/// An oracle in use.
 pub trait Oracle: Send {
-    /// Takes references in; quiet ones count as any other, since an oracle has no page table.
+    /// Takes references. Quiet ones count as all others, since an oracle has no page table.
     fn feed(&mut self, references: &[PageRef]);
 
-    /// The counts for each number of frames it was made for, in that order. `pages` are the true page numbers (address divided by page
-    /// size) by dense number.
+    /// The counts for each number of frames that it was made for, in that order. `pages` are the true page numbers
+    /// (address divided by page size) by dense number.
     fn finish(&mut self, pages: &[u64]) -> Vec<OracleCounts>;
 }
 
-/// What an oracle is called.
+/// An oracle's name, help and maker.
 pub struct OracleSpec {
     /// The name on the command line.
     pub name: &'static str,
     /// One line for help.
     pub summary: &'static str,
-    /// Paper and section.
+    /// Its source: paper and section.
     pub source: &'static str,
     /// Its parameters (none has any so far).
     pub params: &'static [Param],
-    /// Makes it for several numbers of frames.
+    /// Makes the oracle for several numbers of frames.
     pub build: fn(frames: &[usize]) -> Box<dyn Oracle>,
 }
 

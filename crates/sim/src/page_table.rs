@@ -22,12 +22,12 @@ const WRITABLE: u32 = 48;
 /// The table.
 pub struct PageTable {
     words: Vec<u64>,
-    /// Reads of each page; empty if nobody asks.
+    /// Reads of each page; empty if they are not counted.
     reads: Vec<u64>,
     lanes: u64,
 }
 
-/// What a kind of reference (`PageRef::kind`) needs of an entry and what it leaves there, for all lanes.
+/// What a kind of reference (`PageRef::kind`) needs of an entry and leaves in it, for all lanes.
 #[derive(Clone, Copy)]
 pub struct Masks {
     need: [u64; 4],
@@ -35,7 +35,7 @@ pub struct Masks {
 }
 
 impl PageTable {
-    /// For so many pages and lanes, nothing mapped.
+    /// A table for this many pages and lanes; nothing is mapped.
     pub fn new(pages: usize, lanes: usize) -> PageTable {
         assert!((1..=LANES).contains(&lanes));
         PageTable { words: vec![0; pages], reads: Vec::new(), lanes: (1 << lanes) - 1 }
@@ -46,23 +46,23 @@ impl PageTable {
         self.reads.resize(self.words.len(), 0);
     }
 
-    /// Whether it counts them.
+    /// Whether reads are counted.
     pub fn counts_reads(&self) -> bool {
         !self.reads.is_empty()
     }
 
-    /// A reference has been answered, from wherever its page lies in each lane.
+    /// Counts a reference that has been answered, from wherever the page lies in each lane.
     #[inline(always)]
     pub fn count(&mut self, reference: PageRef) {
         self.reads[reference.page()] += u64::from(!reference.writing());
     }
 
-    /// So many more reads of a page have been answered.
+    /// Counts this many more reads of a page.
     pub fn count_more(&mut self, page: PageId, times: u32) {
         self.reads[page.index()] += u64::from(times);
     }
 
-    /// Notes a reference, whether or not the page table would have let it through.
+    /// Notes a reference, whether or not it would have faulted.
     pub fn touch(&mut self, lane: u32, page: PageId, writing: bool) {
         let bits = Self::bit(lane, REFERENCED) | if writing { Self::bit(lane, DIRTY) } else { 0 };
         self.words[page.index()] |= bits;
@@ -73,7 +73,7 @@ impl PageTable {
         self.reads.get(page.index()).copied().unwrap_or(0)
     }
 
-    /// Pages it has room for.
+    /// The number of pages.
     pub fn pages(&self) -> usize {
         self.words.len()
     }
@@ -103,7 +103,7 @@ impl PageTable {
         hits
     }
 
-    /// Sets the bits in the lanes that hit and returns the others, a bit a lane.
+    /// Sets the bits in the lanes that hit. Returns the other lanes, one bit each.
     pub fn miss(&mut self, masks: &Masks, page: usize, kind: usize) -> u64 {
         let word = &mut self.words[page];
         let mut hits = *word & self.lanes;
@@ -128,18 +128,18 @@ impl PageTable {
         *word |= u64::from(writable) << (lane + WRITABLE) | u64::from(referenced) << (lane + REFERENCED);
     }
 
-    /// Forgets a page in a lane, bits and all.
+    /// Removes a page from a lane, with all its bits.
     pub fn unmap(&mut self, lane: u32, page: PageId) {
         let all = [MAPPED, REFERENCED, DIRTY, WRITABLE].iter().fold(0, |m, part| m | Self::bit(lane, *part));
         self.words[page.index()] &= !all;
     }
 
-    /// Refuses writes to a page in a lane.
+    /// Write-protects a page in a lane.
     pub fn protect(&mut self, lane: u32, page: PageId) {
         self.words[page.index()] &= !Self::bit(lane, WRITABLE);
     }
 
-    /// Notes that the access which faulted has been repeated and wrote.
+    /// Notes that the access that faulted has been repeated, and was a write.
     pub fn set_dirty(&mut self, lane: u32, page: PageId) {
         self.words[page.index()] |= Self::bit(lane, DIRTY);
     }

@@ -1,8 +1,10 @@
-//! Read-ahead in a machine of references, of two kinds. A lane reads sequential streams ahead as the live pager does: pages behind a true fault
-//! that goes on with a stream are loaded with it, those that are absent and have content ([`behind`]). Any driver can read the slots beside a
-//! page of the swap area ([`beside`], LOBI's block-aligned swap-in).
+//! Read-ahead in a machine of references, of two kinds. First, a lane reads sequential streams ahead, as the live pager
+//! does: with a true fault that continues a stream, it loads the pages behind it that are absent and have content
+//! ([`behind`]). Second, any driver can read the slots beside a page of the swap area ([`beside`], LOBI's block-aligned
+//! swap-in).
 //!
-//! Streams go by true page numbers of an address space, a lane behind a front end by dense ones: [`Numbering`] translates.
+//! Streams use the true page numbers of an address space, a lane behind a front end uses dense ones. [`Numbering`]
+//! translates.
 
 use coldframe_core::prefetch::Streams;
 use coldframe_core::{Engine, PageId, SlotId};
@@ -10,7 +12,8 @@ use coldframe_core::{Engine, PageId, SlotId};
 use crate::numbering::Numbering;
 use crate::swap::read_ahead::Window;
 
-/// The pages that are worth loading with a true fault on `page`, in their order; `numbers`: `None` if pages are numbered by address.
+/// The pages that are worth loading with a true fault on `page`, in their order. `numbers`: `None` if pages are
+/// numbered by address.
 pub fn behind(streams: &mut Streams, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
     let Some(numbers) = numbers else { return streams.fault(page).map(PageId).collect() };
     let (space, number) = numbers.place(page.0);
@@ -20,8 +23,8 @@ pub fn behind(streams: &mut Streams, page: PageId, numbers: Option<&Numbering>) 
     ahead.filter_map(|next| numbers.find(space, number + u64::from(next - low))).map(PageId).collect()
 }
 
-/// The pages to read together with `page`: those in the window of its slot whose copy there is all that is left of them. None if no area on flash
-/// has the page, or if it is in RAM.
+/// The pages to read together with `page`: pages in the window of its slot that exist only there. None if `page` is in
+/// no area on flash, or if it is in RAM.
 pub fn beside(window: Window, page: PageId, engine: &Engine) -> Vec<PageId> {
     let in_ram = |page: PageId| engine.frame_of(page).is_some();
     match engine.swap().and_then(|swap| Some((swap, swap.slot_of(page)?))) {

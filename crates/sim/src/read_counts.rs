@@ -1,13 +1,15 @@
-//! How often pages have been read in their slots since they were mapped there, for a machine whose memory counts that (as the hotness
-//! monitoring units of CXL 3.2 do, or a simulator). Ask after each read; `true` is the moment to say `Event::ReadOften`.
+//! Counts the reads of pages in their slots since the pages were mapped there, for a machine whose memory counts them
+//! (as the hotness monitoring units of CXL 3.2 do, or a simulator). Ask after each read. True means: report
+//! `Event::ReadOften` now.
 //!
-//! A copy costs a page read and a page written, once; a line read in the slot costs more than one in DRAM, each time. After as many lines as
-//! one is times the other, the copy would have been cheaper: as with renting and buying skis, who copies at that point never pays more than
-//! twice what the best would have been. Not for memories that read as cheaply as DRAM, where no number of reads repays a copy.
+//! A copy costs one page read and one page write. A line read in the slot costs more than one in DRAM, each time. The
+//! number of lines whose extra cost equals the copy's is the break-even point. To copy there never costs more than
+//! twice the best choice, as with renting and buying skis. Do not use it for memories that read as fast as DRAM: there,
+//! no number of reads repays a copy.
 
 use coldframe_core::PageId;
 
-/// Counts of all pages.
+/// The counts of all pages.
 #[derive(Clone, Debug)]
 pub struct ReadCounts {
     max: u32,
@@ -15,7 +17,7 @@ pub struct ReadCounts {
 }
 
 impl ReadCounts {
-    /// For so many pages, of which each may be read `max` times.
+    /// Counts for this many pages. Each page may be read `max` times.
     pub fn new(pages: usize, max: u32) -> ReadCounts {
         ReadCounts { max, reads: vec![0; pages].into_boxed_slice() }
     }
@@ -25,14 +27,14 @@ impl ReadCounts {
         self.reads[page.index()] = 0;
     }
 
-    /// The page was read `times` more, in its slot; true: more often than it may.
+    /// The page was read `times` more in its slot. Returns true if that is more often than it may.
     pub fn read(&mut self, page: PageId, times: u32) -> bool {
         let reads = &mut self.reads[page.index()];
         *reads = reads.saturating_add(times);
         *reads > self.max
     }
 
-    /// Reads that the page has left in its slot, the last of which is one too many.
+    /// The number of reads that the page has left in its slot. The last of them is one too many.
     pub fn left(&self, page: PageId) -> u32 {
         (self.max - self.reads[page.index()].min(self.max)).saturating_add(1)
     }

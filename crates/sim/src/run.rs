@@ -1,7 +1,8 @@
 //! A run: one trace through one front end into any number of lanes and oracles.
 //!
-//! Make a [`Run`], add lanes and oracles, feed it blocks until the trace or the limit ends, and take the results. Lanes sit in groups of
-//! at most 16, a page table each; groups and oracles know nothing of each other and go through a block on all cores at once.
+//! Make a [`Run`], add lanes and oracles, feed it blocks until the trace or the limit ends, and take the results. Lanes
+//! sit in groups of at most 16, with one page table for each group. Groups and oracles are independent, and go through
+//! a block on all cores at once.
 
 use coldframe_core::policy::Policy;
 use coldframe_core::{PageId, Ps};
@@ -14,7 +15,7 @@ use crate::numbering::Numbering;
 use crate::oracle::{Oracle, OracleCounts};
 use crate::page_table::{Masks, PageTable, LANES};
 
-/// What the front end's work costs, for the virtual clock.
+/// Times of the front end's work, for the virtual clock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IdlePrices {
     /// Each instruction.
@@ -27,7 +28,7 @@ pub struct IdlePrices {
     pub main_read: Ps,
     /// Each cache block written to main memory.
     pub main_write: Ps,
-    /// What a cache block read in place, from a buffer, takes beyond one from main memory.
+    /// The extra time of a cache block read in place, from a buffer, over one from main memory.
     pub xip_surplus: Ps,
 }
 
@@ -37,10 +38,10 @@ pub enum RunError {
     /// A lane cannot be made.
     #[error(transparent)]
     Lane(#[from] LaneError),
-    /// More pages than the trace's own header said.
+    /// The trace has more pages than its own header says.
     #[error("the trace touches more than the {bound} pages that its header announces; import or record it again")]
     TooManyPages {
-        /// What the header said.
+        /// The number in the header.
         bound: usize,
     },
 }
@@ -77,7 +78,7 @@ impl Run {
         }
     }
 
-    /// Adds lanes; their results come in the same order.
+    /// Adds lanes. Their results come in the same order.
     ///
     /// # Errors
     /// A configuration that does not fit.
@@ -90,7 +91,7 @@ impl Run {
         Ok(())
     }
 
-    /// Adds one lane with a policy that is made for its frames and the trace's pages; the configuration's own is left aside.
+    /// Adds one lane with a policy made for its frames and the trace's pages, in place of the configuration's own.
     ///
     /// # Errors
     /// A configuration that does not fit.
@@ -124,10 +125,10 @@ impl Run {
         self.groups.iter_mut().flat_map(|group| &mut group.lanes)
     }
 
-    /// Takes the rows of a block from `from` on. False: the limit is reached and nothing more is taken.
+    /// Takes the rows of a block from `from` on. Returns false if the limit is reached; nothing more is then taken.
     ///
     /// # Errors
-    /// The trace touches more pages than were announced.
+    /// The trace touches more pages than its header says.
     pub fn feed(&mut self, block: &Block, from: usize) -> Result<bool, RunError> {
         let before = *self.front_end.counts();
         let mut references = std::mem::take(&mut self.buffer);
@@ -141,12 +142,12 @@ impl Run {
         Ok(more)
     }
 
-    /// Takes page references that have been through a front end before; `idle` is the time outside of faults until now.
+    /// Takes page references that come from an earlier front end. `idle` is the time outside of faults so far.
     pub fn references(&mut self, references: &[PageRef], idle: Ps) {
         let numbers = self.front_end.numbering();
         let idle = Idle { until: idle, each: self.prices.reference };
         match (self.groups.as_mut_slice(), self.oracles.as_mut_slice()) {
-            // Nothing to share out: no other thread is woken.
+            // There is nothing to share out: no other thread is woken.
             ([group], []) => group.references(references, idle, numbers),
             (groups, oracles) => {
                 rayon::join(
@@ -167,17 +168,17 @@ impl Run {
         self.prices.main_read * counts.memory_reads + self.prices.main_write * counts.memory_writes
     }
 
-    /// Time of all accesses below the caches until now, as if all were to main memory.
+    /// Time of all accesses below the caches so far, as if all were to main memory.
     pub fn memory(&self) -> Ps {
         self.memory_at(self.front_end.counts())
     }
 
-    /// Time outside of fault handling and of priced accesses to memory until now; `None` where nothing prices it.
+    /// Time outside of fault handling and of priced accesses to memory so far; `None` if it has no price.
     pub fn idle(&self) -> Option<Ps> {
         (self.prices != IdlePrices::default()).then(|| self.idle_at(self.front_end.counts()))
     }
 
-    /// What the front end has counted.
+    /// The counts of the front end.
     pub fn front_end(&self) -> &FrontEndCounts {
         self.front_end.counts()
     }
@@ -192,26 +193,26 @@ impl Run {
         self.front_end.numbering().places()
     }
 
-    /// What the lanes have found out, in the order in which they were added.
+    /// The results of the lanes, in the order in which they were added.
     pub fn lane_results(&self) -> Vec<LaneResult> {
         self.groups.iter().flat_map(|group| group.lanes.iter().map(|lane| lane.result(&group.table))).collect()
     }
 
-    /// What the oracles have found out, in the order in which they were added.
+    /// The results of the oracles, in the order in which they were added.
     pub fn oracle_results(&mut self) -> Vec<Vec<OracleCounts>> {
         let pages = self.front_end.numbering().pages();
         self.oracles.iter_mut().map(|oracle| oracle.finish(&pages)).collect()
     }
 }
 
-/// Time outside of faults: until the first reference, and of each.
+/// Time outside of faults: until the first reference, and of each reference.
 #[derive(Clone, Copy)]
 struct Idle {
     until: Ps,
     each: Ps,
 }
 
-/// As few groups as hold all lanes, but one for each thread where there are lanes for it.
+/// As few groups as hold all lanes, but one group for each thread if there are enough lanes.
 fn lanes_a_group(lanes: usize, threads: usize) -> usize {
     let groups = lanes.div_ceil(LANES).max(lanes.min(threads)).max(1);
     lanes.div_ceil(groups).max(1)
@@ -226,7 +227,7 @@ impl Group {
         }
     }
 
-    /// `READS`: reads are counted by page, for lanes that read in place.
+    /// `READS`: whether reads are counted by page, for lanes that read in place.
     fn go_through<const READS: bool>(&mut self, references: &[PageRef], idle: Idle, numbers: &Numbering) {
         for (i, reference) in references.iter().enumerate() {
             if !self.table.hit(&self.masks, reference.page(), reference.kind()) {

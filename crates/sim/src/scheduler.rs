@@ -1,8 +1,8 @@
-//! Models of schedulers on one processor. A scheduler can say in advance which task is next.
+//! Models of schedulers on one processor. A scheduler can say in advance which task runs next.
 //!
-//! [`Scheduler::next`] is the second call of SAP's section 3.2: the answer of [`Scheduler::switch`] in advance, without side effect. They
-//! differ only if something happens in between (a task wakes, blocks or begins). To add one: copy `scheduler/round_robin.rs` and add its
-//! line to [`ALL`].
+//! [`Scheduler::next`] is the second call of SAP's section 3.2: it gives the answer of [`Scheduler::switch`] in
+//! advance, without a side effect. The two differ only if something happens in between (a task wakes, blocks or
+//! begins). To add a scheduler, copy `scheduler/round_robin.rs` and add its line to [`ALL`].
 
 use coldframe_core::Ps;
 
@@ -10,11 +10,11 @@ mod cfs;
 mod eevdf;
 mod round_robin;
 
-/// What a scheduler needs to know of a task: its priority, -20 to 19.
+/// A task's priority (nice value), -20 to 19.
 pub type Nice = i8;
 
-/// Makes a scheduler for tasks with these priorities. The time is the scheduler's own knob: the slice of round robin, the latency of CFS (in
-/// which each task runs once), the base slice of EEVDF; `None`: the kernel's.
+/// Makes a scheduler for tasks with these priorities. The time is the scheduler's own parameter: the slice of round
+/// robin, the latency of CFS (in which each task runs once), the base slice of EEVDF. `None`: the kernel's value.
 pub type Make = fn(&[Nice], Option<Ps>) -> Box<dyn Scheduler>;
 
 /// Names and makers.
@@ -31,44 +31,45 @@ pub fn find(name: &str) -> Option<Make> {
     ALL.iter().find(|(known, _)| *known == name).map(|(_, make)| *make)
 }
 
-/// A scheduler. Tasks are numbered from 0; at most one runs, the ready ones wait.
+/// A scheduler. Tasks are numbered from 0. At most one task runs, the ready ones wait.
 pub trait Scheduler {
-    /// A task is ready from now on: a new one, or one that slept.
+    /// The task becomes ready: it is new, or it slept.
     fn wake(&mut self, task: usize);
 
-    /// The running task is not ready any more: it sleeps, or has ended.
+    /// The running task stops being ready: it sleeps, or has ended.
     fn block(&mut self);
 
-    /// The running task sleeps of its own will: what is left of its slice is forgotten.
+    /// The running task sleeps by its own choice: the rest of its slice is forgotten.
     fn pause(&mut self) {
         self.block();
     }
 
-    /// The running task has run for so long since the last charge.
+    /// Charges the running task for this time since the last charge.
     fn charge(&mut self, ran: Ps);
 
     /// The slice of the running task.
     fn slice(&self) -> Ps;
 
-    /// How much of it has been used.
+    /// The used part of that slice.
     fn used(&self) -> Ps;
 
-    /// Puts the running task, if one runs, back among the ready ones and lets the next run.
+    /// Puts the running task, if there is one, back among the ready tasks, and lets the next task run.
     fn switch(&mut self) -> Option<usize>;
 
-    /// The same, but the next is this ready task (section 3.2: a scheduler that follows its prediction).
+    /// The same, but the next task is this ready task (section 3.2: a scheduler that follows its prediction).
     fn switch_to(&mut self, task: usize);
 
-    /// Whom `switch` would let run if the running task ran so long and nothing else happened. No side effect.
+    /// The task that `switch` would let run if the running task ran for this time and nothing else happened. No side
+    /// effect.
     fn next(&self, running_for: Ps) -> Option<usize>;
 
-    /// Whether this task, which has just woken, takes the processor from the running one.
+    /// Whether this task, which has just woken, preempts the running one.
     fn preempts(&self, woken: usize) -> bool;
 
-    /// Ready tasks, the running one included.
+    /// The number of ready tasks, with the running one.
     fn ready(&self) -> usize;
 
-    /// Whether the task is ready and does not run.
+    /// Whether the task is ready and not running.
     fn waits(&self, task: usize) -> bool;
 }
 
@@ -85,7 +86,7 @@ fn weight(nice: Nice) -> u64 {
     WEIGHTS[(i32::from(nice).clamp(-20, 19) + 20) as usize]
 }
 
-/// Time on the processor as virtual time of a task of this weight.
+/// Converts processor time to the virtual time of a task with this weight.
 fn virtual_time(time: Ps, weight: u64) -> u64 {
     (u128::from(time.0) * u128::from(NICE_0) / u128::from(weight)) as u64
 }

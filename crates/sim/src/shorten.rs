@@ -1,13 +1,15 @@
-//! A string of page references made shorter, once for many runs: of each page, the first and the last reference in a window.
+//! Shortens a string of page references, once for many runs: of each page, it keeps the first and the last reference in
+//! a window.
 //!
 //! ```text
 //!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A        what was written between, the last one writes
 //! ```
 //!
-//! What is dropped lies between two references to its page with fewer than K other pages around it. That is the condition of Safely
-//! Allowed Drop (Kaplan, Smaragdakis and Wilson, SIGMETRICS 1999, section 3), so that OPT and LRU of K frames and more miss as on the
-//! whole string; see `trace/src/reduce/compact.rs` for why. Other policies do not: a reference bit that is cleared within a window is set
-//! again at its end only. Use a shortened string to find out which configurations are worth the whole one, never for their answer.
+//! A dropped reference lies between two references to its page with fewer than K other pages between them. This is the
+//! condition of Safely Allowed Drop (Kaplan, Smaragdakis and Wilson, SIGMETRICS 1999, section 3), so OPT and LRU with K
+//! frames or more miss as on the whole string; `trace/src/reduce/compact.rs` says why. Other policies may not: a
+//! reference bit that is cleared within a window is set again only at the window's end. Use a shortened string to find
+//! the configurations that are worth a run of the whole string, never for their answer.
 //!
 //! Call [`Shortener::push`] with each block's references, then [`Shortener::finish`]; [`Short::front_end`] plays it to a [`Run`](crate::Run).
 
@@ -18,8 +20,8 @@ use coldframe_trace::Block;
 use crate::front_end::{FrontEnd, FrontEndCounts, PageRef};
 use crate::numbering::Numbering;
 
-/// References of one block after shortening end before `end`; `rows` and `counts` are those of the trace and the front end until the end of
-/// the whole block.
+/// The references of one block after shortening end before `end`. `rows` and `counts` are those of the trace and of the
+/// front end at the end of the whole block.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     end: usize,
@@ -32,15 +34,15 @@ struct Part {
 struct Seen {
     first: u32,
     last: u32,
-    /// It was written after the first reference.
+    /// Whether it was written after its first reference.
     writes: bool,
 }
 
-/// Finds windows and what to keep of them.
+/// Finds windows, and the references to keep in them.
 struct Windows {
     pages: usize,
     rows: usize,
-    /// By page: the window that it was seen in last, and its place in `seen`.
+    /// By page: the last window with the page, and its place in `seen`.
     place: Vec<(u32, u32)>,
     number: u32,
     seen: Vec<Seen>,
@@ -52,7 +54,7 @@ impl Windows {
         Windows { pages, rows, place: Vec::new(), number: 0, seen: Vec::new(), kept: Vec::new() }
     }
 
-    /// Appends what is kept of `all` to `out`; a window does not go beyond its end.
+    /// Appends the kept references of `all` to `out`. A window ends at the end of `all` at the latest.
     fn shorten(&mut self, all: &[PageRef], out: &mut Vec<PageRef>) {
         let mut rest = all;
         while !rest.is_empty() {
@@ -62,7 +64,7 @@ impl Windows {
         }
     }
 
-    /// Looks at references until the window is full, and returns how many those are.
+    /// Looks at references until the window is full. Returns their number.
     fn look(&mut self, all: &[PageRef]) -> usize {
         self.number += 1;
         self.seen.clear();
@@ -105,33 +107,34 @@ impl Windows {
     }
 }
 
-/// References of a window at most: so few that a reference bit is late by no more than a small part of a memory's turn.
+/// The most references of a window: so few that a reference bit is set late by only a small part of a memory's turn.
 pub const WINDOW: usize = 4096;
 
-/// A string without what memories of `pages` pages and more cannot tell under OPT and LRU.
+/// A string without the references that memories of `pages` pages and more cannot tell, under OPT and LRU.
 pub fn shortened(string: &[PageRef], pages: usize) -> Vec<PageRef> {
     let mut out = Vec::new();
     Windows::new(pages.max(1), u32::MAX as usize).shorten(string, &mut out);
     out
 }
 
-/// Shortens a string as it comes.
+/// Shortens a string while it comes.
 pub struct Shortener {
     windows: Windows,
     references: Vec<PageRef>,
     parts: Vec<Part>,
-    /// References kept at most.
+    /// The most references to keep.
     most: usize,
 }
 
 impl Shortener {
-    /// Exact for OPT and LRU in memories of `pages` pages and more; gives up beyond `most` references kept.
+    /// Exact for OPT and LRU in memories of `pages` pages and more. Gives up after `most` references.
     pub fn new(pages: usize, most: usize) -> Shortener {
         let windows = Windows::new(pages.max(1), WINDOW);
         Shortener { windows, references: Vec::new(), parts: Vec::new(), most }
     }
 
-    /// Takes what a front end made of a block, its counts after it, and the trace's rows so far. Nothing is taken once there is too much.
+    /// Takes the front end's references of a block, its counts after the block, and the number of the trace's rows so
+    /// far. Takes nothing after it has given up.
     pub fn push(&mut self, references: &[PageRef], counts: &FrontEndCounts, rows: u64) {
         if self.references.len() > self.most {
             return;
@@ -140,7 +143,7 @@ impl Shortener {
         self.parts.push(Part { end: self.references.len(), rows, counts: *counts });
     }
 
-    /// The shortened string, of pages with these numbers; `None`: it is too long.
+    /// The shortened string, with the page numbers; `None`: it is too long.
     pub fn finish(self, front_end: &dyn FrontEnd) -> Option<Short> {
         let Shortener { windows, mut references, parts, most } = self;
         if references.len() > most {
@@ -162,12 +165,12 @@ pub struct Short {
 }
 
 impl Short {
-    /// OPT and LRU are exact in memories of so many pages and more.
+    /// OPT and LRU are exact in memories of this many pages and more.
     pub fn exact_from(&self) -> usize {
         self.pages
     }
 
-    /// What is left.
+    /// The number of references that are kept.
     pub fn references(&self) -> &[PageRef] {
         &self.references
     }
@@ -177,7 +180,7 @@ impl Short {
         self.parts.len()
     }
 
-    /// Rows of the trace that the blocks up to this one stand for.
+    /// The number of the trace's rows up to the end of this block.
     pub fn rows_until(&self, part: usize) -> u64 {
         self.parts.get(part).map_or(0, |part| part.rows)
     }
@@ -192,7 +195,7 @@ impl Short {
         self.numbering.count()
     }
 
-    /// Plays it: each call of `filter` gives what is left of one block, whatever block it is given.
+    /// Plays the string: each call of `filter` gives the kept references of one block, whatever block it is given.
     pub fn front_end(&self) -> Box<dyn FrontEnd> {
         Box::new(Player { short: self.clone(), next: 0, counts: FrontEndCounts::default() })
     }

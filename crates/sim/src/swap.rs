@@ -1,7 +1,7 @@
-//! A swap area driven by a swap trace alone: where pages go, what is read for them, what the flash goes through.
+//! A swap area driven by a swap trace alone: where pages go, which pages are read for them, and how the flash wears.
 //!
-//! The trace's kernel decided what leaves RAM and what is touched; the area decides the rest anew. A slot number of the trace is only the
-//! name of a copy. What a trace does not tell follows from what it does:
+//! The trace's kernel has decided which pages leave RAM and which are touched. The area decides the rest again. A slot
+//! number of the trace is only the name of a copy. What a trace does not say follows from its rows:
 //!
 //! - Touches are its `fault` rows; if it has none, its `in` rows that are not marked as read ahead.
 //! - A page leaves RAM with its `evict` row; in a trace without any, with its `out` row.
@@ -27,24 +27,25 @@ use read_ahead::Window;
 use store::Store;
 pub use store::Translation;
 
-/// What is read together with a page that is wanted.
+/// The pages that are read together with a wanted page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadAhead {
     /// Neighbouring slots.
     Slots(Window),
-    /// Neighbouring pages of the same task, at most so many.
+    /// Neighbouring pages of the same task, at most this many.
     Pages(u32),
 }
 
-/// When a copy dies.
+/// When the copy of a page is released.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
     /// As in the trace.
     Trace,
     /// When its page is touched.
     UntilTouched,
-    /// When its page is read, wanted or ahead: the slides list read-ahead under "swap slot release". A page read ahead is then in RAM without
-    /// a copy, and nothing bounds how many are; [`CacheCounts::held_max`] says how many were at most.
+    /// When its page is read, as the wanted page or ahead: the slides list read-ahead under "swap slot release". A page
+    /// that was read ahead is then in RAM without a copy, and nothing limits the number of such pages.
+    /// [`CacheCounts::held_max`] is their largest number.
     UntilRead,
 }
 
@@ -61,52 +62,52 @@ pub struct SwapConfig {
     pub read_ahead: ReadAhead,
     /// Most pages in the swap cache.
     pub cache: usize,
-    /// When a copy dies.
+    /// When copies are released.
     pub keep: Keep,
-    /// Which programs, copies and erases fail.
+    /// Programs, copies and erases that fail.
     pub failures: Option<Failures>,
 }
 
-/// What has been found out.
+/// The result.
 #[derive(Clone, Debug, Default)]
 pub struct SwapResult {
     /// Pages that left RAM with a write.
     pub swap_outs: u64,
-    /// Pages that could not, since the area was full.
+    /// Pages that could not leave RAM, since the area was full.
     pub refused: u64,
     /// Touches of pages that had left the page table.
     pub touches: u64,
-    /// Of those, pages still in RAM.
+    /// Of these, pages still in RAM.
     pub in_ram: u64,
     /// Touches that waited for a read.
     pub demand_reads: u64,
-    /// Slots read: demanded ones and those read ahead. The slides' "read count".
+    /// Slots read: wanted ones and those read ahead. The slides' "read count".
     pub reads: u64,
-    /// What became of pages read ahead.
+    /// Outcomes of the pages that were read ahead.
     pub cache: CacheCounts,
-    /// What the area did.
+    /// Counts of the area.
     pub flash: Counts,
     /// Erase count of each block.
     pub erases: Vec<u32>,
-    /// Most copies at a time.
+    /// The largest number of copies at a time.
     pub copies_max: u64,
-    /// From the first event to the last.
+    /// The time from the first event to the last.
     pub duration_ns: u64,
-    /// Events of slots that nothing was swapped out to before.
+    /// Events of slots without an earlier swap-out.
     pub unknown: u64,
 }
 
 /// Where a page is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Where {
-    /// Never swapped out, or freed.
+    /// Never swapped out, or released.
     Unknown,
     Ram,
     Flash,
     SwapCache,
 }
 
-/// A configuration at work.
+/// A configuration in use.
 pub struct SwapRun {
     store: Store,
     cache: SwapCache,
@@ -142,17 +143,17 @@ impl SwapRun {
         })
     }
 
-    /// Keeps a journal from now on; to be called before the first event.
+    /// Keeps a journal from now on. Call it before the first event.
     pub fn keep_journal(&mut self, config: &SwapConfig) {
         self.store.keep_journal(config);
     }
 
-    /// Takes out what the journal has grown by; empty if none is kept.
+    /// Takes the part of the journal that is new; empty without a journal.
     pub fn drain_journal(&mut self) -> Vec<u8> {
         self.store.drain_journal()
     }
 
-    /// The next event.
+    /// Takes the next event.
     #[inline]
     pub fn event(&mut self, event: &SwapEvent) {
         self.store.set_time(Ps(event.time_ns.saturating_mul(1_000)));
@@ -184,7 +185,7 @@ impl SwapRun {
             self.result.copies_max = self.result.copies_max.max(self.copies);
         } else {
             self.result.refused += 1;
-            // The copy that lies there is not the newest.
+            // The copy in this slot is not the newest.
             self.release(page);
         }
     }
@@ -202,7 +203,8 @@ impl SwapRun {
             Where::SwapCache if self.store.holds(page) => {}
             Where::Ram | Where::SwapCache => {
                 self.leave_cache(page);
-                // It leaves clean in the trace, but its copy here died when it was touched, or never came to be.
+                // The page leaves clean in the trace, but its copy here was released when it was touched, or never
+                // existed.
                 if event.flag == b'c' && !self.store.holds(page) {
                     self.write(page);
                 }
@@ -254,7 +256,7 @@ impl SwapRun {
         }
     }
 
-    /// Reads the page and those around it that lie on flash only.
+    /// Reads the page, and the pages around it that are on flash only.
     fn swap_in(&mut self, page: PageId) {
         self.result.demand_reads += 1;
         self.result.reads += 1;
@@ -275,7 +277,7 @@ impl SwapRun {
         }
     }
 
-    /// The copy in a slot, as the kernel numbers slots: the trace's name of it.
+    /// The copy in a slot, by the kernel's slot number, which is the trace's name for the copy.
     pub fn copy_in(&self, slot: u32) -> Option<u32> {
         self.store.page_in(SlotId(slot)).map(|page| page.0)
     }
@@ -285,7 +287,7 @@ impl SwapRun {
         self.store.slots()
     }
 
-    /// What it has found out so far.
+    /// The result so far.
     pub fn result(&self) -> SwapResult {
         let swap = self.store.swap();
         SwapResult {

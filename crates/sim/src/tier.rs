@@ -1,20 +1,20 @@
-//! The compressed tier in virtual time: how small a page becomes, and what that takes the processor.
+//! The compressed tier in virtual time: the compressed size of each page, and the processor time.
 //!
-//! No trace has the bytes of its pages, so a page's size is drawn once from a distribution, by a seed and its number: the same in each run and
-//! for each configuration.
+//! A trace has no bytes of its pages. So the size of a page is drawn from a distribution, by a seed and the page's
+//! number. It is the same in each run and for each configuration.
 
 use coldframe_core::{PageId, Ps, TierCounts};
 
-/// How small pages become.
+/// The distribution of compressed sizes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sizes {
-    /// Bytes, and the weights up to and with them.
+    /// Sizes in bytes, with the sum of the weights up to and including each.
     steps: Vec<(u32, u64)>,
     seed: u64,
 }
 
 impl Sizes {
-    /// Of sizes in bytes with their weights. `None`: no size has any weight.
+    /// A distribution of sizes in bytes with their weights. `None`: every weight is zero.
     pub fn new(weights: &[(u32, u64)], seed: u64) -> Option<Sizes> {
         let mut sum = 0u64;
         let mut steps = Vec::with_capacity(weights.len());
@@ -25,7 +25,7 @@ impl Sizes {
         (sum > 0).then_some(Sizes { steps, seed })
     }
 
-    /// Every page takes so many bytes.
+    /// Every page takes this many bytes.
     pub fn all(size: u32) -> Sizes {
         Sizes { steps: vec![(size.max(1), 1)], seed: 0 }
     }
@@ -49,25 +49,25 @@ fn mixed(n: u64) -> u64 {
     n ^ (n >> 31)
 }
 
-/// What the tier takes the processor.
+/// Processor time of the tier.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TierTimes {
     /// One page.
     pub compress: Ps,
     /// One page.
     pub decompress: Ps,
-    /// How small pages become.
+    /// The distribution of compressed sizes.
     pub sizes: Sizes,
 }
 
-/// What a tier did.
+/// The result of a tier.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TierDone {
     /// In pages.
     pub counts: TierCounts,
-    /// Frames that it has at the end.
+    /// The tier's frames at the end.
     pub frames: usize,
-    /// Pages in it at the end.
+    /// The tier's pages at the end.
     pub pages: usize,
     /// Pages that were read from the device.
     pub reads: u64,

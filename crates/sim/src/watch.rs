@@ -4,7 +4,7 @@ use coldframe_core::{PageId, Ps, TaskId, Ticket};
 
 use crate::tasks::Prefetched;
 
-/// The watch.
+/// Follows prefetched pages.
 pub(crate) struct Watch {
     /// The page that each task waits for.
     waits_for: Vec<Option<PageId>>,
@@ -12,26 +12,27 @@ pub(crate) struct Watch {
     tickets: Vec<Option<Ticket>>,
     /// The page of each load in flight.
     loads: Vec<Option<PageId>>,
-    /// Major faults that were started: task and page.
+    /// Major faults that were started, as task and page.
     pub(crate) majors: Vec<(usize, PageId)>,
-    /// The task for which a page was prefetched that nobody has touched yet.
+    /// By page: the task for which the page was prefetched, while no task has touched it.
     prefetched: Vec<Option<u32>>,
-    /// Such pages now.
+    /// The number of such pages now.
     untouched: u64,
-    /// The page was prefetched and left untouched, and has not been loaded since.
+    /// By page: the page was prefetched, left untouched, and has not been loaded since.
     lost: Vec<bool>,
-    /// The number that each page had when it left last, of all that left but prefetched ones that nobody touched.
+    /// By page: its number among the pages that left, when it left last. Prefetched pages that no task touched have no
+    /// number.
     left: Vec<u64>,
     leavings: u64,
-    /// When each page was last found touched.
+    /// By page: when it was last found touched.
     touched: Vec<Ps>,
-    /// The task for which pages are wished.
+    /// The task for which pages are prefetched.
     pub(crate) wished_for: u32,
-    /// By task.
+    /// Outcomes by task.
     pub(crate) prefetches: Vec<Prefetched>,
-    /// Loaded in the background now.
+    /// Loads in the background now.
     for_nobody: Vec<bool>,
-    /// Loads under way that nobody waits for.
+    /// Loads under way that no task waits for.
     pub(crate) background: u32,
 }
 
@@ -71,22 +72,22 @@ impl Watch {
         self.waits_for[task].is_some()
     }
 
-    /// The load of the page, if one is under way.
+    /// The load of the page, if it is under way.
     pub(crate) fn ticket(&self, page: PageId) -> Option<Ticket> {
         self.tickets[page.index()]
     }
 
-    /// Loads that were started for nobody.
+    /// Loads that were started for no task.
     pub(crate) fn background_loads(&self) -> u64 {
         self.prefetches.iter().map(|of_task| of_task.loads).sum()
     }
 
-    /// Whether the page was prefetched and nobody has been seen to touch it.
+    /// Whether the page was prefetched, and no touch of it has been seen.
     pub(crate) fn is_untouched(&self, page: PageId) -> bool {
         self.prefetched[page.index()].is_some()
     }
 
-    /// Whether the page has been touched since then, as far as its bit has told.
+    /// Whether the page has been touched since then, as far as its reference bit tells.
     pub(crate) fn was_touched(&self, page: PageId, since: Ps) -> bool {
         self.touched[page.index()] >= since
     }
@@ -119,7 +120,7 @@ impl Watch {
     pub(crate) fn load(&mut self, page: PageId, ticket: Ticket) {
         let i = page.index();
         if self.tickets[i].replace(ticket) == Some(ticket) {
-            // The load before has failed, and this is the same once more.
+            // The load before has failed; this one repeats it.
             return;
         }
         if self.loads.len() <= ticket.index() {
@@ -145,8 +146,9 @@ impl Watch {
         self.background -= u32::from(std::mem::take(&mut self.for_nobody[page.index()]));
     }
 
-    /// A task must wait for the page: was it prefetched too early, or pushed out by prefetching? Prefetched pages that nobody has touched
-    /// hold so many frames, in which the same number of those that left last would be.
+    /// A task must wait for the page. Was it prefetched too early, or pushed out by prefetching? Prefetched pages that
+    /// no task has touched hold some frames. Without prefetching, as many of the pages that left last would be in these
+    /// frames.
     fn major(&mut self, task: usize, page: PageId) {
         self.majors.push((task, page));
         let i = page.index();

@@ -3,17 +3,17 @@
 
 use coldframe_core::{PageId, Ps, TaskId};
 
-/// A touch that a task's beginning consists of: the page, and whether it is written.
+/// A touch at a task's start: the page, and whether it is written.
 pub(super) type Touch = (PageId, bool);
 
-/// The beginnings of all tasks.
+/// The launches of all tasks.
 pub(super) struct Launches {
     of: Vec<Vec<Touch>>,
-    /// By task: when it was begun first.
+    /// By task: the time of its first start.
     began: Vec<Option<Ps>>,
-    /// By page: 1 if its read is noted, 2 if its write is.
+    /// By page: bit 0: its read is noted; bit 1: its write is noted.
     noted: Vec<u8>,
-    /// How long a beginning lasts.
+    /// The duration of a launch.
     answer: Ps,
 }
 
@@ -22,7 +22,7 @@ impl Launches {
         Launches { of: vec![Vec::new(); tasks], began: vec![None; tasks], noted: vec![0; pages], answer }
     }
 
-    /// The task touches the page now. Of equal touches the first counts, and none after its beginning.
+    /// Notes that the task touches the page now. Of equal touches only the first is noted, and none after the launch.
     pub(super) fn note(&mut self, task: TaskId, page: PageId, writing: bool, now: Ps) {
         let began = *self.began[task.index()].get_or_insert(now);
         let (bit, noted) = (1 << u8::from(writing), &mut self.noted[page.index()]);
@@ -32,7 +32,7 @@ impl Launches {
         }
     }
 
-    /// The task's beginning, to be done again; to be [put back](Self::put_back).
+    /// Takes the task's launch, to repeat it; give it back with [`put_back`](Self::put_back).
     pub(super) fn take(&mut self, task: TaskId) -> Vec<Touch> {
         std::mem::take(&mut self.of[task.index()])
     }

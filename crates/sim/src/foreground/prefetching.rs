@@ -9,14 +9,15 @@ use coldframe_core::{PageId, Ps, TaskId};
 
 use super::Prefetch;
 
-/// Idle visits after which a page leaves its list: it is kept by being copied again only, since its uses are not looked at.
+/// Idle visits after which a page leaves its list. Only another copy keeps a page on the list, since uses of a page are
+/// not seen.
 const IDLE_MAX: u32 = 2;
 
-/// Lists, and when they are due.
+/// The lists, and the activation moment.
 pub(super) struct Prefetching {
     config: Option<Prefetch>,
     lists: PrefetchLists,
-    /// Tasks by their last visit, the oldest first; those never seen yet come first and have empty lists.
+    /// Tasks by their last visit, the oldest first. Tasks that never ran come first; their lists are empty.
     turn: Vec<TaskId>,
     done: bool,
 }
@@ -33,7 +34,7 @@ impl Prefetching {
         }
     }
 
-    /// A fault is over. If it copied the page, the page is worth having sooner.
+    /// Notes a fault that is over. A page that was copied goes on the task's list.
     pub(super) fn faulted(&mut self, task: TaskId, page: PageId, in_slot: bool) {
         if self.config.is_some() && !in_slot {
             self.lists.major_fault(task, page);
@@ -49,7 +50,7 @@ impl Prefetching {
         self.turn.push(task);
     }
 
-    /// Whether the activation moment has come, so long after the switch; true once a visit.
+    /// Whether the activation moment has come, for this time since the switch. True once in each visit.
     pub(super) fn is_due(&mut self, since: Ps) -> bool {
         let due = !self.done && self.config.is_some_and(|c| since >= c.activation);
         self.done |= due;

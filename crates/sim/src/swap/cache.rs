@@ -1,22 +1,22 @@
-//! The swap cache: pages that were read ahead and not used yet.
+//! The swap cache: pages that were read ahead and are not used yet.
 //!
-//! A page in it is in RAM and clean, and its slot stays valid. It leaves when it is used (a hit; the caller maps it), when the cache is
-//! full (the oldest is dropped: its read was wasted), or when its copy is released or rewritten. It can always be dropped
-//! without a write.
+//! A page in the cache is in RAM and clean, and its slot stays valid. A page leaves when it is used (a hit; the caller
+//! maps it), when the cache is full (the oldest page is dropped: its read was wasted), or when its copy is released or
+//! rewritten. Every page can be dropped without a write.
 
 use coldframe_core::lists::{Links, List};
 use coldframe_core::PageId;
 
-/// What became of pages read ahead.
+/// Outcomes of pages that were read ahead.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CacheCounts {
     /// Pages read ahead.
     pub read_ahead: u64,
-    /// Of them, used: a read that nobody had to wait for.
+    /// Pages that were used: reads that no task had to wait for.
     pub hits: u64,
-    /// Of them, dropped or released unused: a wasted read.
+    /// Pages that were dropped or released unused: wasted reads.
     pub wasted: u64,
-    /// Most pages held at a time: the memory they took.
+    /// The largest number of pages at a time, which is the memory of the cache.
     pub held_max: u64,
 }
 
@@ -37,7 +37,7 @@ impl SwapCache {
         SwapCache { links: Links::new(pages), list: List::new(), held, room, counts: CacheCounts::default() }
     }
 
-    /// The page was read ahead. Returns the page that had to leave for it, if one had to.
+    /// Adds a page that was read ahead. Returns the page that had to leave for it, if there was one.
     pub fn insert(&mut self, page: PageId) -> Option<PageId> {
         debug_assert!(!self.held[page.index()], "it is here already");
         self.counts.read_ahead += 1;
@@ -49,20 +49,20 @@ impl SwapCache {
         dropped
     }
 
-    /// Whether the page is in it.
+    /// Whether the page is in the cache.
     #[inline]
     pub fn holds(&self, page: PageId) -> bool {
         self.held[page.index()]
     }
 
-    /// The page is asked for. True: it was here, and is the caller's from now on.
+    /// Takes the page. True: it was in the cache, and is the caller's now.
     pub fn take(&mut self, page: PageId) -> bool {
         let hit = self.remove(page);
         self.counts.hits += u64::from(hit);
         hit
     }
 
-    /// The page is of no use any more.
+    /// Drops the page, which is not needed any more.
     pub fn drop_unused(&mut self, page: PageId) {
         let was = self.remove(page);
         self.counts.wasted += u64::from(was);
@@ -76,17 +76,17 @@ impl SwapCache {
         was
     }
 
-    /// What became of the pages so far.
+    /// The outcomes so far.
     pub fn counts(&self) -> &CacheCounts {
         &self.counts
     }
 
-    /// Pages in it.
+    /// The number of pages.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! Which pages are read together with one: by slot, or by page number within the owner's memory.
+//! The pages that are read together with a page: by slot, or by page number within the owner's memory.
 
 use coldframe_core::{PageId, SlotId};
 use coldframe_trace::swap::SwapEvent;
@@ -17,7 +17,7 @@ pub(super) struct Neighbours {
     by_number: FxHashMap<(u32, u64), PageId>,
     /// Owner and page number of each page.
     number: Vec<Option<(u32, u64)>>,
-    /// One a region: the kernel has one a mapping, but a trace does not tell mappings.
+    /// One for each region. The kernel has one for each mapping, but a trace has no mappings.
     windows: FxHashMap<(u32, u64), PageWindow>,
 }
 
@@ -32,7 +32,7 @@ impl Neighbours {
         }
     }
 
-    /// The page is that of this event from now on.
+    /// From now on, the page is the one of this event.
     #[inline]
     pub(super) fn learn(&mut self, page: PageId, event: &SwapEvent) {
         if self.number.is_empty() {
@@ -52,14 +52,14 @@ impl Neighbours {
         }
     }
 
-    /// A page that was read ahead is used.
+    /// A page that was read ahead has been used.
     pub(super) fn hit(&mut self, page: PageId) {
         if let Some(Some((pid, number))) = self.number.get(page.index()) {
             self.windows.entry((*pid, number >> REGION_SHIFT)).or_default().hit(*number);
         }
     }
 
-    /// The pages to read with this one, itself perhaps among them.
+    /// The pages to read with this one; it may be among them.
     pub(super) fn of(&mut self, page: PageId, store: &Store, out: &mut Vec<PageId>) {
         match self.read_ahead {
             ReadAhead::Slots(window) => {

@@ -1,4 +1,4 @@
-//! What is read together with a page that is wanted.
+//! The slots that are read together with a wanted page.
 //!
 //! | window | slots | from |
 //! |---|---|---|
@@ -13,8 +13,9 @@ use std::ops::Range;
 use coldframe_core::swap::Swap;
 use coldframe_core::SlotId;
 
-/// Number of an area's first slot. Slot 0 of a Linux swap area holds its header, which lies before the first erase block here: so the
-/// groups of 8 slot numbers do not fall together with erase blocks, and the slides' picture shows a group that straddles two.
+/// The number of an area's first slot. Slot 0 of a Linux swap area has its header, which lies before the first erase
+/// block here. So groups of 8 slot numbers are not aligned with erase blocks, and the slides' picture shows a group
+/// that straddles two blocks.
 const FIRST_SLOT_NUMBER: u32 = 1;
 
 /// A window of slots.
@@ -22,14 +23,14 @@ const FIRST_SLOT_NUMBER: u32 = 1;
 pub enum Window {
     /// The page alone.
     Alone,
-    /// Linux: an aligned group of so many slot numbers.
+    /// Linux: an aligned group of this many slot numbers.
     Aligned(u32),
-    /// LOBI: an aligned part of so many slots of the erase block.
+    /// LOBI: an aligned part of this many slots of the erase block.
     Block(u32),
 }
 
 impl Window {
-    /// Slots of it at most.
+    /// The largest number of its slots.
     pub const fn slots(self) -> u32 {
         match self {
             Window::Alone => 1,
@@ -37,8 +38,8 @@ impl Window {
         }
     }
 
-    /// The slots that are read when the page in `slot` is wanted, itself among them. Which of them hold a page that is not in RAM, the
-    /// caller knows.
+    /// The slots that are read when the page in `slot` is wanted, with that slot. The caller knows which of them have a
+    /// page that is not in RAM.
     pub fn around(self, slot: SlotId, swap: &Swap) -> Range<u32> {
         let area = swap.area_of(slot);
         match self {
@@ -59,8 +60,9 @@ impl Window {
     }
 }
 
-/// Linux's window of pages around a fault, for one task: forward or backward if the last fault was the neighbour, else around it; as large
-/// as the last window paid (`__swapin_nr_pages` and `swap_vma_readahead`, mm/swap_state.c, 6.1).
+/// Linux's window of pages around a fault, for one task: forward or backward if the last fault was on the neighbour,
+/// otherwise around the fault. Its size follows the use of the last window (`__swapin_nr_pages` and
+/// `swap_vma_readahead`, mm/swap_state.c, 6.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PageWindow {
     last: u64,
@@ -69,7 +71,7 @@ pub struct PageWindow {
 }
 
 impl PageWindow {
-    /// A page read ahead for this task was used: the next fault is expected beside it.
+    /// A page read ahead for this task was used. The next fault is expected beside it.
     pub fn hit(&mut self, page: u64) {
         self.last = page;
         self.hits += 1;

@@ -1,8 +1,8 @@
-//! Where copies lie: in an area that sees its erase blocks, or on a device whose translation layer hides them.
+//! The place of copies: an area that sees its erase blocks, or a device whose translation layer hides them.
 //!
-//! With a translation layer the kernel's slots are numbers of the device's pages (`Layout::Linux` for the kernel is then a [`SlotMap`]), and the
-//! device keeps a log of its own below. A slot that is released stays valid for the device until it is written again, unless the
-//! kernel tells it (discard).
+//! With a translation layer, the kernel's slots are numbers of the device's pages (`Layout::Linux` for the kernel is
+//! then a [`SlotMap`]), and the device keeps a log of its own below. A released slot stays valid for the device until
+//! it is written again, unless the kernel discards it.
 
 use coldframe_core::swap::linux::SlotMap;
 use coldframe_core::swap::{Full, Perfect, Swap, SwapError};
@@ -17,13 +17,14 @@ use crate::faulty::{Failures, Faulty};
 pub struct Translation {
     /// SWAPFILE_CLUSTER of the kernel's slot allocation.
     pub cluster: u32,
-    /// The kernel tells the device of slots that are free.
+    /// Whether the kernel discards slots that are free.
     pub discard: bool,
-    /// Percent of the device's blocks that it keeps for itself.
+    /// The part of the device's blocks, in percent, that the device keeps for itself.
     pub spare_percent: u32,
 }
 
-/// An area, and the journal of what goes in and what it does, if one is kept. The slots of a device behind a translation layer are its pages.
+/// An area, and the journal of its events and commands, if there is one. The slots of a device behind a translation
+/// layer are its pages.
 pub(super) struct Kept {
     swap: Swap,
     faulty: Option<Box<Faulty>>,
@@ -83,7 +84,7 @@ impl Store {
             let swap = Swap::new(pages, config.slots_per_block, &config.areas)?;
             return Ok(Store::Direct(Box::new(Kept::new(swap, config.failures))));
         };
-        // What is kept back must at least hold the blocks that a collection needs.
+        // The blocks that are kept back must be at least those that a collection needs.
         let usable = |a: &coldframe_core::swap::AreaConfig| {
             let spare = (u64::from(a.blocks) * u64::from(translation.spare_percent)).div_ceil(100) as u32;
             a.blocks.saturating_sub(spare.max(a.stop + 2))
@@ -113,12 +114,12 @@ impl Store {
         kept.journal = Some(Journal::of_area(kept.swap.pages(), &head));
     }
 
-    /// What the journal has grown by.
+    /// Takes the part of the journal that is new.
     pub(super) fn drain_journal(&mut self) -> Vec<u8> {
         self.kept().journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
-    /// It is so late, for the journal.
+    /// Sets the time, for the journal.
     #[inline]
     pub(super) fn set_time(&mut self, now: Ps) {
         self.kept().now = now;
@@ -180,7 +181,7 @@ impl Store {
 }
 
 impl Translated {
-    /// A page that has a slot is written into it again, as the kernel does.
+    /// A page that has a slot is written to that slot again, as the kernel does.
     fn swap_out(&mut self, page: PageId) -> Result<(), Full> {
         let known = self.slot[page.index()];
         let slot = known.or_else(|| self.map.allocate()).ok_or(Full)?;
