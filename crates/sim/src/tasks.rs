@@ -10,9 +10,10 @@
 //!   task sleeps, the scheduler switches        Bus: demand before background, one transfer at a time
 //! ```
 //!
-//! Faults are counted as Linux counts them. *Major*: the device had to load the page. *Minor*: the page was in RAM and not mapped (it was
-//! prefetched: Linux's swap cache), or on its way for a prefetch, or had never been touched (a page of zeros, which the device has not).
-//! One table maps the pages of all tasks; tasks that share pages name the same numbers.
+//! Faults are counted as Linux counts them. *Major*: the device had to load the page. *Minor*: the page was in RAM and
+//! not mapped (it was prefetched: Linux's swap cache), or it was on its way for a prefetch, or it had never been
+//! touched (a page of zeros, which the device does not have). One table maps the pages of all tasks. Tasks that share
+//! pages use the same numbers.
 
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::PolicyChoice;
@@ -41,28 +42,28 @@ pub use reclaim::{PageOut, Queue, Reclaim, ReclaimCounts, Watermarks};
 /// One task.
 #[derive(Clone, Debug)]
 pub struct TaskSpec {
-    /// What it does.
+    /// Its program.
     pub program: Program,
-    /// The number of its first page; pages of tasks whose ranges meet are shared.
+    /// The number of its first page. Tasks whose ranges overlap share the pages of the overlap.
     pub first_page: u32,
-    /// How often it goes through its program; `None`: again and again, until the others have ended.
+    /// How often it runs its program; `None`: again and again, until the other tasks have ended.
     pub rounds: Option<u32>,
-    /// How long it sleeps after each turn; zero: it goes on at once.
+    /// How long it sleeps after each turn; zero: it does not sleep.
     pub pause: Ps,
-    /// Turns of a round, of as many steps each; at least 1.
+    /// Turns of a round, with the same number of steps each; at least 1.
     pub turns: u32,
-    /// It gives its memory back after each round: the next one begins in a new region, whose pages are zeros again. Pages on their way then
-    /// stay, and so does what other tasks share with it.
+    /// Whether it releases its memory after each round. The next round then begins in a new region, whose pages are
+    /// zeros. Pages on their way stay, and so do pages that it shares with other tasks.
     pub fresh: bool,
-    /// When it begins.
+    /// When it starts.
     pub begins: Ps,
-    /// Its priority.
+    /// Its priority (nice value).
     pub nice: Nice,
-    /// Useful processor time of one job (Interbench's deadline), whose surplus is recorded; `None`: no jobs.
+    /// Processor time of one job (Interbench's deadline). The extra time of each job is recorded; `None`: no jobs.
     pub job: Option<Ps>,
 }
 
-/// When the next task's pages are prefetched.
+/// The moment when the next task's pages are prefetched.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Activation {
     /// Never.
@@ -71,45 +72,47 @@ pub enum Activation {
     Tick(f64),
     /// At a timer set for exactly then (the first approach).
     Timer(f64),
-    /// At the first tick at which what is left of the slice is just enough for as many of the list's absent pages as are likely to be used,
-    /// by what the last transfers took (`tasks/adaptive.rs`).
+    /// At the first tick at which the rest of the slice is just enough for the list's absent pages that will probably
+    /// be used, by the time of the last transfers (`tasks/adaptive.rs`).
     Adaptive(Rule),
 }
 
 /// The prefetcher.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prefetching {
-    /// When.
+    /// The activation moment.
     pub activation: Activation,
-    /// Pages on a list at most.
+    /// The most pages on a list.
     pub list_max: usize,
     /// Idle slices after which a page leaves its list; `None`: never.
     pub idle_max: Option<u32>,
-    /// Loads in the background at the same time.
+    /// The most background loads at a time.
     pub depth: u32,
-    /// Ready tasks, the running one included, below which nothing is prefetched. Algorithm 1 prints `nr_tasks > 2`.
+    /// With fewer ready tasks than this, the running one included, nothing is prefetched. Algorithm 1 prints `nr_tasks
+    /// > 2`.
     pub ready_min: usize,
-    /// The scheduler follows its prediction (section 3.2).
+    /// Whether the scheduler follows its prediction (section 3.2).
     pub follow: bool,
-    /// Listed pages that are in RAM are made recent, too; otherwise they are left where they are.
+    /// Whether listed pages that are in RAM become recent too. Otherwise they keep their place.
     pub renew: bool,
     /// Whether a prefetched page is mapped, and where in the recency order it enters.
     pub arrival: Arrival,
 }
 
-/// What becomes of the processor when a task must wait for a page.
+/// The use of the processor while a task waits for a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnFault {
-    /// Others run meanwhile (Linux).
+    /// Other tasks run meanwhile (Linux).
     Sleeps,
-    /// It waits with the task, as the boards of SWL and DDB do: no fault breaks a turn. The wait is no processor time of the slice.
+    /// The processor waits with the task, as on the boards of SWL and DDB: no fault ends a turn. The wait does not
+    /// count as processor time of the slice.
     Keeps,
 }
 
-/// A processor with reference and dirty bits, and a buffer more than there are loads under way.
+/// A processor with reference and dirty bits, and one buffer more than there can be loads under way.
 pub const CAPS: Caps = Caps { reference_bit: true, dirty_bit: true, buffers: 1, direct_read: false, places: false };
 
-/// Where pages go that leave RAM.
+/// The place of pages that leave RAM.
 #[derive(Clone, Debug, Default)]
 pub enum Area {
     /// To their home slots.
@@ -121,32 +124,32 @@ pub enum Area {
     InPlace(SlotsConfig),
 }
 
-/// A machine with several tasks.
+/// The configuration of a machine with several tasks.
 #[derive(Clone, Debug)]
 pub struct TasksConfig {
     /// Policy.
     pub policy: PolicyChoice,
-    /// Handler.
+    /// Page fault handler.
     pub handler: &'static Handler,
-    /// Frames.
+    /// Frames of RAM.
     pub frames: usize,
-    /// Victims that leave together.
+    /// Victims that are evicted together.
     pub evict_batch: usize,
-    /// What stages cost the processor, and where pages lie.
+    /// Processor time of the stages, and the routes of pages.
     pub machine: MachineConfig,
-    /// The hardware sets reference and dirty bits; buffers beside one for each load that can be under way.
+    /// The hardware sets reference and dirty bits. There is a buffer for each load that can be under way.
     pub caps: Caps,
-    /// The swap area, if there is one.
+    /// The swap area; `None`: pages go to their home slots.
     pub area: Area,
-    /// What a reference answered in a buffer takes beyond one in RAM.
+    /// The extra time of a reference in a buffer, over one in RAM.
     pub xip_surplus: Ps,
-    /// What a reference costs.
+    /// The time of a reference.
     pub reference: Ps,
     /// Period of the scheduler tick.
     pub tick: Ps,
     /// Makes the scheduler.
     pub scheduler: Make,
-    /// Its knob ([`Make`]); `None`: the kernel's.
+    /// Its parameter ([`Make`]); `None`: the kernel's value.
     pub slice: Option<Ps>,
     /// Whether a fault gives up the processor.
     pub on_fault: OnFault,
@@ -156,26 +159,26 @@ pub struct TasksConfig {
     pub reclaim: Reclaim,
 }
 
-/// What became of a task.
+/// The result of a task.
 #[derive(Clone, Debug)]
 pub struct TaskResult {
     /// Major faults.
     pub major: u64,
     /// Minor faults.
     pub minor: u64,
-    /// Of those, faults on pages that were on their way, for which the task waited.
+    /// Of these, faults on pages that were on their way. The task waited for the page.
     pub in_flight: u64,
-    /// Pages that were prefetched for it, and what became of them.
+    /// Pages that were prefetched for it, and their outcomes.
     pub prefetched: Prefetched,
     /// Processor time spent on references, without faults.
     pub useful: Ps,
-    /// When it ended; `None`: it runs for ever.
+    /// When it ended; `None`: it runs without end.
     pub ended: Option<Ps>,
-    /// From awake to running.
+    /// Time from awake to running.
     pub wait: Latency,
-    /// From a fault to awake, of faults that waited for the device.
+    /// Time from a fault to awake, for faults that waited for the device.
     pub stall: Latency,
-    /// What each job took beyond its processor time.
+    /// The extra time of each job, over its processor time.
     pub jobs: Vec<Ps>,
 }
 
@@ -186,41 +189,41 @@ pub struct Prefetched {
     pub loads: u64,
     /// Pages that were touched.
     pub used: u64,
-    /// Pages that left untouched. What is in neither of both was in RAM or on its way at the end.
+    /// Pages that left untouched. Pages that are in neither count were in RAM or on their way at the end.
     pub useless: u64,
-    /// Of those, pages that the task had to load itself afterwards: they came too early, or too many came.
+    /// Of these, pages that the task had to load itself later: they came too early, or too many came.
     pub early: u64,
-    /// Major faults, of any task, on pages that would still have been in RAM had prefetched ones that nobody had touched not been there.
+    /// Major faults of any task on pages that were pushed out by prefetched pages that no task had touched.
     pub displaced: u64,
 }
 
-/// What the prefetcher did.
+/// The result of the prefetcher.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PrefetchCounts {
     /// Lists that were worked through.
     pub activations: u64,
-    /// Of those, for a task that did run next.
+    /// Of these, lists of a task that did run next.
     pub predicted: u64,
-    /// For another one than ran next.
+    /// Of these, lists of another task than the one that ran next.
     pub mispredicted: u64,
-    /// Faults that waited for a page on its way to the device; Linux would take it back from the swap cache.
+    /// Faults that waited for a page on its way to the device. Linux would take the page back from the swap cache.
     pub write_waits: u64,
 }
 
-/// What was found out.
+/// The result of a run.
 #[derive(Clone, Debug)]
 pub struct TasksResult {
     /// The engine's counts.
     pub counts: Counts,
-    /// By task.
+    /// Results by task.
     pub tasks: Vec<TaskResult>,
-    /// The prefetcher's.
+    /// The result of the prefetcher.
     pub prefetch: PrefetchCounts,
-    /// The kernel's.
+    /// The result of the kernel's parts.
     pub reclaim: ReclaimCounts,
-    /// Until the last task ended.
+    /// The time until the last task ended.
     pub time: Ps,
-    /// Of it, while nobody was ready.
+    /// Of this, the time while no task was ready.
     pub idle: Ps,
     /// Time in which the device transferred.
     pub device_busy: Ps,
@@ -230,15 +233,15 @@ pub struct TasksResult {
     pub device_writes: u64,
     /// Switches from one task to another.
     pub switches: u64,
-    /// References.
+    /// The number of references.
     pub references: u64,
     /// References answered from buffers.
     pub xip_reads: u64,
     /// References answered in slots of the swap area.
     pub reads_in_slots: u64,
-    /// What the swap area on flash did, if there is one.
+    /// The result of the swap area on flash, if there is one.
     pub swap: Option<SwapDone>,
-    /// Tasks that were stopped because the device had failed and a page was lost.
+    /// Tasks that were stopped because the device failed and a page was lost.
     pub halted: u64,
 }
 

@@ -22,7 +22,7 @@ struct Entity {
     ready: bool,
 }
 
-/// What the mean is made of.
+/// The parts of the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     ready: usize,
@@ -56,7 +56,7 @@ pub struct Eevdf {
     sums: Sums,
     running: Option<usize>,
     used: Ps,
-    /// The mean when last somebody was ready.
+    /// The mean when a task was last ready.
     mean_before: i64,
 }
 
@@ -68,7 +68,7 @@ impl Eevdf {
         Eevdf { base_slice, entities, sums: Sums::default(), running: None, used: Ps::ZERO, mean_before: 0 }
     }
 
-    /// The ready ones as they would be if the running one ran so long.
+    /// The ready tasks as they would be after the running one has run for this time.
     fn ready_ones(&self, running_for: Ps) -> impl Iterator<Item = (usize, Entity)> + '_ {
         let at = move |(task, e): (usize, &Entity)| match self.running == Some(task) {
             true => (task, e.ran(running_for, self.base_slice)),
@@ -91,7 +91,7 @@ impl Eevdf {
         }
     }
 
-    /// The task's entity is another one from now on.
+    /// Replaces the task's entity.
     fn set(&mut self, task: usize, new: Entity) {
         let old = std::mem::replace(&mut self.entities[task], new);
         if old.ready {

@@ -19,7 +19,7 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// For so many tasks.
+    /// A queue for this many tasks.
     pub fn new(tasks: usize, slice: Ps) -> RoundRobin {
         RoundRobin { queue: VecDeque::with_capacity(tasks), running: None, slice, used: vec![Ps::ZERO; tasks] }
     }

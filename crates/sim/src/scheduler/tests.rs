@@ -10,7 +10,7 @@ fn times(time: Ps, n: u64) -> Ps {
     Ps(time.0 * n)
 }
 
-/// Runs all tasks, always ready, for so many ticks of a millisecond; returns the time that each had.
+/// Runs all tasks, always ready, for this many ticks of a millisecond. Returns the time of each.
 fn shares(scheduler: &mut dyn Scheduler, tasks: usize, ticks: u64) -> Vec<u64> {
     (0..tasks).for_each(|task| scheduler.wake(task));
     let mut had = vec![0; tasks];

@@ -1,5 +1,6 @@
-//! An activation moment that adapts (SAP section 6, future work): prefetching starts when the rest of the slice is some times what the wanted
-//! pages will take the device, since the running task's own loads go before them. How many times, and two numbers more, is a [`Rule`].
+//! An activation moment that adapts (SAP section 6, future work). Prefetching starts when the rest of the slice is a
+//! multiple of the device's time for the wanted pages, since the running task's own loads go before them. The factor
+//! and two more numbers are a [`Rule`].
 //!
 //! ```text
 //!   start when   left of the slice <= ahead x wanted pages x pace + a tick, and `earliest` of the slice is used
@@ -10,23 +11,25 @@
 //!   lost         pages that left unused before the task had to load them itself, and faults on pages that would still have been in RAM
 //! ```
 //!
-//! The limit sets the moment only: once started, the whole list is worked through, also while its task runs. Nothing need be known of
-//! memory or of the other tasks: the two losses are counted where they happen ([`Prefetched`]).
+//! The limit sets the moment only: once started, the whole list is worked through, also while its task runs. The rule
+//! needs to know neither the size of RAM nor the other tasks: the two losses are counted where they happen
+//! ([`Prefetched`]).
 //!
-//! When not to use it: for tasks of a few slices; from a list's length down to a small memory the limit takes a slice for each half.
+//! When not to use it: for tasks of a few slices. From a list's length down to a small memory, the limit needs one
+//! slice for each half.
 
 use coldframe_core::Ps;
 
 use super::Prefetched;
 
-/// The numbers of the moment.
+/// A rule for the moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Rule {
     /// Percent of the time that the wanted pages will take the device.
     pub ahead_percent: u32,
-    /// What a lost page counts against one that was gained.
+    /// The weight of a lost page against a gained one.
     pub loss: u32,
-    /// Percent of the slice before which nothing is started.
+    /// Percent of the slice that must be used before anything starts.
     pub earliest_percent: u32,
 }
 
@@ -35,18 +38,18 @@ impl Rule {
     pub const LEARNT: Rule = Rule { ahead_percent: 800, loss: 4, earliest_percent: 50 };
 }
 
-/// What has been learnt.
+/// The state of the rule.
 #[derive(Clone, Debug)]
 pub(super) struct Adaptive {
     rule: Rule,
     pace: Ps,
-    /// The device's time in the background and the loads there when the pace was last looked at.
+    /// The device's background time and background loads at the last look at the pace.
     seen: (Ps, u64),
     tasks: Vec<Learnt>,
     list_max: usize,
 }
 
-/// Of one task.
+/// The state of one task.
 #[derive(Clone, Copy, Debug)]
 struct Learnt {
     limit: usize,
@@ -54,20 +57,20 @@ struct Learnt {
 }
 
 impl Adaptive {
-    /// Nothing is known: a page takes `load`, and a list of `list_max` pages can wait.
+    /// The state at the start: a page takes `load`, and a list of `list_max` pages can wait.
     pub(super) fn new(rule: Rule, tasks: usize, load: Ps, list_max: usize) -> Adaptive {
         let learnt = Learnt { limit: list_max, before: Prefetched::default() };
         Adaptive { rule, pace: load, seen: (Ps::ZERO, 0), tasks: vec![learnt; tasks], list_max }
     }
 
-    /// How long before the end of a slice the list of this task is to be started, of which so many pages are absent.
+    /// The time before the end of a slice at which this task's list should start, with this many absent pages.
     pub(super) fn ahead(&self, task: usize, absent: usize) -> Ps {
         let takes = self.pace * absent.min(self.tasks[task].limit) as u64;
         Ps(takes.0 * u64::from(self.rule.ahead_percent) / 100)
     }
 
-    /// A list is about to be worked through for the task: looks at what became of the last one, and at the device's time and loads in the
-    /// background so far.
+    /// The task's list is about to be worked through. Looks at the outcome of the last list, and at the device's
+    /// background time and loads so far.
     pub(super) fn learn(&mut self, task: usize, now: Prefetched, device: (Ps, u64)) {
         let loads = device.1 - self.seen.1;
         if let Some(lately) = (device.0 - self.seen.0).0.checked_div(loads) {

@@ -35,7 +35,7 @@ pub struct Cpu {
     masks: Masks,
     head: Head,
     area: Area,
-    /// Pages can be read in buffers or slots.
+    /// Whether pages can be read in buffers or slots.
     in_place: bool,
     scheduler: Box<dyn Scheduler>,
     tasks: Vec<Task>,
@@ -46,16 +46,16 @@ pub struct Cpu {
     tick: Ps,
     next_tick: Ps,
     timer: Option<Ps>,
-    /// When tasks begin, or go on after a pause; the next first.
+    /// When tasks start, or go on after a pause; the next first.
     alarms: BinaryHeap<Reverse<(Ps, usize)>>,
     running: Option<usize>,
     on_fault: OnFault,
-    /// The running task keeps the processor and waits for a page.
+    /// Whether the running task keeps the processor while it waits for a page.
     stands: bool,
     last: Option<usize>,
     charged: Ps,
     predicted: Option<usize>,
-    /// Pages still to be wished for, and the task.
+    /// Pages that still need a prefetch hint, and their task.
     pending: VecDeque<PageId>,
     pending_for: usize,
     idle: Ps,
@@ -65,12 +65,12 @@ pub struct Cpu {
 }
 
 impl Cpu {
-    /// A processor on which nothing has happened.
+    /// A processor before the first task starts.
     ///
     /// # Errors
     /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &TasksConfig, specs: &[TaskSpec]) -> Result<Cpu, LaneError> {
-        // kswapd is a task behind the others.
+        // kswapd has the number after the other tasks.
         let kswapd = config.reclaim.kswapd.map(|_| specs.len());
         let tasks = specs.len() + usize::from(kswapd.is_some());
         let pages = specs.iter().map(|spec| spec.first_page + spec.program.pages).max().unwrap_or(0) as usize;
@@ -155,10 +155,10 @@ impl Cpu {
         done.unwrap_or_else(|never| match never {})
     }
 
-    /// As [`run`](Self::run), and hands the journal that is kept to `sink`, piece by piece.
+    /// As [`run`](Self::run), and hands the journal to `sink`, piece by piece.
     ///
     /// # Errors
-    /// What the sink says.
+    /// The sink's error.
     pub fn run_with_journal<E>(&mut self, sink: &mut dyn FnMut(&[u8]) -> Result<(), E>) -> Result<TasksResult, E> {
         /// Turns of the loop between two pieces.
         const TURNS: usize = 1 << 12;
@@ -192,17 +192,17 @@ impl Cpu {
         Ok(self.result())
     }
 
-    /// Keeps a journal from now on; to be called before [`run`](Self::run).
+    /// Keeps a journal from now on. Call it before [`run`](Self::run).
     pub fn keep_journal(&mut self) {
         self.paging.world.journal = Some(Journal::new(&self.head));
     }
 
-    /// Takes out what the journal has grown by; empty if none is kept.
+    /// Takes the part of the journal that is new; empty without a journal.
     pub fn drain_journal(&mut self) -> Vec<u8> {
         self.paging.world.journal.as_mut().map(Journal::drain).unwrap_or_default()
     }
 
-    /// Checks the engine's invariants; for tests, since it looks at everything.
+    /// Checks the engine's invariants. Only for tests, since it looks at everything.
     ///
     /// # Panics
     /// If one does not hold.

@@ -5,7 +5,7 @@
 //! task contends for the token when it faults on a page that it must load; those with less and less between two such faults gain priority. A
 //! search that has gone through all of RAM and found nothing takes the token away (`disable_swap_token` at priority 0).
 //!
-//! The engine does not know the token: it asks for reference bits, and gets such ones.
+//! The engine does not know the token: it asks the machine for reference bits, and the machine answers for the token.
 
 use std::ops::Range;
 
@@ -13,25 +13,25 @@ use coldframe_core::PageId;
 
 use super::reclaim::ReclaimCounts;
 
-/// A task as the token sees it.
+/// The token's data of a task.
 #[derive(Clone, Debug)]
 struct Contender {
     pages: Range<usize>,
     priority: u32,
-    /// Count of faults at its last one.
+    /// The count of all tasks' faults at its last fault.
     stamp: u64,
-    /// Faults of all tasks between its last two.
+    /// Faults of all tasks between its last two faults.
     interval: u64,
 }
 
-/// The token.
+/// The swap token.
 #[derive(Clone, Debug)]
 pub(crate) struct SwapToken {
     tasks: Vec<Contender>,
     holder: Option<usize>,
     faults: u64,
     frames: u64,
-    /// Who searches; `None`: a task of the kernel.
+    /// The task that searches; `None`: a task of the kernel.
     searcher: Option<usize>,
     /// Pages that this search passed over.
     spared: u64,
@@ -39,7 +39,7 @@ pub(crate) struct SwapToken {
 }
 
 impl SwapToken {
-    /// For tasks with these pages.
+    /// A token for tasks with these pages.
     pub(super) fn new(pages: impl Iterator<Item = Range<usize>>, frames: usize) -> SwapToken {
         let tasks = pages.map(|pages| Contender { pages, priority: 0, stamp: 0, interval: 0 }).collect();
         let counts = ReclaimCounts::default();
@@ -67,12 +67,13 @@ impl SwapToken {
         (one.stamp, one.interval) = (self.faults, interval);
     }
 
-    /// A search begins.
+    /// A search begins. `by`: the task that searches.
     pub(super) fn search(&mut self, by: Option<usize>) {
         (self.searcher, self.spared) = (by, 0);
     }
 
-    /// Whether this search finds the page referenced whatever its bit says; `in_fault` tells whether a task waits for a page.
+    /// Whether this search takes the page as referenced, whatever its bit says. `in_fault` tells whether a task waits
+    /// for a page.
     pub(crate) fn spares(&mut self, page: PageId, in_fault: impl Fn(usize) -> bool) -> bool {
         let Some(holder) = self.holder else { return false };
         if self.searcher == Some(holder) || !self.tasks[holder].pages.contains(&page.index()) || !in_fault(holder) {

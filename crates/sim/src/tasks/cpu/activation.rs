@@ -1,4 +1,4 @@
-//! When prefetching starts, and what is wished for then (SAP sections 3.1 and 3.2, algorithm 1).
+//! The start of prefetching, and the pages that are hinted then (SAP sections 3.1 and 3.2, algorithm 1).
 
 use coldframe_core::{PageId, Ps, TaskId};
 
@@ -41,14 +41,14 @@ impl Cpu {
         if let Activation::Adaptive(_) = self.prefetching.activation {
             self.learn(next);
         }
-        // First, or the loads would push out what is there and listed.
+        // This comes first. Otherwise the loads would push out listed pages that are in RAM.
         self.make_recent(next);
         (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
         self.paging.counts.activations += 1;
         self.feed();
     }
 
-    /// Looks at what became of the pages that were last prefetched for the task.
+    /// Looks at the outcome of the pages that were last prefetched for the task.
     pub(super) fn learn(&mut self, task: usize) {
         let busy = self.paging.world.bus.busy_in_background();
         let watch = self.paging.watch();
@@ -56,7 +56,7 @@ impl Cpu {
         self.adaptive.learn(task, so_far, (busy, loads));
     }
 
-    /// Wishes for as many pages as the device's queue takes.
+    /// Gives prefetch hints for as many pages as the device's queue takes.
     pub(super) fn feed(&mut self) {
         let may = |paging: &Paging, depth: u32| paging.in_background() < depth && paging.engine.has_spare_buffer();
         while !self.pending.is_empty() && may(&self.paging, self.prefetching.depth) {
@@ -71,14 +71,14 @@ impl Cpu {
         }
     }
 
-    /// What the running task has still to use of its time unit before the timer is due; `None`: there is none.
+    /// The rest of the time unit that the running task must use before the timer is due; `None`: there is no timer.
     pub(super) fn until_timer(&self) -> Option<Ps> {
         let Activation::Timer(xi) = self.prefetching.activation else { return None };
         let rest = self.unit().0 as f64 * xi - self.used().0 as f64;
         (xi < 1.0).then_some(Ps(rest.max(0.0) as u64))
     }
 
-    /// The timer rings: time has passed in which the task waited with the processor and used nothing, so it may be too early.
+    /// The timer rings. The task may have waited with the processor meanwhile and used nothing, so it may be too early.
     pub(super) fn ring(&mut self) {
         self.charge();
         let rest = self.until_timer().filter(|rest| *rest > Ps::ZERO);
@@ -88,8 +88,8 @@ impl Cpu {
         }
     }
 
-    /// The pages that wait for the task become the most recent, or its own faults would push them out before it comes to them: they stand
-    /// behind those of the slice before, which nobody will touch soon.
+    /// Makes the pages that wait for the task the most recent. Otherwise its own faults would push them out before it
+    /// touches them: they are older than the pages of the slice before, which no task will touch soon.
     pub(super) fn make_recent(&mut self, task: usize) {
         if !self.tasks[task].prefetched {
             return;

@@ -1,5 +1,5 @@
-//! kswapd, the task of the kernel that frees frames before a fault needs them, and the naps of those who search for pages (`balance_pgdat` and
-//! `congestion_wait` of Linux 2.6.24, `mm/vmscan.c`).
+//! kswapd, the kernel's task that frees frames before a fault needs them, and the naps of tasks that search for pages
+//! (`balance_pgdat` and `congestion_wait` of Linux 2.6.24, `mm/vmscan.c`).
 //!
 //! ```text
 //!   free frames below `low` ──► ready ──► one page a turn, in passes of 32 ──► free frames at `high` ──► asleep
@@ -7,8 +7,8 @@
 //!                                 └── nap's end, or queue short again ◄── nap
 //! ```
 //!
-//! It has priority 0, as in the kernel, and the scheduler treats it like any task. What it searches is the engine's choice: a turn is one
-//! [`Event::Reclaim`].
+//! kswapd has priority 0, as in the kernel, and the scheduler treats it as any task. The engine chooses the page: a
+//! turn of kswapd is one [`Event::Reclaim`].
 
 use std::cmp::Reverse;
 
@@ -21,18 +21,18 @@ use crate::tasks::reclaim::{naps, Reclaim, ReclaimCounts, CLEARED, CONGESTED, PA
 use crate::tasks::token::SwapToken;
 use crate::tasks::Program;
 
-/// What the kernel does about memory, and who naps.
+/// The kernel's parts at work, and the tasks that nap.
 pub(super) struct Memory {
     parts: Reclaim,
     kswapd: Option<usize>,
-    /// kswapd has frames to free.
+    /// Whether kswapd has frames to free.
     wanted: bool,
     frames: u64,
-    /// Frames that kswapd's pass has looked at, and pages that it took out.
+    /// Frames that kswapd's pass has looked at, and pages that it has evicted.
     looked: u64,
     taken: u32,
     napping: Vec<usize>,
-    /// The device's queue of writes is long.
+    /// Whether the device's queue of writes is long.
     congested: bool,
     counts: ReclaimCounts,
 }
@@ -56,17 +56,17 @@ impl Memory {
         self.kswapd == Some(task)
     }
 
-    /// How many of all tasks are programs'.
+    /// The number of tasks with a program, of all tasks.
     pub(super) fn programs(&self, all: usize) -> usize {
         self.kswapd.unwrap_or(all)
     }
 
-    /// Its nap, if it had one, is over.
+    /// Ends the task's nap, if it naps.
     pub(super) fn awake(&mut self, task: usize) {
         self.napping.retain(|napping| *napping != task);
     }
 
-    /// Whether who searched for so long sleeps.
+    /// Whether a task sleeps after a search of this length.
     pub(super) fn naps_after(&self, walked: u64) -> bool {
         self.parts.nap > Ps::ZERO && naps(self.frames, 0, walked)
     }
@@ -131,7 +131,7 @@ impl Cpu {
         }
     }
 
-    /// The running task sleeps until the device's queue of writes is short again, at most for a nap if that is `timed`.
+    /// The running task sleeps until the device's queue of writes is short again; if `timed`, at most for a nap.
     pub(super) fn nap(&mut self, running: usize, timed: bool) {
         self.memory.counts.naps += 1;
         self.memory.congested |= !timed;
@@ -154,7 +154,7 @@ impl Cpu {
         self.memory.congested |= writes >= CONGESTED;
     }
 
-    /// What the parts did.
+    /// The counts of the parts.
     pub(super) fn reclaim_counts(&self) -> ReclaimCounts {
         let of_token = self.paging.world.token.as_ref().map(|token| token.counts).unwrap_or_default();
         let ReclaimCounts { pages, time, naps, .. } = self.memory.counts;

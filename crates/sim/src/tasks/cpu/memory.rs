@@ -1,4 +1,4 @@
-//! What is done with a task's pages beside touching them: whose they are, what reading them in place takes, and that they are given back.
+//! The memory of tasks beside touches: who owns a page, the time of reads in place, and release.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::bus::Class;
 use crate::tasks::paging::Paging;
 
 impl Cpu {
-    /// Pages belong to the first task that touches them.
+    /// A page belongs to the first task that touches it.
     pub(super) fn own_pages(&mut self) {
         let mut owned = vec![false; self.paging.engine.config().pages];
         for task in 0..self.tasks.len() {
@@ -26,7 +26,7 @@ impl Cpu {
         }
     }
 
-    /// Where pages can be read in a buffer or a slot, which may take longer, steps are accounted for one by one.
+    /// Where pages can be read in a buffer or a slot, which may take longer, each step counts on its own.
     pub(super) fn account_in_place(&mut self, page: PageId, step: Step) {
         let Paging { world, table, .. } = &mut self.paging;
         let times = world.uncached(step.times);
@@ -41,7 +41,7 @@ impl Cpu {
         }
     }
 
-    /// The task's pages are nobody's any more, but for those on their way.
+    /// Releases the task's pages, except those on their way.
     pub(super) fn give_back(&mut self, task: usize) {
         let spec = &self.tasks[task].spec;
         let pages: BTreeSet<usize> =

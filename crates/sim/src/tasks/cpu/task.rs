@@ -1,4 +1,4 @@
-//! A task and how far it is.
+//! A task and its progress.
 
 use coldframe_core::{PageId, Ps};
 
@@ -10,26 +10,26 @@ pub(super) struct Task {
     pub(super) spec: TaskSpec,
     pub(super) step: usize,
     pub(super) rounds: u32,
-    /// Turns of this round that are over.
+    /// Finished turns of this round.
     pub(super) turns: u32,
-    /// How much of its time unit it has used, in however many pieces: the schedulers' own counters begin anew when it has slept, and a
-    /// task that sleeps on faults would never come to any fraction of its slice.
+    /// The used part of its time unit, in any number of pieces. The schedulers' own counters restart when it has slept,
+    /// so a task that sleeps on faults would never reach a fraction of its slice.
     pub(super) unit_used: Ps,
     pub(super) unit_began: Ps,
-    /// What it used of its last unit before it paused; none if it never paused. The next one is taken to be as long (section 3.1: the
-    /// moment lies between the release of the current job and that of the next).
+    /// The used part of its last unit before it paused; none if it never paused. The next unit is expected to be as
+    /// long (section 3.1: the moment lies between the release of the current job and that of the next).
     pub(super) unit_last: Option<Ps>,
     pub(super) woken: Ps,
     /// When it began to wait for the device.
     pub(super) stalled: Ps,
-    /// The fault that it sleeps on wrote.
+    /// Whether the fault that it sleeps on was a write.
     pub(super) writing: Option<PageId>,
-    /// The page that it slept on has come, and with it the access was made: it goes on even if the page has left again, or five tasks in
-    /// four frames could push out each other's pages for ever.
+    /// The page that it slept on has come, and the access counts as done with that: the task goes on even if the page
+    /// has left again. Otherwise five tasks in four frames could push out each other's pages without end.
     pub(super) served: bool,
-    /// Prefetched for since it ran last.
+    /// Whether pages were prefetched for it since it ran last.
     pub(super) prefetched: bool,
-    /// It was stopped before its end.
+    /// Whether it was stopped before its end.
     pub(super) halted: bool,
     pub(super) job_began: Ps,
     pub(super) job_done: Ps,
