@@ -1,4 +1,4 @@
-//! The answer as text: at most 20 lines of 80 columns.
+//! The answer as text: with the line that names its files, at most 20 lines of 80 columns.
 
 use super::curve::Point;
 use super::json::Answer;
@@ -6,10 +6,11 @@ use crate::table::human_count;
 
 /// Columns of a line.
 const WIDTH: usize = 80;
-/// Sizes in the table.
+/// The most sizes in the table, and those that it has at least if there are as many.
 const ROWS: usize = 6;
-/// Lines of the whole answer.
-const LINES: usize = 20;
+const ROWS_MIN: usize = 3;
+/// Lines of the whole answer. One more names its files.
+const LINES: usize = 19;
 /// The most lines for how sure it is.
 const SURE: usize = 3;
 /// A tier is mentioned if it makes a run this many times as fast.
@@ -53,13 +54,28 @@ pub fn exact(bytes: u64) -> String {
     }
 }
 
-/// The whole answer; `config`: the file with the advised settings, if there is one.
+/// The whole answer; `config`: the file with the advised settings, if there is one. If other lines are long, the table
+/// has fewer sizes; then the kernel's counterpart of the tier is left out.
 pub fn words(answer: &Answer, config: Option<&str>) -> String {
+    let forms = [true, false].into_iter().flat_map(|kernel| (ROWS_MIN..=ROWS).rev().map(move |rows| (rows, kernel)));
+    let mut text = String::new();
+    for (rows, kernel) in forms {
+        text = with(answer, config, rows, kernel);
+        if text.lines().count() <= LINES {
+            break;
+        }
+    }
+    text
+}
+
+/// The answer with at most so many sizes, and with or without the kernel's counterpart of the tier.
+fn with(answer: &Answer, config: Option<&str>, rows: usize, kernel: bool) -> String {
+    let points = shown(answer, rows);
     let mut out = filled("", &needs(answer));
-    out += &table(answer);
+    out += &table(answer, &points);
     out += &filled("", &thrashes(answer));
     out += &filled("", &recommended(answer));
-    out += &tier(answer);
+    out += &tier(answer, &points, kernel);
     let (sure, command) = (answer.how_sure.join("; "), command(answer, config));
     if !sure.is_empty() {
         let left = LINES.saturating_sub(out.lines().count() + command.lines().count());
@@ -92,24 +108,23 @@ fn needs(answer: &Answer) -> String {
 
 /// The sizes to show: what it needs, the advised one, the one above which it does not thrash, a half, a quarter, the
 /// least.
-fn shown(answer: &Answer) -> Vec<&Point> {
+fn shown(answer: &Answer, rows: usize) -> Vec<&Point> {
     let near = |ram: u64| answer.curve.iter().min_by_key(|point| point.ram_bytes.abs_diff(ram));
     let full = answer.needed_bytes;
     let wanted = [Some(full), answer.ram_bytes, Some(full / 2), Some(full / 4), answer.thrash_bytes, Some(full / 16)];
     let mut points: Vec<&Point> = wanted.into_iter().flatten().filter_map(near).collect();
     points.sort_by_key(|point| std::cmp::Reverse(point.ram_bytes));
     points.dedup_by_key(|point| point.ram_bytes);
-    // The lines about a tier leave room for fewer points.
-    points.truncate(ROWS - usize::from(answer.tier.is_some()));
+    points.truncate(rows);
     points
 }
 
-fn table(answer: &Answer) -> String {
+fn table(answer: &Answer, points: &[&Point]) -> String {
     let mut out = format!(
         "\n  {:>10}  {:>8}  {:>26}  {:>7}  {:>15}\n",
         "--ram", "in all", "run time", "times", "pages from disk"
     );
-    for point in shown(answer) {
+    for point in points {
         let times = point.seconds / answer.program_seconds.max(1e-9);
         let time = human_seconds(point.seconds);
         let span = match point.seconds_high {
@@ -166,11 +181,11 @@ fn recommended(answer: &Answer) -> String {
 }
 
 /// The gain of a compressed tier at the size of the table for which it is largest, and the kernel's counterpart.
-fn tier(answer: &Answer) -> String {
+fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
     let Some(tier) = &answer.tier else { return String::new() };
     let percent = 100.0 * tier.kept_share;
     let smaller = format!("{percent:.0} % of its pages become {:.1} times smaller with lz4", tier.ratio);
-    let gains = shown(answer).into_iter().filter_map(|point| {
+    let gains = points.iter().filter_map(|point| {
         let at = tier.at(point.ram_bytes)?;
         Some((point.seconds / at.seconds, at))
     });
@@ -186,10 +201,8 @@ fn tier(answer: &Answer) -> String {
         0 => String::new(),
         _ => format!(" and writes {with} to the disk instead of {without}"),
     };
-    filled(
-        "",
-        &format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}. The kernel's own: {}.", at.kernel()),
-    )
+    let own = if kernel { format!(" The kernel's own: {}.", at.kernel()) } else { String::new() };
+    filled("", &format!("With --tier lz4, --ram {ram} takes {time}{disk}: {smaller}.{own}"))
 }
 
 /// The command for a run with the advised RAM. A long command continues on the next line as a shell reads it; a very
