@@ -86,6 +86,21 @@ impl Device {
         Ok(Device::new(file, Some(plain), path, Some(meta.size()), inject))
     }
 
+    /// A device of the same kind that measurements may write to, without injected failures: another swap file, or the
+    /// same block device, which is open exclusively and cannot be opened again.
+    ///
+    /// # Errors
+    /// As for `swap`.
+    pub fn to_measure(&self) -> Result<Device, LiveError> {
+        match self.len {
+            None => Device::swap(&self.path, None),
+            Some(_) => {
+                let fd = self.fd.try_clone().map_err(|error| backing(&self.path, error))?;
+                Ok(Device::new(File::from(fd), None, &self.path, self.len, None))
+            }
+        }
+    }
+
     /// From a swap file that is open already.
     pub fn from_swap_file(file: OwnedFd, path: &Path, inject: Option<Inject>) -> Device {
         Device::new(File::from(file), None, path, None, inject)

@@ -117,7 +117,7 @@ fn build(
         Some(measured) => measured,
         // A recording does not wait for a device.
         None if options.record.is_some() => Measured { read_ns: 1, step_ns: 1 },
-        None => calibrate::measure(&Device::swap(&options.backing, None)?, &uffd, &space)?,
+        None => calibrate::measure(&device.to_measure()?, &uffd, &space)?,
     };
     options.policy = Some(measured.policy(&options));
     let wait = measured.wait(options.wait);

@@ -204,3 +204,38 @@ fn a_failing_device_never_gives_wrong_bytes_and_never_hangs_with_faults_in_the_t
 fn a_failing_device_never_gives_wrong_bytes_and_never_hangs_with_handlers() {
     try_mode(1);
 }
+
+/// A loop device over a file, for as long as the value lives; `None`: only root may make one, and not everywhere.
+struct Loop(String);
+
+impl Loop {
+    fn over(file: &Path) -> Option<Loop> {
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(file).output().ok()?;
+        let name = String::from_utf8_lossy(&made.stdout).trim().to_string();
+        (made.status.success() && Path::new(&name).exists()).then_some(Loop(name))
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["--detach", &self.0]).status();
+    }
+}
+
+/// A block device is open exclusively: the measurement at the start has no second descriptor.
+#[test]
+fn a_block_device_takes_pages_and_gives_them_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("disk");
+    std::fs::write(&file, vec![0; 64 << 20]).unwrap();
+    let Some(disk) = Loop::over(&file) else {
+        eprintln!("no loop device here");
+        return;
+    };
+    let options = Options { backing: disk.0.clone().into(), faults: Faults::InThread, ..Options::new(RAM) };
+    let pager = Pager::start(options).unwrap();
+    let mut region = pager.anonymous(PAGES * PAGE).unwrap();
+    (0..PAGES).for_each(|page| write(&mut region, page, 1));
+    assert!((0..PAGES).all(|page| is_right(&region.as_slice()[page * PAGE..(page + 1) * PAGE], page, 1)));
+    assert!(pager.stats().device_reads > 0, "four times the RAM");
+}
