@@ -12,7 +12,7 @@ use crate::pages::{Owner, Where};
 use crate::reach::Reach;
 use crate::stats::Stats;
 use crate::sys::{self, Errno};
-use crate::task::{Task, Todo, Victim, VICTIMS};
+use crate::task::{Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
 /// The result of an eviction: the number of anonymous pages that are safe in the log, the number of file pages that
@@ -34,7 +34,8 @@ impl Inner {
             return Outcome::default();
         }
         self.zap(todo);
-        self.read_back(todo)
+        let counts = self.stage(todo);
+        self.save(todo, counts)
     }
 
     /// Takes out the victims that are still there. The last bytes of the dirty ones are then in the pipe, in the
@@ -50,14 +51,54 @@ impl Inner {
         let vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(victims.get(i).map_or(0, |v| v.address), PAGE));
         self.pull(task, victims, &vector[..count], dirty);
-        self.resident.fetch_sub(count, Ordering::Relaxed);
-        Stats::sub(&self.stats().resident, count as u64);
-        self.reserve.left(count);
+        self.note_zapped(todo, dirty);
+    }
+
+    /// The victims after `todo.zapped` have left memory. The first `dirty` of them have bytes to save; the others are
+    /// finished.
+    fn note_zapped(&self, todo: &mut Todo, dirty: usize) {
+        let victims = &todo.victims[todo.zapped..];
+        self.resident.fetch_sub(victims.len(), Ordering::Relaxed);
+        Stats::sub(&self.stats().resident, victims.len() as u64);
+        self.reserve.left(victims.len());
         for victim in &victims[dirty..] {
             self.pages.release(victim.page, Owner::task(todo.task), Where::Out);
         }
-        todo.victims.truncate(first + dirty);
-        todo.zapped = first + dirty;
+        todo.zapped += dirty;
+        todo.victims.truncate(todo.zapped);
+    }
+
+    /// Work for no fault: takes the victims out, and the pages that go to the holding area with the same call. Each
+    /// call interrupts every processor that runs the program.
+    #[inline(never)]
+    pub(crate) fn evict_beside(&self, todo: &mut Todo) -> Outcome {
+        if todo.victims.is_empty() || self.recording.get().is_some() {
+            self.move_pages(todo);
+            return self.evict(todo);
+        }
+        let (first, task) = (todo.zapped, self.tasks().get(todo.task));
+        let is_hold = |one: &Move| matches!(one, Move::Hold { .. });
+        todo.moves.sort_unstable_by_key(is_hold);
+        let backs = todo.moves.partition_point(|one| !is_hold(one));
+        let beside = (todo.moves.len() - backs).min(VICTIMS - todo.victims.len());
+        let victims = &mut todo.victims[first..];
+        victims.sort_unstable_by_key(|v| self.rank(v));
+        let dirty = victims.iter().filter(|v| v.write || v.pack).count();
+        let held = todo.moves.drain(todo.moves.len() - beside..).map(|one| one.page());
+        let held = held.map(|page| Victim { page, address: self.address(page), ..Victim::default() });
+        let mut leaving = [Victim::default(); VICTIMS];
+        let order = victims[..dirty].iter().copied().chain(held).chain(victims[dirty..].iter().copied());
+        leaving.iter_mut().zip(order).for_each(|(to, victim)| *to = victim);
+        let leaving = &mut leaving[..victims.len() + beside];
+        let vector: [libc::iovec; VICTIMS] =
+            std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |v| v.address), PAGE));
+        self.pull(task, leaving, &vector[..leaving.len()], dirty + beside);
+        victims[..dirty].copy_from_slice(&leaving[..dirty]);
+        self.note_zapped(todo, dirty);
+        let counts = self.stage(todo);
+        self.put_aside(task, &leaving[dirty..dirty + beside], todo.victims.len(), Owner::task(todo.task));
+        self.move_each(todo);
+        self.save(todo, counts)
     }
 
     /// Takes pages out of the page table. The last bytes of the first `kept` of them are then in the pipe.
@@ -138,14 +179,13 @@ impl Inner {
         }
     }
 
-    fn read_back(&self, todo: &mut Todo) -> Outcome {
+    /// Saves the staged bytes: those for the log, and those of files. Those to be compressed stay staged.
+    fn save(&self, todo: &mut Todo, [anonymous, packed]: [usize; 2]) -> Outcome {
         let (staging, dirty) = (self.tasks().get(todo.task).staging, todo.victims.len());
-        let [anonymous, packed] = self.stage(todo);
         let victims: [u32; VICTIMS] = std::array::from_fn(|i| todo.victims.get(i).map_or(0, |v| v.page as u32));
         let saved = self.append(todo, &victims[..anonymous]);
         Stats::add(&self.stats().writes_saved, saved as u64);
         self.learn_write_share(saved, anonymous);
-        self.pack_staged(todo.task, &mut todo.victims[anonymous..anonymous + packed]);
         let first = anonymous + packed;
         let mut outcome = Outcome { written: anonymous, packed, files: dirty - first, failed: 0 };
         for i in 0..outcome.files {

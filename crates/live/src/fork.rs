@@ -115,6 +115,7 @@ impl Inner {
         // SAFETY: `fork_prepare` has taken the lock.
         Inner::forget_handlers(unsafe { self.crew.held() });
         self.lead.forget();
+        self.reclaimer.forget();
         if self.is_unpaged() {
             self.open_gate();
             return sys::restore_signals(mask);
@@ -142,6 +143,7 @@ impl Inner {
                 // If the parent could not lock it, neither can this process; the parent has reported that.
                 self.keep_plaintext();
                 self.start_writer();
+                self.start_reclaimer();
                 self.after_fork();
             }
             Err(error) => self.run_unpaged(&error),

@@ -69,7 +69,9 @@ impl Inner {
         let _signals = Signals::block();
         let crew = self.crew.lock();
         match crew.as_ref().filter(|crew| crew.process == sys::process()) {
-            Some(crew) => crew.threads.len() + usize::from(self.log.get().has_writer()),
+            Some(crew) => {
+                crew.threads.len() + usize::from(self.log.get().has_writer()) + usize::from(self.reclaimer.runs())
+            }
             None => 0,
         }
     }
@@ -91,8 +93,10 @@ impl Inner {
         if crew.as_ref().is_none_or(|crew| crew.process != sys::process()) {
             return Ok(());
         }
+        self.stop_reclaimer();
         self.stop_writer();
         self.start_writer();
+        self.start_reclaimer();
         let next = self.hire(false)?;
         if let Some(old) = crew.replace(next) {
             let next = crew.as_ref().map_or(std::ptr::null_mut(), |crew| (&raw const *crew.shift).cast_mut());
@@ -110,6 +114,7 @@ impl Inner {
             return work();
         }
         // The start and end of the writer use the allocator, and the handlers may have to bring in its memory.
+        self.stop_reclaimer();
         self.stop_writer();
         if let Some(old) = crew.take() {
             self.dismiss(old, std::ptr::null_mut());
@@ -120,6 +125,7 @@ impl Inner {
             Err(error) => fatal::stop(format_args!("no thread for handling faults: {}", error.io())),
         }
         self.start_writer();
+        self.start_reclaimer();
         result
     }
 

@@ -46,6 +46,7 @@ mod place;
 mod pool;
 mod process;
 mod reach;
+mod reclaim;
 mod recorder;
 mod region;
 mod seal;

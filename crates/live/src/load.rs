@@ -113,7 +113,7 @@ impl Inner {
         if waited_for {
             Stats::add(&self.stats().evict_ns, victims);
             // The time of arrival is not known: a median read after the request.
-            let read = self.stats().device_read_ns.load(Ordering::Relaxed);
+            let read = self.stats().device_read_ns.load(Ordering::Relaxed) * todo.laps.weight();
             Stats::add(&self.stats().evict_exposed_ns, if there { victims.saturating_sub(read) } else { 0 });
         }
     }

@@ -20,6 +20,7 @@ use crate::lock::{Guard, Lock};
 use crate::log::Log;
 use crate::machine::{Linux, Side};
 use crate::pages::{Owner, Pages, Where};
+use crate::reclaim::Reclaimer;
 use crate::recorder::Recording;
 use crate::region::FileRegion;
 use crate::space::Space;
@@ -32,6 +33,10 @@ use crate::{Options, Wait, PAGE};
 
 /// The most regions that are files.
 pub(crate) const FILES: usize = 255;
+
+/// Pages that are compressed before the engine gets their sizes. A fault may be waiting for one of them, or for the
+/// engine's lock.
+const PACKED_TOGETHER: usize = 4;
 
 /// How often a waiting thread checks before it yields the processor.
 const LOOKS: u32 = 200;
@@ -117,6 +122,7 @@ pub(crate) struct Inner {
     /// The memory of the engine's buffers and of those that replace them.
     pub(crate) loads: Range<usize>,
     pub(crate) reserve: Reserve,
+    pub(crate) reclaimer: Reclaimer,
     pub(crate) sharing: Sharing,
     pub(crate) stats: &'static Stats,
     pub(crate) stats_fd: Option<OwnedFd>,
@@ -189,8 +195,10 @@ impl Inner {
                 }
                 Where::Clean | Where::Dirty | Where::Unsure => return self.look_again(page, state, kind, waited),
                 Where::Busy | Where::Leaving => {
-                    self.lead.step_aside();
-                    self.pages.wait(page);
+                    if !self.reclaimer.is_done_with(|| matches!(self.pages.get(page), Where::Busy | Where::Leaving)) {
+                        self.lead.step_aside();
+                        self.pages.wait(page);
+                    }
                 }
                 Where::Out | Where::Held => {
                     if self.fault(page, write, started, thread) {
@@ -248,7 +256,7 @@ impl Inner {
             self.tasks().give(number);
             return false;
         };
-        todo.laps = Laps::begin(started);
+        todo.laps = Laps::begin(self.stats().true_faults.load(Ordering::Relaxed), started);
         todo.laps.lap(Stage::PreProcess);
         let held = self.pages.get(page) == Where::Held;
         todo.fault = Some((page, write));
@@ -261,7 +269,11 @@ impl Inner {
         self.deliver(&mut decider, todo, event);
         todo.together = ahead.goes_on;
         ahead.pages().for_each(|page| self.wish(&mut decider, todo, page));
+        let short = self.reclaimer.is_short(&decider.engine);
         drop(decider);
+        if short {
+            self.reclaimer.call();
+        }
         self.carry_out(todo);
         let asked = std::mem::take(&mut todo.asked_at);
         (todo.fault, todo.together) = (None, false);
@@ -312,7 +324,7 @@ impl Inner {
 
     fn record(&self, started: u64, asked: u64, held: bool, laps: &Laps) {
         let stats = self.stats();
-        let took = laps.now() - started;
+        let took = sys::now() - started;
         match (held, asked > 0) {
             (true, _) => {
                 Stats::add(&stats.false_faults, 1);
@@ -356,8 +368,12 @@ impl Inner {
     pub(crate) fn carry_out(&self, todo: &mut Todo) {
         while !todo.done() {
             self.start_loads(todo);
-            self.move_pages(todo);
-            let outcome = self.evict(todo);
+            let outcome = if todo.apart {
+                self.evict_beside(todo)
+            } else {
+                self.move_pages(todo);
+                self.evict(todo)
+            };
             let victims = todo.laps.lap(Stage::GetFreeframe);
             self.finish_loads(todo, victims);
             todo.laps.lap(Stage::LoadStopover);
@@ -388,16 +404,17 @@ impl Inner {
         let mut victims: [Option<Victim>; VICTIMS] = [None; VICTIMS];
         victims.iter_mut().zip(todo.victims.drain(..)).for_each(|(to, victim)| *to = Some(victim));
         todo.zapped -= left;
-        let mut decider = self.decider.lock();
-        let decider = &mut *decider;
         let first = outcome.written + outcome.packed;
-        for (i, victim) in victims.iter().flatten().enumerate() {
+        for together in victims[outcome.written..first].chunks_mut(PACKED_TOGETHER) {
+            self.pack_staged(todo.task, together.iter_mut().flatten());
+            let decider = &mut *self.decider.lock();
+            together.iter().flatten().for_each(|victim| self.report_packed(decider, todo, victim));
+        }
+        let decider = &mut *self.decider.lock();
+        let others = victims.iter().flatten().enumerate().filter(|(_, victim)| !victim.pack);
+        for (i, victim) in others {
             let page = victim.page;
             let file = i.checked_sub(first);
-            if victim.pack {
-                self.report_packed(decider, todo, victim);
-                continue;
-            }
             if file.is_some_and(|i| outcome.failed >> i & 1 != 0) {
                 todo.failing = staging + i * PAGE;
                 let transfer = Transfer::Write(PageId::from(page));

@@ -65,13 +65,15 @@ impl Inner {
     /// Moves pages to the holding area and back, before the engine's other commands: other threads may be waiting for
     /// these pages. Only while the task's staging area is free.
     ///
-    /// Pages that go there go together if there are several, and if several threads fault. One thread's TLB is its
-    /// handler's own: then no other processor has to be interrupted.
+    /// Pages that go there go together if there are several, and if several threads fault, or if the faulting thread
+    /// runs on another processor than this one. Otherwise the thread's TLB is this processor's own, and no other
+    /// processor has to be interrupted.
     pub(crate) fn move_pages(&self, todo: &mut Todo) {
         let (task, owner) = (self.tasks().get(todo.task), Owner::task(todo.task));
         let hold = |one: &Move| matches!(one, Move::Hold { .. });
         // Bytes of victims that are in the pipe must stay the first ones there. A recording looks at each page.
-        let may = todo.zapped == 0 && self.recording.get().is_none() && !self.lead.has_one_thread();
+        let apart = todo.apart || !self.lead.has_one_thread();
+        let may = apart && todo.zapped == 0 && self.recording.get().is_none();
         if may && todo.moves.iter().filter(|one| hold(one)).count() >= TOGETHER_MIN {
             todo.moves.sort_unstable_by_key(hold);
             let held = todo.moves.partition_point(|one| !hold(one));
@@ -172,19 +174,25 @@ impl Inner {
     fn hold_pages(&self, task: &Task, pages: &[Move], owner: Owner) {
         let mut leaving = [Victim::default(); VICTIMS];
         for (to, one) in leaving.iter_mut().zip(pages) {
-            let (Move::Hold { page } | Move::Back { page, .. }) = *one;
+            let page = one.page();
             *to = Victim { page, address: self.address(page), ..Victim::default() };
         }
         let leaving = &mut leaving[..pages.len()];
         let vector: [libc::iovec; VICTIMS] =
             std::array::from_fn(|i| sys::iovec(leaving.get(i).map_or(0, |page| page.address), PAGE));
         self.pull(task, leaving, &vector[..leaving.len()], leaving.len());
-        // SAFETY: the staging area takes as many pages as there can be victims, and none are in it.
-        if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), task.staging, leaving.len() * PAGE) }.is_err() {
+        self.put_aside(task, leaving, 0, owner);
+    }
+
+    /// Puts pages into the holding area whose bytes are next in the pipe, through the staging area from page `at` on.
+    pub(crate) fn put_aside(&self, task: &Task, leaving: &[Victim], at: usize, owner: Owner) {
+        let staging = task.staging + at * PAGE;
+        // SAFETY: the staging area takes as many pages as there can be victims.
+        if unsafe { sys::read_pipe(task.pipe.0.as_raw_fd(), staging, leaving.len() * PAGE) }.is_err() {
             fatal::stop("the kernel did not give held pages back (read of a pipe)");
         }
         for (i, one) in leaving.iter().enumerate() {
-            let from = task.staging + i * PAGE;
+            let from = staging + i * PAGE;
             self.compare(one, from);
             self.must(self.uffd.get().copy(self.holding(one.page), from, false), "hold a page", one.page);
             self.pages.release(one.page, owner, Where::Held);

@@ -24,6 +24,7 @@ use crate::log::Log;
 use crate::machine::Side;
 use crate::pager::{Decider, Inner, Own, FILES};
 use crate::pages::Pages;
+use crate::reclaim::Reclaimer;
 use crate::recorder::{self, Recording};
 use crate::seal::Sealer;
 use crate::space::{self, Space};
@@ -60,8 +61,8 @@ impl Pager {
     /// # Errors
     /// As for `start`.
     pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
-        // Handlers and the writer, and those that replace them after a change of user.
-        crate::thread::reserve(2 * (options.handlers() + 1));
+        // Handlers, writer and reclaimer, and those that replace them after a change of user.
+        crate::thread::reserve(2 * (options.handlers() + 2));
         let pager = made(options, source(&[Notify::Message])?)?;
         pager.inner.start_handlers()?;
         Ok(pager)
@@ -91,6 +92,7 @@ fn made(options: Options, source: Source) -> Result<Pager, LiveError> {
         inner.say_limits(kept);
     }
     inner.start_writer();
+    inner.start_reclaimer();
     Ok(Pager { inner })
 }
 
@@ -147,6 +149,7 @@ fn build(
         Tier::Lz4 => tier::config(frames_left, batch, buffers, measured.read_ns),
     };
     let (engine, head) = engine(&options, (frames_left, pages), batch, buffers, (swap, tier), knobs.clone())?;
+    let reclaimer = Reclaimer::new(tier.is_some(), frames_left, batch);
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
     stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
@@ -191,6 +194,7 @@ fn build(
         resident: AtomicUsize::new(0),
         loads,
         reserve,
+        reclaimer,
         sharing: Sharing::default(),
         stats,
         stats_fd,
@@ -359,6 +363,7 @@ impl Drop for Inner {
         crate::process::unregister(self);
         // If nothing is paged, the threads belong to another process.
         if !self.is_unpaged() {
+            self.stop_reclaimer();
             self.stop_handlers();
             self.stop_writer();
         }

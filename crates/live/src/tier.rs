@@ -193,7 +193,7 @@ pub struct Packed {
 
 impl Inner {
     /// Hashes and compresses the pages staged for the pool.
-    pub(crate) fn pack_staged(&self, task: usize, victims: &mut [Victim]) {
+    pub(crate) fn pack_staged<'a>(&self, task: usize, victims: impl Iterator<Item = &'a mut Victim>) {
         let task = self.tasks().get(task);
         for victim in victims {
             let page = task.staging + victim.staged * PAGE;

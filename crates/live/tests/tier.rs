@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
+use coldframe_core::Event;
 use coldframe_live::{Options, Pager, Region, Tier, Wait, PAGE};
+use coldframe_trace::journal::{self, Entry};
 
 const RAM: u64 = 2 << 20;
 const PAGES: usize = 2048;
@@ -132,4 +134,28 @@ fn pages_of_files_stay_out_of_the_pool() {
     for (page, version) in versions {
         assert!(bytes[page * PAGE..][..PAGE] == content(page, version), "page {page} of the file");
     }
+}
+
+/// A journal that has `Reclaim` events, and replays: a thread of the pager takes pages out before faults need frames.
+#[test]
+fn a_thread_takes_pages_out_before_faults_need_their_frames() {
+    if std::thread::available_parallelism().is_ok_and(|n| n.get() < 2) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal");
+    let pager = pager(|o| (o.wait, o.journal) = (Wait::Brief, Some(path.clone())));
+    let (mut region, mut versions) = (pager.anonymous(PAGES * PAGE).unwrap(), HashMap::new());
+    exercise(&mut region, &mut versions, 20_000, 5);
+    pager.check();
+    (0..PAGES).for_each(|page| assert!(is(&region, page, versions.get(&page).copied().unwrap_or(0))));
+    drop((region, pager));
+    let bytes = std::fs::read(path).unwrap();
+    journal::replay(&bytes).unwrap();
+    let (_, mut entries) = journal::open(&bytes).unwrap();
+    let mut reclaims = 0;
+    while let Some(entry) = entries.next_entry().unwrap() {
+        reclaims += usize::from(matches!(entry, Entry::Event { event: Event::Reclaim, .. }));
+    }
+    assert!(reclaims > 1000, "{reclaims} pages were taken out before their frames were needed");
 }

@@ -18,14 +18,14 @@ const BATCH_OF_BIN: usize = 16;
 /// Frames that are never lent to the pool.
 const STAY: usize = 4;
 
-/// Moves frames between RAM and the pool if needed, before a frame is sought.
-pub(super) fn balance(turn: &mut Turn<'_>) {
+/// Moves frames between RAM and the pool if needed, before a frame is sought. `leaves`: a page is about to leave RAM.
+pub(super) fn balance(turn: &mut Turn<'_>, leaves: bool) {
     let leaving = turn.config.evict_batch;
     let Some(tier) = turn.tier.as_ref() else { return };
     if tier.is_long(leaving) {
         return shrink(turn);
     }
-    if turn.ram.frames().free() > 0 {
+    if !leaves {
         return;
     }
     // More than one bin at a time, so that a young pool keeps up with batches.

@@ -23,7 +23,8 @@ pub(super) fn find_frame(turn: &mut Turn<'_>) -> FrameId {
     let (policy, mut residents) = turn.policy_and_residents();
     policy.true_fault(&mut residents);
     relieve(turn);
-    balance(turn);
+    let leaves = turn.ram.frames().free() == 0;
+    balance(turn, leaves);
     if turn.ram.frames().free() == 0 && turn.ram.choices() == 0 {
         shrink(turn);
     }
@@ -48,6 +49,7 @@ fn evict_batch(turn: &mut Turn<'_>) -> FrameId {
 
 /// Evicts one page before a fault needs its frame (Linux's kswapd). The frame is free.
 pub(crate) fn reclaim(turn: &mut Turn<'_>) {
+    balance(turn, true);
     if turn.ram.choices() > 0 {
         let frame = evict_one(turn);
         turn.ram.give_back(frame);
