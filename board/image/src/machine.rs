@@ -128,6 +128,7 @@ impl Machine for Board {
             | Command::Shift { .. }
             | Command::Unpack { .. }
             | Command::TakeOut { .. }
+            | Command::Keep { .. }
             | Command::Lend { .. } => unreachable!("{command:?}: the board's engine has no tier"),
             Command::Kill { task } => unreachable!("task {}: only an engine with slots kills", task.0),
             Command::Halt { page, .. } => panic!("page {} cannot be had from the chip", page.0),

@@ -12,6 +12,7 @@ use crate::machine::Machine;
 use crate::page_state::{PageState, PageStates};
 use crate::slots::Slots;
 use crate::swap::{Flash, Refused, Swap};
+use crate::tier::packs::Packs;
 
 impl PageId {
     /// The home slot of the page, which has the page's number. The page lies there unless a swap area has given it
@@ -23,6 +24,8 @@ impl PageId {
 
 pub(crate) struct Backing {
     homes: u32,
+    /// Slots with several compressed pages, if there is a tier.
+    packs: Option<Packs>,
     swap: Option<Swap>,
     slots: Option<Slots>,
 }
@@ -30,11 +33,40 @@ pub(crate) struct Backing {
 impl Backing {
     /// Home slots only.
     pub(crate) fn new(pages: usize) -> Backing {
-        Backing { homes: pages as u32, swap: None, slots: None }
+        Backing { homes: pages as u32, packs: None, swap: None, slots: None }
     }
 
     pub(crate) fn set_swap(&mut self, swap: Swap) {
         self.swap = Some(swap);
+    }
+
+    pub(crate) fn set_packs(&mut self, packs: Packs) {
+        self.packs = Some(packs);
+    }
+
+    pub(crate) fn packs(&self) -> Option<&Packs> {
+        self.packs.as_ref()
+    }
+
+    pub(crate) fn packs_mut(&mut self) -> Option<&mut Packs> {
+        self.packs.as_mut()
+    }
+
+    /// Packs a compressed page that leaves the pool. Returns its slot.
+    pub(crate) fn pack(&mut self, page: PageId, size: u32) -> SlotId {
+        SlotId(self.homes + self.packs.as_mut().expect("there is a tier").pack(page, size))
+    }
+
+    /// Whether the page shares its slot with others, or could.
+    pub(crate) fn is_packed(&self, page: PageId) -> bool {
+        self.packs.as_ref().is_some_and(|packs| packs.slot_of(page).is_some())
+    }
+
+    /// The page's bytes are in no packed slot any more.
+    pub(crate) fn unpack(&mut self, page: PageId) {
+        if let Some(packs) = &mut self.packs {
+            packs.release(page);
+        }
     }
 
     pub(crate) fn set_slots(&mut self, slots: Slots) {
@@ -55,6 +87,9 @@ impl Backing {
 
     /// Where the page's newest copy lies.
     pub(crate) fn slot_of(&self, page: PageId) -> SlotId {
+        if let Some(slot) = self.packs.as_ref().and_then(|packs| packs.slot_of(page)) {
+            return SlotId(self.homes + slot);
+        }
         let in_slots = self.slots.as_ref().and_then(|slots| slots.slot_of(page));
         let swapped = in_slots.or_else(|| self.swap.as_ref().and_then(|swap| swap.slot_of(page)));
         swapped.map_or(page.home(), |slot| SlotId(self.homes + slot.0))
@@ -63,6 +98,7 @@ impl Backing {
     /// The slot for the page's next copy. Copies and erases that a collection needs for it are issued first. If a
     /// page is mapped in a slot that the collection empties, the page is unmapped first.
     pub(crate) fn slot_for(&mut self, page: PageId, pages: &mut PageStates, machine: &mut dyn Machine) -> SlotId {
+        self.unpack(page);
         if let Some(slots) = &mut self.slots {
             return slots.take(page).map_or(page.home(), |slot| SlotId(self.homes + slot.0));
         }
@@ -141,6 +177,7 @@ impl Backing {
 
     /// The page's copy is no longer needed.
     pub(crate) fn release(&mut self, page: PageId) {
+        self.unpack(page);
         if let Some(slots) = &mut self.slots {
             slots.give_back(page);
         }

@@ -86,8 +86,8 @@ pub enum Command {
     Write {
         /// The page.
         page: PageId,
-        /// The frame with its bytes. `None`: the machine has kept the bytes of a failed write, of `Compress`, or of
-        /// `TakeOut`.
+        /// The frame with its bytes. `None`: the machine has kept the bytes of a failed write, or of
+        /// `Compress`.
         from: Option<FrameId>,
         /// The slot that they are written to, unless the machine places pages itself (`Caps::places`).
         to: SlotId,
@@ -141,7 +141,7 @@ pub enum Command {
         block: BlockId,
     },
     /// Take the page's bytes out of the frame, compress them, and keep both forms; `Event::Compressed` comes later.
-    /// The frame may be reused when `issue` returns. This command and the next six are issued only if the engine has
+    /// The frame may be reused when `issue` returns. This command and the next seven are issued only if the engine has
     /// a tier.
     Compress {
         /// The page.
@@ -189,14 +189,30 @@ pub enum Command {
         /// The buffer that it is decompressed into.
         into: BufferId,
     },
-    /// Take the page out of the pool and keep its bytes for the `Write` that follows. Its place may be reused when
-    /// `issue` returns.
+    /// Take the page out of the pool and write its compressed bytes to a slot. Pages that one event takes out to the
+    /// same slot lie there together; one write is enough for them. The place in the pool may be reused when `issue`
+    /// returns. The machine keeps the bytes until it reports `Event::Written`, and repeats the write alone when told
+    /// to (`Write`).
     TakeOut {
         /// The page.
         page: PageId,
         /// Its place in the pool.
         at: PoolId,
         /// Its size in the pool, in bytes.
+        size: u32,
+        /// The slot. Such slots are numbered after the home slots.
+        to: SlotId,
+    },
+    /// Put a compressed page into the pool that lies in the same slot as the page that has just been loaded. Its slot
+    /// keeps the bytes, too. Issued before the `Move` from the buffer.
+    Keep {
+        /// The page.
+        page: PageId,
+        /// The buffer of the loaded page.
+        from: BufferId,
+        /// Where.
+        at: PoolId,
+        /// Its compressed size in bytes.
         size: u32,
     },
     /// The RAM of a frame becomes a part of the pool, or a frame again.

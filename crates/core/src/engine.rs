@@ -19,12 +19,13 @@ use crate::flights::{Flight, Flights, Waiting};
 use crate::frames::Frames;
 use crate::ids::{FrameId, PageId, PoolId, SlotId};
 use crate::machine::Machine;
-use crate::page_state::{PageState, PageStates, NUMBERS};
+use crate::page_state::{PageState, PageStates, COMPRESSING, NUMBERS};
 use crate::policy::Policy;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
 use crate::slots::{Slots, SlotsConfig};
 use crate::swap::Swap;
+use crate::tier::packs::Packs;
 use crate::tier::{Tier, TierConfig, TierCounts, TierError};
 use crate::turn::Turn;
 
@@ -120,8 +121,12 @@ impl Engine {
         if self.handler.needs_xip || self.config.caps.direct_read || self.backing.slots().is_some() {
             return Err(TierError("a page that is read in a buffer or a slot cannot be compressed"));
         }
+        if self.swap().is_some() {
+            return Err(TierError("a tier packs its pages into slots of its own; there can be no swap area"));
+        }
         let flights = (self.config.caps.buffers as usize).min(self.config.frames - config.frames_max);
         self.flights = Flights::new(flights, self.config.tasks);
+        self.backing.set_packs(Packs::new(self.config.pages, config.page_bytes));
         self.tier = Some(Tier::new(config, self.config.pages));
         Ok(())
     }
@@ -206,14 +211,20 @@ impl Engine {
     pub fn handle(&mut self, event: Event, machine: &mut dyn Machine) {
         assert!(self.accepts(&event), "the machine may not send {event:?} now");
         let handler = self.handler;
+        if let Some(packs) = self.backing.packs_mut() {
+            packs.close();
+        }
         let turn = &mut self.turn(machine);
         match event {
             Event::Fault { task, page, access } => {
                 return turn.fault(handler, Waiting { task, page, writing: access == Access::Write });
             }
-            Event::Loaded { ticket } => (handler.loaded)(turn, ticket),
+            Event::Loaded { ticket } => {
+                compressed::keep_beside(turn, ticket);
+                (handler.loaded)(turn, ticket);
+            }
             Event::Written { page } => turn.written(page),
-            Event::Compressed { page, size } => compressed::compressed(turn, page, size),
+            Event::Compressed { page, size, same } => compressed::compressed(turn, page, size, same),
             Event::Failed { transfer: Transfer::Load(ticket) } => turn.load_failed(ticket),
             Event::Failed { transfer: Transfer::Write(page) } => turn.write_failed(page),
             Event::Failed { transfer: Transfer::Copy { page, to } } => turn.copy_failed(page, to),
@@ -304,8 +315,12 @@ impl Turn<'_> {
     }
 
     fn written(&mut self, page: PageId) {
-        let PageState::Writing { released, .. } = self.pages.get(page) else { unreachable!("not accepted") };
+        let PageState::Writing { released, tries } = self.pages.get(page) else { unreachable!("not accepted") };
         self.pages.set(page, if released { PageState::Untouched } else { PageState::Absent });
+        if tries == COMPRESSING {
+            // The machine has found a place of its own.
+            self.backing.unpack(page);
+        }
         if let Some(tier) = self.tier {
             tier.written(page);
         }

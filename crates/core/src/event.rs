@@ -113,6 +113,8 @@ pub enum Event {
         page: PageId,
         /// Size in bytes, at least 1.
         size: u32,
+        /// The page's slot has the same bytes, although the page was taken as dirty.
+        same: bool,
     },
     /// Free a frame before a fault needs one. No task waits. The policy chooses the page; if no page can leave, nothing
     /// happens.

@@ -56,6 +56,10 @@ pub struct Immediate {
     frames: BTreeMap<u32, u64>,
     buffers: BTreeMap<u32, u64>,
     slots: BTreeMap<u32, u64>,
+    /// By slot with compressed pages: the value of each page.
+    packs: BTreeMap<u32, BTreeMap<u32, u64>>,
+    /// The slot of the load that has ended last, by its buffer.
+    loaded_from: BTreeMap<u32, u32>,
     writing: BTreeMap<u32, u64>,
     events: VecDeque<Event>,
     place: Vec<Option<Place>>,
@@ -101,6 +105,8 @@ impl Immediate {
             frames: BTreeMap::new(),
             buffers: BTreeMap::new(),
             slots: BTreeMap::new(),
+            packs: BTreeMap::new(),
+            loaded_from: BTreeMap::new(),
             writing: BTreeMap::new(),
             events: VecDeque::new(),
             place: vec![None; pages],
@@ -205,8 +211,10 @@ impl Machine for Immediate {
         self.log.push(command);
         match command {
             Command::Stage { .. } => {}
-            Command::Load { ticket, from, into, .. } => {
-                let value = self.slots.get(&from.0).copied().unwrap_or(0);
+            Command::Load { ticket, page, from, into } => {
+                let packed = self.packs.get(&from.0).map(|pages| pages[&page.0]);
+                self.loaded_from.insert(into.0, from.0);
+                let value = packed.or_else(|| self.slots.get(&from.0).copied()).unwrap_or(0);
                 assert!(!self.place.contains(&Some(Place::Buffer(into))), "loaded over a page that is read there");
                 self.buffers.insert(into.0, value);
                 let transfer = Transfer::Load(ticket);
@@ -287,7 +295,7 @@ impl Machine for Immediate {
                 let value = self.frames[&from.0];
                 self.writing.insert(page.0, value);
                 let size = (self.size_of)(page, value);
-                self.events.push_back(Event::Compressed { page, size });
+                self.events.push_back(Event::Compressed { page, size, same: false });
             }
             Command::Store { page, at, size } => {
                 let bytes = Immediate::packed(page, self.writing[&page.0], size);
@@ -305,9 +313,19 @@ impl Machine for Immediate {
                 self.buffers.insert(into.0, value);
                 self.events.push_back(Event::Loaded { ticket });
             }
-            Command::TakeOut { page, at, size } => {
+            Command::TakeOut { page, at, size, to } => {
                 let value = self.unpacked(page, at, size);
                 self.writing.insert(page.0, value);
+                if self.failures == 0 {
+                    self.packs.entry(to.0).or_default().insert(page.0, value);
+                }
+                self.end(Event::Written { page }, Event::Failed { transfer: Transfer::Write(page) });
+            }
+            Command::Keep { page, from, at, size } => {
+                let value = self.packs[&self.loaded_from[&from.0]][&page.0];
+                let bytes = Immediate::packed(page, value, size);
+                let place = self.place_of(at, size);
+                self.pool[place].copy_from_slice(&bytes);
             }
             Command::Lend { frame, part, lent } => {
                 assert!(!lent || !self.frames.contains_key(&frame.0), "a frame with a page is lent");

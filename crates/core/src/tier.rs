@@ -9,8 +9,11 @@
 //!              Compress                Store                      Unpack
 //!   frame ──────────────► the machine ───────► pool ─────────────────────► buffer ─► frame     no device
 //!                          │ too large          │ oldest, pool full
-//!                          └──────► Write ◄── TakeOut                      slot ──Load──► ...
+//!                        Write               TakeOut, several to a slot    slot ──Load──► ..., the others: Keep
 //! ```
+//! A page that leaves the pool stays compressed, and shares a slot with others that leave with it ([`packs`]). If one
+//! of them is loaded, the others come along, and go to the pool if such pages were needed lately.
+//!
 //! A page is in one place: a page that is unpacked leaves the pool, and is dirty in its frame if its slot has older
 //! bytes. So the order in which pages entered the pool is the order of their last use, as closely as the policy keeps
 //! it.
@@ -27,6 +30,7 @@ use alloc::vec;
 use crate::ids::{FrameId, PageId, PoolId};
 use crate::machine::Machine;
 
+pub(crate) mod packs;
 mod pool;
 mod split;
 
@@ -76,8 +80,14 @@ pub struct TierCounts {
     pub stored_bytes: u64,
     /// Pages that came back from the pool.
     pub unpacked: u64,
-    /// Pages written from the pool to their slots.
+    /// Pages written from the pool to slots.
     pub written_back: u64,
+    /// Slots that these pages were packed into.
+    pub packed: u64,
+    /// Pages that came along with the load of another page, and were kept in the pool.
+    pub beside: u64,
+    /// Of those, pages that a task then needed.
+    pub beside_used: u64,
     /// Pages dropped from the pool, because their slots have the same bytes.
     pub dropped: u64,
     /// Pages moved within the pool.
@@ -92,11 +102,26 @@ pub struct TierCounts {
 const STALE: u8 = 1;
 /// The page did not compress when it last left its frame.
 const REFUSED: u8 = 2;
+/// The page is in the pool since it came along with another one.
+const BESIDE: u8 = 4;
 /// Of pages that did not compress, this many go to the device without an attempt before one is attempted again; a
 /// power of two.
 const UNTRIED: u32 = 8;
 /// The most pages that leave the pool for one that enters it.
 const LEAVE_MAX: usize = 8;
+/// Bytes of a packed slot that are not a page's: for the slot, and for each page.
+pub const PACK_HEAD: u32 = 8;
+/// See [`PACK_HEAD`].
+pub const PACK_EACH: u32 = 8;
+/// The most pages of a packed slot.
+pub const PACK_MAX: usize = 32;
+/// Of pages that came along with another one, this part must have been needed. Otherwise no more are kept, except
+/// with one load of [`BESIDE_TRIED`].
+const BESIDE_PART: u32 = 4;
+/// See [`BESIDE_PART`].
+const BESIDE_TRIED: u32 = 16;
+/// After so many outcomes, the counts are halved.
+const BESIDE_WINDOW: u32 = 256;
 /// The least number of frames besides the pool's.
 const FRAMES_LEFT: usize = 8;
 
@@ -107,6 +132,11 @@ pub(crate) struct Tier {
     split: Split,
     /// By page.
     flags: Box<[u8]>,
+    /// Of pages that came along: those that were needed, and those that left the pool again.
+    used: u32,
+    unused: u32,
+    /// Loads of packed slots.
+    loads: u32,
     pub(crate) counts: TierCounts,
 }
 
@@ -144,6 +174,9 @@ impl Tier {
             pool: Pool::new(pages, bins, config.page_bytes),
             split: Split::new(&config, pages),
             flags: vec![0; pages].into_boxed_slice(),
+            used: 0,
+            unused: 0,
+            loads: 0,
             counts: TierCounts::default(),
             config,
         }
@@ -207,7 +240,7 @@ impl Tier {
     /// The page's bytes are no longer needed.
     pub(crate) fn release(&mut self, page: PageId) {
         self.pool.remove(page);
-        self.mark(page, STALE | REFUSED, false);
+        self.mark(page, STALE | REFUSED | BESIDE, false);
         self.split.forget(page);
     }
 
@@ -237,8 +270,54 @@ impl Tier {
         Some(self.out(page))
     }
 
+    /// Takes out an old page that fills a packed slot: of the [`LEAVE_MAX`] oldest, the first whose slot has older
+    /// bytes and whose size is one that `fits`. Not from a pool of few pages.
+    pub(crate) fn old_one_out(&mut self, fits: impl Fn(u32) -> bool) -> Option<Leaver> {
+        if self.pool.pages() < 2 * LEAVE_MAX {
+            return None;
+        }
+        let filler = |page: &PageId| self.is_stale(*page) && self.place(*page).is_some_and(|(_, size)| fits(size));
+        let page = self.pool.from_oldest().take(LEAVE_MAX).find(filler)?;
+        Some(self.out(page))
+    }
+
+    /// A packed slot is being loaded. Returns whether to keep the other pages of the slot.
+    pub(crate) fn wants_beside(&mut self) -> bool {
+        self.loads = self.loads.wrapping_add(1);
+        self.used * BESIDE_PART + BESIDE_TRIED >= self.unused || self.loads.is_multiple_of(BESIDE_TRIED)
+    }
+
+    /// Gives a page that came along a place, if there is room or if pages whose slots have the same bytes can make
+    /// room.
+    pub(crate) fn keep(&mut self, page: PageId, size: u32, machine: &mut dyn Machine) -> Option<PoolId> {
+        loop {
+            let emit = &mut |command| machine.issue(command);
+            if let Some(at) = self.pool.place(page, size, emit, &mut self.counts.shifted) {
+                self.mark(page, BESIDE, true);
+                self.counts.beside += 1;
+                return Some(at);
+            }
+            let oldest = self.pool.oldest().filter(|oldest| !self.is_stale(*oldest))?;
+            self.out(oldest);
+        }
+    }
+
+    /// The page leaves the pool. If it had come along with another one, its outcome counts.
+    fn judge(&mut self, page: PageId, needed: bool) {
+        if self.flags[page.index()] & BESIDE == 0 {
+            return;
+        }
+        self.mark(page, BESIDE, false);
+        *if needed { &mut self.used } else { &mut self.unused } += 1;
+        self.counts.beside_used += u64::from(needed);
+        if self.used + self.unused >= BESIDE_WINDOW {
+            (self.used, self.unused) = (self.used / 2, self.unused / 2);
+        }
+    }
+
     fn out(&mut self, page: PageId) -> Leaver {
         let Object { at, size } = self.pool.remove(page).expect("it is there");
+        self.judge(page, false);
         let stale = self.is_stale(page);
         *if stale { &mut self.counts.written_back } else { &mut self.counts.dropped } += 1;
         Leaver { page, at, size, stale }
@@ -250,6 +329,7 @@ impl Tier {
     /// The page is needed in a frame: takes it out of the pool and returns its place there.
     pub(crate) fn unpack(&mut self, page: PageId) -> Option<(PoolId, u32)> {
         let Object { at, size } = self.pool.remove(page)?;
+        self.judge(page, true);
         self.counts.unpacked += 1;
         Some((at, size))
     }

@@ -38,6 +38,7 @@ mod mapping;
 mod memory;
 mod options;
 mod overhead;
+mod packed;
 mod pager;
 mod pages;
 mod parking;

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use coldframe_core::Ticket;
 
 use crate::device::Device;
-use crate::log::Found;
+use crate::log::{self, Found};
 use crate::pager::Inner;
 use crate::region::FileRegion;
 use crate::stats::Stats;
@@ -29,10 +29,11 @@ impl Inner {
 
     /// Finds the place of the bytes, and copies them if they are in RAM.
     fn look_for(&self, load: &mut Load) {
-        load.source = Source::Device;
+        (load.source, load.shared) = (Source::Device, false);
         if self.pages.file(load.page).is_some() {
             return;
         }
+        load.shared = self.pages.slot(load.page).is_some_and(log::is_shared);
         match self.log.get().find(&self.pages, load.page, load.into) {
             Found::Zeros => load.source = Source::Zeros,
             Found::Memory => load.source = Source::Memory,
@@ -107,7 +108,7 @@ impl Inner {
                 }
                 self.stats().device_wait.record(sys::now() - before);
             }
-            load.good = Some(self.verified(&mut load));
+            load.good = Some(self.verified(&mut load, self.tasks().get(todo.task).scratch()));
             todo.loads[i] = load;
         }
         if waited_for {
@@ -160,16 +161,16 @@ impl Inner {
 
     /// Reads a page of a file at once. A page that cannot be read stops the program.
     pub(crate) fn read_file_page(&self, page: usize, into: usize) {
-        let mut load = Load { ticket: Ticket(0), page, into, source: Source::Device, slot: None, good: None };
+        let mut load = Load { source: Source::Device, ..Load::new(Ticket(0), page, into) };
         load.good = Some(self.read_now(&load));
-        if !self.verified(&mut load) {
+        if !self.verified(&mut load, into) {
             self.lost(page);
         }
     }
 
     /// Whether the buffer holds the right bytes. A collection may have moved the page after the request, and its old
     /// slot may hold other bytes by now; then the page is looked up once more.
-    fn verified(&self, load: &mut Load) -> bool {
+    fn verified(&self, load: &mut Load, scratch: usize) -> bool {
         loop {
             match load.source {
                 Source::Zeros => {
@@ -183,7 +184,7 @@ impl Inner {
                     Stats::add(&self.stats().log_hits, 1);
                     return true;
                 }
-                _ if self.is_whole(load) && self.check(load) => return true,
+                _ if self.is_whole(load) && self.check(load, scratch) => return true,
                 _ => {}
             }
             if !load.slot.is_some_and(|slot| self.log.get().has_moved(load.page, slot, &self.pages)) {
@@ -204,7 +205,7 @@ impl Inner {
         whole
     }
 
-    fn check(&self, load: &Load) -> bool {
+    fn check(&self, load: &Load, scratch: usize) -> bool {
         let (log, page) = (self.log.get(), load.page);
         // SAFETY: the buffer is the load's.
         let good = unsafe {
@@ -217,7 +218,7 @@ impl Inner {
                 }
                 good
             } else {
-                log.verify(&self.pages, page, load.into)
+                log.verify(&self.pages, page, load.into, scratch)
             }
         };
         if !good {

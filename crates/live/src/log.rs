@@ -39,6 +39,8 @@ use writer::Writer;
 pub const SEGMENT: usize = 32;
 /// Bits of a slot's number below the number of its file.
 const FILE_SHIFT: u32 = 40;
+/// Bits of a slot's number below the number of the page within the slot: 0 for a page that has it alone, otherwise from 1.
+const PART_SHIFT: u32 = 32;
 /// The most segments of a file: the number of a slot fits into 32 bits.
 const SEGMENTS_MAX: usize = u32::MAX as usize / SEGMENT;
 
@@ -70,7 +72,6 @@ impl Log {
     /// A log on a device, for `pages` managed pages, of at most `bytes_max` bytes; with `blocks` erase blocks if the
     /// engine places pages. It may use all of the device: children that see old bytes of every page need room besides
     /// that of the present pages.
-    /// see old bytes of every page need room beside what the pages are now.
     pub fn new(
         device: Device,
         pages: usize,
@@ -130,7 +131,7 @@ impl Log {
         // If the engine places pages, it may move them from buffer to buffer while the lock is free.
         let locked = (!self.places).then(|| self.state.lock());
         let Some(slot) = pages.slot(page) else { return Found::Zeros };
-        if slot >> FILE_SHIFT != self.own_number() {
+        if slot == IN_POOL || slot >> FILE_SHIFT != self.own_number() {
             return Found::Device(slot);
         }
         let state = locked.unwrap_or_else(|| self.state.lock());
@@ -150,22 +151,30 @@ impl Log {
         self.files.len() as u64 - 1
     }
 
-    /// Decrypts the page if it is encrypted, and checks that the bytes are those that were written: the tag if there
-    /// is a key, and always the hash.
+    /// Decrypts the slot of a page if it is encrypted, and checks that the bytes are those that were written: the tag
+    /// if there is a key, and always the hash of the page. If the page shares its slot, it is decompressed into
+    /// `scratch` for this.
     ///
     /// # Safety
-    /// `address` must be good for a page that nobody else has.
-    pub unsafe fn verify(&self, pages: &Pages, page: usize, address: usize) -> bool {
-        let file = pages.slot(page).map_or(0, |slot| slot >> FILE_SHIFT) as usize;
-        if let Some(sealer) = self.sealers.get(file) {
+    /// `address` and `scratch` must be good for pages that nobody else has.
+    pub unsafe fn verify(&self, pages: &Pages, page: usize, address: usize, scratch: usize) -> bool {
+        let slot = pages.slot(page).unwrap_or(0);
+        let shared = is_shared(slot);
+        if let Some(sealer) = self.sealers.get((slot >> FILE_SHIFT) as usize) {
             let (nonce, tag) = pages.seal(page);
+            let bound = if shared { bound_to(index(slot)) } else { page };
             // SAFETY: the caller answers for it.
-            if !unsafe { sealer.open(address, page, nonce, tag) } {
+            if !unsafe { sealer.open(address, bound, nonce, tag) } {
                 return false;
             }
         }
         // SAFETY: as above.
-        unsafe { self.sum(address) == pages.sum(page) }
+        unsafe {
+            match shared {
+                false => self.sum(address) == pages.sum(page),
+                true => crate::tier::unfold(address, page, scratch) && self.sum(scratch) == pages.sum(page),
+            }
+        }
     }
 
     /// Takes the final bytes of pages into the log. They lie in a row at `staged` and have these hashes. A page with
@@ -213,6 +222,27 @@ impl Log {
         pages.set_slot(index, Some(self.own_number() << FILE_SHIFT | slot as u64));
         self.free_slot(state, old);
         Ok(true)
+    }
+
+    /// Takes a slot with several compressed pages, whose bytes are at `block`. Their newest bytes have been in the pool
+    /// until now. When this returns, they are safe here. Waits as `append` does.
+    pub fn append_shared(&self, block: usize, members: &[u32], pages: &Pages, stats: &Stats) {
+        let mut state = self.state.lock();
+        let (slot, into) = loop {
+            match state.take_shared(members.len()) {
+                Ok(found) => break found,
+                Err(Refused::Wait) => state = self.await_writer(state, pages, stats),
+                Err(Refused::Full) => self.make_free(&mut state),
+            }
+        };
+        // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before its pages have the slot.
+        unsafe { std::ptr::copy_nonoverlapping(block as *const u8, into as *mut u8, PAGE) };
+        for (i, page) in members.iter().enumerate() {
+            let slot = self.own_number() << FILE_SHIFT | (i as u64 + 1) << PART_SHIFT | slot as u64;
+            let old = pages.set_slot(*page as usize, Some(slot)).filter(|old| *old != IN_POOL);
+            self.free_slot(&mut state, old);
+        }
+        self.unlock(state);
     }
 
     /// No slot is free. Frees the slots of children that are gone by now.
@@ -325,7 +355,17 @@ pub fn segments_of(device: &Device, least: usize, bytes_max: Option<u64>) -> usi
 
 /// The number of a slot within its file.
 fn index(slot: u64) -> usize {
-    (slot & ((1 << FILE_SHIFT) - 1)) as usize
+    (slot & ((1 << PART_SHIFT) - 1)) as usize
+}
+
+/// Whether a page with this slot shares it with other compressed pages.
+pub fn is_shared(slot: u64) -> bool {
+    slot != IN_POOL && slot >> PART_SHIFT & ((1 << (FILE_SHIFT - PART_SHIFT)) - 1) != 0
+}
+
+/// In place of the page's number, what an encrypted slot with several pages is bound to.
+fn bound_to(slot: usize) -> usize {
+    1 << FILE_SHIFT | slot
 }
 
 /// Whether the last process with the other end of a pipe is gone, or runs another program. If so, this end is closed.

@@ -25,7 +25,7 @@ use crate::pager::Inner;
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
-use crate::task::{CopyIn, Load, Move, Source, Todo, Victim, MOVES, VICTIMS};
+use crate::task::{CopyIn, Load, Move, Todo, Victim, MOVES, VICTIMS};
 
 /// What the machine keeps under the engine's lock.
 pub struct Side {
@@ -197,7 +197,7 @@ impl Linux<'_> {
             Some((moved, from)) if moved == page => {
                 self.take(page);
                 let content = self.pager.pages.slot(page).is_some();
-                self.todo.copies.push(CopyIn { page, from, write, content });
+                self.todo.copies.push(CopyIn { page, from, write, content, shared: self.todo.shared });
             }
             _ => {
                 self.take(page);
@@ -219,7 +219,7 @@ impl Machine for Linux<'_> {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
                 #[cfg(debug_assertions)]
                 debug_assert!(self.pager.log.get().lies_in(page, _from), "page {page} is not in {_from:?}");
-                self.load(Load { ticket, page, into, source: Source::Unknown, slot: None, good: None });
+                self.load(Load::new(ticket, page, into));
             }
             Command::Move { page, from, .. } => {
                 let spare = self.spare();
@@ -257,10 +257,12 @@ impl Machine for Linux<'_> {
             Command::Shift { from, to, size, .. } => self.pager.pool.shift(from, to, size),
             Command::Unpack { ticket, page, at, size, into } => {
                 let (page, into) = (page.index(), self.side.buffers[into.index()]);
-                let load = Load { ticket, page, into, source: Source::Pool, slot: None, good: None };
-                self.pager.unpack(self.todo, load, at, size);
+                self.pager.unpack(self.todo, Load::new(ticket, page, into), at, size);
             }
-            Command::TakeOut { page, at, size } => self.pager.take_out(self.todo, page.index(), at, size),
+            Command::TakeOut { page, at, size, to } => self.pager.take_out(self.todo, page.index(), (at, size), to),
+            Command::Keep { page, from, at, size } => {
+                self.pager.keep(self.todo, page.index(), self.side.buffers[from.index()], (at, size));
+            }
             Command::Lend { part, lent, .. } => self.pager.lend(part, lent),
             Command::CopySlot { page, to, .. } => self.copy(page.index(), to),
             Command::EraseBlock { block } => self.pager.log.get().erase(block),

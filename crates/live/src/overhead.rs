@@ -43,8 +43,8 @@ const BLOCK: usize = 61;
 const IN_AREA: u64 = 20;
 
 /// And, with a tier, for each page that has left (`core/src/tier`): when it left 4, its place 4, size 2, links 16,
-/// and 1.
-const IN_TIER: u64 = 27;
+/// and 1; in a packed slot, the slot 4, the next page 4, the size 2, and a free slot 4; the slot's count 1.
+const IN_TIER: u64 = 42;
 
 impl Inner {
     /// The pager's overhead now.

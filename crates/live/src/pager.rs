@@ -394,10 +394,10 @@ impl Inner {
             return;
         }
         let staging = self.tasks().get(todo.task).staging;
-        let mut ends = [(Ticket(0), false); crate::task::LOADS];
+        let mut ends = [(Ticket(0), false, false); crate::task::LOADS];
         let loads = todo.loads.len();
         for (end, load) in ends.iter_mut().zip(todo.loads.drain(..)) {
-            *end = (load.ticket, load.good == Some(true));
+            *end = (load.ticket, load.good == Some(true), load.shared);
         }
         let owner = Owner::task(todo.task);
         debug_assert!(todo.moves.is_empty() && todo.copies.is_empty(), "a page on its way waits for the engine's lock");
@@ -425,8 +425,10 @@ impl Inner {
             }
         }
         self.retry(decider, todo);
-        for (ticket, good) in &ends[..loads] {
+        for (ticket, good, shared) in &ends[..loads] {
+            todo.shared = *shared;
             self.deliver(decider, todo, end_of(*ticket, *good));
+            todo.shared = false;
         }
     }
 

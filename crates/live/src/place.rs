@@ -29,7 +29,7 @@ impl Inner {
     }
 
     fn copy_one(&self, todo: &mut Todo, copy: CopyIn) {
-        let CopyIn { page, from, write, content } = copy;
+        let CopyIn { page, from, write, content, shared } = copy;
         // By hash if pages are often written to, and in a recording, which examines each page that leaves.
         let often = content && !self.exact() && self.write_share.load(Ordering::Relaxed) > 26;
         let to = match write {
@@ -38,7 +38,8 @@ impl Inner {
             false => Where::Clean,
         };
         let address = self.address(page);
-        let to = match self.uffd.get().copy(address, from, to == Where::Clean) {
+        let source = if shared { self.unfolded(todo.task, page, from) } else { from };
+        let to = match self.uffd.get().copy(address, source, to == Where::Clean) {
             Ok(()) => to,
             // A raw system call of the program has put zeros or other bytes there. Over a page with content that
             // would be a silent loss.

@@ -12,6 +12,7 @@ use coldframe_core::{Stage, Ticket};
 use io_uring::{opcode, types, IoUring};
 use lz4_flex::block::CompressTable;
 
+use crate::packed::Filling;
 use crate::pool::Pool;
 use crate::reach::Reaching;
 use crate::sys;
@@ -26,8 +27,8 @@ pub const LOADS: usize = 64;
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and the pages of a release.
 pub const VICTIMS: usize = 64;
-/// Bytes of a task's staging area: its victims, one more page, and room to compress.
-const STAGING: usize = (VICTIMS + 1) * PAGE + PACKED;
+/// Bytes of a task's staging area: its victims, two more pages, and room to compress.
+const STAGING: usize = (VICTIMS + 2) * PAGE + PACKED;
 /// The most pages that one event takes out of the pool: a bin of the smallest pages, and some more.
 const WRITTEN: usize = BIN_FRAMES * PAGE / GRAIN + 64;
 
@@ -61,6 +62,15 @@ pub struct Load {
     pub slot: Option<u64>,
     /// Whether the load has succeeded; `None` until this is known.
     pub good: Option<bool>,
+    /// The buffer gets a slot with several compressed pages, and not the page itself.
+    pub shared: bool,
+}
+
+impl Load {
+    /// A load of which nothing is known yet.
+    pub fn new(ticket: Ticket, page: usize, into: usize) -> Load {
+        Load { ticket, page, into, source: Source::Unknown, slot: None, good: None, shared: false }
+    }
 }
 
 /// A loaded page that goes into the page table.
@@ -72,6 +82,8 @@ pub struct CopyIn {
     pub write: bool,
     /// It came from the device or the log; otherwise it is zeros.
     pub content: bool,
+    /// `from` has a slot with several compressed pages.
+    pub shared: bool,
 }
 
 /// A page that goes to the holding area or comes back from it.
@@ -129,8 +141,10 @@ pub struct Todo {
     pub failing: usize,
     /// The compressed page whose size is being reported.
     pub packed: Option<Packed>,
-    /// A page that was taken out of the pool, and the place of its bytes.
-    pub taken: Option<(usize, usize)>,
+    /// The slot that pages from the pool are being put into; its bytes are at [`Task::block`].
+    pub filling: Option<Filling>,
+    /// The load that is being reported came from a slot with several compressed pages.
+    pub shared: bool,
     /// Pages that are safe in the log, and that the engine must still be told of.
     pub written: Vec<u32>,
     /// Pages that the tier must not get; the engine must still be told of them, too.
@@ -207,7 +221,8 @@ impl Todo {
             retries: Vec::with_capacity(VICTIMS),
             failing: 0,
             packed: None,
-            taken: None,
+            filling: None,
+            shared: false,
             written: Vec::with_capacity(WRITTEN),
             refused: Vec::with_capacity(VICTIMS),
             refusing: None,
@@ -276,9 +291,14 @@ impl Task {
         self.staging + VICTIMS * PAGE
     }
 
+    /// The bytes of the slot that is being filled.
+    pub fn block(&self) -> usize {
+        self.staging + (VICTIMS + 1) * PAGE
+    }
+
     /// Room for the result of compressing a page.
     pub fn packed(&self) -> usize {
-        self.staging + (VICTIMS + 1) * PAGE
+        self.staging + (VICTIMS + 2) * PAGE
     }
 
     /// The memory that compressing needs.

@@ -4,7 +4,8 @@
 //! ```text
 //!   no lock   zap, read back to the staging area, hash, compress in place there
 //!   lock      Event::Compressed ─► Store: copied to the pool            Unpack: decompressed into the load's buffer
-//!             TakeOut, Write: decompressed, appended to the log
+//!             TakeOut: put into a slot with others that leave the pool; the slot is appended to the log
+//!             Event::Loaded ─► Keep: copied to the pool from the slot that was loaded
 //!   no lock   what came from the pool is hashed, and must be what left
 //! ```
 //! If a page's newest bytes are in the pool, or came from there, its slot is [`IN_POOL`]: the page has content, and
@@ -18,10 +19,11 @@
 use std::ops::Range;
 
 use coldframe_core::tier::{BIN_FRAMES, GRAIN};
-use coldframe_core::{Event, PageId, PoolId, TierConfig};
+use coldframe_core::{Event, PageId, PoolId, SlotId, TierConfig};
 use lz4_flex::block::{compress_into_with_table, decompress_into, CompressTable};
 
 use crate::fatal;
+use crate::packed::{self, Filling};
 use crate::pager::{Decider, Inner};
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
@@ -88,6 +90,12 @@ impl Pool {
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to as *mut u8, size as usize) };
     }
 
+    /// Copies the page's compressed bytes.
+    fn copy_out(&self, at: PoolId, size: u32, into: usize) {
+        // SAFETY: the place is the page's, and the caller has room for its bytes.
+        unsafe { std::ptr::copy_nonoverlapping(self.place(at, size) as *const u8, into as *mut u8, size as usize) };
+    }
+
     /// Moves a page.
     pub fn shift(&self, from: PoolId, to: PoolId, size: u32) {
         let (from, to) = (self.place(from, size), self.place(to, size));
@@ -140,6 +148,15 @@ pub unsafe fn unpack(from: usize, size: u32, into: usize) -> bool {
     let (packed, page) =
         unsafe { (std::slice::from_raw_parts(from as *const u8, size as usize), &mut *(into as *mut [u8; PAGE])) };
     decompress_into(packed, page).is_ok_and(|size| size == PAGE)
+}
+
+/// Decompresses a page that lies in a slot with others. Returns false if the page is not there.
+///
+/// # Safety
+/// Both must be good for a page, and nobody else may write to either.
+pub unsafe fn unfold(block: usize, page: usize, into: usize) -> bool {
+    // SAFETY: the caller answers for it.
+    unsafe { packed::find(block, page).is_some_and(|(from, size)| unpack(from, size, into)) }
 }
 
 /// Compresses a page in place, through `packed`, which has room for [`PACKED`] bytes. Returns the compressed size;
@@ -220,8 +237,10 @@ impl Inner {
             self.deliver(decider, todo, Event::Written { page: PageId::from(page) });
             return self.pages.release(page, Owner::task(todo.task), Where::Out);
         }
-        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write });
-        self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size });
+        let known = self.pages.slot(page).is_some_and(|slot| slot != IN_POOL) && self.pages.sum(page) == digest;
+        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write && !known });
+        Stats::add(&self.stats().writes_saved, u64::from(write && known));
+        self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size, same: known });
         if todo.packed.is_some() {
             fatal::stop(format_args!("internal error: page {page} is compressed, and nothing is to become of it"));
         }
@@ -277,28 +296,59 @@ impl Inner {
         todo.loads.push(load);
     }
 
-    /// Command::TakeOut: the page is on its way, and its bytes are in the task's scratch page.
-    pub(crate) fn take_out(&self, todo: &mut Todo, page: usize, at: PoolId, size: u32) {
-        let scratch = self.tasks().get(todo.task).scratch();
-        if !self.pool.unpack(at, size, scratch) {
-            self.spoilt(page);
+    /// Command::TakeOut: the page is on its way to the slot that is being filled.
+    pub(crate) fn take_out(&self, todo: &mut Todo, page: usize, (at, size): (PoolId, u32), to: SlotId) {
+        if todo.filling.is_some_and(|filling| filling.to != to) {
+            self.append_filling(todo);
         }
         if !self.pages.acquire(page, Where::Out, Where::Leaving, Owner::task(todo.task)) {
             fatal::stop(format_args!("internal error: page {page} is compressed and {:?}", self.pages.get(page)));
         }
-        todo.taken = Some((page, scratch));
+        let block = self.tasks().get(todo.task).block();
+        let filling = todo.filling.get_or_insert_with(|| Filling::new(to));
+        // SAFETY: the block is this thread's.
+        match unsafe { filling.put(block, page, size) } {
+            Some(into) => self.pool.copy_out(at, size, into),
+            None => fatal::stop(format_args!("internal error: page {page} does not fit into its slot")),
+        }
     }
 
-    /// Command::Write for bytes that were in the pool, or were on their way there. They are safe when this returns.
-    pub(crate) fn write_taken(&self, todo: &mut Todo, page: usize) {
-        let (from, sum) = match (todo.taken.take(), todo.packed) {
-            (Some((taken, from)), _) if taken == page => (from, self.pages.sum(page)),
-            (_, Some(packed)) if packed.page == page => {
-                todo.packed = None;
-                (self.plain(todo.task, &packed), packed.sum)
-            }
-            _ => fatal::stop(format_args!("internal error: page {page} is to be written, and its bytes are nowhere")),
+    /// The slot that is being filled gets no more pages. They are safe when this returns.
+    fn append_filling(&self, todo: &mut Todo) {
+        let Some(filling) = todo.filling.take() else { return };
+        let (block, members) = (self.tasks().get(todo.task).block(), filling.members());
+        self.log.get().append_shared(block, members, &self.pages, self.stats());
+        Stats::add(&self.stats().tier_writes, members.len() as u64);
+        todo.written.extend_from_slice(members);
+    }
+
+    /// Command::Keep: the page lies in the same slot as the one whose load is being reported.
+    pub(crate) fn keep(&self, todo: &Todo, page: usize, block: usize, (at, size): (PoolId, u32)) {
+        // SAFETY: the buffer with the slot; it is the load's until the page has been moved.
+        let found = unsafe { packed::find(block, page) }.filter(|(_, found)| todo.shared && *found == size);
+        let Some((from, _)) = found else {
+            fatal::stop(format_args!("internal error: page {page} is not in the slot that was loaded"));
         };
+        self.pool.store(at, size, from);
+        Stats::add(&self.stats().tier_bytes, size.into());
+    }
+
+    /// The page of a slot with several, in the task's scratch page. It has been verified before.
+    pub(crate) fn unfolded(&self, task: usize, page: usize, block: usize) -> usize {
+        let scratch = self.tasks().get(task).scratch();
+        // SAFETY: the buffer and the scratch page are this thread's.
+        if !unsafe { unfold(block, page, scratch) } {
+            self.spoilt(page);
+        }
+        scratch
+    }
+
+    /// Command::Write for bytes that were on their way to the pool. They are safe when this returns.
+    pub(crate) fn write_taken(&self, todo: &mut Todo, page: usize) {
+        let Some(packed) = todo.packed.take().filter(|packed| packed.page == page) else {
+            fatal::stop(format_args!("internal error: page {page} is to be written, and its bytes are nowhere"));
+        };
+        let (from, sum) = (self.plain(todo.task, &packed), packed.sum);
         let saved = self.log.get().append(from, &[page as u32], &[sum], &self.pages, self.stats());
         Stats::add(&self.stats().writes_saved, saved as u64);
         Stats::add(&self.stats().tier_writes, 1);
@@ -322,22 +372,28 @@ impl Inner {
     pub(crate) fn is_unpacked(&self, load: &Load) -> bool {
         // SAFETY: the buffer is the load's.
         let good = load.good == Some(true) && unsafe { self.log.get().sum(load.into) } == self.pages.sum(load.page);
-        if !good {
+        if !good && self.pages.slot(load.page) == Some(IN_POOL) {
             self.spoilt(load.page);
         }
-        Stats::add(&self.stats().tier_loads, 1);
-        true
+        // Otherwise the slot has the same bytes, and the engine asks for them.
+        Stats::add(&self.stats().tier_loads, u64::from(good));
+        good
     }
 
     /// Results that are not reported to the engine one by one: finished writes, and pages that the tier must not get.
     pub(crate) fn settle_tier(&self, decider: &mut Decider, todo: &mut Todo) {
         loop {
+            self.append_filling(todo);
             if let Some(page) = todo.written.pop() {
                 self.deliver_one(decider, todo, Event::Written { page: PageId(page) });
                 self.pages.release(page as usize, Owner::task(todo.task), Where::Out);
             } else if let Some(page) = todo.refused.pop() {
                 todo.refusing = Some(page as usize);
-                self.deliver_one(decider, todo, Event::Compressed { page: PageId(page), size: PAGE as u32 });
+                self.deliver_one(
+                    decider,
+                    todo,
+                    Event::Compressed { page: PageId(page), size: PAGE as u32, same: false },
+                );
                 todo.refusing = None;
             } else {
                 return;

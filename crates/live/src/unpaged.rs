@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 
 use crate::fatal;
 use crate::fork::is_inherited;
+use crate::log;
 use crate::pager::Inner;
 use crate::pages::Where;
 use crate::space;
@@ -80,9 +81,14 @@ impl Inner {
                 // SAFETY: nobody else knows the page yet.
                 let read = unsafe { device.read(address, offset) };
                 self.last_error.store(read.err().map_or(0, |error| error.0), Ordering::Relaxed);
-                // SAFETY: as above.
-                if read.is_err() || !unsafe { self.log.get().verify(&self.pages, page, address) } {
+                let scratch = self.tasks().get(0).scratch();
+                // SAFETY: as above; this thread is alone, and no task is in use.
+                if read.is_err() || !unsafe { self.log.get().verify(&self.pages, page, address, scratch) } {
                     self.lost(page);
+                }
+                if log::is_shared(slot) {
+                    // SAFETY: as above.
+                    unsafe { std::ptr::copy_nonoverlapping(scratch as *const u8, address as *mut u8, PAGE) };
                 }
             }
             _ => {}

@@ -27,6 +27,8 @@ pub struct Faulty {
     rng: Rng,
     loads: BTreeMap<Ticket, SlotId>,
     writes: BTreeMap<PageId, SlotId>,
+    /// The outcome of a write of several pages, until the last of them has been reported.
+    fates: BTreeMap<SlotId, bool>,
     torn: BTreeSet<SlotId>,
     failed: VecDeque<Event>,
 }
@@ -39,6 +41,7 @@ impl Faulty {
             rng: Rng::with_seed(failures.seed),
             loads: BTreeMap::new(),
             writes: BTreeMap::new(),
+            fates: BTreeMap::new(),
             torn: BTreeSet::new(),
             failed: VecDeque::new(),
         }
@@ -46,6 +49,16 @@ impl Faulty {
 
     fn fails(&mut self) -> bool {
         self.rng.f64() < self.failures.rate
+    }
+
+    /// Whether a write to the slot fails. Pages that were packed into one slot share one write, so they share its fate.
+    fn write_fails(&mut self, to: Option<SlotId>) -> bool {
+        let fate = to.and_then(|slot| self.fates.remove(&slot));
+        let fails = fate.unwrap_or_else(|| self.fails());
+        if let Some(slot) = to.filter(|slot| self.writes.values().any(|other| other == slot)) {
+            self.fates.insert(slot, fails);
+        }
+        fails
     }
 
     fn order(&mut self) -> Result<(), Refused> {
@@ -68,7 +81,7 @@ impl Faulty {
             }
             Event::Written { page } => {
                 let to = self.writes.remove(&page);
-                if self.fails() {
+                if self.write_fails(to) {
                     self.torn.extend(to);
                     return Event::Failed { transfer: Transfer::Write(page) };
                 }
@@ -116,7 +129,9 @@ impl Machine for FaultyMachine<'_> {
         let faulty = &mut *self.faulty;
         match command {
             Command::Load { ticket, from, .. } => drop(faulty.loads.insert(ticket, from)),
-            Command::Write { page, to, .. } => drop(faulty.writes.insert(page, to)),
+            Command::Write { page, to, .. } | Command::TakeOut { page, to, .. } => {
+                faulty.writes.insert(page, to);
+            }
             Command::CopySlot { page, to, .. } => {
                 if faulty.fails() {
                     faulty.torn.insert(to);

@@ -208,6 +208,10 @@ pub(crate) struct World {
     pub(crate) behind: bool,
     /// The device takes transfers in the order in which they come.
     pub(crate) in_order: bool,
+    /// The slot that the present event packs compressed pages into.
+    packing: Option<SlotId>,
+    /// Loads of compressed pages that are under way.
+    compressed: Vec<Ticket>,
     /// Times of a tier, if there is one.
     pub(crate) tier: Option<Box<TierTimes>>,
     faulty: Option<Box<Faulty>>,
@@ -246,6 +250,8 @@ impl World {
             token: None,
             behind: false,
             in_order: false,
+            packing: None,
+            compressed: Vec::new(),
             tier: None,
             faulty: config.failures.map(|failures| Box::new(Faulty::new(failures))),
             journal: None,
@@ -322,7 +328,12 @@ impl World {
         if let Event::Loaded { ticket } = event {
             self.loading = self.loading.filter(|(_, end)| *end > self.now);
             self.came(ticket);
+            if let Some(i) = self.compressed.iter().position(|compressed| *compressed == ticket) {
+                self.compressed.swap_remove(i);
+                self.spend(Stage::TransHostMem, self.tier().decompress);
+            }
         }
+        self.packing = None;
         if self.journal.is_none() && self.faulty.is_none() {
             return engine.handle(event, &mut View { table, world: self });
         }
@@ -395,9 +406,13 @@ impl World {
     }
 
     fn load(&mut self, page: PageId, ticket: Ticket, from: SlotId) {
-        let (i, end, in_area) = (page.index(), Event::Loaded { ticket }, from.index() >= self.homes);
+        let packed = self.tier.is_some() && from.index() >= self.homes;
+        if packed && !self.compressed.contains(&ticket) {
+            self.compressed.push(ticket);
+        }
+        let (i, end, in_area) = (page.index(), Event::Loaded { ticket }, from.index() >= self.homes && !packed);
         self.kind = FaultKind::True;
-        let zeros = !in_area && !self.has_bytes(page);
+        let zeros = !in_area && !packed && !self.has_bytes(page);
         self.zero_loads += u64::from(zeros);
         self.loaded[i] = false;
         if zeros && self.config.zeros != Zeros::Loaded {
@@ -428,7 +443,7 @@ impl World {
         let zeros = !dirty && self.config.zeros != Zeros::Loaded && !self.has_bytes(page);
         let (takes, size) = (self.tier().compress, if zeros { WORD } else { self.tier().sizes.of(page) });
         self.spend(Stage::GetFreeframe, takes);
-        self.done.push_back(Event::Compressed { page, size });
+        self.done.push_back(Event::Compressed { page, size, same: false });
     }
 
     /// Whether a device or a file has the page.
@@ -441,6 +456,20 @@ impl World {
         self.kind = FaultKind::True;
         self.spend(Stage::TransHostMem, self.tier().decompress);
         self.zeros.push_back(Event::Loaded { ticket });
+    }
+
+    /// Writes a compressed page. One program of the device serves all pages that one event takes out to a slot.
+    fn take_out(&mut self, page: PageId, to: SlotId) {
+        let end = Event::Written { page };
+        self.stored[page.index()] = true;
+        let first = self.packing.replace(to) != Some(to);
+        if first {
+            self.spend(Stage::GetFreeframe, self.config.home.write.processor);
+        }
+        let Some(takes) = self.config.home.write.device else { return self.done.push_back(end) };
+        self.writes += u64::from(first);
+        let class = self.queue(self.class);
+        self.bus.submit(self.now, if first { takes } else { Ps::ZERO }, Some(end), class);
     }
 
     fn write(&mut self, page: PageId, to: SlotId) {
@@ -533,10 +562,13 @@ impl Machine for View<'_> {
             }
             Command::Compress { page, dirty, .. } => world.compress(page, dirty),
             Command::Unpack { ticket, .. } => world.unpack(ticket),
-            // It is written as it was before.
-            Command::TakeOut { .. } => world.spend(Stage::GetFreeframe, world.tier().decompress),
+            Command::TakeOut { page, to, .. } => world.take_out(page, to),
             // A copy of some hundred bytes, or none.
-            Command::Store { .. } | Command::Forget { .. } | Command::Shift { .. } | Command::Lend { .. } => {}
+            Command::Keep { .. }
+            | Command::Store { .. }
+            | Command::Forget { .. }
+            | Command::Shift { .. }
+            | Command::Lend { .. } => {}
             Command::Resume { task } => {
                 if let Some(watch) = &mut world.watch {
                     watch.resumed(task);

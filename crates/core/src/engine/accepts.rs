@@ -24,7 +24,7 @@ impl Engine {
             Event::Written { page } | Event::Failed { transfer: Transfer::Write(page) } => {
                 matches!(page_state(page), Some(PageState::Writing { tries, .. }) if tries > COMPRESSING)
             }
-            Event::Compressed { page, size } => {
+            Event::Compressed { page, size, .. } => {
                 matches!(page_state(page), Some(PageState::Writing { tries: COMPRESSING, .. })) && size > 0
             }
             Event::Failed { transfer: Transfer::Copy { page, to } } => {

@@ -5,6 +5,7 @@ use crate::frames::{Frame, Use};
 use crate::ids::{FrameId, PageId};
 use crate::page_state::PageState;
 use crate::swap::Swap;
+use crate::tier::packs::Packs;
 
 impl Engine {
     /// Checks every invariant. It looks at everything, so use it only in tests and fuzzing.
@@ -64,6 +65,7 @@ impl Engine {
     fn check_tier(&self, lent: usize) {
         let Some(tier) = &self.tier else { return assert_eq!(lent, 0, "a frame is lent to nobody") };
         tier.check();
+        self.backing.packs().into_iter().for_each(Packs::check);
         assert_eq!((tier.frames(), tier.lent().count()), (lent, lent), "a lent frame has leaked");
         assert!(tier.lent().all(|frame| self.frames().get(frame).used == Use::Lent), "the pool has a frame of others");
         for (i, state) in self.pages.iter().enumerate() {

@@ -20,6 +20,7 @@ impl Turn<'_> {
         let stale = self.tier.as_ref().is_some_and(|tier| tier.is_stale(page));
         if tries < TRIES && !stale {
             flight.tries += 1;
+            flight.packed = self.backing.is_packed(page);
             self.counts.page_loads += 1;
             return self.issue(Command::Load { ticket, page, from: self.backing.slot_of(page), into });
         }

@@ -3,12 +3,13 @@
 //!
 //! ```text
 //!   GetFreeframe   pool short: its next bin of four frames, by evictions          pool long: a bin is cleared and comes back
-//!   Compressed     Store  ── no room: the oldest leave (TakeOut, Write) ── too large: Write, or Forget if its slot has the same
+//!   Compressed     Store  ── no room: the oldest leave (TakeOut) ── too large: Write, or Forget if its slot has the same
+//!   Loaded         Keep: pages that lie in the same slot
 //! ```
 
 use super::evict::evict_one;
 use crate::command::Command;
-use crate::ids::{FrameId, PageId};
+use crate::ids::{FrameId, PageId, Ticket};
 use crate::page_state::PageState;
 use crate::tier::{Leaver, Tier, BIN_FRAMES};
 use crate::turn::Turn;
@@ -77,16 +78,51 @@ pub(super) fn shrink(turn: &mut Turn<'_>) {
     say_lent(turn, frames, bin, false);
 }
 
-/// A page leaves the pool. It is written to its slot unless the slot has the same bytes.
+/// A page leaves the pool. It is written unless its slot has the same bytes.
 fn leave(turn: &mut Turn<'_>, Leaver { page, at, size, stale }: Leaver) {
     if !stale {
         return;
     }
-    turn.issue(Command::TakeOut { page, at, size });
-    write(turn, page);
+    let opens = !turn.backing.packs().is_some_and(|packs| packs.takes(size));
+    let to = turn.backing.pack(page, size);
+    if let Some(tier) = turn.tier.as_mut() {
+        tier.counts.packed += u64::from(opens);
+    }
+    turn.issue(Command::TakeOut { page, at, size, to });
+    turn.pages.set(page, PageState::Writing { tries: 1, released: false });
 }
 
-/// Writes the bytes that the machine has kept to a slot.
+/// The oldest pages fill the slot that the page that had to leave has opened.
+fn fill_slot(turn: &mut Turn<'_>) {
+    loop {
+        let Some(packs) = turn.backing.packs() else { return };
+        let leaver = turn.tier.as_mut().and_then(|tier| tier.old_one_out(|size| packs.takes(size)));
+        let Some(leaver) = leaver else { return };
+        leave(turn, leaver);
+    }
+}
+
+/// A packed slot has been loaded into the buffer of the flight. The other pages of the slot go to the pool, if such
+/// pages were needed lately.
+pub(crate) fn keep_beside(turn: &mut Turn<'_>, ticket: Ticket) {
+    let flight = turn.flights.get(ticket);
+    let (Some(from), Some(tier), Some(packs)) = (flight.buffer, turn.tier.as_mut(), turn.backing.packs()) else {
+        return;
+    };
+    if !flight.packed || !tier.wants_beside() {
+        return;
+    }
+    let (mut page, mut size) = packs.after(flight.page);
+    while page != flight.page {
+        if turn.pages.get(page) == PageState::Absent && !tier.holds(page) {
+            let Some(at) = tier.keep(page, size, turn.machine) else { return };
+            turn.machine.issue(Command::Keep { page, from, at, size });
+        }
+        (page, size) = packs.after(page);
+    }
+}
+
+/// Writes the bytes that the machine has kept to the page's own slot.
 fn write(turn: &mut Turn<'_>, page: PageId) {
     let to = turn.slot_for(page);
     turn.issue(Command::Write { page, from: None, to });
@@ -94,8 +130,11 @@ fn write(turn: &mut Turn<'_>, page: PageId) {
 }
 
 /// The machine reports the compressed size of a page that has left its frame.
-pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32) {
+pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32, same: bool) {
     let PageState::Writing { released, .. } = turn.pages.get(page) else { unreachable!("not accepted") };
+    if let Some(tier) = turn.tier.as_mut().filter(|_| same) {
+        tier.written(page);
+    }
     if released {
         turn.pages.set(page, PageState::Untouched);
         return turn.issue(Command::Forget { page });
@@ -125,6 +164,7 @@ fn store(turn: &mut Turn<'_>, page: PageId, size: u32) -> bool {
         }
         let Some(leaver) = tier.oldest_out() else { return false };
         leave(turn, leaver);
+        fill_slot(turn);
     }
     false
 }

@@ -15,6 +15,7 @@ pub(super) fn load_stopover(turn: &mut Turn<'_>, ticket: Ticket) {
         return turn.mark(Stage::LoadStopover);
     }
     turn.counts.page_loads += 1;
+    turn.flights.get_mut(ticket).packed = turn.backing.is_packed(page);
     turn.issue(Command::Load { ticket, page, from: turn.backing.slot_of(page), into });
     turn.mark(Stage::LoadStopover);
 }

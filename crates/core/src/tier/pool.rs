@@ -120,6 +120,11 @@ impl Pool {
         Some(Object { at: PoolId(at), size: self.size[page.index()].into() })
     }
 
+    /// The pages, the one that has been in the pool longest first.
+    pub(super) fn from_oldest(&self) -> impl Iterator<Item = PageId> + '_ {
+        core::iter::successors(self.ages.head(), |page| self.age_links.next(*page)).map(PageId::from)
+    }
+
     pub(super) fn oldest(&self) -> Option<PageId> {
         self.ages.head().map(PageId::from)
     }

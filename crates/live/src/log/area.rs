@@ -18,6 +18,8 @@ use crate::sys;
 use crate::table::Table;
 use crate::{LiveError, PAGE};
 
+/// In place of a page: the slot has several compressed pages.
+pub const SHARED: u32 = u32::MAX;
 /// Buffers: 1 MiB. One is filled, one is written, and the others absorb a slow write and serve reads meanwhile.
 pub const BUFFERS: usize = 8;
 /// Room is reserved for this many segments at a time: 16 MiB.
@@ -92,6 +94,8 @@ pub struct Inside {
     used: Table<u32>,
     /// The epoch in which a slot was filled.
     birth: Table<u32>,
+    /// By slot with several pages: how many of them it still holds, if that is more than one.
+    shared: Table<u8>,
     free: Table<u32>,
     free_len: usize,
     /// Segments in use so far, segments with reserved room, and the most segments that there can be.
@@ -148,6 +152,7 @@ impl Inside {
         Ok(Inside {
             used: Table::new(segments)?,
             birth: Table::new(slots)?,
+            shared: Table::new(slots)?,
             free: Table::new(segments)?,
             free_len: 0,
             segments: 0,
@@ -203,11 +208,21 @@ impl Inside {
         Ok(self.fill(b, self.buffers[b].used(), page))
     }
 
+    /// Gives several compressed pages the next slot, which is free again when each of them has been released.
+    pub fn take_shared(&mut self, pages: usize) -> Result<(usize, usize), Refused> {
+        let (slot, into) = self.take(SHARED)?;
+        self.shared.as_mut_slice()[slot] = pages as u8;
+        Ok((slot, into))
+    }
+
     /// Assigns the page to a place of a buffer. Returns its slot's number, and the place for its bytes.
     pub(super) fn fill(&mut self, b: usize, place: usize, page: u32) -> (usize, usize) {
         let buffer = &mut self.buffers[b];
         let (slot, into) = (buffer.segment * SEGMENT + usize::from(buffer.slots[place]), buffer.address + place * PAGE);
         buffer.pages[place] = page;
+        if self.shared[slot] != 0 {
+            self.shared.as_mut_slice()[slot] = 0;
+        }
         buffer.filled |= 1 << place;
         if buffer.used() == buffer.room {
             self.retire(b);
@@ -420,6 +435,10 @@ impl Inside {
 
     /// The slot no longer belongs to its page. It is free now, or when the last child that sees it is gone.
     pub fn release(&mut self, slot: usize) {
+        if self.shared[slot] > 1 {
+            self.shared.as_mut_slice()[slot] -= 1;
+            return;
+        }
         if self.children.see(self.birth[slot], self.epoch) {
             self.deferred.as_mut_slice()[self.deferred_len] = u64::from(self.epoch) << 32 | slot as u64;
             self.deferred_len += 1;

@@ -11,10 +11,11 @@ use std::ffi::c_void;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
-use super::area::{Buffer, Inside, Job};
-use super::{hung_up, Log, FILE_SHIFT, SEGMENT};
+use super::area::{Buffer, Inside, Job, SHARED};
+use super::{bound_to, hung_up, Log, FILE_SHIFT, PART_SHIFT, SEGMENT};
 use crate::fatal;
 use crate::lock::{Guard, Lock};
+use crate::packed;
 use crate::pager::Inner;
 use crate::pages::Pages;
 use crate::reach::{Looks, LOOK_US};
@@ -345,14 +346,25 @@ impl Log {
     fn seal(&self, b: usize, i: usize, pages: &Pages) {
         let (from, page, slot) = {
             let x = &self.state.lock().buffers[b];
-            (x.address + i * PAGE, x.pages[i] as usize, x.segment * SEGMENT + usize::from(x.slots[i]))
+            (x.address + i * PAGE, x.pages[i], x.segment * SEGMENT + usize::from(x.slots[i]))
         };
+        let bound = if page == SHARED { bound_to(slot) } else { page as usize };
         let sealer = self.sealers.last().expect("there is one for each file");
         // SAFETY: one buffer is written at a time; its bytes do not change until then, and the room for sealed ones is the writer's.
-        let (nonce, tag) = unsafe { sealer.seal(from, self.writer.sealed + i * PAGE, page) };
+        let (nonce, tag) = unsafe { sealer.seal(from, self.writer.sealed + i * PAGE, bound) };
         let _state = self.state.lock();
-        if pages.slot(page) == Some(self.own_number() << FILE_SHIFT | slot as u64) {
-            pages.set_seal(page, nonce, tag);
+        let here = self.own_number() << FILE_SHIFT | slot as u64;
+        let note = |page: usize, here: u64| {
+            if pages.slot(page) == Some(here) {
+                pages.set_seal(page, nonce, tag);
+            }
+        };
+        match page {
+            // SAFETY: the buffer's bytes, as above.
+            SHARED => unsafe { packed::members(from) }
+                .enumerate()
+                .for_each(|(part, page)| note(page, here | (part as u64 + 1) << PART_SHIFT)),
+            page => note(page as usize, here),
         }
     }
 }

@@ -279,6 +279,7 @@ impl Machine for View<'_> {
             | Command::Shift { .. }
             | Command::Unpack { .. }
             | Command::TakeOut { .. }
+            | Command::Keep { .. }
             | Command::Lend { .. }
             | Command::Kill { .. }
             | Command::Halt { .. } => {}

@@ -34,7 +34,9 @@ impl Journal {
                     Event::Failed { transfer: Transfer::Erase(block) } => tag(26, &[since, block.0.into()]),
                     Event::Slice => tag(24, &[since]),
                     Event::Reclaim => tag(29, &[since]),
-                    Event::Compressed { page, size } => tag(28, &[since, page.0.into(), size.into()]),
+                    Event::Compressed { page, size, same } => {
+                        tag(28, &[since, page.0.into(), u64::from(size) << 1 | u64::from(same)])
+                    }
                     Event::Released { page } => tag(7, &[since, page.0.into()]),
                     Event::WillNeed { page } => tag(10, &[since, page.0.into()]),
                     Event::Pinned { page } => tag(11, &[since, page.0.into()]),
@@ -90,7 +92,12 @@ impl Journal {
                 Command::Unpack { ticket, page, at, size, into } => {
                     tag(48, &[ticket.0.into(), page.0.into(), at.0.into(), size.into(), into.0.into()])
                 }
-                Command::TakeOut { page, at, size } => tag(49, &[page.0.into(), at.0.into(), size.into()]),
+                Command::TakeOut { page, at, size, to } => {
+                    tag(49, &[page.0.into(), at.0.into(), size.into(), to.0.into()])
+                }
+                Command::Keep { page, from, at, size } => {
+                    tag(52, &[page.0.into(), from.0.into(), at.0.into(), size.into()])
+                }
                 Command::Lend { frame, part, lent } => tag(51, &[frame.0.into(), part.into(), u64::from(lent)]),
                 Command::Kill { task } => tag(41, &[task.0.into()]),
                 Command::Halt { task, page } => tag(39, &[task.0.into(), page.0.into()]),
@@ -176,7 +183,10 @@ impl Entries<'_> {
             15 => Some(Event::Foreground { task: TaskId(self.index()?) }),
             24 => Some(Event::Slice),
             29 => Some(Event::Reclaim),
-            28 => Some(Event::Compressed { page: PageId(self.index()?), size: self.index()? }),
+            28 => {
+                let (page, bits) = (PageId(self.index()?), self.index()?);
+                Some(Event::Compressed { page, size: bits >> 1, same: bits & 1 != 0 })
+            }
             25 => Some(Event::Failed {
                 transfer: Transfer::Copy { page: PageId(self.index()?), to: SlotId(self.index()?) },
             }),
@@ -255,7 +265,18 @@ impl Entries<'_> {
                 size: self.index()?,
                 into: BufferId(self.index()?),
             },
-            49 => Command::TakeOut { page: page(self)?, at: PoolId(self.index()?), size: self.index()? },
+            49 => Command::TakeOut {
+                page: page(self)?,
+                at: PoolId(self.index()?),
+                size: self.index()?,
+                to: SlotId(self.index()?),
+            },
+            52 => Command::Keep {
+                page: page(self)?,
+                from: BufferId(self.index()?),
+                at: PoolId(self.index()?),
+                size: self.index()?,
+            },
             51 => Command::Lend { frame: FrameId(self.index()?), part: self.index()?, lent: self.number()? != 0 },
             41 => Command::Kill { task: TaskId(self.index()?) },
             39 => Command::Halt { task: TaskId(self.index()?), page: page(self)? },

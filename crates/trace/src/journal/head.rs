@@ -12,7 +12,7 @@ use coldframe_core::{Caps, Config, Engine, SlotsConfig, TierConfig};
 
 use super::{Entries, Journal, JournalError};
 
-const MAGIC: &str = "coldframe journal 6";
+const MAGIC: &str = "coldframe journal 7";
 
 /// The configuration of an engine, as in the journal's head.
 #[derive(Clone, PartialEq, Eq, Debug)]
