@@ -231,8 +231,8 @@ impl Interactivity {
     }
 }
 
-/// As Interbench computes them. Its standard deviation subtracts the square of the mean once instead of once per
-/// sample, so it is the root of the mean square. The desired processor time follows from the mean latency.
+/// As Interbench computes them. Its standard deviation subtracts mean^2 / n instead of n * mean^2, so it is nearly the
+/// root of the mean square. The desired processor time follows from the mean latency.
 pub(super) fn responsiveness(jobs: &[Ps]) -> Responsiveness {
     let ms = |time: Ps| time.0 as f64 / 1e9;
     let count = jobs.len().max(1) as f64;
