@@ -244,7 +244,7 @@ impl Drawn {
     pub fn forget(&self) {
         let drawn = self.thread.swap(0, Ordering::Relaxed);
         if drawn != 0 && drawn == self.said.load(Ordering::Relaxed) {
-            // SAFETY: nobody else is in this process.
+            // SAFETY: this process has no other thread.
             let _ = unsafe { &*self.anywhere.get() }.set(0);
         }
     }

@@ -101,7 +101,7 @@ impl Log {
     /// The keyed hash of a page.
     ///
     /// # Safety
-    /// `address` must be good for a page that nobody writes to.
+    /// `address` must be good for a page that no thread writes to.
     pub unsafe fn sum(&self, address: usize) -> u128 {
         // SAFETY: the caller answers for it.
         self.summer.of(unsafe { &*(address as *const [u8; PAGE]) })
@@ -154,7 +154,7 @@ impl Log {
     /// is a key, and always the hash.
     ///
     /// # Safety
-    /// `address` must be good for a page that nobody else has.
+    /// `address` must be good for a page that no other thread uses.
     pub unsafe fn verify(&self, pages: &Pages, page: usize, address: usize) -> bool {
         let file = pages.slot(page).map_or(0, |slot| slot >> FILE_SHIFT) as usize;
         if let Some(sealer) = self.sealers.get(file) {
@@ -207,7 +207,7 @@ impl Log {
             return Ok(false);
         }
         let (slot, into) = state.take(page)?;
-        // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before the page has its slot.
+        // SAFETY: a page of the caller's, and a page of the buffer, which is not read before the page has its slot.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, into as *mut u8, PAGE) };
         pages.set_sum(index, sum);
         pages.set_slot(index, Some(self.own_number() << FILE_SHIFT | slot as u64));

@@ -293,7 +293,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: nobody has it any more.
+        // SAFETY: it is no longer used.
         unsafe { sys::unmap_memory(self.start, LEN) };
     }
 }
@@ -340,7 +340,7 @@ impl Recording {
         set(Word::Pages, pages as u64);
         set(Word::Started, sys::now());
         set(Word::Ended, sys::now());
-        // SAFETY: the head is this process's, and takes so many bytes.
+        // SAFETY: the head is this process's, and has this many bytes.
         let room =
             unsafe { std::slice::from_raw_parts_mut((self.mapped.start + COMMAND.start) as *mut u8, COMMAND.len()) };
         sys::read_file(c"/proc/self/cmdline", room);

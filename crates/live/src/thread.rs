@@ -105,7 +105,7 @@ fn give_block(block: usize) {
         return;
     }
     if let Some(linker) = linker() {
-        // SAFETY: the block came from the dynamic linker, and nobody uses it.
+        // SAFETY: the block came from the dynamic linker, and no thread uses it.
         unsafe { (linker.free)(block as *mut c_void, true) };
     }
 }
@@ -142,7 +142,7 @@ pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
     match started {
         Ok(bare) => Ok(RawThread { stack, len, bare }),
         Err(error) => {
-            // SAFETY: nobody runs there.
+            // SAFETY: no thread runs there.
             unsafe { sys::unmap_memory(stack, len) };
             Err(error)
         }

@@ -140,7 +140,7 @@ fn join(job: &Job) {
 /// Writes each page's content to memory.
 ///
 /// # Safety
-/// `base` must hold so many pages.
+/// `base` must have this many pages.
 unsafe fn fill(base: *mut u8, pages: usize) {
     for page in 0..pages {
         // SAFETY: the caller answers for it.

@@ -52,7 +52,7 @@ impl Log {
     /// Puts the bytes into the page's new place. Its old slot is free.
     fn put(&self, state: &mut Inside, from: usize, page: u32, pages: &Pages) -> Result<(), Refused> {
         let (slot, into) = state.place(page)?;
-        // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before the page has its slot.
+        // SAFETY: a page of the caller's, and a page of the buffer, which is not read before the page has its slot.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, into as *mut u8, PAGE) };
         let old = pages.set_slot(page as usize, Some(self.own_number() << FILE_SHIFT | slot as u64));
         self.free_slot(state, old);
@@ -92,7 +92,7 @@ impl Log {
             };
             let (device, offset) = self.place(slot);
             Stats::add(&stats.device_reads, 1);
-            // SAFETY: the caller's page, which nobody else has.
+            // SAFETY: the caller's page, which no other thread uses.
             if unsafe { device.read(into, offset).is_ok() && self.verify(pages, page, into) } {
                 Stats::add(&stats.device_bytes_read, PAGE as u64);
                 return true;

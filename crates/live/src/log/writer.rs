@@ -266,7 +266,7 @@ impl Log {
         let mut tries = 0;
         while !self.writer.stops() {
             Stats::add(&stats.device_writes, 1);
-            // SAFETY: the buffer's pages, which nobody else changes while they are written.
+            // SAFETY: the buffer's pages, which no other thread changes during the write.
             match unsafe { self.device().write(from, len, offset) } {
                 Ok(()) => {
                     Stats::add(&stats.device_bytes_written, len as u64);

@@ -86,7 +86,7 @@ impl OwnMemory {
     }
 
     /// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. It never sleeps in a fault, which the
-    /// kernel allows nobody who reads memory as a file.
+    /// kernel allows no reader of memory as a file.
     ///
     /// # Safety
     /// `into` must be good for a page.
