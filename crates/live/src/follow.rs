@@ -191,7 +191,7 @@ impl Drawn {
         }
         let allowed = Processors::of(thread).ok().filter(|all| all.has(home) && all.count() > 1);
         let done = allowed.is_some_and(|all| {
-            // SAFETY: who changes what is drawn is alone with it.
+            // SAFETY: only one thread at a time changes which thread is drawn.
             unsafe { *self.anywhere.get() = all };
             self.home.store(home, Ordering::Relaxed);
             self.woken.store(now, Ordering::Relaxed);
@@ -204,7 +204,7 @@ impl Drawn {
     /// Lets the thread run anywhere again, if it is the drawn one; `by`: 0 if the thread itself asks.
     fn end(&self, thread: u32, by: u32) {
         if self.changes(thread) {
-            // SAFETY: who changes what is drawn is alone with it.
+            // SAFETY: only one thread at a time changes which thread is drawn.
             let _ = unsafe { &*self.anywhere.get() }.set(by);
             self.thread.store(0, Ordering::Release);
         }

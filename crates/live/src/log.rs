@@ -70,7 +70,6 @@ impl Log {
     /// A log on a device, for `pages` managed pages, of at most `bytes_max` bytes; with `blocks` erase blocks if the
     /// engine places pages. It may use all of the device: children that see old bytes of every page need room besides
     /// that of the present pages.
-    /// see old bytes of every page need room beside what the pages are now.
     pub fn new(
         device: Device,
         pages: usize,
@@ -254,7 +253,8 @@ impl Log {
     /// In a forked child: old slots stay readable, and new pages go to a file of the child's own. There is no writer
     /// yet.
     pub fn fork_child(&mut self, device: Device) -> Result<(), LiveError> {
-        // SAFETY: `fork_prepare` has taken the lock. The children of the parent are brothers here, and none of this process's business.
+        // SAFETY: `fork_prepare` has taken the lock. The parent's children are this process's siblings, so it does not
+        // keep track of them.
         let state = unsafe { self.state.held() };
         state.children.descriptors().for_each(close);
         let mut new = Inside::new(state.segments_max())?;

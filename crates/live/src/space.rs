@@ -1,4 +1,5 @@
-//! The managed address space: one range for pages in use and one of the same size to hold pages that are in RAM but not mapped.
+//! The managed address space: one range for pages in use, and one of the same size for pages that are in RAM but not
+//! mapped.
 //!
 //! ```text
 //!   start ............ start + len ............ start + 2 len

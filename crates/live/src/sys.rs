@@ -98,7 +98,6 @@ pub fn now() -> u64 {
 /// Nanoseconds of processor time of a thread of this process; 0: there is no such thread. `linux/posix-timers.h`: a
 /// thread's clock is its number, inverted, above the bits for a thread's clock (4) and for the scheduler's own count
 /// (2).
-/// number, inverted, above the bits of a thread's clock (4) and of the scheduler's own count (2).
 pub fn thread_time(thread: u32) -> u64 {
     let clock = (!(thread as isize) << 3) | 6;
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };

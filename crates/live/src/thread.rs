@@ -173,8 +173,8 @@ unsafe fn bare(linker: &Linker, top: *mut Top) -> Sys<Bare> {
     Ok(Bare { block, number: result as usize })
 }
 
-/// The header of a glibc thread on x86-64 (`sysdeps/x86_64/nptl/tls.h`): itself at 0 and 16, the guards of stack and pointers, which
-/// all threads of a process share, at 40 and 48.
+/// The header of a glibc thread on x86-64 (`sysdeps/x86_64/nptl/tls.h`): its own address at 0 and 16; at 40 and 48 the
+/// guards of stack and pointers, which all threads of a process share.
 ///
 /// # Safety
 /// `block` is new from the dynamic linker.

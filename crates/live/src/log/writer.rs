@@ -23,7 +23,7 @@ use crate::sys::{self, Errno};
 use crate::thread::{spawn_raw, RawThread};
 use crate::{LiveError, PAGE};
 
-/// Pause before the device is asked again, in microseconds: after it was full, and after it failed.
+/// Pause before the next request to the device, in microseconds: after it was full, and after it failed.
 const SPACE_US: u64 = 100_000;
 const FAILED_US: u64 = 20_000;
 /// After this many writes, it is checked which children are gone.
@@ -134,7 +134,8 @@ impl Inner {
         let writer = &self.log.get().writer;
         writer.life.store(RUNS, SeqCst);
         let this = (self as *const Inner).cast_mut().cast::<c_void>();
-        // SAFETY: the pager lives until `stop_writer` has returned, and what runs neither allocates nor takes a lock of the C library.
+        // SAFETY: the pager lives until `stop_writer` has returned, and the writer neither allocates nor takes a lock
+        // of the C library.
         match unsafe { spawn_raw(run, this) } {
             Ok(thread) => *writer.thread.lock() = Some(thread),
             Err(_) => writer.life.store(NONE, SeqCst),
@@ -315,7 +316,7 @@ impl Log {
         refused.is_none()
     }
 
-    /// Nothing is lost while the program waits. It goes on when there is space.
+    /// Nothing is lost while the program waits. It continues when there is space.
     fn say_full(&self, error: Errno) {
         if self.writer.said.swap(true, SeqCst) {
             return;
@@ -348,7 +349,8 @@ impl Log {
             (x.address + i * PAGE, x.pages[i] as usize, x.segment * SEGMENT + usize::from(x.slots[i]))
         };
         let sealer = self.sealers.last().expect("there is one for each file");
-        // SAFETY: one buffer is written at a time; its bytes do not change until then, and the room for sealed ones is the writer's.
+        // SAFETY: one buffer is written at a time; its bytes do not change until then, and only the writer uses the
+        // room for sealed ones.
         let (nonce, tag) = unsafe { sealer.seal(from, self.writer.sealed + i * PAGE, page) };
         let _state = self.state.lock();
         if pages.slot(page) == Some(self.own_number() << FILE_SHIFT | slot as u64) {
