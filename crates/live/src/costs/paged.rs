@@ -120,7 +120,6 @@ fn roomy(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveEr
 
 /// For each page that comes, another one leaves. Each string begins with as many untimed accesses as there are
 /// frames. From then on, the evicted pages are those that the string itself brought in.
-/// is what the string has brought.
 fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     let Course { frames, pages, .. } = course;
     let mut bench = Bench::new(backing, course, frames, None)?;
