@@ -27,7 +27,7 @@ pub fn drop_stale_translations(buffer: u32, bytes: u32) {
 ///
 /// The boards have target pages of 1 KiB, and an invalidation by address forgets only the jumps into 1 KiB: code
 /// further up in an unmapped page of 4 KiB continues to run. So each KiB is invalidated. Returns the addresses to
-/// invalidate for one page:
+/// invalidate for one page.
 pub fn tlb_steps(address: u32, page: u32) -> impl Iterator<Item = u32> {
     (address..address + page).step_by(1024)
 }
