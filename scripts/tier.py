@@ -12,7 +12,7 @@ does not page. A plain run in a cgroup without a limit measures that private mem
 files, less the pages that coldframe manages. A cgroup of version 1 does not charge the memory of zram and zswap. So the
 limit is lowered by what they used, and the run is repeated. The script checks no limits.
 
-times    run time, as a multiple of the plain run's
+    times    run time, as a multiple of the plain run's
     flash    MiB written to the swap file, or to the disk below
     =        the output equals the plain run's; ! it differs; - the run was stopped
     +        the kernel had more memory than coldframe; with equal memory it killed the program
