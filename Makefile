@@ -1,4 +1,4 @@
-# coldframe: one target for each task. A target installs what it needs inside the tree, and names what it cannot install.
+# coldframe: one target for each task. A target installs what it needs in the tree, and prints what it cannot install.
 
 CARGO ?= cargo
 BIN = target/release/coldframe
@@ -27,18 +27,18 @@ help:
 symbols:
 	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
-# Take one shipped program through everything: advice, report, and a run in the advised RAM, measured beside predicted.
+# Run the whole demo with one shipped program: advice, report, and a run in the advised RAM, predicted and measured.
 demo: build
 	@sh scripts/demo.sh $(BIN)
 
-# One build for all tests, Python's too: the libraries that tests load, and everything with the features that tests ask for.
+# One build for all tests, Python's included: the libraries that tests load, and all features that tests use.
 TESTED = --workspace --lib --bins --tests --examples
 
-# Tests of the live pager that run once more with the compressed tier.
+# Tests of the live pager that run again with the compressed tier.
 TIERED = --test region --test soak --test forks --test findings_pages --test threads
 
-# Run every test. If a tool is missing, its tests are skipped and name the tool (with COLDFRAME_REQUIRE_TOOLS=1 they fail).
-# Much of a test's time is waiting, so the tests of the tier and of Python run beside the others; they print at their end.
+# Run every test. If a tool is missing, its tests are skipped and print its name (with COLDFRAME_REQUIRE_TOOLS=1 they
+# fail). Tests mostly wait, so those of the tier and of Python run beside the others; they print at their end.
 test:
 	$(CARGO) build --locked $(TESTED)
 	@{ COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED) && sh scripts/python.sh test; } \
@@ -46,7 +46,7 @@ test:
 	$(CARGO) test --locked --workspace $(TESTFLAGS); code=$$?; \
 	wait $$beside || code=1; cat target/test-beside.log; exit $$code
 
-# Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints what differed and how to repeat it.
+# Run random legal programs plain and paged, with new seeds for MINUTES=n. Prints differences and how to repeat them.
 oracle:
 	ORACLE_MINUTES=$${MINUTES:-10} $(CARGO) test --locked -p coldframe-preload --test oracle -- --nocapture
 
@@ -54,15 +54,17 @@ oracle:
 signals:
 	$(CARGO) test --locked -p coldframe-preload --test signals -- --ignored --nocapture
 
-# Run the programs of scripts/programs.toml plain and paged: RAM, ratio of time, equal output or not. PROGRAMS=a,b: only those; PATIENCE=s: seconds until a program counts as hung.
+# Run the programs of scripts/programs.toml plain and paged: RAM, ratio of times, equal output or not. PROGRAMS=a,b:
+# only these; PATIENCE=s: seconds until a program counts as hung.
 programs: build
 	@python3 scripts/programs.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(if $(PATIENCE),--patience $(PATIENCE))
 
-# Build the Python package as a wheel and install it in target/venv with what its tests need. Names what is missing.
+# Build the Python package as a wheel and install it in target/venv with what its tests need. Prints what is missing.
 python:
 	@sh scripts/python.sh build
 
-# Build and run the engine on a bare ARM9 under QEMU, with MMU and OneNAND, and compare it with the simulator. Names what is missing.
+# Build and run the engine on a bare ARM9 under QEMU, with MMU and OneNAND, and compare it with the simulator. Prints
+# what is missing.
 board:
 	$(CARGO) test --locked -p coldframe-cli --test board -- --nocapture
 
@@ -74,16 +76,18 @@ bench: build
 	$(CARGO) bench --locked -p coldframe-trace
 	$(CARGO) bench --locked -p coldframe-record
 
-# Measure what a fault of the live pager costs, as ratios to floors of the same run. BENCH_DIR: the folder of its swap file.
+# Measure the cost of a live pager's fault, as ratios to floors of the same run. BENCH_DIR: the folder of its swap file.
 bench-live:
 	$(CARGO) bench --locked -p coldframe-live --bench live
 
-# Compare predictions with measurements: run time and true faults of real programs at three sizes each. PROGRAMS=a,b: only those; TRUTHFLAGS=--quick: two sizes.
+# Compare predictions with measurements: run time and true faults of real programs at three sizes each. PROGRAMS=a,b:
+# only these; TRUTHFLAGS=--quick: two sizes.
 bench-truth: build
 	@python3 scripts/truth.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) $(TRUTHFLAGS)
 
-# Real programs with half and a third of their memory: without and with the compressed tier, and as root kernel swap on a file, zram and zswap.
-# PROGRAMS=a,b: only those; TIERFLAGS=--no-kernel, --patience SECONDS, --keep FOLDER (on the disk that is meant).
+# Run real programs with half and a third of their memory: without and with the compressed tier, and, as root, with
+# kernel swap on a file, zram and zswap. PROGRAMS=a,b: only these; TIERFLAGS=--no-kernel, --patience SECONDS, --keep
+# FOLDER (on the disk to measure).
 bench-tier: build
 	@python3 scripts/tier.py $(BIN) $(if $(PROGRAMS),--only $(PROGRAMS)) --out target/tier.json $(TIERFLAGS)
 
@@ -99,7 +103,7 @@ header:
 papers: build
 	$(BIN) papers all --all
 
-# Build the book in target/book, with the outputs of its commands. Installs mdbook in the tree if there is none.
+# Build the book in target/book, with the outputs of its commands. Installs mdbook in the tree if it is missing.
 docs: build
 	@sh scripts/docs.sh $(BIN)
 
@@ -111,8 +115,9 @@ deb: build
 fuzz:
 	$(CARGO) run --release --locked -p coldframe-fuzz -- $${FUZZ_SECONDS:-20}
 
-# Test the live pager for MINUTES: half of the time under random settings beside a shadow copy, half with the programs of make oracle.
-# A lost byte, a difference, a hang or a stop is printed with its seed. SOAK_SEED: repeat one setting; SOAK_JOBS: settings at a time; SOAK_DISK: a folder on a disk.
+# Test the live pager for MINUTES: half of the time under random settings beside a shadow copy, half with the programs
+# of make oracle. Lost bytes, differences, hangs and crashes are printed with their seed. SOAK_SEED: repeat one setting;
+# SOAK_JOBS: settings at a time; SOAK_DISK: a folder on a disk.
 soak:
 	$(CARGO) build --release --locked -p coldframe-soak
 	failed=0; half=$$(awk "BEGIN { print $${MINUTES:-10} / 2 }"); \

@@ -1,13 +1,13 @@
 #!/bin/sh
 # Builds and runs the board.
-#   sh scripts/board.sh OUT              builds into the folder OUT: n810.elf and versatilepb.elf (the images), PROGRAM.bin and PROGRAM.flash
-#                                        (a program, and the chip that holds it), PROGRAM.host (the same for this machine), libreftrace.so
-#                                        (QEMU's plugin that records references)
-#   sh scripts/board.sh --missing        prints the Debian packages that are not there; nothing if all are
+#   sh scripts/board.sh OUT              builds into the folder OUT: n810.elf and versatilepb.elf (the images), PROGRAM.bin and
+#                                        PROGRAM.flash (a program, and the chip that contains it), PROGRAM.host (the program
+#                                        for this machine), libreftrace.so (the QEMU plugin that records references)
+#   sh scripts/board.sh --missing        prints the missing Debian packages
 #   sh scripts/board.sh run OUT MACHINE PROCESSOR PROGRAM SETTINGS [QEMU's arguments ...]
 #                                        runs a program: run out n810 arm926 fft 'policy=clock handler=parallel frames=5'
-# The processor's standard library is built from source. Debian: rustc-web, cargo-web, rust-web-src. Elsewhere: rustup's nightly with
-# rust-src.
+# The processor's standard library is built from source. Debian needs rustc-web, cargo-web and rust-web-src; other
+# systems need rustup's nightly with rust-src.
 set -eu
 from=$PWD
 cd "$(dirname "$0")/../board"
@@ -23,21 +23,21 @@ missing() {
     debian || nightly || printf '%s\n' $standard_library
 }
 debian() { [ -x /usr/bin/cargo ] && [ -x /usr/bin/rustc ] && [ -e /usr/lib/rustlib/src/rust/library/core/Cargo.toml ] && newer /usr/bin/rustc; }
-# The project's minimum, 1.88.
+# The project's minimum is 1.88.
 newer() { [ "$("$1" --version | sed 's/^rustc 1\.\([0-9]*\).*/\1/')" -ge 88 ]; }
 nightly() {
     command -v rustup >/dev/null && root=$(rustc +nightly --print sysroot 2>/dev/null) &&
         [ -e "$root/lib/rustlib/src/rust/library/core/Cargo.toml" ]
 }
 
-# The chip: 256 MiB and 16 bytes of spare area for each 512; a program starts in block 32 (board/image/src/chip.rs).
+# The chip has 256 MiB, and 16 spare bytes for each 512; a program starts in block 32 (board/image/src/chip.rs).
 flash() {
     truncate -s 0 "$out/$1.flash"
     truncate -s 264M "$out/$1.flash"
     dd if="$out/$1.bin" of="$out/$1.flash" bs=1M seek=4 conv=notrunc status=none
 }
 
-# An instruction lasts 1024 ns of the emulator's time (board/image/src/platform.rs).
+# An instruction takes 1024 ns of the emulator's time (board/image/src/platform.rs).
 run() {
     out=$1 machine=$2 processor=$3 program=$4 settings=$5
     shift 5
@@ -65,8 +65,8 @@ fi
 export CARGO_TARGET_DIR="$out/cargo"
 unset RUSTFLAGS CARGO_ENCODED_RUSTFLAGS CARGO_BUILD_RUSTFLAGS
 
-# Builds a binary for the board. The linker's script is no RUSTFLAG: that would build the standard library anew for each. cargo does not
-# know that the binary depends on it, so its checksum is part of the command.
+# Builds a binary for the board. The linker script is not in RUSTFLAGS: each script would rebuild the standard library.
+# cargo does not know that the binary depends on the script, so the script's checksum is part of the command.
 bare() { # package, binary, the linker's script, features
     linking="-Clink-arg=-L${3%/*} -Clink-arg=-T$3 -Cmetadata=$(cat "${3%/*}"/*.ld | cksum | cut -d' ' -f1)"
     # shellcheck disable=SC2086 # lists of arguments

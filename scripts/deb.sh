@@ -1,6 +1,6 @@
 #!/bin/sh
-# A Debian package of what is in a folder of built programs: scripts/deb.sh target/release [FOLDER OF THE PACKAGE]. Prints the package's path.
-# DEB_PACK: how dpkg-deb packs it (-Zxz unless set).
+# Makes a Debian package from a folder of built programs: scripts/deb.sh target/release [FOLDER OF THE PACKAGE]. Prints
+# the package's path. DEB_PACK: the compression options of dpkg-deb; by default -Zxz.
 set -eu
 built=$1
 out=${2:-target/debian}
@@ -60,7 +60,7 @@ gzip -9 -n -c CHANGELOG.md >"$root/usr/share/doc/coldframe/changelog.gz"
     sed -n '/^Permission/,$ s/^$/./; /^Permission/,$ s/^/ /p' crates/report/src/html/uplot/LICENSE
 } >"$root/usr/share/doc/coldframe/copyright"
 chmod 644 "$root"/usr/share/doc/coldframe/* "$root"/usr/share/man/man1/*
-# The oldest C library that has every symbol that the files ask for.
+# The oldest C library that has all symbols the files need.
 libc=$(for file in "$root/usr/bin/coldframe" "$root"/usr/lib/coldframe/*.so; do
     objdump -T "$file" 2>/dev/null | grep -o 'GLIBC_[0-9.]*' || true
 done | sed 's/GLIBC_//' | sort -V | tail -1)

@@ -1,6 +1,7 @@
 #!/bin/sh
-# The demo: one shipped program, how long it takes on this machine by RAM, predicted and then measured. $1 is the coldframe program. Where the
-# machine does not allow that, it says what is missing, and answers for a board from a shipped trace.
+# The demo: predicts the run time of one shipped program by RAM on this machine, and then measures it. $1 is the
+# coldframe program. Where the machine cannot run the demo, it prints what is missing, and uses a shipped trace to
+# answer for a board.
 set -eu
 coldframe=$1
 program=data/traces/shop.c
@@ -27,11 +28,11 @@ for_a_board() {
 
 compiler=$(command -v cc || command -v gcc || command -v clang || true)
 if [ -z "$compiler" ]; then
-    echo "Not here: there is no C compiler (cc, gcc, clang) for $program."
+    echo "Not here: no C compiler (cc, gcc, clang) for $program."
     for_a_board
 fi
 if ! "$coldframe" doctor > "$out/doctor.txt" 2>&1; then
-    echo "Not here: this machine does not allow it. What is missing, by \`coldframe doctor\`:"
+    echo "Not here: this machine cannot page programs. \`coldframe doctor\` prints:"
     sed 's/^/    /' "$out/doctor.txt"
     for_a_board
 fi

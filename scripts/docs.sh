@@ -1,5 +1,5 @@
 #!/bin/sh
-# The book in target/book: what stands in docs/book, and what the program itself prints. $1 is the coldframe program.
+# Builds the book in target/book from docs/book and from the program's own output. $1 is the coldframe program.
 set -eu
 coldframe=$1
 version=0.5.4
@@ -23,7 +23,7 @@ done
 
 python3 scripts/notebook.py docs/notebook/first.ipynb > $generated/notebook.md
 
-# The outputs that README and the book show, as the commands above them print them.
+# The outputs in the README and the book, exactly as their commands print them.
 COLDFRAME_WRITE_DOCUMENTS=1 cargo test --locked --workspace --test documents
 
 mdbook=$(command -v mdbook || echo $tools/bin/mdbook)

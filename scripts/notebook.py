@@ -1,4 +1,4 @@
-"""A notebook's cells as a page of the book, on standard output."""
+"""Prints a notebook's cells as a page of the book."""
 
 import json
 import sys

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What libCacheSim counts for the trace that crates/cli/tests/outside.rs compares with, as crates/cli/tests/golden/libcachesim.json.
+"""Counts misses with libCacheSim, for crates/cli/tests/outside.rs: writes crates/cli/tests/golden/libcachesim.json.
 
     pip install libcachesim
     coldframe cut data/traces/sqlite.parquet -o t.parquet --rows 60000 --compress 1
@@ -25,8 +25,8 @@ def misses(policy, frames: int) -> int:
 
 
 def arc_misses(frames: int) -> int:
-    """Of requests of one byte each: libCacheSim's ARC moves its target by at least one byte a ghost hit, not by one object, so that only
-    with objects of one byte does it do what Megiddo and Modha (FAST 2003, figure 4) print."""
+    """Misses for requests of one byte each. libCacheSim's ARC moves its target by at least one byte at a ghost hit, not
+    by one object. So it follows Megiddo and Modha (FAST 2003, figure 4) only if objects have one byte."""
     with open(sys.argv[1], "rb") as pages, tempfile.NamedTemporaryFile(suffix=".bin") as ones:
         for time, page, _, following in struct.iter_unpack("<IQIq", pages.read()):
             ones.write(struct.pack("<IQIq", time, page, 1, following))

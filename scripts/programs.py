@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Real programs, once plain and once under `coldframe run` in less RAM than they want: output and exit code must be equal.
+"""Runs real programs plain and under `coldframe run` in less RAM than they use. Output and exit code must be equal.
 
     python3 scripts/programs.py target/release/coldframe [--only NAME,NAME] [--backing FOLDER] [--patience SECONDS] [--encrypt ...]
 
-The programs are in programs.toml beside this file. One whose commands are not here is skipped and named. What follows the known options
-goes to `coldframe run`. Exit code 1 if a program differs.
+The programs are in programs.toml beside this file. A program is skipped if one of its commands is not installed.
+Unknown options are passed to `coldframe run`. The exit code is 1 if a program differs.
 """
 
 import argparse
@@ -23,7 +23,7 @@ PATIENCE_S = 120.0
 
 
 def inputs(folder: str) -> None:
-    """What the programs read, the same every time."""
+    """Writes the programs' input files, the same every time."""
     chance = random.Random(7)
     words = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 9))) for _ in range(30000)]
     skewed = lambda: words[int(len(words) * chance.random() ** 3)]
@@ -54,7 +54,7 @@ class Ran:
 
 
 def run(command: list, folder: str, data: str, patience: float = PATIENCE_S) -> Ran:
-    """In a new folder of the same name each time, with the inputs in $DATA and what `prepare` has made in $MADE."""
+    """Runs a command in an empty folder, always with the same name. $DATA has the inputs, $MADE the output of `prepare`."""
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
     environment = dict(os.environ, DATA=data, MADE=os.path.join(os.path.dirname(folder), "made"), HOME=folder, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0")
@@ -96,7 +96,7 @@ def compare(program: dict, arguments, data: str, folder: str) -> tuple[str, str]
     if "prepare" in program:
         prepared = run(["sh", "-c", program["prepare"]], folder, data)
         if prepared.code != 0:
-            return "broken", f"what prepares it ends with {prepared.code}: {prepared.said[-300:].decode(errors='replace').strip()}"
+            return "broken", f"`prepare` ends with {prepared.code}: {prepared.said[-300:].decode(errors='replace').strip()}"
         os.rename(folder, made)
     plain = run(words, folder, data, arguments.patience)
     paged = run(start + arguments.more + ["--"] + words, folder, data, arguments.patience)
@@ -116,8 +116,8 @@ def compare(program: dict, arguments, data: str, folder: str) -> tuple[str, str]
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("coldframe")
-    parser.add_argument("--only", help="names, with commas")
-    parser.add_argument("--backing", help="folder of the swap files")
+    parser.add_argument("--only", help="names of programs, separated by commas")
+    parser.add_argument("--backing", help="the folder of the swap files")
     parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds after which a run counts as hung")
     arguments, arguments.more = parser.parse_known_args()
     with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs.toml"), "rb") as file:

@@ -1,7 +1,8 @@
 #!/bin/sh
-# The Python package in target/venv: `build` installs the release wheel there, `test` the workspace's debug build, and runs the tests on it.
+# The Python package in target/venv. `build` installs the release wheel; `test` installs the workspace's debug build and
+# runs the tests.
 #
-# What is missing is named. `build` then fails; `test` is skipped, unless COLDFRAME_REQUIRE_TOOLS=1.
+# Prints what is missing. `build` then fails; `test` is skipped, unless COLDFRAME_REQUIRE_TOOLS=1.
 set -eu
 cd "$(dirname "$0")/.."
 verb=${1:?give build or test}
@@ -36,7 +37,8 @@ if [ "$verb" = build ]; then
     exit 0
 fi
 
-# The workspace's own build is tested, so that nothing is built twice (these are the Makefile's TESTED); a wheel takes a release build.
+# The test uses the workspace's own build, so nothing is built twice (these options are the Makefile's TESTED). A wheel
+# would need a release build.
 "${CARGO:-cargo}" build --locked --workspace --lib --bins --tests --examples
 "$venv/bin/python" -m pip uninstall -q -y --disable-pip-version-check coldframe
 package=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/coldframe

@@ -1,19 +1,21 @@
 #!/usr/bin/env python3
-"""Real programs with half and a third of their memory: without and with a compressed tier, and the kernel's swap beside them.
+"""Runs real programs with half and a third of their memory: without a tier, with a compressed tier, and with kernel swap.
 
     python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--no-kernel] [--patience S] [--out FILE.json] [--keep FOLDER]
 
-Each program runs plain, under `coldframe run` with all of its memory (which says how much that is), and then with each share of it: without
-tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram (lz4), and on a file behind zswap (lz4, or what
-the kernel has). The limit of the cgroup is what coldframe's program has: the share, and the private memory that coldframe does not page. That
-memory is measured: a plain run in a cgroup without a limit, what was charged less the pages of files, less what coldframe pages. Memory of
-zram and zswap is not charged to a cgroup of the first version, so the limit is lowered by what they took, and the run is done again. The
-script has no limits of its own: the reader of the table judges.
+Each program runs plain, then under `coldframe run` with all of its memory (which measures how much that is), and then
+with each share of it: without tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram (lz4), and
+on a file behind zswap (lz4, or another compressor that the kernel has).
 
-    times    run time, in that of the plain run
+The cgroup's limit is the memory that the program has under coldframe: the share, and the private memory that coldframe
+does not page. A plain run in a cgroup without a limit measures that private memory: the memory charged, less pages of
+files, less the pages that coldframe manages. A cgroup of version 1 does not charge the memory of zram and zswap. So the
+limit is lowered by what they used, and the run is repeated. The script checks no limits.
+
+    times    run time, as a multiple of the plain run's
     flash    MiB written to the swap file, or to the disk below
-    =        outputs are the same as the plain run's; ! they are not; - the run was ended
-    +        the kernel had more memory than coldframe: with no more it killed the program
+    =        the output equals the plain run's; ! it differs; - the run was stopped
+    +        the kernel had more memory than coldframe; with equal memory it killed the program
 
 A program that sizes its memory by the limit of its cgroup (node) does less paging there than under coldframe.
 """
@@ -36,9 +38,9 @@ import truth
 
 CHOSEN = ["sort", "gawk", "jq", "perl", "ruby", "php", "lua", "node", "sqlite3", "numpy", "m.py", "wordfreq"]
 PATIENCE_S = 150.0
-# Times that the limit of a cgroup is lowered before the last run is taken as it is.
+# The limit of a cgroup is lowered at most this many times; then the last run counts.
 TRIES = 3
-# Compressed memory beyond the share that is let pass.
+# The limit and the compressed memory together may exceed the intended memory by this factor.
 SLACK = 1.05
 MIB = 1 << 20
 CGROUPS = "/sys/fs/cgroup/memory"
@@ -59,7 +61,7 @@ def write(path: str, text: object) -> None:
 
 
 class Run:
-    """A command that has ended: seconds, a digest of what it printed, its peak of memory."""
+    """A command that has ended: its seconds, a digest of its output, its peak memory."""
 
     def __init__(self, words: list, folder: str, patience: float, group: str | None = None):
         environment = dict(os.environ, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0")
@@ -109,20 +111,20 @@ def meminfo(field: str) -> int:
 
 
 def private(group: str) -> int:
-    """Bytes that are charged to a group now, but for pages of files, which the kernel drops at no cost."""
+    """Bytes charged to a group now, without pages of files, which the kernel drops at no cost."""
     cache = [line for line in read(f"{group}/memory.stat").splitlines() if line.startswith("total_cache ")]
     return int(read(f"{group}/memory.usage_in_bytes") or 0) - (int(cache[0].split()[1]) if cache else 0)
 
 
 def disk_written(folder: str) -> int:
-    """Bytes that the disk below a folder has taken so far."""
+    """Bytes written so far to the disk that holds a folder."""
     device = os.stat(folder).st_dev
     fields = read(f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat").split()
     return int(fields[6]) * 512 if len(fields) > 6 else 0
 
 
 class Group:
-    """A memory cgroup of the first version."""
+    """A memory cgroup of version 1."""
 
     def __init__(self, limit: int = -1):
         self.path = f"{CGROUPS}/coldframe-tier-{os.getpid()}"
@@ -139,11 +141,11 @@ class Group:
                 return os.rmdir(self.path)
             except OSError:
                 time.sleep(0.05)
-        print(f"{self.path} stays", file=sys.stderr)
+        print(f"{self.path} cannot be removed", file=sys.stderr)
 
 
 class SwapFile:
-    """Swap on a file, with zswap before it or not."""
+    """Swap on a file, with or without zswap in front of it."""
 
     def __init__(self, folder: str, size: int, zswap: bool):
         self.path, self.folder, self.zswap = f"{folder}/swap", folder, zswap
@@ -197,7 +199,7 @@ class Zram:
         return self
 
     def compressed(self, _: Run) -> int:
-        # The fifth number: the most that it has taken (Documentation/admin-guide/blockdev/zram.rst).
+        # The fifth number is the most memory used so far (Documentation/admin-guide/blockdev/zram.rst).
         return int(read(f"{self.block}/mm_stat").split()[4])
 
     def flash(self) -> int:
@@ -215,9 +217,9 @@ def on(path: str) -> None:
 
 
 def rivals() -> tuple[dict, list]:
-    """What the kernel has here, and what is not there."""
+    """The kinds of swap that this kernel has, and a message for each that it lacks."""
     if os.geteuid() != 0 or not os.path.isdir(CGROUPS):
-        return {}, ["no memory cgroup of the first version, or not root: the kernel's swap is left out"]
+        return {}, ["no memory cgroup of version 1, or not root: runs with the kernel's swap are skipped"]
     found, lacking = {"file": lambda folder, size: SwapFile(folder, size, False)}, []
     if os.path.exists("/sys/class/zram-control/hot_add"):
         found["zram"] = Zram
@@ -257,7 +259,7 @@ class Bench:
         return found
 
     def beside(self, words: list, memory: int) -> int:
-        """Private memory that coldframe does not page."""
+        """Bytes of private memory that coldframe does not page."""
         with Group() as group:
             return max(Run(words, self.folder, self.patience, group).charged - memory, MIB)
 
@@ -282,7 +284,7 @@ class Bench:
             found = {"seconds": run.seconds, "limit_bytes": limit, "compressed_bytes": compressed, "flash_bytes": flash}
             found |= {"ended": run.ended} if run.ended else {"equal": run.digest == plain.digest}
             if run.ended and earlier:
-                # With less it is killed: the run before it stands, which had more memory than it should.
+                # With less memory the kernel kills the program, so the run before counts, which had more memory than it should.
                 return {**earlier, "over": True}
             if limit + compressed <= (ram + beside) * SLACK or run.ended:
                 break
@@ -298,7 +300,7 @@ def mark(arm: dict) -> str:
 
 
 def table(found: list, arms: list) -> str:
-    """80 columns."""
+    """The results, 80 columns wide."""
     lines = [f"{'program':9} {'RAM':>10} " + " ".join(f"{arm:>8} " for arm in arms) + " flash: none  tier"]
     for one in found:
         for share, at in one["shares"].items():
@@ -309,14 +311,14 @@ def table(found: list, arms: list) -> str:
 
 
 def summary(found: list, arms: list) -> str:
-    """The median over all programs and shares of how many times faster the tier is."""
+    """How many times faster the tier is than each other arm: the median over all programs and shares."""
     lines = []
     for arm in (arm for arm in arms if arm != "tier"):
         pairs = [at["arms"] for one in found for at in one["shares"].values() if "ended" not in at["arms"]["tier"]]
         ratios = sorted(p[arm]["seconds"] / p["tier"]["seconds"] for p in pairs if p[arm]["seconds"] > 0)
         if ratios:
             cut = sum("ended" in p[arm] for p in pairs)
-            at_least = f", of which {cut} were ended" if cut else ""
+            at_least = f", of which {cut} were stopped" if cut else ""
             lines.append(f"with the tier {statistics.median(ratios):.2f} times as fast as {arm}, median of {len(ratios)} ({ratios[0]:.2f} to {ratios[-1]:.2f}{at_least})")
     return "\n".join(lines)
 
@@ -327,11 +329,11 @@ def main() -> int:
     parser.add_argument("--only", default=",".join(CHOSEN))
     parser.add_argument("--shares", default="50,30")
     parser.add_argument("--no-kernel", action="store_true")
-    parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds until a run is ended")
+    parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds until a run is stopped")
     parser.add_argument("--out")
-    parser.add_argument("--keep", help="a folder on the disk that is to be measured")
+    parser.add_argument("--keep", help="a folder on the disk to measure; it is kept")
     args = parser.parse_args()
-    # So that what was set up is taken down when the bench is ended.
+    # If the script is stopped, it still removes its cgroups and swap devices.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("ended"))
     kernel, lacking = ({}, []) if args.no_kernel else rivals()
     folder = args.keep or tempfile.mkdtemp(prefix="coldframe-tier-", dir="/var/tmp")
@@ -341,14 +343,14 @@ def main() -> int:
     wanted = args.only.split(",")
     for program in (p for p in truth.PROGRAMS if p.name in wanted):
         if need := truth.missing(program):
-            lacking.append(f"{program.name}: {need} is not here")
+            lacking.append(f"{program.name}: {need} is not installed")
             continue
         print(f"{program.name} ...", file=sys.stderr)
         try:
             found.append(bench.measure(program, [int(share) for share in args.shares.split(",")]))
         except truth.Ended as ended:
             lacking.append(f"{program.name}: {ended}")
-        # A bench of an hour that is ended leaves what it has.
+        # A script that is stopped after an hour leaves its results so far.
         if args.out:
             write(args.out, json.dumps({"programs": found, "left_out": lacking}, indent=1))
     arms = ["none", "tier", *kernel]

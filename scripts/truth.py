@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Predicted beside measured: real programs through `coldframe -- PROGRAM`, and then with less RAM for real.
+"""Compares predicted with measured run times: real programs under `coldframe -- PROGRAM`, and then with less RAM.
 
     python3 scripts/truth.py target/release/coldframe [--only NAME,NAME] [--quick] [--format json] [--keep FOLDER]
 
-For each program, one after the other: `coldframe calibrate`, the answer, the recording alone, three runs with sizes of RAM around the knee;
-runs without coldframe stand between these, so that all see about the same load of the machine. A program that is not here is said and left
-out. It checks no limit: who reads the table judges.
+For each program in turn: `coldframe calibrate`, the answer, the recording alone, and three runs with sizes of RAM around
+the knee. Runs without coldframe come in between, so that all runs see about the same load of the machine. A program that
+is not installed is skipped with a message. The script checks no limits.
 
-    off      predicted run time against measured, of the measured
-    RAM off  so much of the RAM the predicted curve would have to be shifted to meet the measured time
-    faults   predicted true faults against measured
-    in       whether what was measured lies in the predicted range
+    off      predicted less measured run time, in percent of the measured
+    RAM off  shift of the predicted curve that would meet the measured time, in percent of the RAM
+    faults   predicted and measured true faults, and their difference in percent of the measured
+    in       whether the measured time is in the predicted range
 """
 
 import argparse
@@ -26,10 +26,11 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-# Seconds that a run may take before it is ended, and that a run may be predicted to take to be tried at all.
+# A run is stopped after this many seconds. Runs predicted to take longer than two thirds of it are not tried.
 PATIENCE_S = 90.0
 QUICK_S = 30.0
-# As issue 18 asks: within a quarter, or within a twentieth of the RAM; an answer after 20 s or 5 times the program's own time.
+# The goals of issue 18: within a quarter of the time, or within a twentieth of the RAM; an answer after 20 s or 5 times
+# the program's own time.
 NEAR_PERCENT = 25.0
 NEAR_RAM_PERCENT = 5.0
 ANSWER_S = 20.0
@@ -148,7 +149,7 @@ PROGRAMS = [
 
 
 def inputs(folder: str) -> None:
-    """What the programs read, the same every time; what an earlier run has left there stays."""
+    """Writes the programs' input files, the same every time. Keeps those of an earlier run."""
     if os.path.exists(f"{folder}/whole"):
         return
     chance = random.Random(7)
@@ -175,7 +176,7 @@ def inputs(folder: str) -> None:
 
 
 def missing(program: Program) -> str | None:
-    """What it needs and is not here."""
+    """The first thing that the program needs and that is not installed."""
     for need in program.needs:
         if need == "numpy":
             if subprocess.run(["/usr/bin/python3", "-c", "import numpy"], capture_output=True).returncode != 0:
@@ -199,7 +200,7 @@ class Bench:
         return [word.replace("{data}", self.data).replace("{cc1}", cc1) for word in program.command]
 
     def timed(self, words: list, patience: float) -> float:
-        """Seconds that a command takes, in the folder."""
+        """Runs a command in the folder; returns the seconds it takes."""
         environment = dict(os.environ, LC_ALL="C.UTF-8", TZ="UTC", PYTHONHASHSEED="0")
         environment.pop("LD_PRELOAD", None)
         began = time.monotonic()
@@ -219,14 +220,14 @@ class Bench:
         return seconds
 
     def measure(self, program: Program) -> dict:
-        """All about one program."""
+        """All measurements of one program."""
         words, alone = self.words(program), []
         before = load()
         # The first run fills caches and is not counted.
         self.timed(words, self.patience)
         native = lambda: alone.append(self.timed(words, self.patience))
         native()
-        # The short one takes less than a second and is less exact.
+        # The short calibration takes less than a second and is less exact.
         self.timed([self.coldframe, "-q", "calibrate"] + (["--short"] if self.quick else []), 120)
         answer_seconds = self.timed([self.coldframe, "--", *words], 600)
         answer = json.load(open(f"{self.folder}/{os.path.basename(words[0])}.coldframe/advice.json"))
@@ -253,7 +254,7 @@ class Bench:
         }
 
     def recording(self, words: list) -> float:
-        """What `coldframe record` takes, as the program's user sees it."""
+        """Seconds that `coldframe record` takes, as its user sees them."""
         out = f"{self.folder}/alone.parquet"
         seconds = self.timed([self.coldframe, "-q", "record", "--via", "faults", "-o", out, "--", *words], 600)
         os.unlink(out)
@@ -285,10 +286,10 @@ def percent(predicted: float, measured: float) -> float:
 
 
 def sizes(answer: dict, patience: float, most: int) -> list:
-    """Points of the curve: the recommended one, and where it takes about 1.5 and about 5 times as long as alone."""
+    """Points of the curve: the recommended one, and those where the program takes about 1.5 and about 5 times as long as alone."""
     alone, curve = answer["program_seconds"], [p for p in answer["curve"] if p["ram_bytes"] < answer["needed_bytes"]]
     curve = [point for point in curve if point["seconds"] < patience / 1.5]
-    # Of less RAM the recording tells only that it takes at least so long.
+    # With less RAM than this, the recording gives only a lower bound of the time.
     curve = [point for point in curve if point["seconds_high"] is not None] or curve[:1]
     if not curve:
         return []
@@ -302,7 +303,7 @@ def sizes(answer: dict, patience: float, most: int) -> list:
 
 
 def across(curve: list, ram: int, seconds: float) -> float | None:
-    """How far the curve would have to be shifted in RAM to go through what was measured, in percent of the RAM. None: it does not come so far."""
+    """How far the curve would have to be shifted to meet the measured time, in percent of the RAM. None: it never does."""
     points = sorted((p["ram_bytes"], p["seconds"]) for p in curve)
     meets = []
     for (a, at_a), (b, at_b) in zip(points, points[1:]):
@@ -340,7 +341,7 @@ def near(run: dict) -> bool:
 
 
 def summary(all: list) -> dict:
-    """Of all runs that came to their end."""
+    """Figures over all runs that ended by themselves."""
     runs = [run for program in all for run in program["runs"] if "seconds" in run]
     if not runs:
         return {"runs": 0}
@@ -405,7 +406,7 @@ def words(all: list) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("coldframe")
-    parser.add_argument("--only", help="names, with commas")
+    parser.add_argument("--only", help="names of programs, separated by commas")
     parser.add_argument("--quick", action="store_true", help="two sizes, short runs, a short calibration")
     parser.add_argument("--format", choices=["table", "json"], default="table")
     parser.add_argument("--keep", help="work in this folder, and leave the answers and traces there")
@@ -415,7 +416,7 @@ def main() -> int:
     if unknown:
         parser.error(f"--only: no such program: {', '.join(sorted(unknown))}; there are {', '.join(p.name for p in PROGRAMS)}")
     if not os.access(arguments.coldframe, os.X_OK):
-        parser.error(f"{arguments.coldframe}: not there; build it (make build)")
+        parser.error(f"{arguments.coldframe}: no such program; build it (make build)")
     all = []
     print(f"load {load()} on {os.cpu_count()} CPUs", file=sys.stderr)
     with tempfile.TemporaryDirectory(prefix="truth-", dir="/var/tmp") as made:
@@ -428,14 +429,14 @@ def main() -> int:
                 continue
             lacks = missing(program)
             if lacks:
-                print(f"{program.name}: left out, since {lacks} is not here", file=sys.stderr)
+                print(f"{program.name}: skipped: {lacks} is not installed", file=sys.stderr)
                 continue
             work = f"{folder}/{program.name}"
             os.makedirs(work, exist_ok=True)
             try:
                 all.append(Bench(arguments.coldframe, data, work, arguments.quick).measure(program))
             except Ended as ended:
-                print(f"{program.name}: left out: {ended}", file=sys.stderr)
+                print(f"{program.name}: skipped: {ended}", file=sys.stderr)
                 continue
             for line in rows(all[-1]) + [alone(all[-1])]:
                 print(line, file=sys.stderr, flush=True)

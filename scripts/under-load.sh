@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs `make test` so many times beside busy loops, and says how often each test failed.
-#   sh scripts/under-load.sh TIMES [LOOPS] [COMMAND ...]     4 loops and `make test` if nothing else is said
-# What each run printed is kept in target/under-load.
+# Runs `make test` TIMES times beside busy loops, and prints how often each test failed.
+#   sh scripts/under-load.sh TIMES [LOOPS] [COMMAND ...]     by default 4 loops and `make test`
+# The output of each run is kept in target/under-load.
 set -u
 cd "$(dirname "$0")/.."
 times=${1:?how many times?}
@@ -16,9 +16,9 @@ for _ in $(seq "$loops"); do
     sh -c 'while :; do :; done' &
     pids="$pids $!"
 done
-# shellcheck disable=SC2064,SC2086 # the list as it is now
+# shellcheck disable=SC2064,SC2086 # expanded now
 trap "kill $pids 2>/dev/null" EXIT INT TERM
-# Every test runs, whatever failed before it.
+# Every test runs, even after a failure.
 export CARGO_TERM_COLOR=never
 good=0
 for run in $(seq "$times"); do

@@ -1,6 +1,8 @@
-//! The chip from which pages come: an array of 512-byte sectors, two DataRAMs of 2 KiB, one operation at a time.
+//! The chip that stores the pages: an array of 512-byte sectors and two DataRAMs of 2 KiB. It does one operation at a
+//! time.
 //!
-//! `start` an operation, wait until it is `ready`, ask whether it has `failed`. What differs is a file for each board.
+//! `start` an operation, wait until the chip is `ready`, then check whether the operation has `failed`. Each board has
+//! its own file for its chip.
 
 #[cfg_attr(not(feature = "versatilepb"), path = "chip/onenand.rs")]
 #[cfg_attr(feature = "versatilepb", path = "chip/ram.rs")]

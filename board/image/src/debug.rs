@@ -1,4 +1,5 @@
-//! The debug channel: ARM semihosting, by which the emulator (or a debugger) prints, writes files of the host and ends the run.
+//! The debug channel, ARM semihosting. Through it the emulator (or a debugger) prints, writes files of the host and
+//! ends the run.
 
 use core::arch::asm;
 use core::fmt;
@@ -32,7 +33,7 @@ impl File {
         File::create(":tt").expect("there is a console")
     }
 
-    /// Opens a file anew; `None` if the host does not let us.
+    /// Creates a file or truncates it; `None` if the host refuses.
     pub fn create(path: &str) -> Option<File> {
         let mut name = [0u8; 512];
         name.get_mut(..path.len())?.copy_from_slice(path.as_bytes());

@@ -1,15 +1,16 @@
-//! Pages on the chip: the operations that a load, a write, a copy or an erase takes, and the time that the emulator does not let pass.
+//! Pages on the chip: the operations of a load, a write, a copy or an erase, and the time that the emulator leaves out.
 //!
 //! ```text
 //! IMAGE  home slots, page after page    program, then data as it is before the first write: zeros
-//! SWAP   slots of the swap area         one to a chip page or more, so that each chip page is programmed once between erases
+//! SWAP   slots of the swap area         a slot is one chip page or more, so each chip page is programmed once per erase
 //! ```
 //!
-//! A load runs beside the processor. Writes, copies and erases are carried out at once, after the load that is under way; a page on its way out
-//! stands in the half of a DataRAM that buffers of 1 KiB leave free.
+//! A load runs in parallel with the processor. Writes, copies and erases are carried out at once, after the load in
+//! flight. A page that is being evicted is in the half of a DataRAM that buffers of 1 KiB leave free.
 //!
-//! QEMU's chip is ready when the command has been written. The busy time of each operation is modelled from the sheet: `wait` returns when
-//! that time has passed since the operation was started, so what the processor did meanwhile is hidden, as on the board.
+//! QEMU's chip is ready as soon as the command is written. The busy time of each operation is modelled from the sheet:
+//! `wait` returns when this time has passed since the start of the operation. So work of the processor in this time is
+//! hidden, as on the board.
 
 use alloc::collections::VecDeque;
 
@@ -19,19 +20,21 @@ use crate::chip::{Chip, Operation, BLOCK_SECTORS, CHIP_PAGE, IMAGE, SECTOR};
 use crate::io;
 use crate::platform::{self, Clock};
 
-/// Array to DataRAM, one chip page; the sheet knows no shorter time for a part of it (SWL, LCTES 2007, section 2: 30 us).
+/// Array to DataRAM, one chip page. The sheet has no shorter time for a part of a page (SWL, LCTES 2007, section 2: 30
+/// us).
 const LOAD: u64 = platform::ticks(Ps(30_000_000));
 
-/// One block (SWL footnote 2: 2 ms). The papers and the sheet give no program time, so a program takes what the emulator takes: nothing.
+/// One block (SWL footnote 2: 2 ms). The papers and the sheet give no program time, so a program takes the emulator's
+/// time: none.
 const ERASE: u64 = platform::ticks(Ps(2_000_000_000));
 
-/// The first sector of the swap area, far behind any image.
+/// The first sector of the swap area, far after any image.
 const SWAP: u32 = IMAGE + 64 * BLOCK_SECTORS;
 /// Sectors of a slot of the swap area.
 const SLOT_SECTORS: u32 = CHIP_PAGE / SECTOR;
 /// Slots of a block.
 pub const SLOTS_PER_BLOCK: u32 = BLOCK_SECTORS / SLOT_SECTORS;
-/// DataRAM and sector in it where pages on their way out stand.
+/// The DataRAM for pages that are being evicted, and the sector in it.
 const STAGING: (u32, u32) = (1, 2);
 
 /// Buffers of one page: a DataRAM each, or both together for a page larger than one.
@@ -62,7 +65,7 @@ struct Load {
 pub struct Device {
     chip: Chip,
     page: u32,
-    /// Home slots; those of the swap area are numbered behind them.
+    /// Home slots. The slots of the swap area have the numbers after them.
     homes: u32,
     load: Option<Load>,
     /// Ends that the engine has not been told, the oldest first; at most a load and the writes of one fault.
@@ -75,7 +78,7 @@ pub struct Device {
 const ENDS: usize = 4;
 
 impl Device {
-    /// For so many pages of so many bytes.
+    /// A device for this many pages of this size.
     pub fn new(page: u32, pages: u32) -> Device {
         Device { chip: Chip::new(), page, homes: pages, load: None, ended: VecDeque::with_capacity(ENDS), waited: 0 }
     }
@@ -133,7 +136,7 @@ impl Device {
         assert!(self.ended.pop_front().is_none(), "the chip does not erase block {}", block.0);
     }
 
-    /// An operation of the processor's own, on the page that stands in the staging half; whether it failed.
+    /// An operation of the processor itself, on the page in the staging half. Returns whether it failed.
     fn operate(&mut self, operation: Operation, sector: u32) -> bool {
         self.chip.start(operation, sector, self.page / SECTOR, STAGING);
         while !self.chip.ready() {}

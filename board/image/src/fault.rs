@@ -24,7 +24,7 @@ pub struct Pager {
 }
 
 struct Slot(UnsafeCell<Option<Pager>>);
-// SAFETY: one processor; an abort handler does not fault, so nobody enters `with` twice.
+// SAFETY: there is one processor, and an abort handler does not fault, so `with` is never entered twice.
 unsafe impl Sync for Slot {}
 static PAGER: Slot = Slot(UnsafeCell::new(None));
 
@@ -84,8 +84,9 @@ extern "C" fn on_data_abort(pc: u32) {
     handle(address, access, status, pc);
 }
 
-/// ARMv5's fault status does not say whether a load or a store was aborted, so the instruction is looked at (ARM Architecture Reference Manual,
-/// section A3: load and store encodings). Bit 20 is set for loads, but LDRD shares its clear bit with the stores.
+/// ARMv5's fault status does not show whether a load or a store was aborted, so the instruction is decoded (ARM
+/// Architecture Reference Manual, section A3: load and store encodings). Bit 20 is set for loads; but LDRD has it
+/// clear, as stores do.
 fn is_store(instruction: u32) -> bool {
     let load = instruction & 1 << 20 != 0;
     match instruction >> 25 & 0b111 {

@@ -1,6 +1,6 @@
 //! The heap: it only grows, and it is closed before the first fault.
 //!
-//! The core allocates nothing after construction; here that is enforced, since an allocation after [`close`] stops the board.
+//! The core allocates nothing after construction. The board enforces this: an allocation after [`close`] stops it.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::cell::UnsafeCell;

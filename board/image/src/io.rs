@@ -1,7 +1,7 @@
 //! Words and halfwords at an address: registers of devices, page tables, buffers, frames.
 //!
-//! The addresses come from the map of the board (`chip`, `platform`) and from statics of this image. Nothing else may be passed, and that is
-//! what the safety of this file rests on.
+//! The addresses come from the map of the board (`chip`, `platform`) and from statics of this image. No other address
+//! may be passed; the safety of this file depends on it.
 
 use core::ptr::{read_volatile, write_volatile};
 
@@ -34,7 +34,8 @@ pub fn write32(at: u32, value: u32) {
 /// Copies whole words between a buffer and a frame.
 pub fn copy(from: u32, to: u32, bytes: u32) {
     debug_assert!(from % 4 == 0 && to % 4 == 0 && bytes % 4 == 0);
-    // SAFETY: buffers of the chip and frames, which are page-sized, aligned and disjoint, and of which no Rust reference exists.
+    // SAFETY: buffers of the chip and frames are page-sized, aligned and disjoint, and no Rust reference to them
+    // exists.
     unsafe { core::ptr::copy_nonoverlapping(from as *const u32, to as *mut u32, bytes as usize / 4) }
 }
 

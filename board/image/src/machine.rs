@@ -21,10 +21,10 @@ struct Frames(UnsafeCell<[u8; FRAMES]>);
 unsafe impl Sync for Frames {}
 static FRAMES_MEMORY: Frames = Frames(UnsafeCell::new([0; FRAMES]));
 
-/// Stops the board if there is no RAM for so many frames.
+/// Stops the board if there is no RAM for this many frames.
 ///
 /// # Panics
-/// That is how.
+/// If `frames` is 0, or if there is less RAM; the panic stops the board.
 pub fn check_frames(frames: u32, page: u32) {
     let room = FRAMES as u32 / page;
     assert!((1..=room).contains(&frames), "frames={frames}; give 1 to {room}");
@@ -53,7 +53,7 @@ impl Board {
         self.table.page()
     }
 
-    /// Whether the task may go on; a fault that begins takes it back.
+    /// Whether the task may continue; a fault that begins revokes this.
     pub fn take_resumed(&mut self) -> bool {
         core::mem::take(&mut self.resumed)
     }

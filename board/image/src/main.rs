@@ -1,14 +1,15 @@
-//! coldframe on a bare ARM9: demand paging of a program's code and read-only data from OneNAND, in real prefetch and data aborts.
+//! coldframe on a bare ARM9: demand paging of a program's code and read-only data from OneNAND, by real prefetch and
+//! data aborts.
 //!
 //! ```text
 //! start   reset, vectors, user mode          fault    abort -> Event::Fault -> core's engine -> Resume
 //! mmu     page tables                        machine  the engine's commands on mmu and device
 //! chip    OneNAND's registers                device   page loads and their busy time
-//! quirks  what QEMU does otherwise           debug    the debug channel: console, files of the host, exit
+//! quirks  differences of QEMU                debug    the debug channel: console, files of the host, exit
 //! ```
 //!
-//! The engine, its policies and handlers are `coldframe-core`'s, unchanged. The run is said on the command line (`settings`), and told at its
-//! end as one line of JSON.
+//! The engine, its policies and handlers are `coldframe-core`'s, unchanged. The command line has the settings of the
+//! run (`settings`). At its end, the run is reported as one line of JSON.
 #![no_std]
 #![no_main]
 
@@ -49,7 +50,8 @@ use platform::Clock;
 use settings::Settings;
 use space::Space;
 
-/// Journal entries of one fault, with room to spare: a policy may unmap every frame in one search, at four entries of some ten bytes.
+/// Room for the journal entries of one fault, with a reserve: a policy may unmap every frame in one search, with four
+/// entries of about ten bytes each.
 const JOURNAL_ROOM: usize = 128 << 10;
 
 #[no_mangle]
@@ -97,10 +99,10 @@ fn pager(settings: &Settings<'_>, table: PageTable, clock: Clock) -> Pager {
     Pager::new(engine, board)
 }
 
-/// The area on erased blocks.
+/// A swap area on erased blocks.
 ///
 /// # Panics
-/// Where pages are larger than half a DataRAM: there is no place for a page on its way out.
+/// If pages are larger than half a DataRAM: there is no place for a page that is being evicted.
 fn swap(pages: usize, area: &SwapHead, board: &mut Board) -> Swap {
     assert!(board.page() < CHIP_PAGE, "a swap area needs pages of 1 KiB; run it on the ARM926");
     for block in 0..area.areas[0].blocks {

@@ -1,4 +1,4 @@
-//! Page tables of ARMv5 and the two aborts' registers.
+//! Page tables of ARMv5, and the registers of the two aborts.
 //!
 //! ```text
 //! 0x0000_0000  vectors, the start of RAM            section, kernel
@@ -8,7 +8,7 @@
 //! 0x3000_0000  2 MiB, the program's data and stack  sections, user
 //! ```
 //!
-//! The ARM926EJ-S has tiny pages; on the ARM1136 we do not use them, though QEMU would take them.
+//! The ARM926EJ-S has tiny pages. On the ARM1136 they are not used, although QEMU would accept them.
 
 use core::arch::asm;
 use core::cell::UnsafeCell;
@@ -179,7 +179,8 @@ fn level1(address: u32, descriptor: u32) {
 }
 
 fn turn_on(table: u32) {
-    // SAFETY: the table maps this code and all its data as they are, so the next instruction is where it was.
+    // SAFETY: the table maps this code and all its data at their own addresses, so the next instruction is where it
+    // was.
     unsafe {
         asm!(
             "mcr p15, 0, {zero}, c7, c7, 0",    // invalidate the caches

@@ -1,8 +1,9 @@
-//! What differs between QEMU's boards beside the chip: device addresses and the clock.
+//! Differences between QEMU's boards besides the chip: device addresses and the clock.
 //!
-//! Time is counted in instructions: `-icount shift=10` makes each last 1024 ns of the emulator's time, which the board's timer shows.
-//! We take an instruction for one cycle of SWL's board, an ARM926EJ-S at 192 MHz (SWL, LCTES 2007, section 4.1.1), so the ratio below
-//! turns ticks of that timer into time of that board. Caches and the bus are not modelled, and so no time here is evidence of speed.
+//! Time is counted in instructions: with `-icount shift=10`, each instruction takes 1024 ns of the emulator's time,
+//! which the board's timer shows. An instruction counts as one cycle of SWL's board, an ARM926EJ-S at 192 MHz (SWL,
+//! LCTES 2007, section 4.1.1). The ratio below converts ticks of that timer to time of that board. Caches and the bus
+//! are not modelled, so no time here is evidence of speed.
 
 use coldframe_core::Ps;
 
@@ -15,7 +16,8 @@ const INSTRUCTION_PS: u64 = 1_000_000_000_000 / 192_000_000;
 mod board {
     /// Its name in QEMU.
     pub const NAME: &str = "n810";
-    /// The chip's window, the peripherals with the timer, and the memory controller, in megabytes that are mapped as they are.
+    /// The chip's window, the peripherals with the timer, and the memory controller: megabytes that are mapped at their
+    /// own addresses.
     pub const DEVICES: &[u32] = &[0x0400_0000, 0x4800_0000, 0x6800_0000];
     /// QEMU models the system clock of the OMAP2420 as this (`omap_clk.c`) and never changes it.
     pub const TIMER_HZ: u64 = 32_768;
@@ -74,17 +76,17 @@ impl Clock {
     }
 }
 
-/// Instructions that the emulator runs in so many ticks, rounded down; exact up to 2^34 ticks.
+/// Instructions that the emulator runs in this many ticks, rounded down; exact up to 2^34 ticks.
 pub fn instructions(ticks: u64) -> u64 {
     ticks * 1_000_000_000 / board::TIMER_HZ / INSTRUCTION_NS
 }
 
-/// Time of SWL's board for so many ticks.
+/// Time of SWL's board for this many ticks.
 pub fn time(ticks: u64) -> Ps {
     Ps(instructions(ticks) * INSTRUCTION_PS)
 }
 
-/// The ticks that stand for a time of SWL's board, rounded up.
+/// Ticks for a time of SWL's board, rounded up.
 pub const fn ticks(time: Ps) -> u64 {
     (time.0 / INSTRUCTION_PS * INSTRUCTION_NS * board::TIMER_HZ).div_ceil(1_000_000_000)
 }

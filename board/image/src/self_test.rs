@@ -1,5 +1,5 @@
-//! The driver on its own, without the engine: each operation, both DataRAMs, status, the chip's rule, execution. Said with `self-test` on the
-//! command line; stops the board at the first thing that is not as it should be.
+//! Tests the driver alone, without the engine: each operation, both DataRAMs, status, the chip's rule, execution.
+//! `self-test` on the command line runs it. It stops the board at the first error.
 
 use crate::chip::{Chip, Operation, BLOCK_SECTORS, CHIP_PAGE, SECTOR};
 use crate::mmu::{self, PageTable, PAGED};
@@ -31,7 +31,7 @@ fn operate(chip: &mut Chip, operation: Operation, page: u32, sectors: u32, data_
     assert!(!chip.failed(), "{operation:?} of page {page} with DataRAM {data_ram} failed");
 }
 
-/// A word that tells its place; different in each page.
+/// A word that is different at each place and in each page.
 fn pattern(page: u32, offset: u32) -> u32 {
     (page << 16 | offset).wrapping_mul(0x9e37_79b9)
 }
@@ -56,7 +56,8 @@ fn erases_to_ones(chip: &mut Chip) {
     expect(0, |_| u32::MAX);
 }
 
-/// Each page goes out from one DataRAM and comes back into the other; a load of half a page leaves the other half as it was.
+/// Each page is programmed from one DataRAM and loaded into the other. A load of half a page does not change the other
+/// half.
 fn programs_and_loads_through_both(chip: &mut Chip) {
     for data_ram in 0..2 {
         fill(data_ram, |offset| pattern(data_ram, offset));
@@ -70,7 +71,8 @@ fn programs_and_loads_through_both(chip: &mut Chip) {
     expect(0, |offset| pattern(u32::from(offset >= CHIP_PAGE / 2), offset));
 }
 
-/// A second program without an erase leaves what both have in common: this is how a slot that is programmed twice would be found out.
+/// A second program without an erase leaves only the bits that both have set: this is how a slot that is programmed
+/// twice would be detected.
 fn programs_clear_bits_only(chip: &mut Chip) {
     fill(0, |offset| pattern(7, offset));
     operate(chip, Operation::Program, 1, SECTORS, 0);

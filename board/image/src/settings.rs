@@ -1,4 +1,4 @@
-//! What the command line says: `policy=clock handler=parallel frames=16 pages=64`, and where to write.
+//! The command line: `policy=clock handler=parallel frames=16 pages=64`, and the files to write.
 
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;

@@ -16,7 +16,7 @@ pub struct Space {
 }
 
 impl Space {
-    /// For an image and a data region of so many bytes.
+    /// For an image and a data region of these sizes in bytes.
     ///
     /// # Panics
     /// If one of them is larger than a megabyte.

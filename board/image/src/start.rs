@@ -1,7 +1,8 @@
-//! From reset to `kernel_main`, the exception vectors, and the way into user mode and back.
+//! From reset to `kernel_main`, the exception vectors, and the switches to user mode and back.
 //!
-//! An abort handler saves what a Rust function may change, calls it in abort mode on a stack of its own, and repeats the instruction:
-//! the fault has been handled when the function returns. The user program calls with `svc 0`, r7 telling what: 0 ends it, 1 writes.
+//! An abort handler saves the registers that a Rust function may change, calls the function in abort mode on a separate
+//! stack, and repeats the instruction: the fault has been handled when the function returns. The user program calls
+//! with `svc 0`; r7 selects the call: 0 ends the program, 1 writes.
 
 use core::arch::global_asm;
 
@@ -113,7 +114,7 @@ extern "C" {
     pub fn run_user(entry: u32) -> u32;
 }
 
-/// What the abort stack was painted with.
+/// The pattern that fills the abort stack at the start.
 const PAINT: u32 = 0xa5a5_a5a5;
 
 /// The deepest that the abort handlers' stack has been, in bytes.

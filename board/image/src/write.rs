@@ -1,4 +1,4 @@
-//! The program's one call beside its end: it writes bytes, which go to a file of the host.
+//! The program's only call besides its exit: it writes bytes to a file of the host.
 
 use core::cell::UnsafeCell;
 

@@ -44,7 +44,8 @@ pub fn write(bytes: &[u8]) {
 
 /// As on the host, in `lib.rs`.
 pub fn data() -> &'static mut [u8] {
-    // SAFETY: the kernel keeps so many bytes there, which fault as they are touched (`data=` on its command line); asked for once.
+    // SAFETY: the kernel keeps this many bytes there, which fault when they are touched (`data=` on its command line);
+    // called once.
     unsafe { core::slice::from_raw_parts_mut(0x2010_0000 as *mut u8, crate::DATA) }
 }
 

@@ -1,7 +1,7 @@
-//! What a program needs to run on the board and on the host alike: a start, a heap, and [`write()`].
+//! The parts of a program that runs on the board and on the host: a start, a heap, and [`write()`].
 //!
-//! `programs::program!(run)` makes `fn run()` the program. On the board it starts at the first byte of its image, copies its data to RAM as
-//! any C runtime does, and ends with a call to the kernel; on the host it is `main`.
+//! `programs::program!(run)` makes `fn run()` the program. On the board it starts at the first byte of its image,
+//! copies its data to RAM like any C runtime, and ends with a call to the kernel. On the host it is `main`.
 #![cfg_attr(target_os = "none", no_std)]
 
 #[cfg(target_os = "none")]
@@ -13,7 +13,8 @@ pub use board::{data, write};
 /// Bytes of the data region.
 pub const DATA: usize = 48 << 10;
 
-/// The data region, all zeros at first: on the board it is paged, and what is written to it goes out to the chip. To be asked for once.
+/// The data region, all zeros at first. On the board it is paged, and its dirty pages are written to the chip. Call
+/// this once.
 #[cfg(not(target_os = "none"))]
 pub fn data() -> &'static mut [u8] {
     Box::leak(Box::new([0; DATA]))

@@ -1,11 +1,13 @@
-//! A TCG plugin for QEMU's system emulation: each change of the page that the emulated processor fetches, loads from or stores to, within a
-//! range of virtual addresses, as a line of a `din` trace (0 load, 1 store, 2 fetch; address in hexadecimal).
+//! A TCG plugin for QEMU's system emulation. It writes each change of the page that the emulated processor fetches
+//! from, loads from or stores to, within a range of virtual addresses, as a line of a `din` trace (0 load, 1 store, 2
+//! fetch; address in hexadecimal).
 //!
 //!   -plugin libreftrace.so,out=FILE,page=1024,from=0x20000000,to=0x20200000
 //!
-//! References to the page of the reference just before are left out: nothing happens between them that a machine without reference bits could
-//! tell. An access that faults is no reference until it is repeated. A block of instructions lies in one page (QEMU ends it there), whose
-//! fetch is noted when it is entered and after each access to another page, since the next instruction is fetched from it again.
+//! References to the page of the reference just before are left out: a machine without reference bits could not notice
+//! them. An access that faults counts only when it is repeated. A block of instructions is within one page (QEMU ends
+//! it there). Its fetch is noted when it is entered, and after each access to another page, because the next
+//! instruction is fetched from the block again.
 
 use std::ffi::{c_char, c_int, c_uint, c_void, CStr};
 use std::fs::File;
@@ -52,7 +54,7 @@ struct Recorder {
     last: Option<u64>,
 }
 
-/// What is recorded.
+/// The part to record.
 struct Range {
     page: u64,
     from: u64,
@@ -97,7 +99,8 @@ extern "C" fn on_access(_: c_uint, info: u32, address: u64, _: *mut c_void) {
 }
 
 extern "C" fn on_translated(_: u64, block: *const Block) {
-    // SAFETY: the block and its instructions live for the time of this call, which is when they may be asked and subscribed to.
+    // SAFETY: the block and its instructions live during this call, the only time when they may be queried and
+    // subscribed to.
     unsafe {
         for index in 0..qemu_plugin_tb_n_insns(block) {
             let instruction = qemu_plugin_tb_get_insn(block, index);

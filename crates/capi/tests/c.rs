@@ -159,7 +159,8 @@ fn every_function_works_and_every_mistake_is_named() {
     assert!(std::fs::metadata(&journal).unwrap().len() > 10_000);
 }
 
-/// A program that wants all of its memory in RAM. What it is not given is refused at the call; what it has stays right.
+/// A program that wants all of its memory in RAM. The pager refuses the excess at the call; the rest of the memory
+/// stays right.
 const LOCKS: &str = r##"
 #define _DEFAULT_SOURCE
 #include <errno.h>

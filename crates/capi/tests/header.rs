@@ -35,7 +35,7 @@ fn generated() -> String {
     let builder = files.iter().fold(Builder::new().with_config(config()), |b, file| b.with_src(source.join(file)));
     let mut text = Vec::new();
     builder.generate().expect("the sources can be read").write(&mut text);
-    // What Rust calls safety, C calls the contract.
+    // A safety section in Rust becomes a contract in C.
     String::from_utf8(text).unwrap().replace(" # Safety\n", " Contract:\n")
 }
 

@@ -1,4 +1,5 @@
-//! `advise` and `check` as a user meets them: the answer's own configuration gives its numbers, limits bind, what cannot be known is refused.
+//! `advise` and `check` as a user sees them. The answer's own configuration gives its numbers, limits hold, and
+//! questions without an answer are refused.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -18,7 +19,7 @@ fn shipped(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces").join(name).display().to_string()
 }
 
-/// Exit code and answer.
+/// The exit code and the answer.
 fn json(args: &[&str]) -> (i32, Value) {
     let output = coldframe(&[args, &["--format", "json"]].concat());
     let value = serde_json::from_slice(&output.stdout)
@@ -31,7 +32,7 @@ fn refused(args: &[&str]) -> (i32, String) {
     (output.status.code().expect("no signal"), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// Two policies, so that a search takes a second.
+/// Two policies, so a search takes a second.
 const FEW: [&str; 5] = ["--policy", "clock,sieve", "--handler", "parallel", "--no-cache"];
 
 #[test]
@@ -48,19 +49,19 @@ fn sim_with_the_advised_configuration_gives_the_advised_numbers_and_less_ram_mis
     assert_eq!(result["time_ps"]["paging"], best["paging_ps"]);
     assert_eq!(result["time_ps"]["idle"], best["own_time_ps"]);
     assert_eq!(result["fault_latency_ps"]["true"]["p99"], best["p99_ps"]);
-    // The slowdown by hand: time in faults beyond that with RAM for all pages, of the program's own time.
+    // The slowdown by hand: the time in faults, less that with RAM for all pages, as a share of the program's own time.
     let whole = ["sim", &trace, "-c", &config, "--ram", "100%"];
     let paging = |value: &Value| value["time_ps"]["paging"].as_f64().unwrap();
     let extra = paging(&result) - paging(&json(&whole).1);
     let slowdown = 100.0 * extra / result["time_ps"]["idle"].as_f64().unwrap();
     assert!((slowdown - best["slowdown_percent"]["high"].as_f64().unwrap()).abs() < 1e-9 && slowdown <= 5.0);
-    // The next smaller size misses the limit, and is a page away at this footprint.
+    // The next smaller size exceeds the limit. It is one page smaller at this footprint.
     let below = &advice["next_smaller"];
     assert!(below["slowdown_percent"]["high"].as_f64().unwrap() > 5.0);
     assert_eq!(best["frames"].as_u64().unwrap() - below["frames"].as_u64().unwrap(), 1);
-    // OPT's bound is a bound.
+    // OPT's bound is below the answer.
     assert!(advice["search"]["opt_bound_bytes"].as_u64().unwrap() < best["ram_bytes"].as_u64().unwrap());
-    // The front falls.
+    // The slowdown falls along the front.
     let front: Vec<f64> =
         advice["front"].as_array().unwrap().iter().map(|c| c["slowdown_percent"]["high"].as_f64().unwrap()).collect();
     assert!(front.len() > 3 && front.windows(2).all(|two| two[1] < two[0]), "{front:?}");
@@ -80,7 +81,7 @@ fn check_says_yes_or_no_and_names_what_binds() {
     let (code, text) = answer(&["--max-slowdown", "5%", "--max-ram", "16KiB"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.starts_with("no: ") && text.contains("slowdown is") && text.contains("above 5 %"), "{text}");
-    // A fault takes a load of 25 us at least.
+    // A fault takes a load of at least 25 us.
     let (code, text) = answer(&["--max-p99", "1us"]);
     assert_eq!(code, Some(1), "{text}");
     assert!(text.contains("p99 of a fault is"), "{text}");
@@ -129,11 +130,12 @@ fn energy_and_life_are_answered_on_the_default_sheet_and_are_its_numbers() {
     let of = |name: &str| best[name].as_f64().unwrap();
     let (loads, writes) = (of("page_loads"), of("page_writes"));
     assert!(writes > 0.0);
-    // The sheet's nanojoules and a page of 4 KiB on pages of 2 KiB: load 750, transfer 1843.2, program 6000; 60000 for each 32 pages erased.
+    // By the sheet's nanojoules, a page of 4 KiB on pages of 2 KiB: load 750, transfer 1843.2, program 6000; 60000 for
+    // each 32 pages erased.
     let nj = 2.0 * loads * (750.0 + 1843.2) + 2.0 * writes * (1843.2 + 6000.0) + (writes / 32.0).ceil() * 60_000.0;
     let high = best["energy_joules"]["high"].as_f64().unwrap();
     assert!((high / (nj * 1e-9) - 1.0).abs() < 1e-9, "{high} {nj}");
-    // 100,000 times 128 MiB, at the run's bytes a second.
+    // 100,000 times 128 MiB, at the run's rate of writes.
     let seconds = (of("own_time_ps") + of("paging_ps")) / 1e12;
     let years = 100_000.0 * f64::from(128 << 20) / (writes * 4096.0 / seconds) / (365.25 * 86_400.0);
     let life = best["life_years"]["high"].as_f64().unwrap();
@@ -176,7 +178,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
     assert_eq!(code, 0);
     assert_eq!(all[0]["counts"]["major_faults"], best["true_faults"]);
     assert_eq!(all[0]["time_ps"]["total"].as_u64(), sum(best, ["own_time_ps", "paging_ps"]));
-    // Each reference takes the 100 ns that the answer takes for granted.
+    // Each reference takes 100 ns, which the answer assumes.
     assert_eq!(best["own_time_ps"].as_u64(), all[0]["references"].as_u64().map(|n| n * 100_000));
     for (args, said) in [
         (vec!["advise", &bzip2, "--prefetch", "75"], "give the system sap"),
@@ -205,10 +207,10 @@ fn a_swap_area_of_a_known_size_is_simulated_under_every_collector_and_as_linux_h
     for part in ["collector greedy", "collector cost-benefit", "collector cost-age-times", "slots of linux"] {
         assert!(names.iter().any(|name| name.contains(part)), "{part}: {names:?}");
     }
-    // A system whose front end is none has a program time, too.
+    // A system without a front end also has a program time.
     let lobi = ["--system", "lobi", "--device", "NAND01GW3B2B", "--program-time", "1s"];
     assert_eq!(json(&[&["advise", &trace], &asked[..], &lobi[..]].concat()).0, 0);
-    // 4 MiB are 32 blocks of 128 KiB, the sheet's.
+    // 4 MiB are 32 blocks of the sheet's 128 KiB.
     let swap = &advice["best"]["config"]["swap"];
     assert_eq!((swap["blocks"].as_str(), swap["slots_per_block"].as_u64()), (Some("32"), Some(32)));
 }
@@ -220,7 +222,7 @@ fn read_ahead_is_searched_and_the_advised_run_is_in_the_answer() {
     let name = |curve: &Value| curve["name"].as_str().unwrap().to_string();
     let names: Vec<String> = both["curves"].as_array().unwrap().iter().map(name).collect();
     assert_eq!(names.iter().filter(|name| name.contains("read-ahead 16")).count(), 2, "{names:?}");
-    // Pages read ahead come without a fault of their own: at one size there are fewer faults, of the same policy.
+    // Pages that are read ahead cause no fault of their own, so the same policy has fewer faults at the same size.
     let faults = |ahead: bool| -> u64 {
         let curves = both["curves"].as_array().unwrap().iter();
         let mut own =

@@ -1,8 +1,8 @@
-//! The bare board under QEMU: real programs paged from OneNAND, whose output must be the host's; and parity: the journal replays, and the
-//! simulator takes the same decisions on the references that the program made.
+//! The bare board under QEMU. Real programs are paged from OneNAND, and their output must equal the host's. Parity: the
+//! journal replays, and the simulator makes the same decisions for the references that the program made.
 //!
-//! The image and the programs are built by `scripts/board.sh`. What is missing is named with its Debian package and the test is skipped, or
-//! fails with `COLDFRAME_REQUIRE_TOOLS=1`.
+//! `scripts/board.sh` builds the image and the programs. If a Debian package is missing, the test prints its name and
+//! is skipped; with `COLDFRAME_REQUIRE_TOOLS=1` it fails.
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,7 +18,7 @@ use serde_json::Value;
 /// Bytes of the data region, as in `board/programs/src/lib.rs`.
 const DATA: u32 = 48 << 10;
 
-/// Erase blocks of its swap area, of 64 slots each: 48 pages and what a collection needs.
+/// Erase blocks of the swap area, with 64 slots each: enough for 48 pages and for collections.
 const BLOCKS: u64 = 4;
 
 /// A machine of QEMU.
@@ -54,7 +54,7 @@ fn text(command: &mut Command) -> String {
     said
 }
 
-/// The folder with images and programs, built once; `None` if something is missing, which has been said.
+/// The folder with images and programs, built once; `None` if something is missing, after a message.
 fn built() -> Option<&'static Path> {
     static BUILT: OnceLock<Option<PathBuf>> = OnceLock::new();
     BUILT.get_or_init(build).as_deref()
@@ -73,7 +73,7 @@ fn build() -> Option<PathBuf> {
     Some(out)
 }
 
-/// The build, if QEMU still has the n810 (it was removed in 9.2).
+/// The build, if QEMU has the n810 (removed in 9.2).
 fn built_for_n810() -> Option<&'static Path> {
     let built = built()?;
     let has = text(Command::new("qemu-system-arm").args(["-M", "help"])).lines().any(|l| l.starts_with("n810 "));
@@ -84,7 +84,8 @@ fn built_for_n810() -> Option<&'static Path> {
 }
 
 impl Run<'_> {
-    /// Runs it with further words on its command line in `folder`, which gets the output and the references; its counts.
+    /// Runs the program in `folder`, with `further` at the end of its command line. The folder gets the output and the
+    /// references. Returns the counts.
     fn go(&self, built: &Path, folder: &Path, further: &str) -> Value {
         let Run { machine, program, policy, handler, frames } = self;
         let path = |suffix: &str| built.join(format!("{program}.{suffix}")).display().to_string();
@@ -108,7 +109,7 @@ impl Run<'_> {
         serde_json::from_str(&said).unwrap()
     }
 
-    /// What the simulator's engine does with the references that the run made: its journal.
+    /// The journal of the simulator's engine for the references of the run.
     fn simulated(&self, folder: &Path) -> Vec<u8> {
         let path = |name: &str| folder.join(name).display().to_string();
         let (trace, journal) = (path("references.parquet"), path("simulated.journal"));
@@ -123,7 +124,7 @@ impl Run<'_> {
         fs::read(journal).unwrap()
     }
 
-    /// Pages the program, and holds the machine to the two others: a fresh engine, and the simulator.
+    /// Pages the program, and compares the machine with a fresh engine and with the simulator.
     fn agrees(&self, built: &Path) -> Value {
         let folder = tempfile::tempdir().unwrap();
         let journal = folder.path().join("journal");
@@ -148,8 +149,8 @@ impl Run<'_> {
     }
 }
 
-/// A journal's entries without time, and with pages and their home slots numbered in the order of their first faults: the board numbers pages
-/// by address, the simulator in the order in which they come.
+/// A journal's entries without time. Pages and their home slots are numbered in the order of their first faults,
+/// because the board numbers pages by address and the simulator by first reference.
 fn steps(journal: &[u8]) -> Vec<Entry> {
     let (_, mut entries) = journal::open(journal).unwrap();
     let mut numbers = HashMap::new();
@@ -192,7 +193,7 @@ fn renumbered(entry: Entry, mut number: impl FnMut(PageId) -> PageId) -> Entry {
     })
 }
 
-/// All of them.
+/// All policies.
 const POLICIES: [&str; 12] = [
     "fifo",
     "clock",
@@ -246,7 +247,7 @@ fn delayed_dual_buffering_executes_from_the_data_ram_and_moves_pages_beside_load
     let run = |handler| Run { machine: &ARM926, program: "fft", policy: "fifo", handler, frames: 6 }.agrees(built);
     let (parallel, delayed) = (run("parallel"), run("delayed-dual-buffering"));
     assert_eq!(parallel["page_moves_dual"], 0);
-    // Each but the last page's move waits for the next fault, and is made beside its load.
+    // Each page's move except the last waits for the next fault, and runs in parallel with its load.
     assert_eq!(delayed["page_moves_dual"], delayed["page_moves"]);
     assert_eq!(delayed["page_moves"].as_u64().unwrap() + 1, delayed["true_faults"].as_u64().unwrap());
 }
@@ -280,15 +281,16 @@ fn dirty_pages_of_a_data_region_go_out_through_the_log_and_come_back_as_they_wer
             let run = Run { machine: &ARM926, program: "sort", policy, handler, frames: 16 };
             let counts = run.go(built, folder.path(), &format!("data={DATA} blocks={BLOCKS}"));
             let count = |name: &str| counts[name].as_u64().unwrap();
-            // More than the area has slots: without collections it would be full.
+            // More evictions than the area has slots: without collections it would be full.
             assert!(count("dirty_evictions") > BLOCKS * 64, "{handler} {policy}");
             assert!(count("blocks_erased") > BLOCKS && count("slots_copied") > 0, "{handler} {policy}");
         }
     }
 }
 
-/// What SWL's PA-Clock is for: the longest search of Clock grows with the RAM and sticks out from behind the load; a budget of 13 steps bounds
-/// it (SWL, LCTES 2007, section 4.1.2), so that four times the RAM does not make the worst fault longer.
+/// The purpose of SWL's PA-Clock: Clock's longest search grows with the RAM until the load no longer hides it. A budget
+/// of 13 steps limits the search (SWL, LCTES 2007, section 4.1.2), so four times the RAM does not make the worst fault
+/// longer.
 #[test]
 fn the_longest_fault_grows_with_the_ram_under_clock_and_not_under_pa_clock() {
     let Some(built) = built_for_n810() else { return };
@@ -297,7 +299,7 @@ fn the_longest_fault_grows_with_the_ram_under_clock_and_not_under_pa_clock() {
         let run = Run { machine: &ARM926, program: "deflate", policy, handler: "parallel", frames };
         run.go(built, folder.path(), "")["fault_instructions_max"].as_u64().unwrap()
     };
-    // A time is read in ticks of 30 instructions; a step of the walk takes some 300.
+    // The timer has a resolution of 30 instructions; a step of the walk takes about 300.
     let ticks = 4 * 30;
     assert!(longest("pa-clock:budget=13", 48) <= longest("pa-clock:budget=13", 12) + ticks);
     assert!(longest("clock", 48) > 2 * longest("clock", 12));

@@ -1,11 +1,11 @@
-//! This machine as a device: measured, kept, shown, renewed.
+//! This machine as a device: calibrate, keep, show and renew.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::Value;
 
-/// A user with a cache folder and a folder for temporary files of its own.
+/// A user with a private cache folder and a private folder for temporary files.
 struct User {
     home: tempfile::TempDir,
 }
@@ -46,7 +46,7 @@ fn chess() -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces/chess.parquet").display().to_string()
 }
 
-/// Every number of a table, by name and part.
+/// All numbers of a table, by name and part.
 fn numbers(table: &Value) -> Vec<(String, u64)> {
     let entries = table.as_object().expect("a table").iter();
     let parts = entries.flat_map(|(name, entry)| {
@@ -69,14 +69,14 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     }
     assert_eq!(first["kept"], user.sheet().display().to_string());
 
-    // Kept: the same numbers, and the same file.
+    // The sheet was kept: the same numbers, and the same file.
     assert_eq!(user.json(&["calibrate", "--show", "--short", "--format", "json"]), first);
     let text = std::fs::read_to_string(user.sheet()).unwrap();
     let table = user.good(&["calibrate", "--show", "--short"]);
     assert!(table.lines().count() <= 21, "{table}");
     assert!(table.lines().all(|line| line.chars().count() <= 80 || line.starts_with("measured on")), "{table}");
 
-    // A device like any other.
+    // The machine is a device like any other.
     let shown = user.good(&["devices", "here"]);
     assert!(shown.contains("live.zero_fill") && shown.contains("by `coldframe calibrate`"), "{shown}");
     let trace = chess();
@@ -85,7 +85,7 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     let advice = user.json(&[&["advise", &trace, "--format", "json"][..], &asked].concat());
     assert_eq!(advice["best"]["config"]["device"], "here");
 
-    // Another kernel: another machine.
+    // Another kernel counts as another machine.
     let kernel = first["machine"]["kernel"].as_str().unwrap();
     assert!(text.contains(kernel));
     std::fs::write(user.sheet(), text.replace(kernel, "0.99")).unwrap();
@@ -94,7 +94,7 @@ fn a_machine_is_measured_kept_shown_and_measured_again_when_it_is_another() {
     assert_ne!(renewed["live_ps"], first["live_ps"], "measured, not kept");
     assert!(std::fs::read_to_string(user.sheet()).unwrap().contains(kernel));
 
-    // A file that is no sheet is measured anew as well; asked for by name it is refused.
+    // A file that is not a sheet is also replaced by a new calibration. If a verb names it, it is refused.
     std::fs::write(user.sheet(), "no sheet").unwrap();
     let refused = user.run(&["devices", "here"]);
     assert!(!refused.status.success() && said(&refused).contains("here.toml"), "{}", said(&refused));

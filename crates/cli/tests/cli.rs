@@ -1,4 +1,4 @@
-//! The command as a user meets it: contract, bad input, journals, help.
+//! The command as a user sees it: contract, bad input, journals, help.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 fn coldframe(args: &[&str]) -> Output {
-    // Wide enough for whole tables; help is broken as in a terminal of 100 columns.
+    // Wide enough for whole tables; help is wrapped as in a terminal with 100 columns.
     let columns = if args.contains(&"--help") { "100" } else { "240" };
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     command.args(args).env("NO_COLOR", "1").env("COLUMNS", columns).output().expect("the command runs")
@@ -42,7 +42,7 @@ impl Files {
     }
 }
 
-/// Ten instructions that touch pages 1 and 2, a modify, and a load that straddles pages 4 and 5.
+/// Ten instructions that touch pages 1 and 2, a modify, and a load that crosses from page 4 to page 5.
 const LACKEY: &str =
     "==7== lackey\nI  00001000,4\nI  00001004,4\n S 00002000,8\n M 00002008,8\nI  00001008,4\n L 00004ffc,8\n";
 
@@ -53,8 +53,8 @@ fn an_imported_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
     let trace = files.path("few.parquet").display().to_string();
     let done = json(&["import", &format!("lackey:{text}"), "-o", &trace, "--format", "json"]);
     assert_eq!((&done["references"], &done["instructions"], &done["skipped"]), (&6.into(), &3.into(), &1.into()));
-    // Seven page references: the straddling load is two. Pages 1, 2, 4, 5 under FIFO with 2 frames: 1, 2, (1), 4, 5 fault;
-    // page 2 is dirty when it leaves for page 5 and the only dirty victim.
+    // Seven page references: the crossing load is two. Under FIFO with 2 frames, pages 1, 2, (1), 4, 5 fault. Page 2 is
+    // dirty when it is evicted for page 5; it is the only dirty victim.
     let result = json(&["sim", &trace, "--policy", "fifo", "--frames", "2", "--format", "json"]);
     let counts = &result["counts"];
     for (key, expected) in [
@@ -157,7 +157,7 @@ fn a_sweep_is_an_array_with_the_policy_outermost_and_each_config_reads_back() {
     assert_eq!(again["config"], one["config"]);
 }
 
-/// JSON objects of this depth are TOML once the tables come last.
+/// Writes a JSON object of this depth as TOML, with the tables last.
 fn toml(config: &Value) -> String {
     let mut text = String::new();
     let object = config.as_object().unwrap();
@@ -226,7 +226,7 @@ fn a_journal_replays_to_the_same_commands_and_a_forged_one_does_not() {
     assert_eq!(failed(b"not a journal").0, Some(3));
 }
 
-/// Each: arguments, exit code, and what the message must name.
+/// Each row: arguments, exit code, and the word that the message must contain.
 #[test]
 fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
     let files = Files::new();
@@ -355,7 +355,7 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
     }
 }
 
-/// Two pages leave, come back, are freed; blocks of two slots, an area of four of them.
+/// Two pages are swapped out, swapped in and freed. Blocks have two slots; the area has four blocks.
 const SWAP: &str =
     "ts_ns,op,slot,pid\n0,out,7,1\n10,out,8,1\n20,in,7,1\n30,in,8,1\n40,free,7,1\n50,out,9,2\n1000,mark,,\n";
 
@@ -404,7 +404,7 @@ fn the_paging_engine_writes_to_a_swap_area() {
 
 #[test]
 fn the_readings_of_the_front_end_are_nested() {
-    // C sets fewer bits than A, D more; the look-ups are the same.
+    // Reading C sets fewer bits than A, and D more; the look-ups are the same.
     let trace = shipped("render.parquet");
     let run = |reading: &str| {
         let set = format!("front_end.reading={reading}");
@@ -420,7 +420,7 @@ fn the_readings_of_the_front_end_are_nested() {
     assert_eq!(count(&a, "references"), count(&a, "icache_misses"));
     assert!(count(&c, "references") < count(&a, "references"));
     assert_eq!(count(&d, "references"), count(&d, "icache_lookups"));
-    // FIFO asks for no bits, so the reading changes nothing but what a hit in the cache hides.
+    // FIFO uses no bits, so the reading changes only what a cache hit hides.
     assert_eq!(count(&a, "true_faults"), count(&c, "true_faults"));
 }
 
@@ -434,7 +434,7 @@ fn a_limit_counts_accesses_below_the_front_end() {
     assert_eq!(result["counts"]["references"], 500);
 }
 
-/// What `coldframe VERB --help` prints; the empty verb is the program itself.
+/// The output of `coldframe VERB --help`; the empty verb is the program itself.
 fn help(verb: &str) -> String {
     let args: Vec<&str> = [verb, "--help"].into_iter().filter(|a| !a.is_empty()).collect();
     let output = coldframe(&args);
@@ -442,7 +442,7 @@ fn help(verb: &str) -> String {
     format!("$ coldframe {}\n{}\n", args.join(" "), String::from_utf8_lossy(&output.stdout))
 }
 
-/// Every verb, as the program's own help lists them.
+/// All verbs, as the program's help lists them.
 fn verbs() -> Vec<String> {
     let help = help("");
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -462,7 +462,8 @@ fn help_of_every_verb_is_as_it_was_read_last() {
     insta::assert_snapshot!("help", text);
 }
 
-/// The first that has a name is found by it, so another would never be; policies and oracles are asked for by the same flag.
+/// The first thing with a name is found by it, so a second one could never be found. One flag takes both policies and
+/// oracles.
 #[test]
 fn no_name_is_of_two_things() {
     let all = json(&["policies", "--format", "json"]);
@@ -479,7 +480,7 @@ fn no_name_is_of_two_things() {
     }
 }
 
-/// A test for each paper, so that they run beside each other.
+/// One test per paper, so that they run in parallel.
 macro_rules! figures_are_as_they_were_read_last {
     ($($paper:ident)*) => {
         mod figures_are_as_they_were_read_last {
@@ -507,7 +508,7 @@ fn hold_figures(paper: &str) {
     insta::assert_snapshot!(format!("papers_{paper}"), papers(paper));
 }
 
-/// One line for each figure of a paper.
+/// One line per figure of a paper.
 fn papers(paper: &str) -> String {
     let rows = json(&["papers", paper, "--format", "json"]);
     let marked = rows.as_array().unwrap().iter().filter(|r| r.get("claim").is_some()).count();
@@ -557,7 +558,7 @@ fn a_delayed_run_carries_its_ledger_and_its_config_reads_back() {
     assert_eq!(n("N_rdmain") + n("N_rdxip") + n("N_wrmain"), 20_000, "the limit counts accesses below the caches");
     assert_eq!((n("N_pm"), n("N_pmdual") + 1), (0, n("N_pl")), "all moves are hidden and one page is still held");
     assert!(n("N_rdxip") > 0);
-    // Table 3: 29.33 us a load, 1295.48 nJ; the clock, which knows no equation, comes to the same.
+    // Table 3: a load takes 29.33 us and 1295.48 nJ. The clock, which does not use the equations, gives the same.
     assert_eq!(number("/ledger/time_ps/page_load"), 29_330_000 * n("N_pl"));
     assert_eq!(number("/energy_pj/page_load"), 1_295_480 * n("N_pl"));
     assert_eq!(number("/ledger/time_ps/total"), number("/time_ps/total"));
@@ -623,6 +624,6 @@ fn the_figures_of_a_paper_are_drawn_as_svg() {
     for figure in ["Figure 5", "Figure 6", "Figure 7"] {
         assert!(drawn.contains(figure));
     }
-    // Figure 5 has two curves of one program, 6 and 7 one for each of three.
+    // Figure 5 has two curves of one program; figures 6 and 7 have one curve for each of three programs.
     assert_eq!(drawn.matches("<polyline").count(), 8);
 }

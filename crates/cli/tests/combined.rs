@@ -1,4 +1,5 @@
-//! Parts of the five systems in one run: every driver with every area, handler and a failing device, each with a journal that replays.
+//! Parts of the five systems in one run: every driver with every area and handler and with a failing device. Each run's
+//! journal replays.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -18,7 +19,7 @@ fn coldframe(args: &[&str]) -> Output {
         .expect("the command runs")
 }
 
-/// Runs `sim` with these words; its one result.
+/// Runs `sim` with these words; returns its only result.
 fn sim(trace: &str, words: &str) -> Value {
     let args: Vec<&str> = ["sim", trace].into_iter().chain(words.split(' ')).chain(["--format", "json"]).collect();
     let output = coldframe(&args);
@@ -29,7 +30,7 @@ fn sim(trace: &str, words: &str) -> Value {
     }
 }
 
-/// The same, with a journal that a fresh engine must repeat; how many commands it has.
+/// The same, with a journal that a fresh engine repeats; also returns the number of commands.
 fn journaled(folder: &Path, trace: &str, words: &str) -> (Value, u64) {
     let path = folder.join("run.journal").display().to_string();
     let result = sim(trace, &format!("{words} --journal {path}"));
@@ -48,7 +49,7 @@ fn refused(trace: &str, words: &str, said: &str) {
     assert!(error.contains(said), "{words}: {error}");
 }
 
-/// Three workers in turn.
+/// Three workers that take turns.
 fn mix(folder: &TempDir) -> String {
     let path = folder.path().join("mix.parquet").display().to_string();
     let made = coldframe(&["mix", "--task", &format!("{WORKER}*3"), "--slice", "2000", "-o", &path]);
@@ -70,12 +71,12 @@ fn all_five_systems_in_one_run() {
     assert_eq!((&config["handler"], &config["swap"]["backing"]), (&"delayed-dual-buffering".into(), &"nvm-dr".into()));
     assert_eq!(config["swap"]["collector"], "cost-benefit-age:1");
     assert_eq!((&config["tasks"]["scheduler"], &config["tasks"]["prefetch"]), (&"eevdf".into(), &"75".into()));
-    // Each part has done something: pages ran from buffers, were written to the log, were read in its slots.
+    // Each part has worked: pages ran from buffers, were written to the log, and were read in their slots.
     assert!(count(&result, "xip_reads") > 0 && count(&result, "reads_in_slots") > 0, "{}", result["counts"]);
     assert!(result["swap"]["programs"].as_u64() > Some(1_000) && commands > 10_000, "{}", result["swap"]);
 }
 
-/// Without prefetching and with one task, where a page goes and who feeds the machine change nothing of what the policy decides.
+/// With one task and no prefetching, neither the place of a page nor the driver changes the policy's decisions.
 #[test]
 fn every_driver_finds_the_same_faults() {
     let same = |words: &str| {
@@ -88,7 +89,7 @@ fn every_driver_finds_the_same_faults() {
         ("--system lobi --blocks 256", true),
         ("--scheduler round-robin --prefetch off", true),
         ("--scheduler eevdf --prefetch off --system lobi --blocks 256", true),
-        // A page that comes to RAM gives its slot back, and is dirty from then on.
+        // A page that is loaded to RAM frees its slot and is dirty from then on.
         ("--scheduler cfs --prefetch off --backing emmc --swap-size 64MiB", false),
         ("--backing emmc --swap-size 64MiB", false),
         ("--backing emmc --swap-size 64MiB --collector greedy", true),
@@ -114,7 +115,7 @@ fn every_driver_and_area_keeps_a_journal_that_replays_also_on_a_device_that_fail
             "--backing nvm-dr --swap-size 10%",
             "--backing nvm-dr --swap-size 24MiB --collector greedy",
         ] {
-            // One word of the command line would be given twice.
+            // Otherwise this option would be given twice.
             if driver.contains("--backing") && !area.is_empty() {
                 continue;
             }
@@ -130,16 +131,16 @@ fn every_driver_and_area_keeps_a_journal_that_replays_also_on_a_device_that_fail
     }
 }
 
-/// zram is a folder and a line, and goes with every driver.
+/// zram is a folder and one line in a table, and works with every driver.
 #[test]
 fn compressed_ram_is_a_backing_like_any_other() {
     let folder = tempfile::tempdir().expect("a temporary folder");
-    // 1 400 KiB of pages take 400 KiB at a ratio of 3.5, which the frames lack.
+    // 1 400 KiB of pages take 400 KiB at a ratio of 3.5, and there are fewer frames by that much.
     let (result, _) = journaled(folder.path(), WORKER, "--system zram --ram 2MiB --swap-size 1400KiB");
     assert_eq!(result["config"]["frames"], (2048 - 400) / 4);
     assert_eq!(result["config"]["swap"]["ratio"], 3.5);
     assert!(count(&result, "swap_outs") > 0 && count(&result, "swap_ins") > 0, "{}", result["counts"]);
-    // No slower store and no smaller ratio: the same faults in the same frames, in less time.
+    // A faster store with a higher ratio has the same faults in the same frames, in less time.
     let paging = |backing: &str, size: &str, ratio: &str| {
         let result =
             sim(WORKER, &format!("--ram 2MiB --backing {backing} --swap-size {size} --set swap.ratio={ratio}"));
@@ -167,7 +168,7 @@ fn compressed_ram_is_a_backing_like_any_other() {
     refused(WORKER, "--system zram --ram 8MiB --set swap.ratio=0", "swap.ratio");
 }
 
-/// A swap trace drives an area alone, whose journal replays too, also where programs, copies and erases fail.
+/// A swap trace drives a swap area without paging. Its journal replays, even if programs, copies and erases fail.
 #[test]
 fn a_swap_traces_area_keeps_a_journal_that_replays_also_on_a_device_that_fails() {
     let folder = tempfile::tempdir().expect("a temporary folder");
@@ -183,7 +184,7 @@ fn a_swap_traces_area_keeps_a_journal_that_replays_also_on_a_device_that_fails()
         let table = coldframe(&words.split(' ').collect::<Vec<_>>()).stdout;
         assert!(String::from_utf8_lossy(&table).contains("The device failed"), "{words}");
     }
-    // Another slot in one program: the area does something else.
+    // With another slot in one program, the area does something else.
     let path = folder.path().join("run.journal");
     let mut bytes = std::fs::read(&path).expect("a journal");
     let at = bytes.len() / 2;
@@ -199,7 +200,7 @@ fn a_seed_decides_what_fails() {
     };
     assert_eq!(run("1%:3"), run("0.01:3"));
     assert_ne!(run("1%:3"), run("1%:4"));
-    // Of some 6 200 loads and writes one in a hundred, give or take five standard deviations.
+    // About one in a hundred of the 6 200 loads and writes, within five standard deviations.
     let failures = run("1%:3")["failures"].as_u64().expect("a number");
     assert!((20..105).contains(&failures), "{failures}");
 }
@@ -207,7 +208,7 @@ fn a_seed_decides_what_fails() {
 #[test]
 fn a_device_that_fails_always_stops_the_program_at_its_first_fault_and_says_so() {
     let result = sim(WORKER, "--frames 200 --policy clock --fail 100%");
-    // One page, tried three times.
+    // One page, with three attempts.
     assert_eq!((count(&result, "true_faults"), count(&result, "failures"), count(&result, "halts")), (1, 3, 1));
     assert!(result["notes"].to_string().contains("stopped after"), "{}", result["notes"]);
 }
@@ -242,7 +243,7 @@ fn what_cannot_be_combined_is_refused_with_the_reason() {
     refused(SWAPS, "--system lobi --scheduler cfs", "swap trace");
 }
 
-/// `papers --on`: a table of 80 columns, a picture, JSON; what a part sets is refused.
+/// `papers --on`: a table of 80 columns, a picture, JSON. Options that a part sets are refused.
 #[test]
 fn the_papers_parts_on_a_trace_of_ones_own() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -1,4 +1,4 @@
-//! The Debian package, made of this build: what is in it, and that it works once it is installed.
+//! The Debian package of this build: its contents, and that it works after installation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -14,7 +14,7 @@ fn text(command: &mut Command) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// The package, of the programs beside this test's; `None`: something that it needs is not here.
+/// The package of the programs next to this test; `None` if a tool is missing.
 fn package(folder: &Path) -> Option<PathBuf> {
     if !have(&[DPKG]) {
         return None;
@@ -32,7 +32,7 @@ fn package(folder: &Path) -> Option<PathBuf> {
     Some(PathBuf::from(said.trim()))
 }
 
-/// Names of all verbs that have a page, as `--help` lists them.
+/// Names of all verbs with a manual page, as `--help` lists them.
 fn verbs(program: &Path) -> Vec<String> {
     let help = text(Command::new(program).arg("--help").env("COLUMNS", "200"));
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
@@ -48,7 +48,7 @@ fn the_package_installs_and_its_program_finds_its_libraries_and_has_its_pages() 
     assert!(listed.lines().all(|line| line.contains(" root/root ") && !line.contains("rws")), "{listed}");
     let control = text(Command::new("dpkg-deb").arg("--info").arg(&package).arg("control"));
     assert!(control.contains("Depends: libc6 (>= 2.") && control.contains("Version: 0."), "{control}");
-    // As `dpkg --install` would, into a root of its own.
+    // As `dpkg --install` does, into a private root.
     let root = folder.path().join("installed");
     std::fs::create_dir_all(root.join("var/lib/dpkg/info")).unwrap();
     std::fs::create_dir_all(root.join("var/lib/dpkg/updates")).unwrap();
@@ -64,7 +64,7 @@ fn the_package_installs_and_its_program_finds_its_libraries_and_has_its_pages() 
     text(&mut install);
     let program = root.join("usr/bin/coldframe");
     assert_eq!(text(Command::new(&program).arg("--version")), format!("coldframe {}\n", env!("CARGO_PKG_VERSION")));
-    // Whatever else this machine allows: the library is found where the package has it.
+    // On any machine, the library is found where the package puts it.
     let doctor = Command::new(&program).args(["doctor", "--format", "json"]).output().unwrap();
     let doctor: Value = serde_json::from_slice(&doctor.stdout).unwrap();
     let findings = doctor["findings"].as_array().unwrap();

@@ -1,17 +1,17 @@
-//! What README and the book tell a reader to type is run here, and what they show as its output is what was printed.
+//! Runs the commands in the README and the book, and compares their output with the output shown.
 //!
-//! Each page has a folder of its own with small inputs under the names that the pages use. A `sh` block is one script there and must end
-//! with 0. A comment on the line above a block says otherwise:
+//! Each page has a private folder with small inputs, under the names that the pages use. A `sh` block is a script that
+//! must exit with 0. A comment on the line above a block changes this:
 //!
 //! ```text
 //! <!-- not run: REASON -->          this `sh` block is not run
-//! <!-- output -->                   this block is what the `sh` block above it prints, to the letter
-//! <!-- output: our machine -->      the same, but only words of its first lines are compared: its numbers are of one machine
+//! <!-- output -->                   this block is the exact output of the `sh` block above it
+//! <!-- output: our machine -->      the same, but only words of the first lines are compared: the numbers are of one machine
 //! ```
 //!
-//! A `text` block whose first line is `$ COMMAND` is run as well, and compared as `output: our machine`.
-//! `COLDFRAME_WRITE_DOCUMENTS=1` writes outputs into the pages instead of comparing them (`=all`: those of one machine, too).
-//! `DOCUMENT=advise` goes through the pages whose path contains that word only.
+//! A `text` block whose first line is `$ COMMAND` is run too, and compared as `output: our machine`.
+//! `COLDFRAME_WRITE_DOCUMENTS=1` writes outputs into the pages instead of comparing them (`=all`: also those of one
+//! machine). `DOCUMENT=advise` uses only the pages whose path contains that word.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -20,7 +20,7 @@ use std::sync::Mutex;
 
 use coldframe_toolbox::{have, skip, BZIP2, GCC, QEMU, VALGRIND};
 
-/// Takes 1 MiB, touches all of it twice, and ends.
+/// Takes 1 MiB, touches all of it twice, and exits.
 const PROGRAM: &str = "
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,7 +33,7 @@ int main(void) {
     return 0;
 }";
 
-/// A program in Python that fills, sorts and hashes a dictionary, as `scripts/truth.py` has it, with fewer entries.
+/// The Python program of `scripts/truth.py` that fills, sorts and hashes a dictionary, with fewer entries.
 const M_PY: &str = "
 import hashlib, random
 random.seed(7); d = {}
@@ -47,10 +47,10 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Pages whose commands take whole traces, and minutes in this build: they are only parsed (`src/documents.rs`).
+/// Pages with commands on whole traces, which take minutes in this build: they are only parsed (`src/documents.rs`).
 const LONG: [&str; 1] = ["combined.md"];
 
-/// README and the book's own pages.
+/// The README and the book's own pages.
 fn pages() -> Vec<PathBuf> {
     let mut pages = vec![root().join("README.md")];
     for folder in ["", "start", "systems"] {
@@ -64,7 +64,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-/// A fenced block: where its contents begin and end among the lines of the page, and the comment above it.
+/// A fenced block: its first and last line in the page, and the comment above it.
 struct Fenced<'a> {
     language: &'a str,
     mark: Option<&'a str>,
@@ -106,7 +106,7 @@ fn sh(folder: &Path, script: &str) -> Output {
     command.output().unwrap()
 }
 
-/// The inputs that the pages name.
+/// Makes the inputs that the pages name.
 fn provide(folder: &Path) {
     let data = root().join("data").canonicalize().unwrap();
     for (name, contents) in [("p.c", PROGRAM), ("m.py", M_PY), ("train.py", M_PY)] {
@@ -152,7 +152,7 @@ fn provide(folder: &Path) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stdout));
 }
 
-/// A page as it is being gone through.
+/// A page that is being processed.
 struct Page<'a> {
     name: String,
     folder: &'a Path,
@@ -161,7 +161,7 @@ struct Page<'a> {
 }
 
 impl Page<'_> {
-    /// What a script prints, if it is one for this machine. That it ends with another code than 0 is noted.
+    /// The output of a script; `None` if the script is not for this machine. Notes an exit code other than 0.
     fn run(&mut self, line: usize, script: &str) -> Option<String> {
         let pages = |line: &str| ["run --ram", "record ", "-- "].iter().any(|part| line.contains(part));
         if !self.can_page && script.lines().any(|line| line.starts_with("coldframe") && pages(line)) {
@@ -188,8 +188,8 @@ impl Page<'_> {
     }
 }
 
-/// Whether the first lines of the first two paragraphs have been printed, whatever their numbers and units: those are of one machine. Lines may
-/// break elsewhere, since other numbers have other lengths.
+/// Whether the first lines of the first two paragraphs were printed, apart from numbers and units, which differ between
+/// machines. Lines may break elsewhere, because numbers have other lengths.
 fn resembles(shown: &str, printed: &str) -> bool {
     let firsts = shown.split("\n\n").take(2).map(|paragraph| paragraph.lines().next().unwrap_or_default());
     let mut firsts = firsts.filter(|line| !words(line).is_empty()).peekable();
@@ -202,7 +202,7 @@ fn words(line: &str) -> Vec<&str> {
     line.split(|c: char| !c.is_alphabetic()).filter(|word| word.len() > 3).collect()
 }
 
-/// Goes through one page; the page anew if outputs are to be written.
+/// Processes one page. Returns the new page if outputs are written.
 fn go_through(page: &mut Page, text: &str, write: &str) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let mut new = Vec::new();
@@ -274,7 +274,7 @@ fn what_the_documents_tell_to_type_runs_and_prints_what_they_show() {
             }
         }
     };
-    // Most of a page's time is waiting.
+    // A page mostly waits, so two run at a time.
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(go);

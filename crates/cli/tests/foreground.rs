@@ -1,4 +1,4 @@
-//! `generate phone` and `sim --system drswap` as a user meets them.
+//! `generate phone` and `sim --system drswap` as a user sees them.
 
 use std::process::{Command, Output};
 
@@ -23,14 +23,14 @@ fn in_folder(dir: &tempfile::TempDir, name: &str) -> String {
     dir.path().join(name).display().to_string()
 }
 
-/// Our value in a row of `coldframe papers drswap`, which a test in `cli.rs` holds to this snapshot.
+/// Our value in a row of `coldframe papers drswap`. A test in `cli.rs` compares this snapshot with the output.
 fn papers_row(name: &str) -> f64 {
     let rows = include_str!("snapshots/cli__papers_drswap.snap");
     let row = rows.lines().find(|line| line.contains(&format!("| \"{name}\" |"))).expect("there is such a row");
     row.split(" | ").nth(3).and_then(|value| value.parse().ok()).expect("the fourth column is ours")
 }
 
-/// Two applications of half a megabyte and one service, all else as shipped.
+/// Two applications of half a megabyte and one service; the rest as shipped.
 const SMALL: &str = "[categories]\npair = [0.5, 0.5]\n";
 
 fn small_phone() -> String {
@@ -103,7 +103,7 @@ fn programs_are_switched_as_the_papers_rows_of_recordings_have_it() {
     let mut args = vec!["mix", "--rounds", "3", "--visit", "60s", "-o", &mix, "--format", "json"];
     traces.iter().for_each(|trace| args.extend(["--task", trace]));
     assert_eq!(json(&args)["programs"], 5);
-    // The rows leave no RAM to pages of files when the area is full; here, too.
+    // The paper's rows leave no RAM to pages of files when the area is full; this phone does the same.
     let shipped = String::from_utf8(coldframe(&["generate", "phone", "--parameters"]).stdout).expect("text");
     std::fs::write(&phone, shipped.replace("files_min_mb = 16", "files_min_mb = 0")).expect("a file");
     let set = format!("swap.phone={phone}");

@@ -1,16 +1,16 @@
-//! Memory does not grow with the length of a trace: each verb runs in an address space that is smaller than the trace it reads.
+//! Memory does not grow with the length of a trace: each verb runs in an address space smaller than the trace it reads.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// The address space of a verb, in KiB: code, stacks of its threads, and what it holds of the trace.
+/// The address space of a verb, in KiB: code, the stacks of its threads, and the parts of the trace in memory.
 const LIMIT_KIB: usize = 250_000;
 /// A loop of 25,000 lines, repeated.
 const LOOP: usize = 25_000;
 const REPEATS: usize = 800;
 
-/// A verb in that address space. `ulimit` is the shell's own (POSIX has no command for it).
+/// A verb in this address space. `ulimit` is built into the shell (POSIX has no command for it).
 fn limited(words: &[&str], folder: &Path) -> Command {
     let script = format!("ulimit -v {LIMIT_KIB} && exec \"$0\" \"$@\"");
     let mut command = Command::new("sh");
@@ -42,12 +42,12 @@ fn text() -> Vec<u8> {
 fn traces_larger_than_the_address_space_are_imported_and_read() {
     let folder = tempfile::tempdir().unwrap();
     let (text, rows) = (text(), LOOP * REPEATS);
-    // As text, and as the 16 bytes of address, size and kind that a row takes in memory.
+    // The text is larger than the limit. So are the rows in memory, at 16 bytes each for address, size and kind.
     assert!(text.len() * REPEATS > LIMIT_KIB * 1024 && rows * 16 > LIMIT_KIB * 1024);
     let import = ["import", "lackey:-", "-o", "t.parquet", "--format", "json"];
     let mut child = limited(&import, folder.path()).spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    // The verb's own words say more than a broken pipe does.
+    // The verb's own message says more than a broken pipe.
     let fed = (0..REPEATS).try_for_each(|_| input.write_all(&text));
     drop(input);
     let json = checked(child.wait_with_output().unwrap(), &import);

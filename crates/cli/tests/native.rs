@@ -8,8 +8,8 @@ use coldframe_toolbox::{have, GCC};
 use coldframe_trace::{swap, Block, Fidelity, Kind, Reader, Wanted};
 use serde_json::Value;
 
-/// 1000 pages at a fixed place are written to; then, for so many rounds of a hundredth of a second, 50 of them are written to and all
-/// are read. It says when the first part is over, and ends with status 5.
+/// Writes 1000 pages at a fixed address. Then, for a given number of rounds of a hundredth of a second, writes 50 of
+/// them and reads all. Prints when the first part is over, and exits with status 5.
 const WRITER: &str = r#"
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -30,7 +30,7 @@ int main(int count, char **words) {
     }
     return sum < 0 ? 6 : 5;
 }"#;
-/// 3000 pages at a fixed place are written to in order, three times, slowly enough to be looked at.
+/// Writes 3000 pages at a fixed address in order, three times, slowly enough to be observed.
 const SWEEPER: &str = r#"
 #define _GNU_SOURCE
 #include <sys/mman.h>
@@ -46,7 +46,7 @@ int main(void) {
 }"#;
 const FIRST: u64 = 0x2_0000_0000 / 4096;
 
-/// Compiles a program; `None`, aloud, where there is no compiler.
+/// Compiles a program; `None`, with a message, if there is no compiler.
 fn compiled(folder: &Path, text: &str) -> Option<PathBuf> {
     let (source, program) = (folder.join("program.c"), folder.join("program"));
     std::fs::write(&source, text).unwrap();
@@ -67,7 +67,7 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Whether this machine lets processes be watched; elsewhere the recorder must say what is missing.
+/// Whether this machine allows processes to be watched. If not, the recorder must print what is missing.
 fn watched(output: &Output) -> bool {
     if output.status.code() == Some(4) {
         assert!(said(output).contains("is not available here"), "{}", said(output));
@@ -78,7 +78,7 @@ fn watched(output: &Output) -> bool {
     true
 }
 
-/// The pages of the block at the fixed place that the trace has, interval by interval.
+/// The pages of the block at the fixed address that the trace has, by interval.
 fn intervals(trace: &str) -> Vec<Vec<u64>> {
     let mut reader = Reader::open(trace).unwrap();
     let (provenance, mut block) = (reader.provenance().clone(), Block::new());
@@ -124,7 +124,7 @@ fn a_running_process_is_watched_while_it_writes_and_goes_on_unharmed() {
     if !watched(&output) {
         return;
     }
-    // Neither the pages written to before nor those that are only read.
+    // Without the pages written before, and without pages that are only read.
     let all = intervals(&out);
     assert!(all.iter().flatten().all(|page| (100..150).contains(page)), "{all:?}");
     assert!(all.iter().any(|pages| *pages == (100..150).collect::<Vec<_>>()), "{all:?}");
@@ -151,7 +151,7 @@ fn a_program_is_watched_from_its_start() {
     once.sort_unstable();
     once.dedup();
     assert_eq!(once, (0..1000).collect::<Vec<_>>());
-    // Each of the others is written to once only.
+    // Each of the other pages is written only once.
     assert!((0..100).all(|page| all.iter().flatten().filter(|other| **other == page).count() == 1));
     assert!(all.iter().filter(|pages| pages.contains(&120)).count() > 3);
 }
@@ -174,7 +174,7 @@ fn what_is_swapped_of_a_program_goes_into_a_swap_trace() {
     assert!(trace.notes[0].contains("every 2 ms"));
     let ours: Vec<_> = trace.events.iter().filter(|e| (FIRST..FIRST + 3000).contains(&e.page_number)).collect();
     let count = |op| ours.iter().filter(|e| e.op == op).count();
-    // Two thirds of each sweep do not fit; what does not fit in the first two has to come back.
+    // Two thirds of each sweep do not fit. These pages of the first two sweeps must come back.
     assert!(count(swap::SwapOp::Out) > 4000 && count(swap::SwapOp::In) > 2000, "{}", said(&output));
     let mut slots = std::collections::HashMap::new();
     for event in &ours {

@@ -1,4 +1,5 @@
-//! Our results against other tools, by traces written for them. A tool that is missing is named and its test skipped.
+//! Compares our results with other tools, through traces written for them. If a tool is missing, the test prints its
+//! name and is skipped.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,11 +19,11 @@ fn trace(folder: &Path) {
     coldframe(&["cut", sqlite.to_str().unwrap(), "-o", "t.parquet", "--rows", "60000", "--compress", "1"], folder);
 }
 
-/// What libCacheSim counts for this trace; `scripts/peer_misses.py` makes it, and says how.
+/// The misses that libCacheSim counts for this trace, from `scripts/peer_misses.py`, which describes how.
 const LIBCACHESIM: &str = include_str!("golden/libcachesim.json");
 
-/// libCacheSim's Clock inserts a page with its bit clear. Its ARC reckons in bytes, and is compared with objects of one byte (see the
-/// script).
+/// libCacheSim's Clock inserts a page with its bit clear. Its ARC counts in bytes, so objects of one byte are used for
+/// it (see the script).
 #[test]
 fn libcachesim_counts_the_same_misses_for_fifo_clock_lru_belady_and_arc() {
     let folder = tempfile::tempdir().unwrap();
@@ -64,12 +65,12 @@ fn fio_replays_as_many_reads_and_writes_as_the_trace_has() {
     let info: Value =
         serde_json::from_str(&coldframe(&["info", "s.parquet", "--format", "json"], folder.path())).unwrap();
     let of = |key: &str| info[key].as_u64().unwrap();
-    // The trace is of pages of 4 KiB, so a reference is a request.
+    // The trace has pages of 4 KiB, so each reference is a request.
     assert_eq!(converted["requests"].as_u64(), Some(of("references")));
     assert_eq!((ios("read"), ios("write")), (of("reads") + of("instructions"), of("writes")));
 }
 
-/// A heat map of a shipped trace: a PNG of the asked size, whose counts add up to the trace's references.
+/// A heat map of a shipped trace is a PNG of the requested size. Its counts add up to the trace's references.
 #[test]
 fn a_heat_map_counts_every_reference() {
     let folder = tempfile::tempdir().unwrap();
@@ -88,7 +89,7 @@ fn a_heat_map_counts_every_reference() {
     assert_eq!(png[16..24], [0, 0, 0, 50, 0, 0, 0, 40]);
 }
 
-/// A mix of three programs has three times the references, each program with pages of its own.
+/// A mix of three programs has three times the references. Each program has its own pages.
 #[test]
 fn a_mix_multiplies_references_and_pages() {
     let folder = tempfile::tempdir().unwrap();
@@ -103,7 +104,7 @@ fn a_mix_multiplies_references_and_pages() {
         let result: Value = serde_json::from_str(&coldframe(&args, folder.path())).unwrap();
         result.pointer("/counts/true_faults").and_then(Value::as_u64).unwrap()
     };
-    // With RAM for all, each page faults once.
+    // With RAM for all pages, each page faults once.
     assert_eq!(pages("mix.parquet"), 3 * pages("t.parquet"));
 }
 

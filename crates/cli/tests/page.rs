@@ -1,4 +1,5 @@
-//! What a reader of the report sees in a browser: the answer, one chart that has what the answer's numbers say, at every width, by the keyboard.
+//! What a reader of the report sees in a browser: the answer, and a chart that shows the answer's numbers, at every
+//! width and with the keyboard.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +9,7 @@ use serde_json::{json, Value};
 
 /// RAM in MiB, seconds, the range.
 type Size = (u64, f64, Option<(f64, f64)>);
-/// The last two are below what the recorder's window tells.
+/// The last two sizes are too small for the recorder's window to give more than a lower bound.
 const CURVE: [Size; 6] = [
     (64, 1.10, Some((1.05, 1.15))),
     (48, 1.12, Some((1.06, 1.2))),
@@ -19,7 +20,7 @@ const CURVE: [Size; 6] = [
 ];
 const MIB: u64 = 1 << 20;
 
-/// An answer about this machine as `coldframe --verify -- PROGRAM` keeps it.
+/// An answer about this machine, as `coldframe --verify -- PROGRAM` stores it.
 fn advice() -> Value {
     let point = |(ram, seconds, span): &Size| {
         let (low, high) = (span.map_or(*seconds, |span| span.0), span.map(|span| span.1));
@@ -39,8 +40,8 @@ fn advice() -> Value {
     })
 }
 
-/// A page around the report in frames of all widths, which reads what is drawn and presses keys as a reader would. The names of what the
-/// report's script has are looked up in its frame.
+/// A page that shows the report in frames of all widths. It reads what is drawn and presses keys as a reader would.
+/// Names from the report's script are looked up in its frame.
 const AROUND: &str = r##"<!doctype html><html><body><script>
 const report = REPORT, MIB = 2 ** 20;
 for (const width of [500, 900, 1600]) {
@@ -51,7 +52,7 @@ for (const width of [500, 900, 1600]) {
     const note = (name, value) => { body[name + width] = value; };
     for (const folded of page.querySelectorAll("details")) folded.open = true;
     note("wide", page.documentElement.scrollWidth <= width ? "fits" : "is " + page.documentElement.scrollWidth);
-    // One below the other, and none without a height.
+    // One part below the other; each has a height.
     const parts = [...page.querySelectorAll("main > *")].map((part) => part.getBoundingClientRect());
     const heights = parts.every((part) => part.height > 0), order = parts.every((part, i) => !i || part.top >= parts[i - 1].bottom - 0.5);
     note("parts", heights && order ? "in order" : JSON.stringify(parts));
@@ -65,7 +66,7 @@ for (const width of [500, 900, 1600]) {
       const at = [u.valToPos(ram, "x", true), u.valToPos(seconds, "y", true)].map(Math.round);
       return [...picture.getImageData(...at, 1, 1).data].join();
     };
-    // Beside the curves and the grid: shaded below 24 MiB, not above.
+    // Pixels beside the curves and the grid: shaded below 24 MiB, not shaded above.
     note("zone", pixel(11 * MIB, 3.3)), note("paper", pixel(36 * MIB, 12.7));
     note("line", pixel(48 * MIB, 1.12)), note("measured", pixel(24 * MIB, 2.8));
     const press = (key) => figure.dispatchEvent(new inside.KeyboardEvent("keydown", { key, bubbles: true }));
@@ -81,7 +82,7 @@ for (const width of [500, 900, 1600]) {
 }
 </script></body></html>"##;
 
-/// The folder with the report, and the page.
+/// The folder with the report, and the surrounding page.
 fn report() -> (tempfile::TempDir, String) {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name);
@@ -93,14 +94,14 @@ fn report() -> (tempfile::TempDir, String) {
     (folder, text)
 }
 
-/// What the page around noted.
+/// A value that the surrounding page noted.
 fn noted(dom: &str, name: &str) -> String {
     let start = dom.split(&format!(" data-{name}=\"")).nth(1);
     let start = start.unwrap_or_else(|| panic!("data-{name} in {}", &dom[..dom.len().min(900)]));
     start.split('"').next().unwrap().to_string()
 }
 
-/// Whether a pixel has this colour: a canvas rounds.
+/// Whether a pixel has this colour, up to the canvas's rounding.
 fn near(pixel: &str, colour: [i32; 4]) -> bool {
     let found = pixel.split(',').map(|part| part.parse::<i32>().unwrap());
     found.zip(colour).all(|(found, wanted)| (found - wanted).abs() <= 8)
@@ -129,7 +130,7 @@ fn the_answer_is_a_sentence_and_a_chart_at_every_width() {
             ["fits", "in order", "fits", "1"],
             "{width}"
         );
-        // Red, green, blue and how opaque: the zone is tinted red and the paper bare.
+        // Red, green, blue and opacity: the zone is tinted red, and the paper is bare.
         let (zone, paper) = (of("zone"), of("paper"));
         assert!(zone.starts_with("2") && zone != paper && paper == "0,0,0,0", "{width}: {zone} and {paper}");
         assert!(near(&of("line"), [27, 108, 168, 255]), "{width}: {}", of("line"));
@@ -150,12 +151,12 @@ fn the_arrow_keys_read_the_curve_and_the_legend_hides_a_line() {
     }
 }
 
-/// Without a script the same numbers are there as pictures and tables.
+/// Without a script, pictures and tables show the same numbers.
 #[test]
 fn the_page_says_the_same_without_a_script() {
     let (_folder, text) = report();
     let figure = text.split_once("<figure").unwrap().1.split_once("</figure>").unwrap().0;
-    // Six sizes predicted, a joint of both lines, one measured, and the ring around the advised one.
+    // Six predicted sizes, one joint of both lines, one measured size, and the ring around the recommended one.
     assert_eq!(figure.matches("<circle").count(), 6 + 1 + 1 + 1, "{figure}");
     assert_eq!(figure.matches("class=\"zone\"").count(), 1);
     assert!(figure.contains("advised: 32 MiB, 1.20 s") && figure.contains("class=\"band\""), "{figure}");

@@ -1,5 +1,5 @@
-//! Machines agree: what the live pager did is what a fresh engine does with its journal, and what the simulator predicts from the
-//! program's references.
+//! The machines agree: a fresh engine repeats the live pager's journal, and the simulator predicts the live pager's
+//! faults from the program's references.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,7 +11,7 @@ use serde_json::Value;
 const PAGES: usize = 1200;
 const RAM: usize = 300;
 
-/// A reference string with a hot part, a scan and a wandering part; page and whether it is written to.
+/// A reference string with a hot part, a scan and a wandering part: each page, and whether it is written.
 fn string(seed: u64, len: usize) -> Vec<(usize, bool)> {
     let mut random = fastrand::Rng::with_seed(seed);
     (0..len)
@@ -36,8 +36,9 @@ fn options(policy: &str) -> Options {
     }
 }
 
-/// What happened on Linux: true and false faults. The thread serves its own. With threads that handle them counts differed on busy processors
-/// (measured, a load of 10 on two processors: 3 of 22,695 true faults, 31 of 4,831 false ones); why is not known.
+/// The true and false faults on Linux. The thread handles its own faults. With handler threads, counts differed on busy
+/// processors (measured, at a load of 10 on two processors: 3 of 22,695 true faults, 31 of 4,831 false faults). The
+/// cause is not known.
 fn live(policy: &str, string: &[(usize, bool)], read_ahead: u32) -> (u64, u64) {
     let stats = ran(Options { read_ahead, ..options(policy) }, string);
     (stats.true_faults, stats.false_faults)
@@ -52,7 +53,8 @@ fn ran(options: Options, string: &[(usize, bool)]) -> Snapshot {
         // SAFETY: a byte of the region; volatile, so that every reference is made.
         unsafe {
             if *write {
-                // Never zero: the pager gives a page of zeros no place on the device, and the trace does not tell it from others.
+                // The byte is never zero: the pager gives a page of zeros no place on the device, and the trace cannot
+                // tell such a page from others.
                 std::ptr::write_volatile(place, i as u8 | 1);
             } else {
                 std::ptr::read_volatile(place);
@@ -62,7 +64,8 @@ fn ran(options: Options, string: &[(usize, bool)]) -> Snapshot {
     pager.stats()
 }
 
-/// The frames that the engine has of that RAM, as the journal's head tells: some are in reserve for pages on their way out.
+/// The number of frames that the engine has in that RAM, from the journal's head. Some frames are reserved for pages
+/// that are being evicted.
 fn frames_of_the_engine(policy: &str, folder: &Path) -> String {
     let journal = folder.join("journal");
     drop(Pager::start(Options { journal: Some(journal.clone()), ..options(policy) }).unwrap());
@@ -71,7 +74,7 @@ fn frames_of_the_engine(policy: &str, folder: &Path) -> String {
     frames.to_string()
 }
 
-/// What `coldframe sim` says of the same string on a machine like Linux.
+/// The prediction of `coldframe sim` for the same string, on a machine like Linux.
 fn predicted(policy: &str, string: &[(usize, bool)], read_ahead: u32, folder: &Path) -> (u64, u64) {
     let json = simulated(policy, string, read_ahead, &[], folder);
     let count = |name: &str| json["counts"][name].as_u64().unwrap();
@@ -110,7 +113,7 @@ fn simulated(policy: &str, string: &[(usize, bool)], read_ahead: u32, more: &[&s
         "machine.reference_bit=false",
         "--set",
         "machine.evict_batch=8",
-        // As many loads at once as the pager's, and writes that are over before the next fault.
+        // As many loads at once as the pager allows, and writes that end before the next fault.
         "--set",
         "machine.buffers=64",
         "--set",
@@ -170,7 +173,7 @@ fn the_simulator_predicts_programs_copies_and_erases_of_a_swap_area_exactly() {
     }
 }
 
-/// As `string`, with a scan of a stretch of pages, reads and writes, now and then.
+/// `string`, with an occasional scan of a range of pages, read or written.
 fn string_with_scans(seed: u64) -> Vec<(usize, bool)> {
     let parts = string(seed, 20_000);
     let scan = |i: usize| (0..200).map(move |page| ((i * 170 + page) % PAGES, i.is_multiple_of(3)));
@@ -181,7 +184,7 @@ fn string_with_scans(seed: u64) -> Vec<(usize, bool)> {
         .collect()
 }
 
-/// Every page is written once, and from then on only read: what leaves is clean.
+/// Every page is written once and then only read, so evicted pages are clean.
 fn string_of_reads(seed: u64) -> Vec<(usize, bool)> {
     let reads = string_with_scans(seed).into_iter().map(|(page, _)| (page, false));
     (0..PAGES).map(|page| (page, true)).chain(reads).collect()
@@ -200,11 +203,11 @@ fn the_simulator_predicts_the_faults_of_one_thread_with_read_ahead_exactly() {
     }
 }
 
-/// So many threads go through strings of their own.
+/// This many threads go through their own strings.
 fn touch_all(region: &Region, threads: u64) {
     let touch = |thread: u64| {
         for (page, write) in string(thread, 10_000) {
-            // SAFETY: each thread has a byte of its own in each page.
+            // SAFETY: each thread has its own byte in each page.
             unsafe {
                 let place = region.as_ptr().add(page * PAGE + thread as usize);
                 if write {
@@ -218,8 +221,8 @@ fn touch_all(region: &Region, threads: u64) {
     std::thread::scope(|scope| (0..threads).for_each(|thread| drop(scope.spawn(move || touch(thread)))));
 }
 
-/// Once, a thread waited for the engine's lock while pages that it had to move to the holding area were on their way, and another, which had
-/// the lock, waited for one of these. More threads than processors, so that they are stopped anywhere.
+/// Once, a thread waited for the engine's lock while it owed pages to the holding area. Another thread had the lock and
+/// waited for one of these pages. The test has more threads than processors, so threads are interrupted anywhere.
 #[test]
 fn threads_that_downgrade_pages_do_not_wait_for_each_other_in_a_circle() {
     let pager = Pager::start(Options { wait: Wait::Brief, read_ahead: 8, ..options("fifo-sc:valid=60%") }).unwrap();

@@ -1,4 +1,5 @@
-//! `coldframe run --predict`: for one thread the simulator's faults are those of the live run, each of them; for more, about.
+//! `coldframe run --predict`: for one thread, the simulator predicts every fault of the live run; for several threads,
+//! it predicts about as many.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -20,7 +21,7 @@ fn run(folder: &Path, options: &[&str], program: &[&str], input: Stdio) -> Outpu
     command.env("NO_COLOR", "1").stdin(input).output().unwrap()
 }
 
-/// The prediction, from `--stats`; the run's output must be the plain run's.
+/// The prediction, from `--stats`. The run's output must equal the plain run's.
 fn prediction(ram: &str, policy: &str, program: &[&str], input: Option<&Path>) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let stats = folder.path().join("stats.json");
@@ -42,7 +43,7 @@ fn both(prediction: &Value, count: &str) -> (u64, u64) {
     (count["measured"].as_u64().unwrap(), count["predicted"].as_u64().unwrap())
 }
 
-/// Faults of one thread: so many at least, and every one of them foretold.
+/// Checks the faults of one thread: at least this many, and every one predicted.
 fn exact(ram: &str, policy: &str, program: &[&str], input: Option<&Path>, at_least: u64) {
     let prediction = prediction(ram, policy, program, input);
     for count in ["true_faults", "false_faults"] {
@@ -51,14 +52,15 @@ fn exact(ram: &str, policy: &str, program: &[&str], input: Option<&Path>, at_lea
     }
     assert!(both(&prediction, "true_faults").0 >= at_least, "{prediction}");
     assert_eq!(prediction["recording"]["threads"], 1, "{prediction}");
-    // What comes in, by fault or by wish, is filled with zeros or loaded; only the share of each hangs on bytes.
+    // Each page that a fault or a prefetch brings in is filled with zeros or loaded. The share of each depends on the
+    // bytes.
     let [fills, loads, written] = ["zero_fills", "swap_loads", "pages_written"].map(|count| both(&prediction, count));
     assert_eq!(fills.0 + loads.0, fills.1 + loads.1, "{prediction}");
     assert!(fills.0 + loads.0 >= both(&prediction, "true_faults").0, "{prediction}");
     assert!(written.0 <= written.1, "the recording cannot know which pages are as they were: {prediction}");
 }
 
-/// Blocks of all sizes that are written, read, grown and freed. Some are mappings of their own, given back at once.
+/// Blocks of all sizes that are written, read, grown and freed. Some are separate mappings, which are freed at once.
 const BLOCKS: &str = r#"
 #include <stdint.h>
 #include <stdio.h>
@@ -93,7 +95,7 @@ fn the_faults_of_malloc_and_free_are_foretold_exactly() {
     }
 }
 
-/// Bytes that only the kernel moves, into and out of memory that has left RAM meanwhile, and advice.
+/// Bytes that only the kernel moves, into and out of memory that was evicted meanwhile, and advice.
 const CALLS: &str = r#"
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -142,7 +144,7 @@ fn bzip2_faults_as_foretold() {
     }
 }
 
-/// The threads go on together, so that their order depends little on what else the machine does.
+/// The threads advance together, so the load of the machine changes their order little.
 const THREADS: &str = r#"
 #include <pthread.h>
 #include <stdint.h>
@@ -172,8 +174,8 @@ int main(void) {
 }
 "#;
 
-/// How far the prediction of several threads may be off, in percent of the true faults; the help says so. Two live runs of four
-/// threads that do not wait for each other differ by up to 13 %.
+/// The most that the prediction for several threads may be off, in percent of the true faults; the help gives this
+/// number. Two live runs of four threads that do not wait for each other differ by up to 13 %.
 const MARGIN: u64 = 20;
 
 #[test]
@@ -223,8 +225,8 @@ fn the_table_shows_measured_beside_predicted() {
         for words in ["measured", "predicted", "deviation", "true faults", "+0.00 %"] {
             assert!(said.contains(words), "{words}: {said}");
         }
-        // 1 MiB is 256 frames, less what the pager keeps back for pages on their way out: a batch, which is 8 to 32 by how fast it finds
-        // the device to be.
+        // 1 MiB is 256 frames, less the pager's reserve for pages that are being evicted. The reserve is one batch: 8
+        // to 32 frames, depending on the measured speed of the device.
         let frames = said.split(" frames").next().and_then(|before| before.rsplit(' ').next()).expect("a number");
         assert!((256 - 32..=256 - 8).contains(&frames.parse::<u32>().unwrap()), "{said}");
     }

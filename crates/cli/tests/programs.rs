@@ -1,12 +1,13 @@
-//! A handful of the real programs of `make programs` (scripts/programs.toml), plain and paged: output and exit code must be equal.
+//! Some of the real programs of `make programs` (scripts/programs.toml), plain and paged: output and exit code must be
+//! equal.
 
 use std::path::Path;
 use std::process::Command;
 
 use coldframe_toolbox::{have, skip, Tool, GCC};
 
-/// Small ones of different kinds: a compressor with threads, a database, shells, a compiler's helper, a program in Python. With the
-/// name in programs.toml, the command and its package.
+/// Small programs of different kinds: a compressor with threads, a database, shells, a compiler's helper, a Python
+/// program. Each row has the name in programs.toml, the command and its package.
 const HANDFUL: [(&str, Tool); 8] = [
     ("pigz", ("pigz", "pigz")),
     ("sqlite", ("sqlite3", "sqlite3")),

@@ -1,4 +1,5 @@
-//! `report`: the page's numbers are the JSON's, it renders in a browser without a word on the console, and bad input is refused.
+//! `report`: the page's numbers equal the JSON's, a browser renders it without a console message, and bad input is
+//! refused.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -42,7 +43,7 @@ impl Page {
         Page { runs: json(&runs), advice: json(&advice), folder }
     }
 
-    /// The runs of the page: those given, then the advised one.
+    /// The runs on the page: the given ones, then the recommended one.
     fn shown(&self) -> Vec<Value> {
         self.runs.as_array().unwrap().iter().cloned().chain([self.advice["run"].clone()]).collect()
     }
@@ -51,7 +52,7 @@ impl Page {
         std::fs::read_to_string(self.folder.path().join("report.html")).unwrap()
     }
 
-    /// That the text, as written or as a browser has it, shows the JSON's numbers.
+    /// Checks that the text, from the file or from a browser, shows the JSON's numbers.
     fn agrees(&self, text: &str) {
         assert!(text.contains(&format!("data-ram=\"{}\"", self.advice["best"]["ram_bytes"])));
         for (i, run) in self.shown().iter().enumerate() {
@@ -103,7 +104,7 @@ fn runs_of_several_tasks_have_their_numbers_on_the_page() {
     for words in ["cfs, prefetch off", "cfs, prefetch 75", "emmc of 64MiB", "nvm-dr of 64MiB"] {
         assert!(text.contains(words), "{words}");
     }
-    // What is for one string of references only is not there.
+    // The sections that need a string of references are absent.
     assert!(!text.contains("All runs") && !text.contains("Miss ratio by RAM"));
 }
 
@@ -113,7 +114,7 @@ fn the_page_is_one_small_file_without_network_with_the_numbers_of_its_json() {
     let text = page.text();
     page.agrees(&text);
     assert!(text.len() < 1_000_000, "{}", text.len());
-    // The licence's comment of the vendored script names its home; nothing else names a place.
+    // The licence comment of the vendored script contains its home address; there is no other address.
     assert_eq!(text.matches("/*! https://github.com/leeoniya/uPlot (v").count(), 1);
     let text = text.replace("/*! https://github.com/leeoniya/uPlot (v", "");
     for word in ["https://", "src=", "@import", "url("] {
@@ -133,13 +134,13 @@ fn a_browser_renders_the_page_and_has_nothing_to_say() {
     let page = Page::new();
     let Some((dom, console)) = browse(page.folder.path(), "report.html") else { return };
     assert_eq!(console, Vec::<String>::new());
-    // The script sets it as its last act.
+    // The script sets this attribute last.
     assert!(dom.contains("data-ready=\"yes\""), "{dom}");
     page.agrees(&dom);
     assert!(dom.matches("<circle").count() > 20);
 }
 
-/// A page around the report in frames of a phone's and a desk's width, which chooses two points as a reader would.
+/// A page that shows the report in frames as wide as a phone and a desktop, and selects two points as a reader would.
 const AROUND: &str = r##"<!doctype html><html><body><script>
 const report = REPORT;
 for (const width of [390, 1280]) {
@@ -184,7 +185,7 @@ fn it_fits_a_phone_and_two_points_can_be_compared() {
     }
 }
 
-/// What each part of the page is drawn from, on results that have it.
+/// Each part of the page is drawn for results that have its data.
 #[test]
 fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
     let folder = tempfile::tempdir().unwrap();
@@ -205,12 +206,12 @@ fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
     }
     let json = |path: &str| -> Value { serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap() };
     let (ddb, swap) = (json(&ddb), json(&swap));
-    // The mean of a load: all of its time over all faults.
+    // The mean of a load: the time of all loads, divided by all faults.
     let of = |pointer: &str| ddb.pointer(pointer).and_then(Value::as_u64).unwrap();
     let faults = of("/counts/true_faults") + of("/counts/false_faults") + of("/counts/write_faults");
     let load = of("/time_ps/stages/load_stopover") as f64 / faults as f64 / 1e6;
     assert!(text.contains(&format!("LoadStopover {load:.2} us")), "{load}");
-    // Every block of every area is a square, and the wear is the erases.
+    // Each block of each area is a square, and the wear is its erases.
     for run in swap.as_array().unwrap() {
         let cells = run["wear_map"]["erases_max"].as_array().unwrap();
         assert_eq!(cells.iter().map(|cell| cell.as_u64().unwrap()).max(), run["wear"]["max"].as_u64());
@@ -221,7 +222,8 @@ fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
     assert_eq!(text.matches("<title>block ").count(), 2 * 256);
 }
 
-/// What the papers' parts bring stands folded behind the answer: each part's change and the reasons are those that the study's numbers give.
+/// A folded table after the answer shows the effects of the papers' parts. The changes and reasons come from the
+/// study's numbers.
 #[test]
 fn the_papers_parts_are_a_folded_table_behind_the_answer() {
     let folder = tempfile::tempdir().unwrap();
@@ -244,9 +246,9 @@ fn the_papers_parts_are_a_folded_table_behind_the_answer() {
         assert!(section.contains(&format!(">{change}</td>")), "{change}: {section}");
     }
     assert!(section.contains("the trace has one task, and 2 must take turns"), "{section}");
-    // The page's numbers are those of its JSON, the study's among them.
+    // The page contains the numbers of its JSON, including the study's.
     assert!(text.contains(studies[0]["sha256"].as_str().unwrap()));
-    // Parts alone answer nobody's first question, and those of another trace are none of this page's.
+    // A page needs more than a study of parts. A study of another trace is refused.
     let refused = |args: &[&str], said: &str| {
         let output = coldframe(args);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -283,7 +285,7 @@ fn what_is_no_result_of_this_version_is_refused() {
         let output = coldframe(&["report", &file, "-o", &out]);
         let errors = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{errors}");
-        // What it is, in which file, and what to do.
+        // The message gives the problem, the file and the remedy.
         assert!(errors.contains(said) && errors.contains(&file), "{said}: {errors}");
         assert!(errors.contains("--format json") || errors.contains("run it again"), "{errors}");
         assert!(!Path::new(&out).exists());
@@ -309,7 +311,7 @@ fn a_lesson_is_told_whole_where_nobody_can_press_enter() {
     }
 }
 
-/// A recorder: QEMU with our plugin beside the program, or, where there is no QEMU, valgrind.
+/// Whether there is a recorder: QEMU with our plugin next to the program, or else valgrind.
 fn can_record() -> bool {
     let plugin = Path::new(env!("CARGO_BIN_EXE_coldframe")).with_file_name("libcoldframe_plugin.so");
     let runs = |name: &str| Command::new(name).arg("--version").output().is_ok();
@@ -320,7 +322,7 @@ fn can_record() -> bool {
     }
 }
 
-/// A static program: no pager can record it, on any machine.
+/// A static program: no machine's pager can record it.
 #[test]
 fn one_command_records_by_an_emulator_advises_for_a_board_and_reports() {
     if !can_record() {
@@ -373,12 +375,12 @@ fn one_command_records_advises_and_reports() {
     let advice: Value = serde_json::from_str(&at("advice.json")).unwrap();
     assert_eq!((advice["device"].as_str(), advice["program"].as_str()), (Some("here"), Some("sort")));
     assert!(advice["curve"].as_array().is_some_and(|curve| curve.len() >= 5), "{advice}");
-    // What was advised is what `run` takes.
+    // `run` accepts the recommended configuration.
     let config = at("config.toml");
     assert!(config.contains(&format!("ram = \"{}KiB\"", advice["ram_bytes"].as_u64().unwrap() / 1024)), "{config}");
     let (code, said, errors) = run(&["-q", "run", "-c", "sort.coldframe/config.toml", "--", "sort", "numbers"]);
     assert_eq!((code, said.lines().count()), (Some(0), 100_000), "{errors}");
-    // A report reads the answer again.
+    // `report` can read the answer again.
     let (code, said, errors) = run(&["report", "sort.coldframe/advice.json", "-o", "again.html"]);
     assert_eq!(code, Some(0), "{said}{errors}");
     let (code, said, _) = run(&["advise", "sort.coldframe/trace.parquet", "--program-time", "1s", "--min-life", "5y"]);
@@ -389,7 +391,7 @@ fn one_command_records_advises_and_reports() {
     assert!(code == Some(2) && errors.contains("needs a program"), "{errors}");
 }
 
-/// The shipped story in this build, in a folder of the test's own.
+/// The shipped demo with this build, in a private folder.
 #[test]
 fn the_demo_runs_to_its_end_and_says_what_it_cannot_do() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,5 @@
-//! `coldframe run`: unmodified programs in less RAM than they want, whose output must be that of the plain run, byte for byte.
+//! `coldframe run`: unmodified programs in less RAM than they use. Their output must equal the plain run's, byte for
+//! byte.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ fn coldframe(arguments: &[&str], folder: &Path) -> Command {
     command
 }
 
-/// Runs to the end, or fails after two minutes.
+/// Runs a command to its end, or fails after two minutes.
 fn finish(mut command: Command) -> Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null()).spawn().unwrap();
     let pid = child.id().to_string();
@@ -33,7 +34,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// The program in so little RAM, its output compared with the plain run's; its statistics.
+/// Runs the program in this RAM and compares its output with the plain run's. Returns its statistics.
 fn same_in(ram: &str, program: &[&str]) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let stats = folder.path().join("stats.json");
@@ -171,7 +172,7 @@ fn redis_saves_in_the_background_what_it_had_at_the_fork() {
     top_shows(server.0.id());
     let before = ask(&["debug", "digest"]);
     ask(&["bgsave"]);
-    // Writing while the child reads.
+    // Clients write while the child reads.
     let load = ["20", "redis-benchmark", "-n", "20000", "-r", "60000", "-t", "set,get", "-q", "-s"];
     Command::new("timeout").args(load).arg(&socket).stdout(Stdio::null()).status().unwrap();
     wait_for(&["info", "persistence"], "rdb_bgsave_in_progress:0");
@@ -266,7 +267,7 @@ fn a_device_that_gives_wrong_bytes_stops_the_program_with_a_message() {
     assert!(stderr(&output).contains("checksum differs"), "{}", stderr(&output));
 }
 
-/// A program, its output compared with the plain run's, with a swap area that is collected; and the journal replays.
+/// Programs with a swap area that is collected: the output equals the plain run's, and the journal replays.
 #[test]
 fn programs_with_a_swap_area_print_the_same_and_their_journals_replay() {
     let perl = "my %h; my $x = 1; for my $r (1..3) { for (1..6000) { $x = ($x * 75 + 74) % 65537; \
@@ -314,7 +315,8 @@ fn programs_with_a_swap_area_print_the_same_and_their_journals_replay() {
     }
 }
 
-/// With a tier the output is the plain run's, pages come back from it, the border has moved, and the journal replays to the same commands.
+/// With a tier, the output equals the plain run's, pages come back from the pool, the pool's size changes, and the
+/// journal replays to the same commands.
 #[test]
 fn programs_with_a_tier_print_the_same_and_their_journals_replay() {
     let perl = "my %h; my $x = 1; for my $r (1..3) { for (1..6000) { $x = ($x * 75 + 74) % 65537; \
@@ -367,7 +369,7 @@ fn a_run_can_be_replayed_from_its_journal() {
     assert!(output.status.success(), "{}", stderr(&output));
 }
 
-/// `coldframe top` finds the run by the process that was started, and speaks Prometheus' language.
+/// `coldframe top` finds the run by the process that was started, and prints Prometheus's format.
 fn top_shows(run: u32) {
     let pid = String::from_utf8(Command::new("pgrep").args(["-P", &run.to_string()]).output().unwrap().stdout).unwrap();
     let mut top = Command::new(env!("CARGO_BIN_EXE_coldframe"));
@@ -420,14 +422,14 @@ fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
         (count("device_bytes_written").div_ceil(4096), count("device_bytes_written").div_ceil(128 << 10));
     let price = &stats["priced"];
     assert!(pages > 300 && price["page_programs"] == pages && price["block_erases"] == blocks, "{stats}");
-    // The sheet's 20 us + 37.92 us a load, 37.92 us + 180 us a program, 1500 us an erase.
+    // By the sheet: a load takes 20 us + 37.92 us, a program 37.92 us + 180 us, an erase 1500 us.
     let time = count("device_bytes_read") / 4096 * 57_920_000 + pages * 217_920_000 + blocks * 1_500_000_000;
     assert_eq!(price["time_ps"], time);
     let seconds = stats["program"]["seconds"].as_f64().unwrap();
     let years = 100_000.0 * f64::from(128 << 20) / (count("device_bytes_written") as f64 / seconds) / 31_557_600.0;
     assert!((price["life_years"].as_f64().unwrap() / years - 1.0).abs() < 1e-6, "{years}: {price}");
     assert_eq!((&price["energy_pj"], &price["not_in_sheet"]), (&Value::Null, &serde_json::json!(["energy.load"])));
-    // What the sheet has is said, and what it lacks is named.
+    // The message gives the prices that the sheet has, and names the missing ones.
     assert!(words.contains("; time ") && !words.contains("; energy"), "{words}");
     assert!(
         words.contains("not in the sheet of LOBI-NAND: energy.load") && words.contains("years of 128 MiB of swap"),
@@ -442,8 +444,8 @@ fn a_run_is_priced_by_a_sheet_and_what_the_sheet_lacks_is_said() {
     assert!(stderr(&output).contains("there is no device `floppy`"));
 }
 
-/// A block of 300 pages is written from its first page to its last and then read: twice as many entries into a window of 64, in order.
-/// With an argument the program does not end by itself: it is killed, or becomes another one.
+/// Writes a block of 300 pages from its first page to its last, and then reads it: twice 300 entries into a window of
+/// 64, in order. With an argument, the program does not exit: it is killed, or it becomes another program.
 const SWEEP: &str = r#"
 #include <signal.h>
 #include <stdio.h>
@@ -490,7 +492,7 @@ fn a_window_records_each_entry_of_a_page_however_the_program_ends() {
         let mut block = coldframe_trace::Block::new();
         reader.read(&mut block, coldframe_trace::Wanted::ALL).unwrap();
         let rows = block.iter().filter(|row| (start..start + 300 * 4096).contains(&row.address));
-        // What /bin/true touches comes behind.
+        // The pages that /bin/true touches follow.
         let seen: Vec<_> = rows.take(600).map(|row| ((row.address - start) / 4096, row.kind)).collect();
         let pass = |kind| (0..300u64).map(move |page| (page, kind));
         let expected: Vec<_> = pass(coldframe_trace::Kind::Write).chain(pass(coldframe_trace::Kind::Read)).collect();

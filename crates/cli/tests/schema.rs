@@ -1,4 +1,5 @@
-//! What verbs print with `--format json` is what `docs/schema` says. The check knows the keywords that those files use, and refuses any other.
+//! The output of verbs with `--format json` matches `docs/schema`. The check knows the keywords that those files use,
+//! and refuses any other keyword.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -6,7 +7,7 @@ use std::process::Command;
 use coldframe_live::doctor::{examine, Health};
 use serde_json::{json, Value};
 
-/// Commands, a line each; `$` is the folder of the shipped traces. Later ones use what earlier ones have written.
+/// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
 const COMMANDS: &str = "\
 import din:t.din -o t.parquet
 info $/worker.parquet
@@ -36,13 +37,13 @@ teach
 teach belady
 papers ddb
 ";
-/// Where this machine pages.
+/// Commands that need a machine that can page.
 const PAGED: &str = "\
 calibrate --show
 advise sort.parquet --device here
 check sort.parquet --max-ram 512MiB --device here
 ";
-/// Verbs whose JSON another test or another way below looks at, since it does not stand on stdout at once.
+/// Verbs whose JSON is checked elsewhere, in another test or below, because they do not print it on stdout and exit.
 const OTHERS: [&str; 2] = ["run", "top"];
 
 fn coldframe(words: &[String], folder: &Path) -> std::process::Output {
@@ -66,7 +67,7 @@ fn schema(verb: &str) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Where a value is not what a schema says (JSON Schema 2020-12), and how.
+/// The first place where a value does not match a schema (JSON Schema 2020-12), and why.
 fn wrong(value: &Value, schema: &Value, whole: &Value, at: &str) -> Option<String> {
     schema.as_object().expect("a schema is an object").iter().find_map(|(keyword, says)| {
         let all = |found: bool, what: &str| (!found).then(|| format!("{at} is {value}, and no {what} {says}"));
@@ -131,7 +132,8 @@ fn is(value: &Value, name: &Value) -> bool {
     }
 }
 
-/// That the output is of its verb's schema, and would not be without each of what the schema wants.
+/// Checks that the output matches its verb's schema, and that it would not match without any one of the required
+/// properties.
 fn fits(verb: &str, said: &str, value: &Value) {
     let schema = schema(verb);
     assert_eq!(schema["$id"], format!("urn:coldframe:schema:1:{verb}"));
@@ -146,7 +148,7 @@ fn fits(verb: &str, said: &str, value: &Value) {
     assert!(object.keys().filter(refused).count() * 2 > object.len(), "{verb}: most keys may be missing");
 }
 
-/// What `top` prints of a program that runs meanwhile.
+/// The output of `top` for a program that runs meanwhile.
 fn top(folder: &Path) -> Value {
     let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     let mut running =
@@ -187,7 +189,7 @@ fn every_verbs_json_is_of_its_schema() {
     }
     for line in COMMANDS.lines().chain(if pages { PAGED.lines() } else { "".lines() }) {
         let output = coldframe(&words(&format!("{line} --format json")), folder.path());
-        // A check whose answer is no is an answer.
+        // A check that answers no has succeeded.
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(matches!(output.status.code(), Some(0 | 1)), "{line}: {errors}");
         let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{line}: {e}: {errors}"));

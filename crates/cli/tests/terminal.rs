@@ -1,11 +1,11 @@
-//! What each verb prints fits the page: 80 columns, and 120.
+//! The output of each verb fits 80 columns, and 120.
 
 use std::path::Path;
 use std::process::Command;
 
 use coldframe_live::doctor::{examine, Health};
 
-/// Commands, a line each; `$` is the folder of the shipped traces. Later ones use what earlier ones have written.
+/// Commands, one per line; `$` is the folder of the shipped traces. Later commands use files of earlier ones.
 const COMMANDS: &str = "\
 import din:t.din -o t.parquet
 info $/shop.parquet
@@ -37,14 +37,14 @@ teach
 teach belady --all
 papers ddb
 ";
-/// Where this machine pages, for programs that run in a terminal of that width.
+/// Commands that need a machine that can page: programs in a terminal of this width.
 const PAGED: &str = "\
 record -o sort.parquet -- sort -o sorted n.txt
 run --ram 1MiB -- sort -o sorted n.txt
 advise sort.parquet --device here
 calibrate --short
 ";
-/// Verbs without a page of their own, and why.
+/// Verbs that are not checked, and the reason.
 const OTHERS: [(&str, &str); 5] = [
     ("completions", "a script for a shell"),
     ("man", "a page for man, which breaks its lines"),
@@ -62,9 +62,9 @@ fn coldframe(words: &[String], folder: &Path, columns: usize) -> (String, String
     (words.join(" "), text.concat())
 }
 
-/// What is too wide.
+/// The first line that is too wide.
 fn wide((command, text): &(String, String), columns: usize) -> Option<String> {
-    // A word alone may be a path, which nobody may break.
+    // A single word may be a path, which must not be broken.
     let line = text.lines().find(|line| line.chars().count() > columns && line.trim().contains(' '))?;
     Some(format!("coldframe {command}, {columns} columns:\n{line}\n"))
 }
@@ -77,7 +77,7 @@ fn words(line: &str) -> Vec<String> {
     line.split(' ').map(|word| word.replace('$', &traces())).collect()
 }
 
-/// What is too wide in a terminal of so many columns.
+/// The first line that is too wide in a terminal with this many columns.
 fn too_wide(columns: usize) -> String {
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..3000).map(|i| format!("{} {:x}\n", i % 3, i * 7919 % 100_000 * 64)).collect();

@@ -1,4 +1,5 @@
-//! Traces that are not every reference, from the command line: what they keep is what the whole trace says, the rest is refused.
+//! Traces without all references, from the command line. Results that they can give equal those of the whole trace;
+//! other requests are refused.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -23,7 +24,7 @@ fn json(args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{args:?}: {e}"))
 }
 
-/// The command fails with this code and says each of the words.
+/// Checks that the command fails with this code and prints each of the words.
 fn refused(args: &[&str], code: i32, words: &[&str]) {
     let output = coldframe(args);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -40,7 +41,8 @@ fn write(folder: &Path, name: &str, provenance: Provenance, rows: impl Iterator<
     path.display().to_string()
 }
 
-/// A string with loops of several lengths and jumps, the same each time: an xorshift (Marsaglia 2003) picks, none of the code under test.
+/// A string with loops of several lengths and jumps, always the same. An xorshift (Marsaglia 2003) draws it, without
+/// the code under test.
 fn mixed(rows: usize, pages: u64, mut seed: u64) -> Vec<(u64, Kind)> {
     let mut next = move |below: u64| {
         seed ^= seed << 13;
@@ -60,7 +62,7 @@ fn mixed(rows: usize, pages: u64, mut seed: u64) -> Vec<(u64, Kind)> {
     string
 }
 
-/// LRU as a plain list, most recent last: misses and dirty pages that left.
+/// LRU as a plain list, most recent last: misses and evictions of dirty pages.
 fn slow_lru(frames: usize, string: &[(u64, Kind)]) -> (u64, u64) {
     let (mut stack, mut misses, mut dirty_left) = (Vec::<(u64, bool)>::new(), 0, 0);
     for &(page, kind) in string {
@@ -115,7 +117,7 @@ fn a_compacted_trace_keeps_lru_and_opt_at_every_size_from_its_own_on() {
                 (&misses.into(), &dirty.into())
             );
         }
-        // Pages of twice the size: the string of their numbers, by the list.
+        // Pages of twice the size: the same list with halved page numbers.
         let large: Vec<_> = string.iter().map(|(page, kind)| (page / 2, *kind)).collect();
         let result = json(&["sim", &small, "--policy", "lru", "--page", "8KiB", "--frames", "6", "--format", "json"]);
         assert_eq!(result["counts"]["true_faults"], slow_lru(6, &large).0);
@@ -143,7 +145,8 @@ fn a_sample_of_pages_estimates_lru_within_its_own_errors() {
             }
         }
     }
-    // Eight parts give an error of their own error: 3 of 10 beyond one of it is the rule, none beyond four.
+    // The error is estimated from eight parts, so it has an error itself: 3 in 10 values lie beyond one error, and none
+    // beyond four.
     assert!(off.iter().all(|z| z.abs() < 4.0), "{off:?}");
     assert!(off.iter().filter(|z| z.abs() < 1.5).count() * 2 > off.len(), "{off:?}");
 }
@@ -198,7 +201,7 @@ fn what_a_reduced_trace_cannot_give_is_refused_with_the_reason() {
 fn info_shows_what_a_reduced_trace_was_and_its_distances_scaled() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
-    // A loop over 4000 pages: every reuse is at distance 4000.
+    // A loop over 4000 pages: every reuse has distance 4000.
     let whole = write(folder.path(), "whole.parquet", exact(), (0..20_000).map(|at| (at % 4000, Kind::Read)));
     let (compact, sample) = (at("compact.parquet"), at("sample.parquet"));
     json(&["reduce", &whole, "-o", &sample, "--sample", "20%", "--format", "json"]);
@@ -231,7 +234,7 @@ fn a_recording_through_a_window_gives_bounds_and_nothing_else() {
     let counts = &lru["counts"];
     assert_eq!((&counts["true_faults_min"], &counts["true_faults_max"]), (&misses(14).into(), &misses(6).into()));
     assert!(counts.get("true_faults").is_none() && lru["trace"]["window_pages"] == 4);
-    // OPT's own count is the lower bound; the upper is that in 4 frames less.
+    // OPT's count on the recording is the lower bound; its count with 4 fewer frames is the upper bound.
     let whole = write(folder.path(), "whole.parquet", exact(), string.iter().copied());
     let opt =
         |trace: &str, frames: &str| json(&["sim", trace, "--policy", "opt", "--frames", frames, "--format", "json"]);
@@ -276,7 +279,7 @@ fn a_block_trace_has_no_energy_and_a_sample_no_misses() {
 /// A slice of a timeline in picoseconds: (from, to, name).
 type Slice = (u64, u64, String);
 
-/// The slices of each track, as the format wants them: name, ph, pid, tid, ts and dur.
+/// The slices of each track, with the format's fields: name, ph, pid, tid, ts and dur.
 fn tracks(path: &str) -> std::collections::BTreeMap<String, Vec<Slice>> {
     let entries: Vec<Value> = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     let mut tracks: std::collections::BTreeMap<String, Vec<Slice>> = Default::default();
@@ -304,7 +307,7 @@ fn a_timeline_has_a_slice_for_each_stage_and_they_fill_their_fault() {
         let tracks = tracks(&out);
         for (track, slices) in &tracks {
             let mut sorted = slices.clone();
-            // An outer slice before those within it.
+            // An outer slice comes before its inner slices.
             sorted.sort_by_key(|(from, to, _)| (*from, std::cmp::Reverse(*to)));
             let mut open: Vec<u64> = Vec::new();
             for (from, to, name) in &sorted {
@@ -325,7 +328,7 @@ fn a_timeline_has_a_slice_for_each_stage_and_they_fill_their_fault() {
         let of = |name: &str| tasks.iter().filter(|(.., other)| other == name).map(|(a, b, _)| b - a).sum::<u64>();
         assert!(of("wait") > 0 && of("write") > 0 && of("TransHostMem") > 0, "{policy}, {handler}");
         if handler == "sequential" {
-            // Nothing is hidden behind a load, so each stage has its whole time, and the load its wait.
+            // No stage is hidden behind a load, so each stage has its whole time, and the load has its wait.
             assert_eq!(times["stages"]["trans_host_mem"], of("TransHostMem"));
             assert_eq!(times["stages"]["get_freeframe"], of("GetFreeframe") + of("write"));
         }

@@ -1,4 +1,5 @@
-//! `coldframe -- PROGRAM` and `coldframe record -- PROGRAM`, with programs that make it hard: an answer, or one sentence with the remedy.
+//! `coldframe -- PROGRAM` and `coldframe record -- PROGRAM`, with difficult programs: each gets an answer, or one
+//! sentence with the remedy.
 
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 use coldframe_toolbox::{have, GCC};
 use serde_json::Value;
 
-/// Takes 4 MiB, and then does as its first word says.
+/// Takes 4 MiB, and then does what its first word says.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,7 +57,7 @@ fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Whether programs can be paged here; if not, that is another test's.
+/// Whether programs can be paged here; another test covers the case that they cannot.
 fn can_page() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
     *CAN.get_or_init(|| {
@@ -68,7 +69,7 @@ fn can_page() -> bool {
     })
 }
 
-/// The program in a folder of the test's own.
+/// The compiled program, in the test's own folder.
 fn program(folder: &Path, options: &[&str]) -> PathBuf {
     let (source, program) = (folder.join("program.c"), folder.join("program"));
     std::fs::write(&source, PROGRAM).unwrap();
@@ -77,7 +78,7 @@ fn program(folder: &Path, options: &[&str]) -> PathBuf {
     program
 }
 
-/// Records the program with these words; what it said, and its statistics.
+/// Records the program with these options; returns the output and the statistics.
 fn recorded(folder: &Path, options: &[&str], program: &[&str]) -> (Output, Value) {
     let stats = folder.join("stats.json");
     let mut command = coldframe();
@@ -116,7 +117,7 @@ fn a_check_asks_about_this_machine_and_says_yes_or_no() {
     let folder = tempfile::tempdir().unwrap();
     program(folder.path(), &[]);
     recorded(folder.path(), &[], &["./program"]);
-    // Of so long a program paging is a small part, whatever the machine.
+    // Paging is a small part of so long a program on any machine.
     let check = |ram: &str| {
         let mut command = coldframe();
         command.args(["check", "t.parquet", "--program-time", "1000s", "--max-ram", ram]).current_dir(folder.path());
@@ -203,7 +204,7 @@ fn the_standard_input_stays_the_programs_own() {
     assert_eq!(stdout(&child.wait_with_output().unwrap()), "terminal 0, read 65\n130560\n");
 }
 
-/// Where neither pager nor emulator can, one sentence says what each lacks.
+/// If neither the pager nor the emulator can record the program, one sentence says what each lacks.
 #[test]
 fn a_static_program_is_an_emulators_and_without_one_that_is_said() {
     if !can_page() {

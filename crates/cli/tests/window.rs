@@ -1,4 +1,4 @@
-//! The bounds of a window trace, held against an exact recording of the same program.
+//! Compares the bounds of a window trace with an exact recording of the same program.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use coldframe_toolbox::{have, GCC, QEMU};
 use coldframe_trace::{Block, Kind, Reader, Wanted};
 
-/// Touches 600 pages at random, some more than others, and says where they lie.
+/// Touches 600 pages at random, some more than others, and prints their address.
 const TOUCH: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ int main(void) {
 
 const PAGES: u64 = 600;
 
-/// The pages of the block in the order of the rows.
+/// The block's pages, in the order of the rows.
 fn string(program: &Path, trace: &Path, options: &[&str]) -> Vec<u64> {
     let mut record = Command::new(env!("CARGO_BIN_EXE_coldframe"));
     let output = record.args(["--quiet", "record"]).args(options).arg("-o").arg(trace).arg("--").arg(program).output();
@@ -47,7 +47,7 @@ fn string(program: &Path, trace: &Path, options: &[&str]) -> Vec<u64> {
     pages
 }
 
-/// Misses of exact LRU with so many pages: a list that is searched.
+/// Misses of exact LRU with this many pages: a list that is searched.
 fn lru(string: &[u64], pages: usize) -> usize {
     let (mut list, mut misses) = (Vec::new(), 0);
     for page in string {
@@ -77,7 +77,7 @@ fn misses_of_the_program_lie_between_those_of_its_window_trace() {
     const WINDOW: usize = 64;
     let rows = string(&at("touch"), &at("window.parquet"), &["--via", "faults", "--window", &WINDOW.to_string()]);
     assert!(rows.len() < exact.len());
-    // The window holds other pages of the heap besides, so it is never longer for these than it says.
+    // The window also holds other pages of the heap, so for these pages it is never longer than WINDOW.
     for pages in [2 * WINDOW, 200, 300, 450, 600] {
         let (least, program, most) = (lru(&rows, pages + WINDOW), lru(&exact, pages), lru(&rows, pages - WINDOW));
         assert!(least <= program && program <= most, "{pages} pages: {least} <= {program} <= {most}");

@@ -160,7 +160,8 @@ pub enum Command {
         /// Its size in bytes, as `Event::Compressed` reported it.
         size: u32,
     },
-    /// Drop the bytes that the machine has kept since `Compress`: the page's slot has the same bytes, or the page was released.
+    /// Drop the bytes that the machine has kept since `Compress`: the page's slot has the same bytes, or the page was
+    /// released.
     Forget {
         /// The page.
         page: PageId,
@@ -176,7 +177,8 @@ pub enum Command {
         /// Its bytes.
         size: u32,
     },
-    /// Decompress the page into a buffer; its place in the pool may be reused when `issue` returns. `Event::Loaded` comes later.
+    /// Decompress the page into a buffer; its place in the pool may be reused when `issue` returns. `Event::Loaded`
+    /// comes later.
     Unpack {
         /// The number under which the end is reported.
         ticket: Ticket,

@@ -31,8 +31,8 @@ pub enum Use {
 pub struct Frame {
     /// Its use.
     pub used: Use,
-    /// The page table points at it. A resident page that is not mapped is on a policy's invalid list, or its reference bit is
-    /// emulated and clear.
+    /// The page table points at it. A resident page that is not mapped is on a policy's invalid list, or its reference
+    /// bit is emulated and clear.
     pub mapped: bool,
     /// The emulated reference bit; meaningful only without `Caps::reference_bit`.
     pub referenced: bool,

@@ -7,14 +7,16 @@ use crate::ids::PageId;
 /// missing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Caps {
-    /// The hardware sets a reference bit on each access. Without it the engine emulates the bit by unmapping, as SWL did on the
-    /// ARM926: the next touch faults, and that fault is the reference.
+    /// The hardware sets a reference bit on each access. Without it the engine emulates the bit by unmapping, as SWL
+    /// did on the ARM926: the next touch faults, and that fault is the reference.
     pub reference_bit: bool,
-    /// The hardware sets a dirty bit on each write. Without it the engine maps clean pages read-only, and the first write faults.
+    /// The hardware sets a dirty bit on each write. Without it the engine maps clean pages read-only, and the first
+    /// write faults.
     pub dirty_bit: bool,
     /// Stopover buffers; as many loads can be in flight. At least 1.
     pub buffers: u32,
-    /// The processor reads slots of the swap area as memory, so that a page can be mapped in its slot, read-only (`Place::Slot`).
+    /// The processor reads slots of the swap area as memory, so a page can be mapped in its slot, read-only
+    /// (`Place::Slot`).
     pub direct_read: bool,
     /// The machine chooses the place of each page itself. `Load` and `Write` then name home slots, which mean
     /// nothing, and the engine can have no swap area of any kind.
@@ -30,15 +32,15 @@ pub enum After {
     Clear,
 }
 
-/// Carries the engine's commands out.
+/// Carries out the engine's commands.
 ///
-/// A machine may gather the `Protect`, `Write`, `Unmap` and `Evict` of one stage and carry them out together, at or after the next
-/// `Command::Stage`, as long as it delivers no event that contradicts them.
+/// A machine may gather the `Protect`, `Write`, `Unmap` and `Evict` of one stage and carry them out together, at or
+/// after the next `Command::Stage`, as long as it delivers no event that contradicts them.
 ///
-/// A machine never calls the engine from within these functions. It reports the ends of transfers later, as events,
-/// one event at a time.
+/// A machine never calls the engine from within these functions. It reports the ends of transfers later, as events, one
+/// event at a time.
 pub trait Machine {
-    /// Carries the command out at once. Long work (a load, a write) is started here and reported by an event when it has ended.
+    /// Carries out the command at once. Long work (a load, a write) is only started here; an event reports its end.
     fn issue(&mut self, command: Command);
 
     /// Whether the page was touched since the bit was last cleared. The engine asks this only for mapped pages, and

@@ -1,4 +1,5 @@
-//! The delayed handler's promises: where a page is, when it moves, and that its bytes are the last written ones, edge by edge.
+//! Tests of the delayed handler: where a page is, when it moves, and that its bytes are the last written ones, edge
+//! case by edge case.
 
 mod support;
 
@@ -18,7 +19,7 @@ fn rig(policy: &str, frames: usize, buffers: u32) -> Rig {
     Rig::new(policy, DELAYED, frames, 16, caps(buffers))
 }
 
-/// The pages that were last mapped in a buffer.
+/// The pages whose last mapping is in a buffer.
 fn held(rig: &Rig) -> Vec<u32> {
     let mut places = [None; 16];
     for command in &rig.machine.log {
@@ -31,7 +32,7 @@ fn held(rig: &Rig) -> Vec<u32> {
     (0..16).filter(|page| matches!(places[*page as usize], Some(Place::Buffer(_)))).collect()
 }
 
-/// Position of the first command since the last `clear` that is like this.
+/// The position of the first matching command since the last `clear`.
 fn at(rig: &Rig, wanted: impl Fn(&Command) -> bool) -> usize {
     rig.machine.log.iter().position(wanted).expect("it has been issued")
 }
@@ -72,7 +73,7 @@ fn the_two_orders_differ_by_when_the_frame_is_found() {
 
 #[test]
 fn the_buffers_add_to_the_ram() {
-    // Three pages in turn in two frames: with the held page all three are at hand, without it FIFO misses every time.
+    // Three pages in turn in two frames: with the held page all three are available; without it, FIFO always misses.
     let faults = |handler| {
         let mut rig = Rig::new("fifo", handler, 2, 16, caps(2));
         (0..300).for_each(|i| _ = rig.reference(i % 3));
@@ -102,7 +103,7 @@ fn another_tasks_fault_on_a_page_that_is_held_meanwhile_only_resumes_it() {
 
 #[test]
 fn a_page_is_never_the_victim_of_its_own_move() {
-    // One frame: each move evicts what moved before, never what moves now.
+    // One frame: each move evicts the page that moved before, never the page that moves now.
     for spec in ALL {
         let Some(mut rig) = one_frame(spec.name) else { continue };
         for page in 0..10 {
@@ -114,7 +115,7 @@ fn a_page_is_never_the_victim_of_its_own_move() {
     }
 }
 
-/// A rig with one frame, for the policies that can live in one.
+/// A rig with one frame, for the policies that work with one.
 fn one_frame(policy: &str) -> Option<Rig> {
     use coldframe_core::policy::PolicyChoice;
     let text = match policy {
@@ -147,7 +148,7 @@ fn under_fifo_sc_a_held_page_has_no_false_fault_until_it_has_moved() {
     rig.fault(0, 0, Access::Read);
     assert_eq!(rig.engine.counts().false_faults, 0, "it is on no list, so nothing has unmapped it");
     (1..3).for_each(|page| _ = rig.reference(page));
-    // Pages 0 and 1 have moved; one of them fits the valid list, the other waits unmapped in its frame.
+    // Pages 0 and 1 have moved. One of them fits the valid list; the other is unmapped in its frame.
     let before = rig.engine.counts().true_faults;
     assert_eq!(rig.reference(0), coldframe_core::naive::Outcome::FalseFault);
     assert_eq!((rig.engine.counts().false_faults, rig.engine.counts().true_faults), (1, before));
@@ -267,7 +268,7 @@ fn a_load_that_fails_for_good_loses_no_buffer_and_no_held_page() {
     assert_eq!(held(&rig), [2]);
 }
 
-/// Every policy of the table with the least of its parameters.
+/// Every policy of the table, with only its required parameters.
 fn policies() -> Vec<String> {
     use coldframe_core::policy::ParamKind;
     let given = |kind: ParamKind| match kind {
@@ -285,8 +286,9 @@ fn policies() -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
 
-    /// Random tasks, pages, writes and failures under every policy, with a model of the contents beside the machine: whatever is held,
-    /// moves or leaves, each access sees the last write. The engine's invariants are checked after every event.
+    /// Random tasks, pages, writes and failures under every policy, with a model of the contents beside the machine.
+    /// Each access sees the last write, whatever pages are held, moved or evicted. The engine's invariants are checked
+    /// after every event.
     #[test]
     fn every_read_sees_the_last_write(
         frames in 2usize..7,
@@ -302,7 +304,7 @@ proptest! {
         let mut standing = [None; 3];
         for (i, (task, page, writing, fails, wait)) in steps.into_iter().enumerate() {
             rig.machine.failures = u32::from(fails == 0) * 2;
-            // Now and then another task's fault is under way while this access is made.
+            // Sometimes another task's fault is in progress during this access.
             let other = ((task + 1) % 3) as usize;
             if wait && standing[other].is_none() && rig.machine.read(PageId(9 - page)).is_none() {
                 rig.fault(other as u32, 9 - page, Access::Read);

@@ -1,4 +1,5 @@
-//! Direct read and the low memory killer: pages read in their slots, written in frames, contents never wrong.
+//! Direct read and the low memory killer: pages are read in their slots and written in frames, and contents are never
+//! wrong.
 
 mod support;
 
@@ -9,7 +10,7 @@ use support::{Rig, HARDWARE};
 const TASKS: u32 = 3;
 const PAGES_OF_A_TASK: u32 = 6;
 const PAGES: u32 = TASKS * PAGES_OF_A_TASK;
-/// The last of a task's pages are a file's.
+/// From here on, a task's pages belong to a file.
 const FIRST_FILE: u32 = 4;
 
 const IN_PLACE: Caps = Caps { direct_read: true, ..HARDWARE };
@@ -35,7 +36,7 @@ fn tell(rig: &mut Rig, event: Event) {
     rig.engine.check();
 }
 
-/// Reads through faults until the access goes through.
+/// Reads, with faults until the access succeeds.
 fn read(rig: &mut Rig, task: u32, page: PageId) -> u64 {
     for _ in 0..4 {
         if let Some(value) = rig.machine.read(page) {
@@ -88,7 +89,7 @@ fn a_write_after_a_direct_read_copies_to_a_frame_and_gives_the_slot_back() {
     assert_eq!(rig.machine.read(page(0, 0)), Some(10), "the old contents come first");
     assert!(rig.machine.write(page(0, 0), 20));
     assert!(matches!(maps(&rig)[..], [(Place::Frame(_), true)]));
-    // Its slot is free; the page that made room for it has another.
+    // Its slot is free; the page evicted for it has another slot.
     assert_eq!((rig.engine.free_slots(), rig.engine.counts().swap_ins), (Some(3), 1));
 }
 
@@ -106,7 +107,7 @@ fn a_page_read_often_is_copied_for_nobody_and_gives_its_slot_back() {
     assert!(matches!(maps(&rig)[..], [(Place::Frame(_), _)]));
     assert_eq!(rig.machine.read(page(0, 0)), Some(10), "mapped, with its old contents");
     let counts = rig.engine.counts();
-    // Its slot is free; the page that made room for it has another.
+    // Its slot is free; the page evicted for it has another slot.
     assert_eq!((counts.read_often, counts.swap_ins, rig.engine.free_slots()), (1, 1, Some(3)));
 }
 
@@ -117,7 +118,7 @@ fn without_direct_read_each_touch_copies() {
     write(&mut rig, 0, page(0, 1), 8);
     assert_eq!((read(&mut rig, 0, page(0, 0)), read(&mut rig, 0, page(0, 1))), (7, 8));
     let counts = rig.engine.counts();
-    // Page 0 out, in; page 1 out, in; page 0, which gave its slot back, out again.
+    // Page 0 out, in; page 1 out, in; page 0, which freed its slot, out again.
     assert_eq!((counts.direct_reads, counts.swap_ins, counts.swap_outs), (0, 2, 3));
 }
 
@@ -178,7 +179,7 @@ fn a_killed_tasks_bytes_are_nobodys() {
     write(&mut rig, 1, page(1, 0), 1);
     write(&mut rig, 1, page(1, 1), 2);
     assert_eq!(rig.machine.killed, [TaskId(0)]);
-    // The slot holds task 1's page now, and task 0 begins anew.
+    // The slot has task 1's page now, and task 0 starts again.
     assert_eq!((read(&mut rig, 1, page(1, 0)), rig.machine.mapped(page(0, 0))), (1, false));
     assert_eq!(read(&mut rig, 0, page(0, 0)), 0);
 }
@@ -200,8 +201,8 @@ fn after_a_fork_parent_and_child_read_one_slot_and_write_each_their_own() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Every read sees the last write of its task, whatever is swapped, read in place, forked or ended; a task that was ended finds
-    /// its anonymous pages empty.
+    /// Every read sees the last write of its task, whatever is swapped, read in place, forked or killed. A task that
+    /// was killed finds its anonymous pages empty.
     #[test]
     fn every_read_sees_the_last_write(
         frames in 1usize..6,
@@ -249,7 +250,7 @@ proptest! {
     }
 }
 
-/// Task 2's page becomes a copy of task 0's, if the engine takes it now.
+/// Task 2's page becomes a copy of task 0's, if the engine accepts the event now.
 fn fork(rig: &mut Rig, contents: &mut [u64], number: u32) {
     let event = Event::Forked { page: page(0, number), child: page(2, number) };
     if rig.engine.accepts(&event) {
@@ -258,7 +259,7 @@ fn fork(rig: &mut Rig, contents: &mut [u64], number: u32) {
     }
 }
 
-/// Their anonymous pages are empty when they begin anew; what they wrote to files stays.
+/// A killed task finds its anonymous pages empty when it starts again; its writes to files stay.
 fn forget_the_killed(rig: &mut Rig, seen: &mut usize, contents: &mut [u64]) {
     while let Some(task) = rig.machine.killed.get(*seen).copied() {
         *seen += 1;

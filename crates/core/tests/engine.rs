@@ -1,4 +1,4 @@
-//! The engine's promises: contents, order of commands, several tasks, failing devices, emulated bits.
+//! Tests of the engine: contents, order of commands, several tasks, failing devices, emulated bits.
 
 mod support;
 
@@ -108,7 +108,7 @@ fn a_page_whose_write_fails_for_good_is_lost_and_never_read_as_garbage() {
     rig.reference(0);
     assert!(rig.machine.write(PageId(0), 7));
     rig.fault(0, 1, Access::Read);
-    // The write of page 0 was started first; its end and two tries more fail.
+    // The write of page 0 was started first; it and two further attempts fail.
     rig.machine.failures = 0;
     let end = rig.machine.next_event().unwrap();
     assert_eq!(end, Event::Written { page: PageId(0) });
@@ -146,7 +146,7 @@ fn a_released_page_gives_its_frame_back() {
 
 #[test]
 fn without_a_reference_bit_clock_decides_as_with_one() {
-    // The victims are the same; each reference that finds its bit cleared costs a false fault more.
+    // The victims are the same; each reference that finds its bit cleared costs one more false fault.
     let string: Vec<u32> = (0..400u32).map(|i| (i * i + i / 3) % 11).collect();
     let run = |caps| {
         let mut rig = Rig::new("clock", "parallel", 5, 11, caps);
@@ -161,8 +161,8 @@ fn without_a_reference_bit_clock_decides_as_with_one() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 80, ..ProptestConfig::default() })]
 
-    /// A model of contents beside the machine: every read sees the last write, whatever leaves and comes, with and without
-    /// hardware bits, with transfers that fail now and then.
+    /// A model of contents beside the machine: every read sees the last write, whatever pages are evicted and loaded,
+    /// with and without hardware bits, and with transfers that sometimes fail.
     #[test]
     fn every_read_sees_the_last_write(
         frames in 1usize..6,
@@ -196,7 +196,7 @@ proptest! {
     }
 }
 
-/// FIFO whose oldest pages leave `batch` at a time when nothing is free: the definition, in a queue.
+/// FIFO that evicts its `batch` oldest pages together when no frame is free: the definition, as a queue.
 #[test]
 fn victims_leave_in_batches_and_their_frames_are_used_one_by_one() {
     for batch in [1, 2, 3, 5, 9] {
@@ -224,8 +224,8 @@ fn victims_leave_in_batches_and_their_frames_are_used_one_by_one() {
     }
 }
 
-/// FIFO's oldest page leaves before anybody needs its frame; the next fault then evicts nothing. Without a page in RAM
-/// nothing happens.
+/// FIFO's oldest page is evicted before a fault needs its frame; the next fault then evicts nothing. Without a page in
+/// RAM, a reclaim does nothing.
 #[test]
 fn a_reclaim_frees_the_frame_of_the_policys_victim() {
     let mut rig = Rig::new("fifo", "sequential", 2, 4, HARDWARE);
@@ -324,7 +324,7 @@ fn a_pinned_page_stays_until_it_is_unpinned_as_often() {
         for page in (0..6).flat_map(|_| 1..12) {
             rig.reference(page);
         }
-        // The other policies may keep what was touched again before what was touched once.
+        // The other policies may keep a page that was touched twice and evict one that was touched once.
         let must_leave = ["fifo", "clock", "fifo-sc:valid=2"].contains(&policy);
         assert!(!must_leave || rig.engine.frame_of(PageId(0)).is_none(), "{policy}");
     }

@@ -1,4 +1,4 @@
-//! The engine with a swap area: slots change with each write and each collection, contents never.
+//! The engine with a swap area: slots change with each write and each collection, contents never change.
 
 mod support;
 
@@ -26,7 +26,7 @@ fn rig(frames: usize, blocks: u32, collector: usize, layout: Layout) -> Rig {
     rig
 }
 
-/// Writes through faults until the access goes through, or the task is halted.
+/// Writes, with faults until the access succeeds or the task is halted.
 fn write(rig: &mut Rig, page: u32, value: u64) {
     for _ in 0..4 {
         if rig.machine.write(PageId(page), value) || !rig.machine.halted.is_empty() {
@@ -95,11 +95,11 @@ fn a_write_that_fails_is_tried_again_in_another_block() {
     assert_eq!(rig.machine.read(PageId(0)), Some(5));
 }
 
-/// Fills an area until a collection copies, with so many copies that fail; what each page holds at the end.
+/// Fills an area until a collection copies. This many copies and erases fail. The pages keep their contents.
 fn collect_with_failures(copies: u32, erases: u32) -> Rig {
     let mut rig = rig(1, 8, 0, Layout::Log);
     (rig.machine.copy_failures, rig.machine.erase_failures) = (copies, erases);
-    // Every other page is written again and again, so that each victim has a page to be moved.
+    // Every second page is written again and again, so each victim has a page to move.
     (0..PAGES).for_each(|page| write(&mut rig, page, 100 + u64::from(page)));
     for round in 0..6 {
         (0..PAGES).step_by(2).for_each(|page| write(&mut rig, page, 100 * round + u64::from(page)));
@@ -168,7 +168,7 @@ proptest! {
                 _ => _ = rig.reference(page),
             }
             if !rig.machine.halted.is_empty() {
-                // The area and the home slot refused the page one after the other: its task stands still, and nobody reads it.
+                // The area and the home slot both refused the page. Its task is halted, and no task reads the page.
                 prop_assert!(!rig.machine.mapped(PageId(page)));
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! Tables by page are as long as the address space, which is terabytes; only what is used of them may cost RAM.
+//! Tables by page are as long as the address space, which may be terabytes. Only used parts may take RAM.
 #![cfg(target_os = "linux")]
 
 use coldframe_core::fault::handler;
@@ -9,7 +9,7 @@ use coldframe_core::{Caps, Config, Engine, SlotsConfig};
 /// 1 TiB.
 const PAGES: usize = 1 << 28;
 const FRAMES: usize = 1024;
-/// Tables by frame take less than a tenth of it, and the rest is for what the test itself needs.
+/// Tables by frame take less than a tenth of this; the rest is for the test itself.
 const BOUND: usize = 2 << 20;
 
 fn resident() -> usize {
@@ -17,7 +17,7 @@ fn resident() -> usize {
     numbers.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
 }
 
-/// What must be given is 16.
+/// A required parameter is 16.
 fn engine(policy: &str) -> Engine {
     let built = PolicyChoice::parse(policy).and_then(|choice| choice.build(FRAMES, PAGES));
     let policy = match built {
@@ -29,7 +29,7 @@ fn engine(policy: &str) -> Engine {
     Engine::new(config, policy, handler::ALL[0]).unwrap()
 }
 
-// One test, since what others took meanwhile would be counted too.
+// This is one test, because memory that other tests take at the same time would be counted too.
 #[test]
 fn an_engine_for_a_terabyte_takes_ram_for_its_frames_only_whatever_the_policy() {
     for spec in ALL {

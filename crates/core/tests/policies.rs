@@ -1,4 +1,4 @@
-//! The policies against their definitions: the micro vectors, the naive twins, the equivalences.
+//! Compares the policies with their definitions: micro vectors, naive twins, equivalences.
 
 mod support;
 
@@ -11,7 +11,7 @@ use coldframe_core::{Access, Caps, Event, PageId, TaskId};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
-/// A machine that cannot see references, as user space on Linux cannot.
+/// A machine that cannot see references, like user space on Linux.
 const BARE: Caps = Caps { reference_bit: false, ..HARDWARE };
 
 /// (misses, false faults) of a string under a policy.
@@ -27,7 +27,8 @@ const BELADY: &[u32] = &[1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
 const LOOP: &[u32] = &[1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5];
 const HOT: &[u32] = &[1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 2, 1, 3, 1, 4, 2];
 
-/// The table of expected misses (and false faults) was computed by two independent models, one with arrays and one with queues.
+/// Two independent models, one with arrays and one with queues, computed the table of expected misses (and false
+/// faults).
 #[test]
 fn micro_vectors_come_out_to_the_last_miss() {
     let columns = [
@@ -77,7 +78,7 @@ fn evictions(policy: &str, frames: usize, string: &[u32]) -> Vec<(u32, u64, u64)
         .collect()
 }
 
-// The four vectors below were computed on paper from the file heads, before the first run. `*` is a set bit.
+// The four vectors below were computed on paper from the heads of the files, before the first run. `*` is a set bit.
 
 /// Queue from old to new, `^` the hand:
 /// ```text
@@ -139,7 +140,8 @@ fn clock_pro_by_hand() {
     assert_eq!(evictions("clock-pro:cold=1", 3, &string), expected);
 }
 
-/// Generations as number[pages]; a loaded page has its bit set. With 3 frames aging runs ahead of need when the youngest has 2 pages.
+/// Generations as number[pages]; a loaded page has its bit set. With 3 frames, aging runs early when the youngest has 2
+/// pages.
 /// ```text
 /// 1 2 3   3[1* 2* 3*]
 /// 4   must age: 3 scanned, then again: 3 scanned, 3[1 2 3], youngest is 5
@@ -160,7 +162,8 @@ fn generations_by_hand() {
     assert_eq!(evictions("generations", 3, &string), [(4, 1, 7), (5, 3, 5), (6, 2, 4), (1, 4, 4)]);
 }
 
-/// Levels as number[page@since], w the watched page; favour stays 0, since whenever a ghost ends none of the other kind has.
+/// Levels as number[page@since], w the watched page. Favour stays 0: when a ghost ends, none of the other kind has
+/// ended.
 /// ```text
 /// 1 2 3   0[1 2 3]
 /// 4   1 out                            0[2@2 3@3 4@4]          ghosts 1        walk 1
@@ -185,7 +188,8 @@ fn multi_queue_by_hand() {
     assert_eq!(evictions("multi-queue:watched=1", 3, &string), expected);
 }
 
-/// The same string without hardware bits: after its false fault page 1 is spared, and not unmapped for being looked at.
+/// The same string without hardware bits: page 1 is spared after its false fault, and reading its bit does not unmap
+/// it.
 #[test]
 fn a_page_that_multi_queue_spares_stays_mapped() {
     let mut rig = Rig::new("multi-queue:watched=1", "parallel", 3, 16, BARE);
@@ -194,7 +198,8 @@ fn a_page_that_multi_queue_spares_stays_mapped() {
     assert_eq!(outcomes[10], Outcome::Hit);
 }
 
-/// Some fitting values for every parameter of every policy in the table, so that a new policy is tested from its one line on.
+/// Some valid values for every parameter of every policy in the table, so a new policy is tested as soon as it is in
+/// the table.
 fn choices(frames: usize) -> Vec<String> {
     policy::ALL
         .iter()
@@ -219,7 +224,7 @@ fn choices(frames: usize) -> Vec<String> {
         .collect()
 }
 
-/// The handlers that hold pages in frames only, as the twins do.
+/// The handlers that keep pages only in frames, like the twins.
 fn handlers() -> Vec<&'static str> {
     handler::ALL.iter().filter(|handler| !handler.needs_xip).map(|handler| handler.name).collect()
 }
@@ -272,7 +277,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// Several loads in flight at a time, pages released, with hardware bits and without: `Engine::check` after each event.
+    /// Several loads in flight at a time and released pages, with and without hardware bits: `Engine::check` after each
+    /// event.
     #[test]
     fn every_policy_keeps_count_of_its_frames_through_loads_in_flight_and_released_pages(
         frames in 1usize..9,
@@ -314,7 +320,7 @@ proptest! {
         }
     }
 
-    /// The bounds that the file heads state, as multiples of the frames plus a number.
+    /// The bounds that the heads of the files state: a multiple of the frames plus a number.
     #[test]
     fn no_search_walks_further_than_its_policy_states(frames in 1usize..12, string in prop::collection::vec(0u32..16, 1..300)) {
         let bounds = [("clock", 1, 1), ("sieve", 1, 1), ("s3-fifo", 5, 1), ("clock-pro", 2, 1), ("generations", 3, 1), ("multi-queue", 0, 9)];
@@ -329,12 +335,12 @@ proptest! {
 
 #[test]
 fn the_two_insertion_bits_of_clock_differ_only_until_every_page_is_touched_again() {
-    // Every page is touched twice before the hand comes back, so that the bit is set either way.
+    // Every page is touched twice before the hand returns, so its bit is set in either case.
     let string: Vec<u32> = (0..40u32).flat_map(|i| [i % 7, i % 7]).collect();
     assert_eq!(faults("clock", 4, &string), faults("clock:insert-bit=clear", 4, &string));
 }
 
-/// References to pages of Zipf frequency, the page in place i as often as 1 / (i + 1)^exponent, from a fixed seed.
+/// References to pages with Zipf frequencies, from a fixed seed. Page i has a frequency of 1 / (i + 1)^exponent.
 fn zipf(pages: usize, exponent: f64, references: usize) -> Vec<u32> {
     let mut sum = 0.0;
     let sums: Vec<f64> = (1..=pages)
@@ -345,7 +351,7 @@ fn zipf(pages: usize, exponent: f64, references: usize) -> Vec<u32> {
         .collect();
     let mut state = 1u64;
     let mut draw = || {
-        // Knuth's MMIX generator (TAOCP volume 2, section 3.3.4, table 1), its upper half.
+        // Knuth's MMIX generator (TAOCP volume 2, section 3.3.4, table 1), upper half.
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 32) as f64 / 2f64.powi(32) * sum
     };
@@ -357,7 +363,8 @@ fn zipf(pages: usize, exponent: f64, references: usize) -> Vec<u32> {
         .collect()
 }
 
-/// Loads of exact LRU from reference `from` on: a page that was last used at `t` is in RAM while fewer than `frames` others were used since.
+/// Loads of exact LRU from reference `from` on. A page last used at `t` is in RAM while fewer than `frames` other pages
+/// were used since.
 fn lru_loads(frames: usize, string: &[u32], from: usize) -> u64 {
     let (mut by_time, mut last) = (BTreeMap::new(), BTreeMap::new());
     let mut loads = 0;
@@ -386,7 +393,7 @@ fn bare_faults(policy: &str, frames: usize, pages: usize, string: &[u32], from: 
             before = (rig.engine.counts().true_faults, rig.engine.counts().false_faults);
         }
         if rig.machine.read(PageId(page)).is_none() {
-            // Not through the rig, which checks all frames after each event.
+            // Not through the rig, because the rig checks all frames after each event.
             let fault = Event::Fault { task: TaskId(0), page: PageId(page), access: Access::Read };
             rig.engine.handle(fault, &mut rig.machine);
             while let Some(event) = rig.machine.next_event() {
@@ -399,7 +406,8 @@ fn bare_faults(policy: &str, frames: usize, pages: usize, string: &[u32], from: 
     (counts.true_faults - before.0, counts.false_faults - before.1)
 }
 
-/// What it is for: on Linux the kernel's LRU loads 14.9 % where FIFO loads 18.5 % and each emulated bit costs a false fault.
+/// The purpose of this policy: on Linux the kernel's LRU loads 14.9 % where FIFO loads 18.5 %, and each emulated bit
+/// costs a false fault.
 #[test]
 fn without_reference_bits_multi_queue_loads_less_than_lru_and_takes_few_false_faults() {
     let (pages, frames, warm) = (20_000, 5_000, 200_000);
@@ -413,7 +421,7 @@ fn without_reference_bits_multi_queue_loads_less_than_lru_and_takes_few_false_fa
     assert!(fifo * 100 > lru * 110, "FIFO has {fifo} loads, LRU {lru}: the string shows nothing");
 }
 
-/// Favour must fall where old hot pages are dead weight, or each new page is loaded four times.
+/// Favour must fall where old hot pages are no longer used; otherwise each new page is loaded four times.
 #[test]
 fn after_thrashing_multi_queue_lets_a_new_working_set_in() {
     let (frames, phase) = (2_000u64, 20_000);

@@ -1,9 +1,9 @@
-//! Do no harm (SAP section 3.4): what a prefetch may take from the running task.
+//! Do no harm (SAP section 3.4): how much a prefetch may cost the running task.
 //!
-//! The exact bound, for LRU (FIFO-SC with a valid list of one page is exact LRU): if `k` wishes take frames during a slice, by loads or by
-//! pages in RAM that become recent, the
-//! running task's true faults in it are at most those that LRU with `k` frames less would have had, from the same recency order. Why: the
-//! wished pages stand behind the slice's pages, so all other pages in RAM are always the most recent `frames - k` at least.
+//! The exact bound for LRU (FIFO-SC with a valid list of one page is exact LRU): if `k` prefetches take frames during a
+//! slice, by loads or by pages in RAM that become recent, the running task has at most the true faults that LRU with
+//! `k` fewer frames would have, from the same recency order. The reason: prefetched pages are behind the slice's pages,
+//! so the other pages in RAM always include the most recent `frames - k`.
 
 mod support;
 
@@ -27,15 +27,15 @@ fn rig(policy: &str, handler: &str, frames: usize, buffers: u32, arrival: Arriva
 /// What happens in a slice.
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// The running task touches a page; loads under way end first if need be.
+    /// The running task touches a page; loads in flight end first if necessary.
     Touch(u32),
-    /// A page of the next task is wished for.
+    /// A hint to prefetch a page of the next task.
     Wish(u32),
     /// All loads end.
     Settle,
 }
 
-/// The slices before.
+/// References before the slice.
 fn warm_up(rig: &mut Rig, pages: &[u32]) {
     for page in pages {
         rig.reference(*page);
@@ -55,7 +55,7 @@ fn touch(rig: &mut Rig, page: u32) {
     }
 }
 
-/// True faults of a slice and the frames that wishes took in it.
+/// True faults of a slice, and the frames that prefetches took in it.
 fn slice(rig: &mut Rig, steps: &[Step]) -> (u64, u64) {
     let before = *rig.engine.counts();
     rig.engine.handle(Event::Slice, &mut rig.machine);
@@ -72,7 +72,7 @@ fn slice(rig: &mut Rig, steps: &[Step]) -> (u64, u64) {
     (after.true_faults - before.true_faults, taken(after) - taken(&before))
 }
 
-/// Frames that wishes took.
+/// Frames that prefetches took.
 fn taken(counts: &Counts) -> u64 {
     counts.prefetches + counts.prefetches_present
 }
@@ -88,7 +88,7 @@ impl Lru {
         found.is_some()
     }
 
-    /// The last `frames` pages after these touches, and how many were not among them before.
+    /// Touches the pages with `frames` frames; returns the number of misses.
     fn faults(&mut self, frames: usize, pages: impl Iterator<Item = u32>) -> u64 {
         let mut faults = 0;
         for page in pages {
@@ -164,7 +164,7 @@ proptest! {
     }
 }
 
-/// Were prefetched pages as recent as others, this slice would break the bound.
+/// If prefetched pages were as recent as others, this slice would break the bound.
 #[test]
 fn pages_that_arrive_as_recent_as_others_break_the_bound() {
     let steps: Vec<Step> = [Step::Touch(0), Step::Touch(1), Step::Touch(2)]
@@ -173,9 +173,10 @@ fn pages_that_arrive_as_recent_as_others_break_the_bound() {
         .chain([Step::Touch(0), Step::Touch(1), Step::Touch(2)])
         .collect();
     let run = |arrival| slice(&mut rig(LRU, "sequential", 4, 2, arrival), &steps);
-    // Four frames: the three pages and one prefetched page, which makes room for the next one.
+    // Four frames: the three pages and one prefetched page, which is evicted for the next one.
     assert_eq!(run(Arrival::BehindSlice), (3, 2));
-    // As recent: the second prefetch pushes page 0 out, and its fault page 1, and so on; two frames less would have had 6 faults.
+    // If as recent: the second prefetch evicts page 0, its fault evicts page 1, and so on. With two frames fewer there
+    // would be 6 faults.
     assert_eq!(run(Arrival::Mapped), (6, 2));
 }
 
@@ -210,13 +211,13 @@ fn a_handler_that_maps_pages_in_buffers_moves_those_that_come_behind_the_slice()
     rig.engine.handle(Event::WillNeed { page: PageId(3) }, &mut rig.machine);
     rig.settle();
     assert!(rig.engine.frame_of(PageId(3)).is_some() && !rig.machine.mapped(PageId(3)));
-    // A page that is faulted on is held in its buffer.
+    // A page with a fault is held in its buffer.
     rig.fault(0, 4, Access::Read);
     rig.settle();
     assert!(rig.engine.frame_of(PageId(4)).is_none() && rig.machine.mapped(PageId(4)));
 }
 
-/// With several tasks the one that is not running can fault on a page in flight, too.
+/// With several tasks, a task other than the running one can also fault on a page in flight.
 #[test]
 fn two_tasks_that_wait_for_one_prefetched_page_both_go_on() {
     let mut rig = rig("second-chance", "sequential", 4, 3, Arrival::BehindSlice);

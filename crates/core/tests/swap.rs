@@ -1,4 +1,5 @@
-//! The swap area's promises: no page is lost, no rule of NAND is broken, victims are those of a scan of all blocks.
+//! Tests of the swap area: no page is lost, no rule of NAND is broken, and the victims are those of a scan of all
+//! blocks.
 
 mod nand;
 
@@ -51,7 +52,7 @@ fn shapes() -> impl Strategy<Value = Vec<AreaConfig>> {
     prop::collection::vec(one, 1..3)
 }
 
-/// A swap area on a mock NAND beside a plain map of what was written last.
+/// A swap area on a mock NAND, beside a plain map of the last writes.
 struct Bench {
     swap: Swap,
     nand: Nand,
@@ -79,7 +80,7 @@ impl Bench {
         done
     }
 
-    /// Power comes back. The page that was on its way may be there or not.
+    /// Power returns. The page that was being written may be there or not.
     fn restart(&mut self, on_its_way: u32) {
         let erases: Vec<_> = self.nand.health();
         self.nand.power_on();
@@ -88,7 +89,7 @@ impl Bench {
         self.swap =
             Swap::recover(PAGES as usize, SLOTS_PER_BLOCK, &self.areas, |slot| nand.found(slot), health).unwrap();
         let found = self.content(on_its_way);
-        // A release is a hint: of a page that was released, any older copy may come back.
+        // A release is only a hint: an older copy of a released page may reappear.
         let before = self.model.get(&on_its_way).copied();
         assert!(before.is_none() || found == before || found == Some(self.written), "torn page {on_its_way}");
         if let Some(content) = found {
@@ -113,7 +114,7 @@ impl Bench {
     fn run(&mut self, op: Op) {
         match op {
             Op::Out(page) => {
-                // A full area refuses, and the page keeps what it had.
+                // A full area refuses the page, and the page keeps its old contents.
                 let _ = self.out(page);
             }
             Op::Release(page) => {
@@ -165,7 +166,7 @@ fn the_log_without_valid_victims_copies_nothing_and_erases_once_a_block() {
             bench.model.clear();
         }
         let counts = bench.swap.counts();
-        // 100 blocks' worth went through 8 blocks, of which 2 to 3 are kept erased.
+        // 100 blocks were written through 8 blocks, of which 2 to 3 are kept erased.
         assert_eq!(counts.copies, 0);
         assert!((100 - 8 + 2..=100 - 8 + 3).contains(&counts.erases), "{}: {}", collector.name, counts.erases);
     }
@@ -180,7 +181,7 @@ fn a_full_area_refuses_keeps_all_it_has_and_takes_more_after_a_release() {
             assert_eq!(taken, (6 - 1) * SLOTS_PER_BLOCK, "all but the reserve of one block");
             assert_eq!(bench.swap.counts().areas_full, 1);
             bench.check();
-            // A whole block's worth must be free before a block can be emptied without loss of room.
+            // Slots of a whole block must be free before a block can be emptied without loss of room.
             (0..SLOTS_PER_BLOCK).for_each(|page| bench.run(Op::Release(page)));
             assert!(bench.out(PAGES - 1).is_ok());
             bench.check();

@@ -1,4 +1,5 @@
-//! The compressed tier: its books beside a naive twin's, its bytes beside what was written, and where its border goes.
+//! The compressed tier: its tables compared with a naive twin's, its bytes with the last writes, and how the pool's
+//! size moves.
 
 mod support;
 
@@ -29,7 +30,7 @@ fn rig(policy: &str, frames: usize, batch: usize, tier: TierConfig, caps: Caps) 
     rig
 }
 
-/// The pool as a list of pages in the order in which they came, from the commands alone.
+/// The pool as a list of pages in order of arrival, from the commands alone.
 #[derive(Default)]
 struct Twin {
     pool: Vec<(PageId, u32)>,
@@ -44,7 +45,7 @@ impl Twin {
         (at, self.pool.remove(at).1)
     }
 
-    /// Goes through what has been issued since the last time, and compares with the engine.
+    /// Follows the commands since the last call, and compares the pool with the engine's.
     fn follow(&mut self, rig: &Rig) {
         let new = &rig.machine.log[self.seen..];
         let clears = new.iter().any(|c| matches!(c, Command::Lend { lent: false, .. }));
@@ -73,7 +74,7 @@ impl Twin {
             }
         }
         self.seen = rig.machine.log.len();
-        // What leaves without a command has its bytes in its slot, or was released.
+        // A page that leaves without a command has its bytes in its slot, or was released.
         let stale = &self.stale;
         self.pool.retain(|(page, _)| {
             let here = rig.engine.is_in_tier(*page);
@@ -102,7 +103,7 @@ enum Act {
 }
 
 fn act() -> impl Strategy<Value = Act> {
-    // Half of all goes to few pages, so that pages come back from the pool.
+    // Half of the references go to few pages, so pages come back from the pool.
     let page = prop_oneof![0..24u32, 0..PAGES as u32];
     (page, 0..20u8).prop_map(|(page, kind)| match kind {
         0..=8 => Act::Read(page),
@@ -113,7 +114,7 @@ fn act() -> impl Strategy<Value = Act> {
     })
 }
 
-/// One reference of a processor, until it goes through.
+/// One reference of a processor, repeated until it succeeds.
 fn touch(rig: &mut Rig, page: u32, write: Option<u64>) -> Option<u64> {
     let access = if write.is_some() { Access::Write } else { Access::Read };
     for _ in 0..4 {
@@ -136,8 +137,8 @@ fn touch(rig: &mut Rig, page: u32, write: Option<u64>) -> Option<u64> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 160 }))]
 
-    /// Whatever is touched, written and released: each page reads as it was written last, no two compressed pages overlap, the pool never has
-    /// more frames than it may, and what the engine says of it is what the commands come to.
+    /// For any touches, writes and releases: each page reads as last written, no two compressed pages overlap, the pool
+    /// never has more frames than allowed, and the engine's counts agree with its commands.
     #[test]
     fn nothing_is_lost_and_the_books_are_those_of_the_naive_twin(
         acts in prop::collection::vec(act(), 1..700),
@@ -191,7 +192,7 @@ proptest! {
 /// Four tasks whose transfers end in any order.
 struct Several {
     rig: Rig,
-    /// What each task stands still for: the page, and what it writes.
+    /// For each waiting task: the page, and the value to write.
     stands: [Option<(u32, Option<u64>)>; 4],
     written: BTreeMap<u32, u64>,
 }
@@ -224,7 +225,7 @@ impl Several {
         true
     }
 
-    /// Tasks that were told to go on repeat their access.
+    /// Resumed tasks repeat their accesses.
     fn go_on(&mut self) {
         for task in std::mem::take(&mut self.rig.machine.resumed) {
             let (page, write) = self.stands[task.index()].take().expect("it stands still");
@@ -236,7 +237,7 @@ impl Several {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(if cfg!(miri) { 4 } else { 200 }))]
 
-    /// The same with four tasks, whose transfers are under way together and end in any order, under both handlers.
+    /// The same with four tasks under both handlers. Their transfers are in flight together and end in any order.
     #[test]
     fn nothing_is_lost_when_transfers_end_in_any_order(
         acts in prop::collection::vec((act(), 0..4usize, any::<u8>()), 1..700),
@@ -282,7 +283,7 @@ proptest! {
     }
 }
 
-/// Reads pages 0 to `pages` in turn, and counts loads from the device from the second half on.
+/// Reads pages 0 to `pages` in turn; counts loads from the device in the second half.
 fn loads_in_a_loop(pages: u32, tier: Option<TierConfig>, size: fn(PageId, u64) -> u32) -> (u64, Rig) {
     let mut rig = Rig::with_batch("clock", 32, PAGES, HARDWARE, 1);
     rig.machine.size_of = size;
@@ -303,7 +304,7 @@ fn loads_in_a_loop(pages: u32, tier: Option<TierConfig>, size: fn(PageId, u64) -
 
 #[test]
 fn what_fits_into_ram_compressed_needs_no_device() {
-    // 60 pages of a quarter of a frame and 32 frames: 8 + 24 * 4 would hold 104.
+    // 60 pages that compress to a quarter, and 32 frames: 8 frames + 24 * 4 pages are room for 104.
     let quarter = |_, _| PAGE_BYTES as u32 / 4;
     assert_eq!(loads_in_a_loop(60, None, quarter).0, 60 * 20, "a loop is the worst case of any clock");
     let (loads, rig) = loads_in_a_loop(60, Some(config(24)), quarter);
@@ -318,7 +319,7 @@ fn the_border_goes_to_the_pool_where_it_spares_loads_and_away_where_it_spares_no
     let first = TierConfig { frames_first: BIN_FRAMES, ..config(24) };
     let (loads, rig) = loads_in_a_loop(60, Some(first), quarter);
     assert!(rig.engine.tier_size().unwrap().1 > 12 && loads < 60, "{:?}, {loads} loads", rig.engine.tier_size());
-    // The same with pages that do not compress: the pool gets nothing that it could keep, and no frame stays with it.
+    // The same with pages that do not compress: the pool can keep none of them, so it returns all frames.
     let (_, rig) = loads_in_a_loop(60, Some(config(24)), |_, _| PAGE_BYTES as u32);
     assert_eq!(rig.engine.tier_size().unwrap().2, 0);
     assert!(rig.engine.tier_size().unwrap().0 <= BIN_FRAMES, "{:?}", rig.engine.tier_size());
@@ -340,7 +341,7 @@ fn a_page_whose_slot_has_its_bytes_leaves_the_pool_without_a_write() {
 fn a_task_that_faults_while_the_page_is_compressed_waits_and_gets_it() {
     let mut rig = rig("fifo", 16, 1, config(4), HARDWARE);
     (0..16).for_each(|page| _ = touch(&mut rig, page, Some(u64::from(page) + 1)));
-    // Page 0 is on its way when another task wants it.
+    // Page 0 is in flight when another task needs it.
     rig.fault(0, 20, Access::Read);
     rig.fault(1, 0, Access::Read);
     assert!(!rig.machine.resumed.contains(&TaskId(1)));

@@ -1,8 +1,9 @@
 //! # coldframe-fuzz: every reader against mutated input
 //!
-//! Each [`Target`] is a reader and some good inputs. Inputs are mutated (bytes flipped, cut, repeated, spliced, replaced by telling
-//! ones) and read; any answer will do, a panic will not. It runs on stable Rust without instrumentation, so it is not guided by coverage;
-//! the mutations are chosen for text with numbers and for length-prefixed binaries. A failure prints the seed, which replays it.
+//! Each [`Target`] is a reader and some valid inputs. Inputs are mutated and read: bytes are flipped, cut, repeated,
+//! spliced, or replaced by special values. A reader may return any result, but may not panic. The fuzzer runs on stable
+//! Rust without instrumentation, so coverage does not guide it; the mutations are chosen for text with numbers and for
+//! length-prefixed binaries. A failure prints the seed, which replays it.
 #![forbid(unsafe_code)]
 
 use std::panic::{catch_unwind, AssertUnwindSafe};
@@ -13,9 +14,9 @@ use fastrand::Rng;
 pub struct Target {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Good inputs.
+    /// Valid inputs, or nearly valid ones.
     pub seeds: Vec<Vec<u8>>,
-    /// Reads an input; the answer does not matter.
+    /// Reads an input; the result does not matter.
     pub read: fn(&[u8]),
 }
 
@@ -28,7 +29,7 @@ macro_rules! reader {
 
 const DAMO: &[u8] = br#"[{"target_id":0,"snapshots":[{"end_time":"1,100","regions":[{"start":"4,096","end":8192,"nr_accesses":{"samples":3}}]}]}]"#;
 
-/// Numbers of 32 bits, least byte first.
+/// Numbers of 32 bits, little-endian.
 fn words(numbers: &[u32]) -> Vec<u8> {
     numbers.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
@@ -47,7 +48,7 @@ fn lcs() -> Vec<u8> {
     file
 }
 
-/// Every reader that meets the world.
+/// Every reader of data from outside.
 pub fn targets() -> Vec<Target> {
     let lackey = b"==7== x\nI  0401ab70,3\n L 1fff000740,8\n S 1fff000748,8\n M 04038e10,4\n".to_vec();
     let din = b"2 400000\n0 7fff0010 rest\n1 7fff0014\n4 0\n".to_vec();
@@ -139,7 +140,7 @@ pub fn targets() -> Vec<Target> {
     ]
 }
 
-/// A small trace of the store, as bytes.
+/// A small trace in the store's format, as bytes.
 fn store() -> Vec<u8> {
     use coldframe_trace::{Block, Columns, Fidelity, Kind, Provenance, Reference, Writer};
     let path =
@@ -163,7 +164,7 @@ fn foreign() -> Vec<u8> {
     include_bytes!("../../trace/tests/data/pandas.parquet").to_vec()
 }
 
-/// A few faults by hand.
+/// A few faults, written by hand.
 fn journal() -> Vec<u8> {
     let head = "coldframe journal 7\npolicy=clock:insert-bit=set\nhandler=parallel\nframes=1\npages=4\ntasks=1\nevict_batch=1\nreference_bit=true\n\
                 dirty_bit=true\nbuffers=2\ndirect_read=true\nplaces=false\nslots=3\nfiles_min=0\narrival=mapped\nslots_per_block=0\nareas=0\ntier=-\n\n";
@@ -217,7 +218,7 @@ pub fn mutate(seed: &[u8], rng: &mut Rng) -> Vec<u8> {
     data
 }
 
-/// Runs one mutation; the seed of a failure is its number.
+/// Runs one mutation. The number is also the seed that replays it.
 ///
 /// # Errors
 /// The reader panicked.

@@ -1,4 +1,4 @@
-//! `coldframe-fuzz SECONDS [TARGET [SEED]]`: runs each target (or one) for so many seconds, or one seed again.
+//! `coldframe-fuzz SECONDS [TARGET [SEED]]`: fuzzes each target, or one, for this many seconds, or replays one seed.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -58,7 +58,7 @@ fn read(device: &Device) -> Result<u64, LiveError> {
     let buffer = sys::map_memory(bytes, None).map_err(|e| LiveError::os("memory to measure with", e))?;
     let timed = (|| {
         device.reserve(0, bytes as u64)?;
-        // SAFETY: the buffer is ours and has so many bytes.
+        // SAFETY: the buffer is ours and has this many bytes.
         unsafe { std::ptr::write_bytes(buffer as *mut u8, 0x5a, bytes) };
         // SAFETY: as above.
         unsafe { device.write(buffer, bytes, 0)? };
@@ -72,7 +72,7 @@ fn read(device: &Device) -> Result<u64, LiveError> {
         }
         Ok(median(times))
     })();
-    // SAFETY: nobody else knows it.
+    // SAFETY: no other thread knows it.
     unsafe { sys::unmap_memory(buffer, bytes) };
     timed.map_err(refuse)
 }
@@ -90,7 +90,7 @@ fn step(uffd: &Uffd, space: &Space) -> Result<u64, sys::Errno> {
             break;
         }
     }
-    // SAFETY: nobody has been given these pages.
+    // SAFETY: no other code has these pages.
     unsafe {
         sys::advise(page..page + PAGE, libc::MADV_DONTNEED)?;
         sys::advise(holding..holding + PAGE, libc::MADV_DONTNEED)?;

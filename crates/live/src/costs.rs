@@ -162,7 +162,7 @@ pub fn today() -> String {
 /// The smallest value of a difference of two measurements.
 const LEAST: Ps = Ps(1_000);
 
-/// Bytes of so many pages.
+/// The bytes of this many pages.
 fn bytes(pages: usize) -> usize {
     pages * PAGE
 }

@@ -98,7 +98,7 @@ fn vectored_drop() -> Finding {
         let page = sys::map_memory(PAGE, None).ok()?;
         let vector = [sys::iovec(page, PAGE)];
         let a = [pidfd.as_raw_fd() as usize, vector.as_ptr() as usize, 1, libc::MADV_DONTNEED as usize, 0, 0];
-        // SAFETY: a page of our own that nobody uses.
+        // SAFETY: a page of our own that no other code uses.
         let dropped = unsafe { sys::call(libc::SYS_process_madvise, a) };
         // SAFETY: as above.
         unsafe { sys::unmap_memory(page, PAGE) };

@@ -156,7 +156,8 @@ impl Inner {
             let victim = victims[victims.len() - pages.len()];
             let held = match sys::hold(pipe, pages) {
                 Err(Errno::FAULT) if !victim.held && self.refill(victim.page) => continue,
-                // Out of the program's reach; or a filter of system calls that the program has set does not let this thread hold pages.
+                // The page is inaccessible to the program; or a filter of system calls that the program has set does
+                // not allow this thread to hold pages.
                 Err(Errno::FAULT | Errno::PERM | Errno::ACCES | Errno::NOSYS) => {
                     match victim.held {
                         // SAFETY: a page of the holding area, and this thread's scratch page.

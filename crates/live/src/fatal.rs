@@ -15,7 +15,7 @@ pub fn stop(reason: impl fmt::Display) -> ! {
     sys::exit_group(STOPPED)
 }
 
-/// Prints a warning and goes on.
+/// Prints a warning and continues.
 pub fn warn(what: impl fmt::Display) {
     let mut line = Line::new();
     let _ = writeln!(line, "coldframe: {what}");

@@ -191,7 +191,7 @@ impl Drawn {
         }
         let allowed = Processors::of(thread).ok().filter(|all| all.has(home) && all.count() > 1);
         let done = allowed.is_some_and(|all| {
-            // SAFETY: who changes what is drawn is alone with it.
+            // SAFETY: only one thread at a time changes which thread is drawn.
             unsafe { *self.anywhere.get() = all };
             self.home.store(home, Ordering::Relaxed);
             self.woken.store(now, Ordering::Relaxed);
@@ -204,7 +204,7 @@ impl Drawn {
     /// Lets the thread run anywhere again, if it is the drawn one; `by`: 0 if the thread itself asks.
     fn end(&self, thread: u32, by: u32) {
         if self.changes(thread) {
-            // SAFETY: who changes what is drawn is alone with it.
+            // SAFETY: only one thread at a time changes which thread is drawn.
             let _ = unsafe { &*self.anywhere.get() }.set(by);
             self.thread.store(0, Ordering::Release);
         }
@@ -244,7 +244,7 @@ impl Drawn {
     pub fn forget(&self) {
         let drawn = self.thread.swap(0, Ordering::Relaxed);
         if drawn != 0 && drawn == self.said.load(Ordering::Relaxed) {
-            // SAFETY: nobody else is in this process.
+            // SAFETY: this process has no other thread.
             let _ = unsafe { &*self.anywhere.get() }.set(0);
         }
     }

@@ -20,10 +20,10 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// `syscall` on x86-64.
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
-/// A process whose first thread we have stopped. It goes on when this is dropped.
+/// A process whose first thread we have stopped. Dropping this resumes the process.
 pub(crate) struct Stopped {
     pid: libc::pid_t,
-    /// A signal that came while it was stopped. The process gets it when it goes on.
+    /// A signal that came while the process was stopped. The process gets it when it is resumed.
     owed: Cell<i32>,
 }
 

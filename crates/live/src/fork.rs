@@ -2,10 +2,10 @@
 //!
 //! ```text
 //!   prepare   shut the gate, wait until no fault is in flight, bring the log to the device, let the memory be inherited,
-//!             get what the child needs and can be had here: its swap file, a pipe that tells when it is gone
+//!             get what the child needs and the parent can get: its swap file, a pipe that shows when the child is gone
 //!   fork      both have the same frames (shared until written), the same engine, the same slots
-//!   parent    a slot that the child can see is not reused until the child is gone (its end of the pipe is closed, by exit or exec)
-//!   child     a userfaultfd, rings, pipes, threads and a budget of its own; the parent's swap file is only read
+//!   parent    a slot that the child can see is not reused until the child is gone (exit or exec closes its end of the pipe)
+//!   child     its own userfaultfd, rings, pipes, threads and budget; the parent's swap file is only read
 //! ```
 //! If a child does not get one of these, it cannot page. It then runs without paging (`unpaged.rs`); it is not
 //! stopped.

@@ -183,7 +183,7 @@ impl Inner {
             unsafe { ((shift.control + i * PAGE) as *const u8).read_volatile() };
         }
         threads.into_iter().for_each(RawThread::join);
-        // SAFETY: nobody uses them any more.
+        // SAFETY: they are no longer used.
         unsafe { sys::unmap_memory(shift.control, shift.len() * PAGE) };
     }
 

@@ -138,7 +138,7 @@ mod tests {
         }
     }
 
-    /// A file that takes so many bytes and not one more.
+    /// A file that takes exactly this many bytes.
     fn file_of(bytes: i64) -> File {
         // SAFETY: a name and numbers; the descriptor is new.
         unsafe {
@@ -149,7 +149,7 @@ mod tests {
         }
     }
 
-    /// So many events, each with so many commands, into a file and into memory.
+    /// This many events, each with this many commands, into a file and into memory.
     fn write(file: File, events: u32, commands: u32) -> (JournalFile, Vec<u8>) {
         let mut journal = JournalFile::new(&head(), file).unwrap();
         let mut memory = Journal::new(&head());

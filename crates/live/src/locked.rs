@@ -56,7 +56,7 @@ pub(crate) fn refuse_locked() -> Result<(), LiveError> {
 fn is_there_at_once() -> Sys<bool> {
     let page = sys::map_memory(PAGE, None)?;
     let mut there = 0u8;
-    // SAFETY: the kernel writes a byte for the page, which nobody else knows.
+    // SAFETY: the kernel writes a byte for the page, which no other thread knows.
     unsafe {
         let asked = sys::call(libc::SYS_mincore, [page, PAGE, &raw mut there as usize, 0, 0, 0]);
         sys::unmap_memory(page, PAGE);

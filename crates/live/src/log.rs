@@ -102,7 +102,7 @@ impl Log {
     /// The keyed hash of a page.
     ///
     /// # Safety
-    /// `address` must be good for a page that nobody writes to.
+    /// `address` must be good for a page that no thread writes to.
     pub unsafe fn sum(&self, address: usize) -> u128 {
         // SAFETY: the caller answers for it.
         self.summer.of(unsafe { &*(address as *const [u8; PAGE]) })
@@ -216,7 +216,7 @@ impl Log {
             return Ok(false);
         }
         let (slot, into) = state.take(page)?;
-        // SAFETY: a page of the caller's, and a page of the buffer, which nobody reads before the page has its slot.
+        // SAFETY: a page of the caller's, and a page of the buffer, which is not read before the page has its slot.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, into as *mut u8, PAGE) };
         pages.set_sum(index, sum);
         pages.set_slot(index, Some(self.own_number() << FILE_SHIFT | slot as u64));
@@ -284,7 +284,8 @@ impl Log {
     /// In a forked child: old slots stay readable, and new pages go to a file of the child's own. There is no writer
     /// yet.
     pub fn fork_child(&mut self, device: Device) -> Result<(), LiveError> {
-        // SAFETY: `fork_prepare` has taken the lock. The children of the parent are brothers here, and none of this process's business.
+        // SAFETY: `fork_prepare` has taken the lock. The parent's children are this process's siblings, so it does not
+        // keep track of them.
         let state = unsafe { self.state.held() };
         state.children.descriptors().for_each(close);
         let mut new = Inside::new(state.segments_max())?;

@@ -4,7 +4,8 @@
 //! ```text
 //!   lock   Event::Fault ─► engine ─► Load (submitted), Protect, Unmap, Write, Evict (noted), Stage
 //!   ─────────────────────────────────────────────────────────────────────────────────────
-//!   no lock   move unmapped pages to the holding area; hold the dirty victims, zap all of them, read the final bytes back; wait for the page
+//!   no lock   move unmapped pages to the holding area; hold the dirty victims, zap them, read the final bytes back;
+//!             wait for the page
 //!   lock   Event::Written..., Event::Loaded ─► engine ─► Move, Map (noted), Resume
 //!   ─────────────────────────────────────────────────────────────────────────────────────
 //!   no lock   copy the page in

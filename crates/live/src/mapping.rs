@@ -205,7 +205,7 @@ impl Inner {
             }
         }
         for (i, (part, _)) in there.iter().enumerate().filter(|_| free) {
-            // SAFETY: nobody has a page of it any more.
+            // SAFETY: no page of it is in use any more.
             if let Err(error) = unsafe { space::map_free(part) } {
                 // Lost address space is better than address space that is handed out while it is still mapped.
                 let mut extents = self.space.extents();
@@ -218,7 +218,7 @@ impl Inner {
 
     /// Makes a range free that is in no extent.
     fn restore(&self, range: &Range<usize>) {
-        // SAFETY: nobody has a page of it.
+        // SAFETY: no page of it is in use.
         if unsafe { space::map_free(range) }.is_err() {
             self.space.extents().insert(range.clone(), Kind::Foreign);
         }

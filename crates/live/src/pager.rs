@@ -66,7 +66,7 @@ impl<T> Own<T> {
     }
 
     pub(crate) fn get(&self) -> &T {
-        // SAFETY: nobody changes it while there are several threads.
+        // SAFETY: it does not change while there are several threads.
         unsafe { &*self.0.get() }
     }
 

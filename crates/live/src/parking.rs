@@ -7,7 +7,8 @@
 //!   sleeper   waiters += 1; read `turn`; look at the page; sleep while `turn` is what was read
 //!   owner     change the page; if waiters: turn += 1, wake all
 //! ```
-//! Both sides are sequentially consistent: either the sleeper's look sees the change, or the owner's look sees the sleeper.
+//! Both sides are sequentially consistent: either the sleeper's look sees the change, or the owner's look sees the
+//! sleeper.
 
 use crate::sync::{futex_wait, futex_wake, pause, AtomicU32, Ordering, LOOKS};
 

@@ -12,7 +12,7 @@ use crate::sys::{self, Errno};
 use crate::task::{CopyIn, Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
-/// So many pages go to the holding area together. For fewer, a move of each costs less.
+/// This many pages go to the holding area together. For fewer, a move of each costs less.
 const TOGETHER_MIN: usize = 3;
 /// If a page is found dropped this often, it is an internal error.
 const LOOKS: u32 = 100;
@@ -128,7 +128,7 @@ impl Inner {
         let Ok(buffer) = memory else { fatal::stop("there is no memory to read a page of a file into") };
         self.read_file_page(page, buffer);
         let filled = self.uffd.get().copy(address, buffer, false).is_ok();
-        // SAFETY: nobody else knows it.
+        // SAFETY: no other thread knows it.
         unsafe { sys::unmap_memory(buffer, PAGE) };
         filled
     }

@@ -68,8 +68,8 @@ pub fn any() -> bool {
 pub fn with<T>(address: usize, work: impl FnOnce(&Inner) -> T) -> Option<T> {
     for place in PLACES.iter().filter(|place| !place.inner.load(Ordering::Relaxed).is_null()) {
         place.looking.fetch_add(1, Ordering::SeqCst);
-        // SAFETY: whoever takes the pager off the list waits for this thread before it is freed. Either it sees the count above, or this
-        // load sees the empty place: both are sequentially consistent.
+        // SAFETY: the thread that removes the pager from the list waits for this thread before it frees the pager.
+        // Either it sees the count above, or this load sees the empty place: both are sequentially consistent.
         let inner = unsafe { place.inner.load(Ordering::SeqCst).as_ref() };
         if let Some(inner) = inner.filter(|inner| inner.space.span().contains(&address)) {
             let result = work(inner);

@@ -35,20 +35,21 @@ pub struct Recorder {
     pub folder: PathBuf,
     /// A window of exactly this many pages, with all pages sampled; `None`: both adapt to the program's speed.
     pub window: Option<usize>,
-    /// Nanoseconds that entries may take in all before they are limited strictly. So a short program is recorded in more detail, at less than half
-    /// its speed.
+    /// Nanoseconds that entries may take in all before they are limited strictly. So a short program is recorded in
+    /// more detail, at less than half its speed.
     #[serde(default)]
     pub patience: u64,
 }
 
-/// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries are possible.
+/// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
+/// are possible.
 const BESIDES: f64 = 0.6;
 /// Upper limit of the entries' time, as a part of the program's own time so far.
 const SHARE: f64 = 0.6;
 /// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner.
 const FIRST_NS: f64 = 1e9;
-/// Nanoseconds that entries may take beyond their share before the recorder reacts, and the part of the patience that is added to them: a program's
-/// start has more entries than the rest.
+/// Nanoseconds that entries may take beyond their share before the recorder reacts. This part of the patience is added
+/// to them, because a program's start has more entries than the rest.
 const SLACK_NS: f64 = 40e6;
 const SLACK: f64 = 0.25;
 /// Below this part of the time, entries take little.
@@ -58,8 +59,8 @@ const BUCKETS: usize = 160;
 /// The longest and the shortest window, as parts of the sampled pages in RAM.
 const WIDEST: usize = 16;
 const NARROWEST: usize = 64;
-/// If the sampling cannot be reduced any more, the window may grow to this part of the sampled pages: with less RAM than that, the program would
-/// have far too many faults anyway.
+/// If the sampling cannot be reduced any more, the window may grow to this part of the sampled pages. With less RAM
+/// than that, the program would have far too many faults anyway.
 const LAST: (usize, usize) = (3, 4);
 /// The least useful number of sampled pages.
 const SAMPLED_MIN: usize = 512;
@@ -124,8 +125,8 @@ struct Pace {
     ways: Ways,
 }
 
-/// The kernel's numbers for a thread. Files of `/proc` are opened once, before the program begins or goes on. A descriptor that came and went
-/// beside the program would now and then have a number that the program expects.
+/// The kernel's numbers for a thread. Files of `/proc` are opened once, before the program begins or continues. A
+/// descriptor that is opened and closed later would sometimes take a number that the program expects.
 #[derive(Debug)]
 struct Watch {
     thread: u32,
@@ -187,8 +188,9 @@ impl Pace {
         new
     }
 
-    /// Between two faults a thread works, which its clock shows, and is on its way to the handler and back, once for each fault. It may also wait
-    /// for something else, so only the median shows the time of the way. Returns the nanoseconds that it has waited.
+    /// Between two faults, a thread works, which its clock shows, and is on its way to the handler and back, once for
+    /// each fault. It may also wait for something else, so only the median shows the time of the way. Returns the
+    /// nanoseconds that it has waited.
     fn gap(&mut self, thread: u32, started: u64, now: u64, time: u64) -> u64 {
         let (before, answered, then) = std::mem::replace(&mut self.last, (thread, now, time));
         if before != thread || time == 0 {
@@ -293,7 +295,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // SAFETY: nobody has it any more.
+        // SAFETY: it is no longer used.
         unsafe { sys::unmap_memory(self.start, LEN) };
     }
 }
@@ -340,7 +342,7 @@ impl Recording {
         set(Word::Pages, pages as u64);
         set(Word::Started, sys::now());
         set(Word::Ended, sys::now());
-        // SAFETY: the head is this process's, and takes so many bytes.
+        // SAFETY: the head is this process's, and has this many bytes.
         let room =
             unsafe { std::slice::from_raw_parts_mut((self.mapped.start + COMMAND.start) as *mut u8, COMMAND.len()) };
         sys::read_file(c"/proc/self/cmdline", room);
@@ -420,8 +422,8 @@ impl Recording {
         let (window, shift) = (self.knobs.window.load(Relaxed), self.knobs.shift.load(Relaxed));
         let sampled = resident >> shift;
         let word = |word| self.mapped.word(word).load(Relaxed);
-        // Time in which the program waits for a processor is not caused by entries. Time in which it waits by itself does not pay for entries: it
-        // may be waiting for a program that is recorded, too.
+        // Time in which the program waits for a processor is not caused by entries. Time in which it waits by itself
+        // does not pay for entries, because it may wait for a program that is also recorded.
         let spent = (word(Word::Ended) - word(Word::Started)) as f64 - own(word) - delayed(word);
         let over = spent - allowed(worked(word), self.patience as f64);
         let slack = SLACK_NS + SLACK * self.patience as f64;
@@ -455,7 +457,8 @@ impl Recording {
         set(Word::Way, pace.way());
     }
 
-    /// A page has left the window. `sum` is the hash of its bytes now, `before` the value from the last time. Returns the value to keep.
+    /// A page has left the window. `sum` is the hash of its bytes now, `before` the value from the last time. Returns
+    /// the value to keep.
     pub(crate) fn left(&self, page: usize, before: u128, sum: u128) -> u128 {
         let old = if before == 0 { self.zeros } else { before };
         let word = if sum == old { Word::Unchanged } else { Word::Changed };
@@ -510,7 +513,8 @@ enum Pressure {
     Low,
 }
 
-/// The new window, and whether to halve the sampling, for this window and this many sampled pages in RAM. `full`: the file is filling up.
+/// The new window, and whether to halve the sampling, for this window and this many sampled pages in RAM. `full`: the
+/// file is filling up.
 fn knobs(pressure: Pressure, window: usize, sampled: usize, full: bool) -> (usize, bool) {
     let least = |part: usize| (sampled / part).max(WINDOW_MIN);
     if full && sampled >= 2 * WINDOW_MIN {

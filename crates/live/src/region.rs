@@ -261,7 +261,7 @@ impl Inner {
         };
         let number = self.files.iter().position(takes);
         if number.is_none() {
-            // SAFETY: made just above, and nobody has seen it.
+            // SAFETY: made just above, and no other thread has seen it.
             drop(unsafe { Box::from_raw(new) });
         }
         number
@@ -270,7 +270,7 @@ impl Inner {
     /// Frees the file's number. The file has no pages any more.
     fn leave_file(&self, number: usize) {
         let file = self.files[number].swap(std::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: made by `Box::into_raw`, and its pages are nobody's now.
+        // SAFETY: made by `Box::into_raw`, and its pages are free now.
         drop(unsafe { Box::from_raw(file) });
     }
 
@@ -286,7 +286,7 @@ impl Inner {
                 Flushed::Lost => lost += 1,
             }
         }
-        // SAFETY: nobody else knows it.
+        // SAFETY: no other thread knows it.
         unsafe { sys::unmap_memory(buffer, PAGE) };
         let refuse = |reason: String| LiveError::Backing { path: device.path().to_path_buf(), reason };
         if lost > 0 {

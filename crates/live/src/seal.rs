@@ -53,7 +53,7 @@ impl Sealer {
     /// Decrypts the page at `address`. Returns false if the bytes were not encrypted for this page.
     ///
     /// # Safety
-    /// `address` must be good for a page that nobody else has.
+    /// `address` must be good for a page that no other thread uses.
     pub unsafe fn open(&self, address: usize, page: usize, count: u64, tag: u128) -> bool {
         // SAFETY: the caller answers for it.
         let bytes = unsafe { std::slice::from_raw_parts_mut(address as *mut u8, PAGE) };

@@ -59,7 +59,7 @@ impl<T: Zeroize> Deref for Secret<T> {
 
 impl<T: Zeroize> Drop for Secret<T> {
     fn drop(&mut self) {
-        // SAFETY: nobody else has it.
+        // SAFETY: no other thread has it.
         unsafe {
             (*self.0).zeroize();
             sys::unmap_memory(self.0 as usize, PAGE);
@@ -93,7 +93,7 @@ pub fn lock(range: Range<usize>) -> Sys<()> {
 pub fn scrub_stack() {
     let mut stained = std::mem::MaybeUninit::<[u8; STAINED]>::uninit();
     for i in 0..STAINED / 8 {
-        // SAFETY: within the array; a volatile write is not left out although nobody reads it.
+        // SAFETY: within the array; a volatile write is not removed although the value is never read.
         unsafe { stained.as_mut_ptr().cast::<u64>().add(i).write_volatile(0) };
     }
     std::hint::black_box(&mut stained);
@@ -168,7 +168,7 @@ mod tests {
         let first = (region.as_ptr() as usize - pager.span().start) / PAGE;
         let out = |page: usize| u8::from(pager.inner.pages.get(first + page) == Where::Out);
         let out: Vec<u8> = (0..PAGES).map(out).collect();
-        // SAFETY: both are memory of so many bytes; the process is killed by its parent.
+        // SAFETY: both have this many bytes; the process is killed by its parent.
         unsafe {
             assert_eq!(libc::write(to, out.as_ptr().cast(), PAGES), PAGES as isize);
             for key in pager.inner.log.get().keys() {

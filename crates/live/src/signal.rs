@@ -8,7 +8,7 @@
 //! before it pushes a byte. It need not preserve registers, since the return from the signal restores them.
 //!
 //! ```text
-//!   SIGBUS ─► take a stack ─► resolve ─► give it back ─► ours? return : go on to the handler before us, on the thread's stack
+//!   SIGBUS ─► take a stack ─► resolve ─► give it back ─► ours? return : call the handler before us, on the thread's stack
 //! ```
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -292,7 +292,8 @@ pub fn let_end() {
 /// for.
 fn foreign(code: i32, context: *mut libc::c_void) -> Next {
     let nobody = Next { handler: 0, mask: 0 };
-    // SAFETY: `install` has stored it; the kernel gives the context, whose mask begins with the kernel's 8 bytes, as does the set.
+    // SAFETY: `install` has stored it. The kernel gives the context; its mask and the set begin with the kernel's 8
+    // bytes.
     let (previous, blocked, also) = unsafe {
         let previous = &*(PREVIOUS.load(Ordering::Acquire) as *const libc::sigaction);
         let blocked = (&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>().read();
@@ -322,7 +323,8 @@ fn foreign(code: i32, context: *mut libc::c_void) -> Next {
     }
 }
 
-/// Whether it was a write, and whether the page was there. Intel SDM volume 3, 4.7: bit 0 of the error code is P, bit 1 is W/R.
+/// Whether it was a write, and whether the page was there. Intel SDM volume 3, 4.7: bit 0 of the error code is P, bit 1
+/// is W/R.
 #[cfg(target_arch = "x86_64")]
 unsafe fn access(context: *mut libc::c_void) -> (bool, Kind) {
     // SAFETY: the kernel gives a context.

@@ -1,4 +1,5 @@
-//! The managed address space: one range for pages in use and one of the same size to hold pages that are in RAM but not mapped.
+//! The managed address space: one range for pages in use, and one of the same size for pages that are in RAM but not
+//! mapped.
 //!
 //! ```text
 //!   start ............ start + len ............ start + 2 len
@@ -52,7 +53,7 @@ impl Space {
         let (touched, zeros) = match (made, zeros) {
             (Ok(touched), Ok(zeros)) => (touched, zeros),
             (Err(error), _) | (_, Err(error)) => {
-                // SAFETY: nobody knows of it yet.
+                // SAFETY: no other thread knows it yet.
                 unsafe { sys::unmap_memory(start, 2 * len) };
                 return Err(error);
             }
@@ -192,14 +193,14 @@ pub fn fits(len: usize, at: Option<usize>) -> bool {
     let parts = [(sys::map_memory(2 * (len + tables), None), 2 * (len + tables)), (reserve(2 * len, None), 2 * len)];
     for (part, size) in &parts {
         if let Ok(start) = part {
-            // SAFETY: new, and nobody's.
+            // SAFETY: new, and not used yet.
             unsafe { sys::unmap_memory(*start, *size) };
         }
     }
     // An allocator that was loaded earlier may use addresses in the middle.
     let place = reserve(2 * len, at);
     if let Ok(start) = place {
-        // SAFETY: new, and nobody's.
+        // SAFETY: new, and not used yet.
         unsafe { sys::unmap_memory(start, 2 * len) };
     }
     parts.iter().all(|(part, _)| part.is_ok()) && place.is_ok()
@@ -209,11 +210,11 @@ pub fn fits(len: usize, at: Option<usize>) -> bool {
 fn reserve(len: usize, at: Option<usize>) -> Sys<usize> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let flags = flags | if at.is_some() { libc::MAP_FIXED_NOREPLACE } else { 0 };
-    // SAFETY: takes address space that nobody has.
+    // SAFETY: takes unused address space.
     let got = unsafe { sys::call(libc::SYS_mmap, [at.unwrap_or(0), len, 0, flags as usize, usize::MAX, 0]) }?;
     if at.is_some_and(|at| at != got) {
         // A kernel that does not know the flag takes the address only as a hint.
-        // SAFETY: new, and nobody's.
+        // SAFETY: new, and not used yet.
         unsafe { sys::unmap_memory(got, len) };
         return Err(Errno::EXIST);
     }
@@ -244,7 +245,7 @@ unsafe fn in_small_pages(range: &Range<usize>) {
 /// Replaces a mapping by zeros with these rights. A child does not inherit it.
 ///
 /// # Safety
-/// The range lies in the span, and what it held is nobody's any more.
+/// The range lies in the span, and its old content is no longer used.
 pub unsafe fn map_open(range: &Range<usize>, protection: i32) -> Sys<()> {
     // SAFETY: the caller answers for it.
     unsafe {

@@ -12,7 +12,7 @@ fn observed() -> (Pager, Region) {
     (pager, region)
 }
 
-/// Loads so many other pages that the region's one page is evicted.
+/// Loads other pages until the region's one page is evicted.
 fn push_out(pager: &Pager, region: &Region) {
     let mut other = pager.anonymous(256 * PAGE).unwrap();
     other.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 1);

@@ -98,7 +98,6 @@ pub fn now() -> u64 {
 /// Nanoseconds of processor time of a thread of this process; 0: there is no such thread. `linux/posix-timers.h`: a
 /// thread's clock is its number, inverted, above the bits for a thread's clock (4) and for the scheduler's own count
 /// (2).
-/// number, inverted, above the bits of a thread's clock (4) and of the scheduler's own count (2).
 pub fn thread_time(thread: u32) -> u64 {
     let clock = (!(thread as isize) << 3) | 6;
     let mut t = libc::timespec { tv_sec: 0, tv_nsec: 0 };
@@ -162,7 +161,7 @@ pub fn open_file(path: &std::ffi::CStr) -> Sys<OwnedFd> {
 /// Reads the beginning of a file, as much as fits; 0: it cannot be read.
 pub fn read_start(fd: i32, into: &mut [u8]) -> usize {
     let a = [fd as usize, into.as_mut_ptr() as usize, into.len(), 0, 0, 0];
-    // SAFETY: `into` takes so many bytes.
+    // SAFETY: `into` has room for this many bytes.
     again(|| unsafe { call(libc::SYS_pread64, a) }).unwrap_or(0)
 }
 
@@ -251,14 +250,14 @@ pub fn map_memory(len: usize, at: Option<usize>) -> Sys<usize> {
         flags |= libc::MAP_FIXED_NOREPLACE;
     }
     let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    // SAFETY: takes address space that nobody has.
+    // SAFETY: takes unused address space.
     unsafe { call(libc::SYS_mmap, [at.unwrap_or(0), len, prot, flags as usize, usize::MAX, 0]) }
 }
 
 /// A shared mapping of a file.
 pub fn map_file(fd: RawFd, len: usize) -> Sys<usize> {
     let prot = (libc::PROT_READ | libc::PROT_WRITE) as usize;
-    // SAFETY: takes address space that nobody has.
+    // SAFETY: takes unused address space.
     unsafe { call(libc::SYS_mmap, [0, len, prot, libc::MAP_SHARED as usize, fd as usize, 0]) }
 }
 

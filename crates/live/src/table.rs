@@ -80,7 +80,7 @@ impl<T: Zeroed> Index<usize> for Table<T> {
 
 impl<T: Zeroed> Drop for Table<T> {
     fn drop(&mut self) {
-        // SAFETY: nobody can refer to it any more.
+        // SAFETY: no code can refer to it any more.
         unsafe { sys::unmap_memory(self.start as usize, self.len * std::mem::size_of::<T>()) };
     }
 }

@@ -383,7 +383,7 @@ impl Tasks {
         for (i, task) in self.tasks.iter_mut().enumerate() {
             // The old ring's memory is shared with the parent: it is left alone.
             if let Some(ring) = task.ring.get_mut().take() {
-                // SAFETY: the ring's own descriptor, and nobody uses it any more.
+                // SAFETY: the ring's own descriptor, which is no longer used.
                 drop(unsafe { OwnedFd::from_raw_fd(ring.io.as_raw_fd()) });
                 std::mem::forget(ring);
             }
@@ -391,7 +391,7 @@ impl Tasks {
                 Err(_) if rings => return self.renew(false),
                 new => new?,
             };
-            // SAFETY: nobody uses the old staging area any more.
+            // SAFETY: the old staging area is no longer used.
             unsafe { sys::unmap_memory(task.staging, STAGING) };
             *task = new;
         }

@@ -105,7 +105,7 @@ fn give_block(block: usize) {
         return;
     }
     if let Some(linker) = linker() {
-        // SAFETY: the block came from the dynamic linker, and nobody uses it.
+        // SAFETY: the block came from the dynamic linker, and no thread uses it.
         unsafe { (linker.free)(block as *mut c_void, true) };
     }
 }
@@ -142,7 +142,7 @@ pub unsafe fn spawn_raw(body: Body, argument: *mut c_void) -> Sys<RawThread> {
     match started {
         Ok(bare) => Ok(RawThread { stack, len, bare }),
         Err(error) => {
-            // SAFETY: nobody runs there.
+            // SAFETY: no thread runs there.
             unsafe { sys::unmap_memory(stack, len) };
             Err(error)
         }
@@ -173,8 +173,8 @@ unsafe fn bare(linker: &Linker, top: *mut Top) -> Sys<Bare> {
     Ok(Bare { block, number: result as usize })
 }
 
-/// The header of a glibc thread on x86-64 (`sysdeps/x86_64/nptl/tls.h`): itself at 0 and 16, the guards of stack and pointers, which
-/// all threads of a process share, at 40 and 48.
+/// The header of a glibc thread on x86-64 (`sysdeps/x86_64/nptl/tls.h`): its own address at 0 and 16; at 40 and 48 the
+/// guards of stack and pointers, which all threads of a process share.
 ///
 /// # Safety
 /// `block` is new from the dynamic linker.

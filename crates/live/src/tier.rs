@@ -126,7 +126,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         if self.len > 0 {
-            // SAFETY: nobody has anything in it any more.
+            // SAFETY: it is no longer in use.
             unsafe { sys::unmap_memory(self.start, self.len) };
         }
     }
@@ -135,7 +135,7 @@ impl Drop for Pool {
 /// Decompresses the output of [`pack`]. Returns false if these are not the bytes of a page.
 ///
 /// # Safety
-/// `from` must be good for `size` bytes, `into` for a page, and nobody else may write to either.
+/// `from` must be good for `size` bytes, `into` for a page, and no other thread may write to either.
 pub unsafe fn unpack(from: usize, size: u32, into: usize) -> bool {
     if size as usize == WORD {
         // SAFETY: the caller answers for it; a word has any alignment.
@@ -163,7 +163,7 @@ pub unsafe fn unfold(block: usize, page: usize, into: usize) -> bool {
 /// `PAGE`: the page is unchanged.
 ///
 /// # Safety
-/// Both must be good for their sizes, and nobody else may use them.
+/// Both must be good for their sizes, and no other thread may use them.
 pub unsafe fn pack(page: usize, packed: usize, table: &mut CompressTable) -> u32 {
     // SAFETY: the caller answers for it; staged pages are aligned to pages.
     let words = unsafe { std::slice::from_raw_parts(page as *const u64, PAGE / WORD) };
@@ -422,7 +422,7 @@ impl Inner {
     pub(crate) fn bring_from_pool(&self, page: usize, into: usize) -> bool {
         let place = self.decider.lock().engine.tier_place(PageId::from(page));
         let Some((at, size)) = place else { return false };
-        // SAFETY: the page's place, where nobody else is yet.
+        // SAFETY: the page's place, which no other page has yet.
         self.pool.unpack(at, size, into) && unsafe { self.log.get().sum(into) } == self.pages.sum(page)
     }
 

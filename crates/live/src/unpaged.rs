@@ -78,7 +78,7 @@ impl Inner {
             (Where::Out, Some(IN_POOL)) => self.lost(page),
             (Where::Out, Some(slot)) => {
                 let (device, offset) = self.log.get().place(slot);
-                // SAFETY: nobody else knows the page yet.
+                // SAFETY: no other thread knows the page yet.
                 let read = unsafe { device.read(address, offset) };
                 self.last_error.store(read.err().map_or(0, |error| error.0), Ordering::Relaxed);
                 let scratch = self.tasks().get(0).scratch();

@@ -1,4 +1,4 @@
-//! Attaching to a process that gets signals all the time.
+//! Attaches to a process that constantly gets signals.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,9 +11,10 @@ extern "C" fn count(_: i32) {
     unsafe { (*COUNT).fetch_add(1, Ordering::Relaxed) };
 }
 
-/// A child that does nothing but count the alarms of a timer.
+/// A child that only counts the alarms of a timer.
 fn child() -> (i32, &'static AtomicU64) {
-    // SAFETY: a shared page that stays; the child uses async-signal-safe functions alone and ends only by a signal.
+    // SAFETY: a shared page that is never unmapped; the child uses only async-signal-safe functions and ends only by a
+    // signal.
     unsafe {
         let rights = libc::PROT_READ | libc::PROT_WRITE;
         let page = libc::mmap(std::ptr::null_mut(), 4096, rights, libc::MAP_SHARED | libc::MAP_ANONYMOUS, -1, 0);

@@ -1,6 +1,6 @@
-//! The budget: what a process has in RAM because of its pager is never more than the RAM it was given, a constant, and some bytes for each page of
-//! managed memory that was ever used. Measured from outside, as the kernel counts it, while threads fault and every system call that takes
-//! pages away comes late.
+//! The budget: a process never has more in RAM because of its pager than the RAM that it was given, a constant, and
+//! some bytes for each page of managed memory that was ever used. The kernel's counts are used, while threads fault and
+//! every system call that removes pages is delayed.
 
 mod apart;
 
@@ -26,10 +26,10 @@ struct Use {
     pause: u32,
 }
 
-/// Threads go once through their share of the region and then touch at random; one page in four is written to. The most that was in RAM, above
-/// what was there before, is returned, and what the pager says that it may be.
+/// Threads go once through their share of the region and then touch pages at random; one page in four is written.
+/// Returns the most RAM used above the RAM used before, and the bound that the pager gives.
 fn peak(u: &Use) -> (u64, u64) {
-    // The swap file lies in memory, which is nobody's resident set, so that the test takes no device's time.
+    // The swap file is in memory, which is not in the process's resident set, so the test is not slowed by a device.
     let folder = tempfile::tempdir_in("/dev/shm").unwrap();
     let inject = Inject { pause: u.pause, ..Inject::default() };
     let options = Options {
@@ -55,7 +55,7 @@ fn peak(u: &Use) -> (u64, u64) {
                 started.wait();
                 let touch = |page: usize| {
                     let word = (base.load(Ordering::Relaxed) as usize + page * PAGE + thread % 64 * 8) as *mut u64;
-                    // SAFETY: inside the region, and each thread has a word of its own in each page.
+                    // SAFETY: inside the region; each thread has its own word in each page.
                     unsafe {
                         word.write_volatile(if page.is_multiple_of(4) { page as u64 + 1 } else { word.read_volatile() })
                     };
@@ -91,7 +91,7 @@ fn bound_of(pager: &Pager, pages: usize) -> u64 {
     (6 << 20) + 80 * pages as u64
 }
 
-/// In a process of its own, whose memory is nobody else's.
+/// Runs in its own process, so no other test's memory is counted.
 fn keeps_its_budget(name: &str, u: Use) {
     let said = apart::well(name, || {
         let (most, bound) = peak(&u);

@@ -1,5 +1,5 @@
-//! Many at once: more threads than a RAM of little more than the least can have pages for, and lists so short that what one event brings pushes
-//! out what it brought before.
+//! Crowds: more threads than the smallest RAM has pages for, and lists so short that the pages of one event evict each
+//! other.
 
 mod apart;
 
@@ -15,13 +15,13 @@ fn pager(frames: usize, policy: &str, change: impl FnOnce(&mut Options)) -> Page
     Pager::start(options).unwrap()
 }
 
-/// A word of a page that one thread writes.
+/// The word of a page that one thread writes.
 fn word(region: &Region, page: usize, thread: usize) -> &AtomicU64 {
     // SAFETY: inside the region and aligned; all access to these words is atomic.
     unsafe { AtomicU64::from_ptr(region.as_ptr().add(page * PAGE + thread * 64).cast()) }
 }
 
-/// Each thread counts up its own word of pages at random and finds what it wrote last.
+/// Each thread counts up its own word in random pages, and checks that it reads what it wrote last.
 fn count_up(region: &Region, threads: usize, steps: u64) {
     let pages = region.len() / PAGE;
     let one = |thread: usize| {
@@ -61,7 +61,7 @@ fn forty_threads_in_sixty_four_frames_come_to_their_end_by_themselves() {
     apart::well(name, || forty_threads(Faults::InThread));
 }
 
-/// Two passes in order, so that pages come in long lists, each of which pushes out pages of the same list.
+/// Two passes in order. Pages come in long lists, and each list evicts its own pages.
 fn two_passes(policy: &str) {
     let pager = pager(FRAMES_MIN, policy, |o| o.read_ahead = 31);
     let region = pager.anonymous(3 * FRAMES_MIN * PAGE).unwrap();
@@ -75,7 +75,7 @@ fn two_passes(policy: &str) {
     pager.check();
 }
 
-/// Each policy with its parameters; those that must be given and `valid` with all small values.
+/// Each policy with its parameters; required parameters and `valid` have all small values.
 fn policies() -> Vec<String> {
     let mut all = Vec::new();
     for spec in policy::ALL {

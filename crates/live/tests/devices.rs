@@ -1,5 +1,6 @@
-//! A device that fails, in every way that can be acted out, under anonymous memory and under a file, with faults handled in either place: the
-//! program is stopped with a reason, waits, or goes on. It never reads a wrong byte, never hangs, and never believes a file safe that is not.
+//! A device that fails in every way that can be simulated, under anonymous memory and under a file, with faults handled
+//! in the thread or by handlers. The program is stopped with a reason, waits, or continues. It never reads a wrong
+//! byte, never hangs, and never believes that a file is safe when it is not.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -9,18 +10,18 @@ use coldframe_live::{Faults, Inject, Options, Pager, Region, Wait, PAGE};
 
 const RAM: u64 = 1 << 20;
 const PAGES: usize = 1024;
-/// Says which case this process is: its number, mode and folder.
+/// The variable that selects this process's case: its number, mode and folder.
 const CASE: &str = "COLDFRAME_DEVICE_CASE";
 
-/// What a program may come to.
+/// How a program may end.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// It goes on to its end, and everything is as it was written; on stderr it was told so much.
+    /// The program succeeds, and all bytes are as written. Its stderr contains this text.
     Good(&'static str),
-    /// It is stopped with exit code 125 and this reason.
+    /// The program is stopped with exit code 125 and this reason.
     Stopped(&'static str),
-    /// What the file could not take is known: `flush` said so, or the program was stopped when it wanted a page that was lost. If neither, the
-    /// file is right, as in every case.
+    /// The loss of bytes of the file is reported: by an error of `flush`, or by stopping the program when it needs a
+    /// lost page. Without a report, the file is right, as in every case.
     Told,
 }
 
@@ -60,7 +61,7 @@ fn cases() -> Vec<Case> {
         case(Inject { write_error: 300, ..NONE }, Good(""), Good("")),
         case(Inject { write_short: 1, ..NONE }, Stopped("Input/output error"), Told),
         case(Inject { write_short: 2, ..NONE }, Good(""), Good("")),
-        // A page of a file is given up when its third write fails, too; one in 27 is.
+        // A page of a file is given up if its third write also fails; one page in 27 is.
         case(Inject { write_full: 3, ..NONE }, Good("no space left"), Told),
         case(Inject { write_full: 1, ..NONE }, Good("-"), Told),
         case(Inject { slow_us: 100, ..NONE }, Good(""), Good("")),
@@ -71,7 +72,7 @@ fn modes() -> [Faults; 2] {
     [Faults::InThread, Faults::Handlers(2)]
 }
 
-/// Every word of a page, and which round wrote it.
+/// The value of every word of a page, with the round that wrote it.
 fn value(page: usize, round: u64) -> u64 {
     (page as u64 + 1) << 16 | round
 }
@@ -87,7 +88,8 @@ fn is_right(bytes: &[u8], page: usize, round: u64) -> bool {
 
 const ROUNDS: u64 = 3;
 
-/// The program: in each round all pages are looked at and written to. It ends with 3 if a byte is wrong, and with 4 if `flush` refused.
+/// The program: in each round it reads and writes all pages. It exits with 3 if a byte is wrong, and with 4 if `flush`
+/// failed.
 fn program(inject: Inject, faults: Faults, file: Option<&Path>) {
     let options = Options { inject: Some(inject), faults, wait: Wait::Read, max_memory: 1 << 28, ..Options::new(RAM) };
     let pager = Pager::start(options).unwrap();
@@ -103,7 +105,7 @@ fn program(inject: Inject, faults: Faults, file: Option<&Path>) {
             write(&mut region, page, round);
         }
     }
-    // What could not be written stays dirty, so that it can be tried again.
+    // Pages that could not be written stay dirty, so `flush` can be repeated.
     let refused = (0..4).map_while(|_| region.flush().err()).last();
     if let Some(error) = refused.filter(|_| region.flush().is_err()) {
         eprintln!("flush: {error}");
@@ -111,7 +113,8 @@ fn program(inject: Inject, faults: Faults, file: Option<&Path>) {
     }
 }
 
-/// Not a test of its own: the process that `a_failing_device_never_gives_wrong_bytes_and_never_hangs` starts for each case.
+/// Not a test by itself: the process that `a_failing_device_never_gives_wrong_bytes_and_never_hangs` starts for each
+/// case.
 #[test]
 fn the_program_of_a_case() {
     let Ok(case) = std::env::var(CASE) else { return };
@@ -126,7 +129,7 @@ fn the_program_of_a_case() {
     std::process::exit(0);
 }
 
-/// How the process of a case ends, and what it says.
+/// How the process of a case ends, and its output.
 fn run(case: usize, mode: usize, path: Option<&Path>) -> (Option<i32>, Option<i32>, String) {
     let path = path.map(|path| path.display().to_string()).unwrap_or_default();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -135,7 +138,7 @@ fn run(case: usize, mode: usize, path: Option<&Path>) -> (Option<i32>, Option<i3
     (output.status.code(), output.status.signal(), last_words(&String::from_utf8_lossy(&output.stderr)))
 }
 
-/// The last lines; a device that fails all the time makes many words.
+/// The last lines; a device that always fails causes many messages.
 fn last_words(said: &str) -> String {
     let lines: Vec<&str> = said.lines().collect();
     lines[lines.len().saturating_sub(4)..].join("\n")
@@ -155,7 +158,7 @@ fn judge(end: End, code: Option<i32>, said: &str) -> bool {
     }
 }
 
-/// The file after a program that was told that it is safe.
+/// Whether the file is right after a program that was told that it is safe.
 fn file_is_right(path: &Path) -> bool {
     let bytes = std::fs::read(path).unwrap();
     bytes.chunks(PAGE).enumerate().all(|(page, bytes)| is_right(bytes, page, ROUNDS))
@@ -167,7 +170,7 @@ fn try_mode(mode: usize) {
     let mut bad = Vec::new();
     for (i, case) in cases().iter().enumerate() {
         for (path, end) in [(None, case.anonymous), (Some(path.as_path()), case.file)] {
-            // A device that is full for ever makes a program with anonymous memory wait for ever, as it should.
+            // A device that is full forever makes a program with anonymous memory wait forever, as intended.
             if matches!(end, End::Good("-")) {
                 continue;
             }
@@ -205,7 +208,7 @@ fn a_failing_device_never_gives_wrong_bytes_and_never_hangs_with_handlers() {
     try_mode(1);
 }
 
-/// A loop device over a file, for as long as the value lives; `None`: only root may make one, and not everywhere.
+/// A loop device over a file, while the value exists; `None`: only root may make one, and not everywhere.
 struct Loop(String);
 
 impl Loop {
@@ -222,7 +225,7 @@ impl Drop for Loop {
     }
 }
 
-/// A block device is open exclusively: the measurement at the start has no second descriptor.
+/// A block device is opened exclusively: the measurement at the start uses no second descriptor.
 #[test]
 fn a_block_device_takes_pages_and_gives_them_back() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Regions that are files, under what once broke them: each test is a defect that was found by reading, acted out.
+//! Regions that are files. Each test repeats a defect that was found by reading the code.
 
 mod common;
 
@@ -9,7 +9,7 @@ use std::sync::Barrier;
 use coldframe_live::{Inject, PAGE};
 use common::*;
 
-/// A file of so many pages, each filled with the number.
+/// A file of this many pages, each filled with the number.
 fn file_of(folder: &Path, number: u8, pages: usize) -> PathBuf {
     let path = folder.join(format!("file{number}"));
     std::fs::write(&path, vec![number; pages * PAGE]).unwrap();
@@ -56,7 +56,7 @@ fn a_flush_never_says_that_lost_pages_are_safe() {
         let wrong = (0..512).filter(|page| on_file[page * PAGE] != (page + 1) as u8).count();
         assert!(wrong > 0, "no page was lost, so this test shows nothing");
         assert!(said.iter().all(|text| text.contains("pages are lost")), "{wrong} pages are wrong, but: {said:?}");
-        // The region would say so once more when it is dropped.
+        // Dropping the region would report the error again.
         std::mem::forget(region);
     });
 }
@@ -71,7 +71,8 @@ fn read_ahead_does_not_run_into_a_file_that_is_on_its_way_out() {
         let done = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // It lies behind the streamed one, at the first place that is free; long enough to be on its way out for a while.
+                // It comes after the streamed page, at the first free place, and is long enough to be in flight for a
+                // while.
                 with_signal_stack(|| {
                     while !done.load(Ordering::Relaxed) {
                         for (number, path) in [(2, &a), (3, &b)] {
@@ -92,7 +93,7 @@ fn read_ahead_does_not_run_into_a_file_that_is_on_its_way_out() {
     });
 }
 
-/// The kernel writes into a registered buffer past the page table, so that no fault shows it.
+/// The kernel writes into a registered buffer without the page table, so no fault shows the write.
 #[test]
 fn what_the_kernel_writes_into_a_pinned_page_is_kept_after_a_flush() {
     use io_uring::{opcode, types, IoUring};
@@ -109,7 +110,7 @@ fn what_the_kernel_writes_into_a_pinned_page_is_kept_after_a_flush() {
         let pin = region.pin(0..PAGE).unwrap();
         let buffers = [libc::iovec { iov_base: at.cast(), iov_len: PAGE }];
         let read = opcode::ReadFixed::new(types::Fd(source.as_raw_fd()), at, PAGE as u32, 0).build();
-        // SAFETY: the page is pinned until the read is over, and nobody looks at it.
+        // SAFETY: the page is pinned until the read is over, and no thread looks at it.
         unsafe {
             ring.submitter().register_buffers(&buffers).unwrap();
             region.flush().unwrap();

@@ -1,4 +1,4 @@
-//! One page's life under what once broke it: each test is a defect that was found by reading, acted out.
+//! The life of one page. Each test repeats a defect that was found by reading the code.
 
 mod common;
 
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use coldframe_live::{Advice, Faults, Inject, LiveError, Pager, Region, PAGE};
 use common::*;
 
-/// Two sequential passes: the second one reads ahead, so that one report maps many pages.
+/// Two sequential passes. The second pass reads ahead, so one report maps many pages.
 fn two_passes(policy: &str, ahead: u32) {
     let pager = pager(SMALL, |o| (o.policy, o.read_ahead) = (Some(policy.to_string()), ahead));
     let pages = 512;
@@ -49,14 +49,14 @@ fn a_pin_does_not_wait_for_a_task_with_the_engines_lock_in_hand() {
     }
 }
 
-/// Whatever one thread is about to do to a page, others have time to do something else to it first.
+/// Before one thread changes a page, others have time to change it first.
 fn slow() -> Option<Inject> {
     Some(Inject { pause: 2, ..Inject::default() })
 }
 
 #[test]
 fn sixteen_threads_in_64_frames_lose_nothing_while_calls_to_the_kernel_are_slow() {
-    // An observer has every page mapped for reading first.
+    // An observer first maps every page for reading.
     for (faults, observe) in [(Faults::InThread, true), (Faults::InThread, false), (Faults::Handlers(3), false)] {
         succeeds(|| {
             let pager = pager(SMALL, |o| {
@@ -83,7 +83,8 @@ fn sixteen_threads_never_have_more_in_memory_than_the_budget() {
     }
 }
 
-/// A child that shares all frames for a while, as the kernel's merging of equal pages would: made by a raw system call, which no pager sees.
+/// A child that shares all frames for a while, as the kernel's merging of equal pages would. It is forked by a raw
+/// system call, which the pager does not see.
 fn share_frames(span: std::ops::Range<usize>) {
     // SAFETY: the child makes two system calls.
     unsafe {
@@ -125,21 +126,21 @@ fn a_frame_that_is_not_the_pages_own_is_found_by_comparing() {
         let region = pager.anonymous(96 * PAGE).unwrap();
         std::thread::scope(|scope| {
             scope.spawn(|| (0..200).for_each(|_| share_frames(pager.span())));
-            // Writes that are lost show here too, but later.
+            // Lost writes also show here, but later.
             count_up(&region, 16, 2000);
         });
     });
     assert!(status == 125 && said.contains("is not the page's own"), "{status}: {said}");
 }
 
-/// As a raw system call does it, which the pager does not see.
+/// Drops a page by a raw system call, which the pager does not see.
 fn drop_behind_our_back(region: &Region, page: usize) {
-    // SAFETY: the page is the region's, and its content is to go.
+    // SAFETY: the page is in the region, and the test drops its content.
     let result = unsafe { libc::madvise(region.as_ptr().add(page * PAGE).cast(), PAGE, libc::MADV_DONTNEED) };
     assert_eq!(result, 0);
 }
 
-/// So many other pages come in, so that this one leaves.
+/// Other pages are loaded until this one is evicted.
 fn push_out(pager: &Pager) {
     let mut other = pager.anonymous(256 * PAGE).unwrap();
     (0..256).for_each(|page| put(&mut other, page, 1));
@@ -152,7 +153,7 @@ fn a_clean_page_that_was_dropped_behind_our_back_stays_zeros_when_it_leaves() {
         let mut region = pager.anonymous(8 * PAGE).unwrap();
         (0..8).for_each(|page| put(&mut region, page, 7));
         push_out(&pager);
-        // Read, so that they come in clean: so they always do where an observer wants exact dirty bits.
+        // The pages are read, so they are loaded clean; with an observer that wants exact dirty bits, they always are.
         (0..8).for_each(|page| assert_eq!(read(&region, page), 7));
         (0..8).for_each(|page| drop_behind_our_back(&region, page));
         (0..8).for_each(|page| assert_eq!(read(&region, page), 0, "page {page}, at once"));
@@ -163,7 +164,7 @@ fn a_clean_page_that_was_dropped_behind_our_back_stays_zeros_when_it_leaves() {
 
 #[test]
 fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
-    // With few valid frames pages go through the holding area on their way.
+    // With few valid frames, pages pass through the holding area before they are evicted.
     for policy in ["fifo", "fifo-sc:valid=8"] {
         for faults in [Faults::InThread, Faults::Handlers(1), Faults::Handlers(3)] {
             succeeds(|| {
@@ -179,8 +180,8 @@ fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
     }
 }
 
-/// The page is absent again before the kernel reads it for the thread that takes it out; that thread sleeps in the fault, with the page and
-/// perhaps the engine's lock in hand.
+/// The page is absent again before the kernel reads it for the evicting thread. That thread sleeps in the fault while
+/// it owns the page and perhaps the engine's lock.
 #[test]
 fn pages_that_are_dropped_behind_our_back_while_they_leave_stop_nobody() {
     for policy in ["fifo", "fifo-sc:valid=8"] {
@@ -235,7 +236,7 @@ fn a_written_page_that_is_out_of_reach_leaves_as_it_is() {
     }
 }
 
-/// From here on this process may not open its own memory as a file.
+/// From now on, this process may not open its own memory as a file.
 fn give_up_rights() {
     // SAFETY: no pointers.
     unsafe {
@@ -247,7 +248,7 @@ fn give_up_rights() {
 
 #[test]
 fn a_page_that_is_out_of_reach_leaves_although_the_process_has_given_up_its_rights() {
-    // With few valid frames pages go through the holding area on their way.
+    // With few valid frames, pages pass through the holding area before they are evicted.
     for policy in ["fifo", "fifo-sc:valid=8"] {
         for faults in [Faults::InThread, Faults::Handlers(1), Faults::Handlers(3)] {
             succeeds(|| {
@@ -311,7 +312,7 @@ fn a_system_call_writes_into_pinned_pages_that_were_never_touched() {
         let mut region = pager.anonymous(4 * PAGE).unwrap();
         let here = region.as_ptr();
         let pin = region.pin(0..4 * PAGE).unwrap();
-        // SAFETY: the region lives, and nobody else looks at it.
+        // SAFETY: the region lives, and no thread looks at it.
         let bytes = unsafe { std::slice::from_raw_parts_mut(here, 4 * PAGE) };
         std::fs::File::open("/dev/zero").unwrap().read_exact(bytes).unwrap();
         drop(pin);
@@ -345,7 +346,7 @@ fn signals_are_taken_while_a_long_range_is_discarded() {
         DISCARDING.store(true, Ordering::Relaxed);
         region.advise(0..pages * PAGE, Advice::DontNeed).unwrap();
         DISCARDING.store(false, Ordering::Relaxed);
-        // One may come before the range and one behind it.
+        // One signal may come before the range and one after it.
         let seen = SEEN.load(Ordering::Relaxed);
         assert!(seen > 2, "{seen} signals were taken");
     });

@@ -1,5 +1,5 @@
-//! Children that a pager finds difficult: without descriptors, rights, threads or their old root folder. None of them is stopped, and each
-//! sees every byte of its parent.
+//! Children that are difficult for a pager: without descriptors, rights, threads or their old root folder. None of them
+//! is stopped, and each sees every byte of its parent.
 
 mod common;
 
@@ -11,7 +11,7 @@ use common::{in_child, pager, round_of, stamp, wait_for};
 const PAGES: usize = 512;
 const UNPAGED: &str = "runs without paging";
 
-/// Eight times as much as there is RAM, each page stamped.
+/// A region of eight times the RAM, with each page stamped.
 fn region(pager: &Pager) -> Region {
     let region = pager.anonymous(PAGES * PAGE).unwrap();
     (0..PAGES).for_each(|page| stamp(&region, page, 1));
@@ -22,7 +22,7 @@ fn look(region: &Region, round: u64) {
     (0..PAGES).for_each(|page| assert_eq!(round_of(region, page), round, "page {page}"));
 }
 
-/// Runs `f` in a child; how it ended.
+/// Runs `f` in a child; returns how the child ended.
 fn child(f: impl FnOnce()) -> i32 {
     // SAFETY: the child ends without returning.
     unsafe {
@@ -36,7 +36,7 @@ fn child(f: impl FnOnce()) -> i32 {
     }
 }
 
-/// All that a program does with managed memory, in this process and in a child of it.
+/// Uses managed memory in all ways of a program, in this process and in a child.
 fn live_on(region: &mut Region) {
     look(region, 1);
     (0..PAGES).for_each(|page| stamp(region, page, 2));
@@ -141,7 +141,7 @@ fn a_child_that_may_have_no_more_threads_runs_unpaged() {
         let mut region = region(&pager(64 * PAGE as u64, |options| options.faults = Faults::Handlers(2)));
         // SAFETY: no pointers.
         assert_eq!(unsafe { libc::setresuid(54322, 54322, 54322) }, 0);
-        // The first limit that lets the child be leaves no room for another thread.
+        // The first limit that allows the child leaves no room for another thread.
         let pid = (1..100).find_map(|most| {
             limit_soft(libc::RLIMIT_NPROC, most);
             // SAFETY: the child ends without returning.
@@ -184,7 +184,7 @@ fn a_child_has_no_memory_where_its_parent_has_the_region_of_a_file() {
             // SAFETY: the child ends without returning.
             let pid = unsafe { libc::fork() };
             if pid == 0 {
-                // What lies at its addresses now is not taken away with it.
+                // A new mapping at these addresses is not removed with the old one.
                 let mine = pager.anonymous(PAGES * PAGE).unwrap();
                 (0..PAGES).for_each(|page| stamp(&mine, page, 5));
                 drop(file);
@@ -202,14 +202,14 @@ fn a_child_has_no_memory_where_its_parent_has_the_region_of_a_file() {
     });
 }
 
-/// Where `map_early` wants its page, and where it got it.
+/// The address at which `map_early` wants its page, and then the page's address.
 static EARLY: AtomicUsize = AtomicUsize::new(0);
 
-/// As a library's own handler of forks may: in the child, before the pager's.
+/// Maps a page in the child before the pager's own handler runs, as a library's fork handler may.
 extern "C" fn map_early() {
     let (rights, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
     let wish = EARLY.load(Ordering::Relaxed) as *mut libc::c_void;
-    // SAFETY: a new page, which the kernel puts there only if nothing else is.
+    // SAFETY: a new page, which the kernel puts there only if the place is free.
     unsafe {
         let page = libc::mmap(wish, PAGE, rights, flags, -1, 0);
         assert_ne!(page, libc::MAP_FAILED);

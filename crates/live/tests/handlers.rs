@@ -1,4 +1,4 @@
-//! Faults that threads of the pager's own handle.
+//! Faults that the pager's own threads handle.
 
 mod apart;
 
@@ -19,7 +19,7 @@ fn work(pager: &Pager) {
     (0..pages).for_each(|page| assert_eq!(region.as_slice()[page * PAGE], page as u8));
 }
 
-/// Threads of this process by the name of ours.
+/// The threads of this process that have our name.
 fn ours() -> usize {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap();
     let name = |task: &std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
@@ -62,7 +62,7 @@ fn threads_handle_faults_without_any_rights() {
     well("threads_handle_faults_without_any_rights", || {
         // SAFETY: no pointers.
         unsafe {
-            // Already nobody where the tests are not run as root.
+            // If the tests do not run as root, the process already is an ordinary user.
             let _ = (libc::setgid(65534), libc::setuid(65534));
             assert_ne!(libc::geteuid(), 0);
         }

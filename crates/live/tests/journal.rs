@@ -1,4 +1,4 @@
-//! The journal of a pager whose disk is full: it ends, the program does not, and what there is replays.
+//! The journal of a pager with a full disk: the journal ends, the program continues, and the written part replays.
 
 mod common;
 
@@ -8,7 +8,7 @@ use std::path::Path;
 use coldframe_live::{Faults, PAGE};
 use common::{in_child, pager, round_of, stamp};
 
-/// A file system of so many bytes over a folder, which this process alone sees. False: that is not allowed here.
+/// Mounts a file system of this size on a folder, for this process alone. False: not allowed here.
 fn small_disk(at: &Path, bytes: usize) -> bool {
     let (path, size) = (CString::new(at.to_str().unwrap()).unwrap(), CString::new(format!("size={bytes}")).unwrap());
     // SAFETY: strings that live through the calls.

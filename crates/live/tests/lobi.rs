@@ -1,5 +1,5 @@
-//! The swap area of which the engine keeps the books: a small one, so that it is collected all the time, against shadow copies, through every
-//! collector, across forks, with encryption; and the journal of all that replays.
+//! A swap area whose tables the engine keeps. It is small, so it is always being collected. It is compared with shadow
+//! copies, under every collector, across forks, with encryption; and the journal replays.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{in_child, round_of, stamp, succeeds, wait_for};
 
 const PAGES: usize = 768;
 
-/// An area with an eighth more slots than there are pages.
+/// An area with an eighth more slots than pages.
 fn area(collector: &str, victims: u32) -> SwapArea {
     SwapArea {
         bytes: Some((PAGES as u64 / 32 + 3 + u64::from(SwapArea::START)) * SwapArea::BLOCK),
@@ -25,7 +25,7 @@ fn pager(change: impl FnOnce(&mut Options)) -> Pager {
     Pager::start(options).unwrap()
 }
 
-/// Writes and reads pages, some of them hot, some of zeros, some given back, against a shadow.
+/// Writes, reads and discards pages, with hot pages and pages of zeros; compares them with a shadow.
 fn exercise(region: &mut Region, random: &mut fastrand::Rng, shadow: &mut [u64], steps: u64) {
     for step in 1..=steps {
         let page = if random.bool() { random.usize(..PAGES) } else { random.usize(..PAGES / 8) };
@@ -111,7 +111,7 @@ fn threads_find_what_they_wrote_whoever_collects() {
     }
 }
 
-/// Zeros take no bytes, but a slot; it is the engine's again when they are given back, and so is that of an unmapped page.
+/// A page of zeros takes a slot but no bytes. The slot is freed when the page is discarded or unmapped.
 #[test]
 fn pages_that_are_given_back_leave_room_in_the_area() {
     for unmap in [false, true] {
@@ -134,7 +134,7 @@ fn pages_that_are_given_back_leave_room_in_the_area() {
     }
 }
 
-/// Pages beyond what the area takes lie beside it, and come back into it when there is room.
+/// Pages that do not fit in the area are stored beside it, and move into it when there is room.
 #[test]
 fn an_area_that_is_too_small_loses_nothing() {
     let pager = pager(|o| o.swap = Some(SwapArea { bytes: Some(10 * SwapArea::BLOCK), ..area("cost-benefit", 1) }));
@@ -157,7 +157,7 @@ fn rewrite(region: &Region, rounds: std::ops::RangeInclusive<u64>) {
     }
 }
 
-/// A child that looks again and again until the parent has gone on, and a child of its own that does the same.
+/// A child that checks repeatedly until the parent has continued, and its own child that does the same.
 #[test]
 fn children_and_grandchildren_see_their_fork_while_the_area_is_erased_and_written_anew() {
     for encrypt in [false, true] {
@@ -178,7 +178,7 @@ fn children_and_grandchildren_see_their_fork_while_the_area_is_erased_and_writte
     }
 }
 
-/// A forked process that does this and ends well.
+/// A forked process that runs `does` and succeeds.
 fn child(does: impl FnOnce()) -> i32 {
     // SAFETY: plain use of fork; the child ends without returning.
     unsafe {
@@ -192,7 +192,7 @@ fn child(does: impl FnOnce()) -> i32 {
     }
 }
 
-/// Sees the round of its fork, writes rounds of its own, with a child in the middle, and sees those.
+/// Checks the round of its fork, writes and checks its own rounds, with a child in between.
 fn generation(region: &Region, round: u64, more: u32) {
     (0..PAGES).for_each(|page| assert_eq!(round_of(region, page), round));
     (0..PAGES).rev().for_each(|page| assert_eq!(round_of(region, page), round));
@@ -206,7 +206,7 @@ fn generation(region: &Region, round: u64, more: u32) {
     (0..PAGES).for_each(|page| assert_eq!(round_of(region, page), round + 5));
 }
 
-/// Reads fail and are short now and then, writes too: within a collection as anywhere.
+/// Reads and writes sometimes fail or are short, also within a collection.
 #[test]
 fn a_device_that_stumbles_loses_nothing() {
     let inject = Inject {
@@ -248,7 +248,7 @@ fn a_full_device_makes_the_program_wait_and_then_go_on() {
     });
 }
 
-/// Reads that come late find that a collection has moved their page, and that something else lies where it was.
+/// A late read finds that a collection has moved its page, and that another page is in the old slot.
 #[test]
 fn a_page_is_found_wherever_a_collection_has_put_it_meanwhile() {
     for encrypt in [false, true] {

@@ -1,4 +1,5 @@
-//! The swap log as a program notices it: what it may interrupt, who may wait for it, and how many children it keeps its bytes for.
+//! The swap log as a program sees it: what it may interrupt, which threads wait for it, and for how many children it
+//! keeps bytes.
 
 mod common;
 
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use coldframe_live::{Faults, Inject, Options, Pager, Region, Wait, PAGE};
 use common::{in_child, pager, round_of, stamp, wait_for};
 
-/// A completion of an operation that a thread has left in flight interrupts whatever it does next.
+/// The completion of an operation that a thread has left in flight could interrupt the thread's next call.
 #[test]
 fn a_wait_for_events_after_an_eviction_is_not_interrupted() {
     let (status, said) = in_child(|| {
@@ -29,7 +30,7 @@ fn a_wait_for_events_after_an_eviction_is_not_interrupted() {
     assert_eq!(status, 0, "{said}");
 }
 
-/// The thread stands in a system call that faults, and what it has left in flight cannot end before that call.
+/// The thread is in a system call that faults. The thread's operations in flight cannot end before that call.
 #[test]
 fn a_thread_that_has_loaded_pages_may_stand_in_a_system_call() {
     for wait in [Wait::Sleep, Wait::Brief] {
@@ -53,7 +54,7 @@ fn a_thread_that_has_loaded_pages_may_stand_in_a_system_call() {
     }
 }
 
-/// A word that parent and children share: children wait until it is not 0.
+/// A word that parent and children share. Children wait until it is not 0.
 fn gate() -> &'static AtomicU32 {
     let (prot, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
     // SAFETY: a new page, which is never unmapped; zero is a value of the word.
@@ -64,7 +65,7 @@ fn gate() -> &'static AtomicU32 {
     }
 }
 
-/// A child that waits for `go` and then looks whether every page is of `round`.
+/// A child that waits for `go` and then checks that every page is of `round`.
 fn observer(region: &Region, pages: usize, round: u64, go: &AtomicU32) -> i32 {
     // SAFETY: plain use of fork and getppid; the child ends without returning.
     unsafe {
@@ -130,7 +131,7 @@ fn snapshots_take_the_room_that_the_device_has() {
     assert_eq!(status, 0, "{said}");
 }
 
-/// Rewrites a region of so many pages so many times and looks whether every page is what it was left as.
+/// Rewrites a region for these rounds, and checks before each write that every page is unchanged.
 fn rewrite(region: &Region, pages: usize, rounds: std::ops::RangeInclusive<u64>) {
     for round in rounds.clone() {
         for page in 0..pages {
@@ -208,7 +209,8 @@ fn a_device_that_is_slow_full_and_fails_now_and_then_loses_nothing_across_forks(
             go.store(1, Ordering::Relaxed);
             for round in 1..=3 {
                 rewrite(&region, 1024, round..=round);
-                // With threads that handle faults whoever forks says so; with faults in the thread it is known.
+                // With handler threads, the forking code reports the fork; with faults in the thread, the pager notices
+                // it.
                 if faults == Faults::InThread {
                     assert_eq!(wait_for(observer(&region, 1024, round, go)), 0);
                 }
@@ -241,14 +243,14 @@ fn a_program_that_waits_for_space_is_ended_by_the_signals_that_end_programs() {
         [(Faults::Handlers(2), libc::SIGTERM), (Faults::InThread, libc::SIGTERM), (Faults::InThread, libc::SIGINT)]
     {
         let (status, said) = in_child(|| {
-            // Who starts the tests in the background of a shell has them ignore SIGINT.
+            // A shell makes tests in the background ignore SIGINT.
             // SAFETY: back to what the kernel does.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             let inject = Inject { seed: 2, write_full: 1, ..Inject::default() };
             let pager = pager(1 << 18, |o| (o.inject, o.faults) = (Some(inject), faults));
             let region = pager.anonymous(1024 * PAGE).unwrap();
             std::thread::spawn(move || {
-                // A thread that lets no signal in, as many have whose program has one thread for signals.
+                // A thread that blocks all signals, as in programs with one thread for signals.
                 // SAFETY: plain use of sigfillset and pthread_sigmask, then of usleep and kill.
                 unsafe {
                     let mut all: libc::sigset_t = std::mem::zeroed();

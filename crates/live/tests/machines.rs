@@ -1,8 +1,9 @@
-//! What machines differ in must not matter: the pager with the smallest stacks, on one processor, without parts of the kernel, beside
-//! KSM and huge pages, with a fast and a slow device. Each runs in a thread that is made that way before its pager starts, since the
-//! pager's own threads inherit it.
+//! Differences between machines must not matter: the pager runs with the smallest stacks, on one processor, without
+//! parts of the kernel, beside KSM and huge pages, with a fast and a slow device. Each case runs in a thread that is
+//! prepared before its pager starts, because the pager's own threads inherit the thread's settings.
 //!
-//! What the processor can do is asked at run time by ChaCha20 and is not to be switched off from outside; what it needs is stack.
+//! ChaCha20 detects the processor's features at run time, and they cannot be disabled from outside. What they need is
+//! stack.
 
 use std::io;
 use std::path::Path;
@@ -20,7 +21,7 @@ fn pager(change: impl FnOnce(&mut Options)) -> Pager {
 
 const MODES: [Faults; 2] = [Faults::InThread, Faults::Handlers(2)];
 
-/// Writes and reads four times RAM, now in order, now at random, against a shadow.
+/// Writes and reads four times the RAM, in order and at random, and compares with a shadow.
 fn exercise(pager: &Pager, mut region: Region, rounds: u64) {
     let mut shadow = vec![0u64; PAGES];
     let mut random = fastrand::Rng::with_seed(11);
@@ -78,14 +79,15 @@ fn one_processor() {
     on_a_machine(one, |o| o.wait = Wait::Poll);
 }
 
-/// Makes a system call fail in this thread and those it starts, as a kernel without it does; with `argument`: only with this second
-/// argument.
+/// Makes a system call fail in this thread and in threads that it starts, as on a kernel without the call. With
+/// `argument`: only for this second argument.
 fn refuse(call: i64, argument: Option<u32>, error: i32) -> io::Result<()> {
     const LOAD: u16 = 0x20;
     const EQUAL: u16 = 0x15;
     const ANSWER: u16 = 0x06;
     let line = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    // `seccomp_data`: the call's number first, its second argument 24 bytes further. A jump counts the lines that it leaves out.
+    // `seccomp_data`: the call's number comes first, its second argument 24 bytes later. A jump gives the number of
+    // skipped lines.
     let mut program = [
         line(LOAD, 0, 0, 0),
         line(EQUAL, if argument.is_some() { 0 } else { 2 }, 3, call as u32),
@@ -149,7 +151,7 @@ fn a_device_that_stumbles_in_either_mode() {
     on_a_machine(|| Ok(()), |o| o.inject = Some(stumbles));
 }
 
-/// What the kernel may do with the memory is the program's to say; the pager's pages stay single and small all the same.
+/// The program may tell the kernel how to use the memory; the pager's pages still stay single and small.
 #[test]
 fn memory_that_the_program_gives_to_ksm_or_wants_in_huge_pages() {
     for advice in [libc::MADV_MERGEABLE, libc::MADV_HUGEPAGE] {
@@ -163,7 +165,7 @@ fn memory_that_the_program_gives_to_ksm_or_wants_in_huge_pages() {
     }
 }
 
-/// The smallest alternate stack that the kernel takes, and the smallest stack that the C library takes.
+/// The smallest alternate stack that the kernel accepts, and the smallest stack that the C library accepts.
 #[test]
 fn the_smallest_stacks_that_the_system_allows() {
     for encrypt in [false, true] {
@@ -182,7 +184,7 @@ struct Job {
     bad: bool,
 }
 
-/// Writes a byte of every page and finds it again, twice, with nothing of its own on the stack.
+/// Writes a byte in every page and reads it back, twice, without large variables on the stack.
 extern "C" fn small(job: *mut libc::c_void) -> *mut libc::c_void {
     // SAFETY: the job lives until the thread has been joined, and its memory is `PAGES` pages.
     unsafe {

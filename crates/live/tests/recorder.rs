@@ -1,4 +1,4 @@
-//! Recording: what is in the file, and that nobody's bytes change for it.
+//! Recording: the content of the file, and that recording changes no byte of the program.
 
 mod common;
 
@@ -16,7 +16,7 @@ fn recorded(folder: &Path, window: Option<usize>) -> Pager {
     pager(SMALL, |options| options.record = Some(record))
 }
 
-/// The words and records of each file of a folder, the first process's first.
+/// The words and records of each file in a folder, the first process's file first.
 fn files(folder: &Path) -> Vec<(Vec<u64>, Vec<Record>)> {
     let read = |path: std::path::PathBuf| {
         let bytes = std::fs::read(path).unwrap();
@@ -32,7 +32,7 @@ fn files(folder: &Path) -> Vec<(Vec<u64>, Vec<Record>)> {
     files
 }
 
-/// Pages in the order in which they entered, counted from the first one.
+/// Pages in order of entry, numbered from the first one.
 fn entered(records: &[Record]) -> Vec<u32> {
     let page = |record: &Record| if let Record::Entry { page, .. } = record { Some(*page) } else { None };
     let pages: Vec<u32> = records.iter().filter_map(page).collect();
@@ -44,7 +44,7 @@ fn changed(records: &[Record]) -> usize {
     records.iter().filter(|record| matches!(record, Record::Changed { .. })).count()
 }
 
-/// All pages in turn, `round` times.
+/// Writes all pages in turn, once for each round.
 fn sweep(region: &mut Region, rounds: std::ops::RangeInclusive<u64>) {
     for round in rounds {
         for page in 0..PAGES {
@@ -75,7 +75,8 @@ fn each_page_that_enters_is_recorded_and_its_bytes_stay_in_ram() {
     assert_eq!(words[Word::ZeroFills as usize], PAGES as u64);
     assert_eq!(words[Word::Managed as usize], PAGES as u64);
     assert_eq!((words[Word::Whole as usize], words[Word::Threads as usize]), (1, 1));
-    // Each write of the three rounds has left the window but those of its last pages, which the fourth pass, of reads, has pushed out.
+    // Each write of the three rounds has left the window, except those of the last pages. The fourth pass, which reads,
+    // has pushed these out.
     assert_eq!(changed(records), 3 * PAGES);
 }
 
@@ -103,7 +104,7 @@ fn a_forked_child_has_a_file_of_its_own() {
         let pager = recorded(folder.path(), Some(WINDOW));
         let mut region = pager.anonymous(PAGES * PAGE).unwrap();
         sweep(&mut region, 1..=1);
-        // SAFETY: the pager stands still around it.
+        // SAFETY: the pager is prepared for the fork.
         let child = unsafe { libc::fork() };
         if child == 0 {
             sweep(&mut region, 2..=2);
@@ -117,7 +118,7 @@ fn a_forked_child_has_a_file_of_its_own() {
     let process = |i: usize, word: Word| files[i].0[word as usize];
     assert_eq!(files.len(), 2);
     assert_eq!((process(0, Word::Parent), process(1, Word::Parent)), (0, process(0, Word::Process)));
-    // The window was full of the last pages when the child began.
+    // The window had the last pages when the child began.
     assert_eq!(entered(&files[1].1)[..PAGES - WINDOW], (0..(PAGES - WINDOW) as u32).collect::<Vec<_>>());
     assert_eq!(process(1, Word::ZeroFills), 0, "what a parent has touched a child need not fill");
 }

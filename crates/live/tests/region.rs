@@ -1,4 +1,4 @@
-//! Regions as a program sees them: what was written is what is read, in the RAM that was given.
+//! Regions as a program sees them: reads return what was written, in the given RAM.
 
 use coldframe_live::{Advice, Faults, Options, Pager, Region, Tier, Wait, PAGE};
 

@@ -1,4 +1,4 @@
-//! Several threads against a shadow copy, forks in the middle, and a device that fails: no byte is ever lost or wrong.
+//! Several threads compared with a shadow copy, with forks and with a device that fails: no byte is ever lost or wrong.
 
 mod common;
 
@@ -17,13 +17,13 @@ fn pager(change: impl FnOnce(&mut Options)) -> Pager {
     Pager::start(options).unwrap()
 }
 
-/// A word of a region that only one thread writes, seen by all.
+/// The word of a page that only one thread writes; all threads can read it.
 fn word(region: &Region, page: usize, thread: usize) -> &AtomicU64 {
     // SAFETY: inside the region and aligned; all access to these words is atomic.
     unsafe { AtomicU64::from_ptr(region.as_ptr().add(page * PAGE + thread * 64).cast()) }
 }
 
-/// Each thread counts its own words up and finds what it wrote last; `go` says when to stop.
+/// Each thread counts up its own words and checks that it reads what it wrote last; `go` stops the threads.
 fn writers(region: &Region, threads: usize, steps: u64, seed: u64) -> Vec<Vec<u64>> {
     std::thread::scope(|scope| {
         let one = |thread: usize| {
@@ -125,7 +125,8 @@ fn a_full_device_makes_the_program_wait_and_then_go_on() {
     assert!(said.contains("no space left for the swap file; the program waits"), "{said}");
 }
 
-/// A child that runs on sees the parent's memory at the fork, to the last word, while two threads of the parent rewrite everything.
+/// A running child sees the parent's memory at the fork, to the last word, while two threads of the parent rewrite all
+/// pages.
 #[test]
 fn a_child_sees_the_memory_of_the_fork_and_pages_for_itself() {
     let pager = pager(|_| {});
@@ -136,7 +137,7 @@ fn a_child_sees_the_memory_of_the_fork_and_pages_for_itself() {
         .map(|thread| {
             let (region, stop, sum) = (region.clone(), stop.clone(), sums[thread].clone());
             std::thread::spawn(move || {
-                // Round r writes r into every page, in order: memory is always a prefix of r after r - 1.
+                // Round r writes r into every page, in order: at any moment, the first pages have r and the rest r - 1.
                 let mut round = 0;
                 while !stop.load(Ordering::Relaxed) {
                     round += 1;
@@ -166,7 +167,7 @@ fn a_child_sees_the_memory_of_the_fork_and_pages_for_itself() {
                 for _ in 0..2 {
                     (0..2).for_each(|thread| prefix(&region, thread));
                 }
-                // It writes for itself, too, and a child of its own sees that.
+                // The child also writes, and its own child sees the writes.
                 (0..PAGES).for_each(|page| word(&region, page, 7).store(page as u64 + round, Ordering::Release));
                 let (status, said) = in_child(|| {
                     let own = |page: usize| word(&region, page, 7).load(Ordering::Acquire) == page as u64 + round;
@@ -198,14 +199,14 @@ fn a_child_sees_the_memory_of_the_fork_and_pages_for_itself() {
 
 #[test]
 fn a_child_that_outlives_its_parent_still_sees_its_memory() {
-    // The middle process forks the one that looks, and ends at once.
+    // The middle process forks the process that checks, and ends at once.
     let folder = tempfile::tempdir().unwrap();
     let verdict = folder.path().join("verdict");
     let (status, said) = in_child(|| {
         let pager = pager(|_| {});
         let region = pager.anonymous(PAGES * PAGE).unwrap();
         (0..PAGES).for_each(|page| word(&region, page, 0).store(page as u64 * 3 + 1, Ordering::Relaxed));
-        // SAFETY: the parent ends, the child goes on.
+        // SAFETY: the parent ends, the child continues.
         unsafe {
             if libc::fork() != 0 {
                 libc::_exit(0);

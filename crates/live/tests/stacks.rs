@@ -1,4 +1,4 @@
-//! Faults in the thread that faulted, whatever stack it has and whatever it does with signals.
+//! Faults in the faulting thread, with any stack and any use of signals.
 
 mod apart;
 
@@ -15,8 +15,8 @@ fn in_thread(encrypt: bool) -> Pager {
     Pager::start(options).unwrap()
 }
 
-/// Fills a region of four times RAM in the calling thread, one word a page, and reads it back, twice: page after page in, page after page
-/// out, through the log and the device.
+/// Fills a region of four times the RAM in the calling thread, one word per page, and reads it back, twice. So pages
+/// are loaded and evicted one after the other, through the log and the device.
 fn work(region: &mut Region) {
     let words = region.as_mut_slice();
     for round in 1..=2u64 {
@@ -36,14 +36,15 @@ fn region(pager: &Pager) -> Region {
 
 static FRAME: AtomicUsize = AtomicUsize::new(0);
 
-/// The lower end of the frame that the kernel has made for a signal: on x86-64 the return address stands below the context, on aarch64
-/// what is told of the signal comes first.
+/// The lower end of the kernel's frame for a signal. On x86-64 the return address is below the context; on aarch64 the
+/// signal's information comes first.
 extern "C" fn lower_end(_: i32, info: *mut libc::siginfo_t, context: *mut c_void) {
     FRAME.store((context as usize - 8).min(info as usize), Ordering::Relaxed);
 }
 
-/// The kernel's own frame for a signal, and not a byte more. It differs from processor to processor, and AT_MINSIGSTKSZ counts registers
-/// in that a program must ask for first. A new thread's, since a frame has what registers its thread has used.
+/// The exact size of the kernel's own frame for a signal. It differs between processors. AT_MINSIGSTKSZ also counts
+/// registers that a program must request first. Measured in a new thread, since a frame contains the registers that its
+/// thread has used.
 fn least_alternate() -> usize {
     let top = std::thread::spawn(|| {
         let top = alternate(64 << 10);
@@ -61,17 +62,17 @@ fn least_alternate() -> usize {
     frame.next_multiple_of(64).max(libc::MINSIGSTKSZ)
 }
 
-/// Gives the calling thread an alternate stack of so many bytes, below which nothing can be touched. Returns its upper end.
+/// Gives the calling thread an alternate stack of this size, with an inaccessible page below it. Returns its upper end.
 fn alternate(bytes: usize) -> usize {
     let room = bytes.next_multiple_of(PAGE);
-    // SAFETY: new memory with a guard page before and behind it, which is the thread's from now on.
+    // SAFETY: new memory with a guard page on both sides, for this thread alone.
     unsafe {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         let all = libc::mmap(std::ptr::null_mut(), room + 2 * PAGE, libc::PROT_NONE, flags, -1, 0);
         assert_ne!(all, libc::MAP_FAILED);
         let start = all.add(PAGE);
         assert_eq!(libc::mprotect(start, room, libc::PROT_READ | libc::PROT_WRITE), 0);
-        // Its lower end meets the guard page, so that a byte below the kernel's frame is one too many.
+        // Its lower end is at the guard page, so one byte below the kernel's frame is too much.
         let stack = libc::stack_t { ss_sp: start, ss_flags: 0, ss_size: bytes };
         assert_eq!(libc::sigaltstack(&stack, std::ptr::null_mut()), 0);
         start as usize + bytes
@@ -111,7 +112,7 @@ fn the_threads_of_the_standard_library_can_fault_on_sealed_pages() {
 }
 
 extern "C" fn body(region: *mut c_void) -> *mut c_void {
-    // SAFETY: the test gives each thread a region of its own.
+    // SAFETY: the test gives each thread its own region.
     work(unsafe { &mut *region.cast::<Region>() });
     std::ptr::null_mut()
 }
@@ -122,11 +123,12 @@ fn threads_with_the_smallest_stack_can_fault_on_sealed_pages() {
         let pager = in_thread(true);
         for _ in 0..3 {
             let mut regions: Vec<Region> = (0..3).map(|_| region(&pager)).collect();
-            // SAFETY: each thread has a region of its own, and is joined before it is dropped.
+            // SAFETY: each thread has its own region, and is joined before the region is dropped.
             unsafe {
                 let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
                 libc::pthread_attr_init(&mut attributes);
-                // What the C library asks for counts registers in that are not used here; the frame and 8 KiB for itself are enough.
+                // The C library's minimum counts registers that are not used here; the frame and 8 KiB for the library
+                // are enough.
                 let least = (least_alternate() + (12 << 10)).next_multiple_of(PAGE);
                 let least = least.max(16 << 10);
                 assert_eq!(libc::pthread_attr_setstacksize(&mut attributes, least), 0);
@@ -149,7 +151,7 @@ fn threads_with_the_smallest_stack_can_fault_on_sealed_pages() {
 static SMALL: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn coroutine() {
-    // SAFETY: the test has left the address of a region that it does not use meanwhile.
+    // SAFETY: the address of a region that the test does not use meanwhile.
     work(unsafe { &mut *(SMALL.load(Ordering::Relaxed) as *mut Region) });
 }
 
@@ -159,7 +161,7 @@ fn a_coroutine_with_a_small_stack_can_fault_on_sealed_pages() {
         let pager = in_thread(true);
         let mut region = region(&pager);
         SMALL.store(&raw mut region as usize, Ordering::Relaxed);
-        // Without an alternate stack, the kernel's frame goes to the coroutine's.
+        // Without an alternate stack, the kernel puts its frame on the coroutine's stack.
         let room = (least_alternate() + 2048).next_multiple_of(PAGE);
         // SAFETY: contexts and stack live until the coroutine has ended.
         unsafe {
@@ -183,11 +185,11 @@ static SEEN_STACK: AtomicUsize = AtomicUsize::new(0);
 static SEEN_MASK: AtomicU64 = AtomicU64::new(0);
 static SEEN_ADDRESS: AtomicUsize = AtomicUsize::new(0);
 
-/// The program's own handler: makes the touched page good.
+/// The program's own handler: makes the touched page accessible.
 extern "C" fn own(_: i32, info: *mut libc::siginfo_t, _: *mut c_void) {
     let here = 0u8;
     SEEN_STACK.store(&raw const here as usize, Ordering::Relaxed);
-    // SAFETY: the kernel gives the address, whose page is the test's; the mask takes 8 bytes.
+    // SAFETY: the kernel gives the address, and its page is the test's; the mask has 8 bytes.
     unsafe {
         let address = (*info).si_addr() as usize;
         SEEN_ADDRESS.store(address, Ordering::Relaxed);
@@ -211,7 +213,7 @@ fn own_handler() {
     }
 }
 
-/// A page of a file that is shorter: a touch is a SIGBUS that is nobody's but the program's.
+/// A page beyond the end of a file: a touch is a SIGBUS for the program alone.
 fn beyond_the_end() -> *mut u8 {
     use std::os::fd::AsRawFd;
     let file = tempfile::tempfile().unwrap();
@@ -228,7 +230,7 @@ fn what_is_not_ours_goes_on_to_the_programs_handler_on_the_programs_stack() {
         let mut region = region(&pager);
         work(&mut region);
         alternate(64 << 10);
-        // SAFETY: the old settings, and a touch that the handler makes good.
+        // SAFETY: the old settings, and a touch that the handler repairs.
         let alternate = unsafe {
             let mut stack: libc::stack_t = std::mem::zeroed();
             libc::sigaltstack(std::ptr::null(), &mut stack);

@@ -1,4 +1,5 @@
-//! The compressed tier on Linux: pages that compress well, badly and not at all, in a quarter of the RAM that they want, beside a shadow copy.
+//! The compressed tier on Linux: pages that compress well, badly and not at all, in a quarter of the RAM that they
+//! need, compared with a shadow copy.
 
 use std::collections::HashMap;
 
@@ -15,7 +16,7 @@ fn pager(change: impl FnOnce(&mut Options)) -> Pager {
     Pager::start(options).unwrap()
 }
 
-/// What a page holds in a version of it: one word, text, noise for a half, or noise.
+/// A page's content at a version: one word, text, half noise, or noise.
 fn content(page: usize, version: u64) -> Vec<u8> {
     let mut random = fastrand::Rng::with_seed(page as u64 * 1_000_003 + version);
     let mut bytes = vec![version as u8; PAGE];
@@ -42,7 +43,7 @@ fn is(region: &Region, page: usize, version: u64) -> bool {
     }
 }
 
-/// Touches at random, a third of them writes, most of them within a part of all pages.
+/// Random touches. A third of them write; most are within a part of the pages.
 fn exercise(region: &mut Region, versions: &mut HashMap<usize, u64>, touches: usize, seed: u64) {
     let mut random = fastrand::Rng::with_seed(seed);
     for touch in 1..=touches as u64 {
@@ -68,7 +69,7 @@ fn nothing_is_lost_and_pages_come_back_from_the_pool_and_from_the_log() {
         pager.check();
         let stats = pager.stats();
         assert!(stats.tier_loads > 1000 && stats.tier_writes > 100, "{policy}: {stats:?}");
-        // Discarded pages are zeros, wherever they were.
+        // Discarded pages are zeros, wherever their bytes were.
         pager.discard(region.as_ptr() as usize, PAGES / 2 * PAGE);
         (0..PAGES).for_each(|page| {
             let version = if page < PAGES / 2 { 0 } else { versions.get(&page).copied().unwrap_or(0) };

@@ -1,18 +1,18 @@
-//! The kernel and the processor, as far as one page is concerned. Each call is one step, as it is under the page table's lock.
+//! The kernel and the processor, as one page sees them. Each call is one step, as under the page table's lock.
 
 use std::sync::Arc;
 
 use shuttle::sync::Mutex;
 
-/// Words of a page; each thread of a model writes its own.
+/// Words in a page; each thread of a model writes its own word.
 pub const WORDS: usize = 4;
 /// The bytes of a page.
 pub type Bytes = [u32; WORDS];
 
-/// A frame of RAM. A pipe may refer to it as well as the page table.
+/// A frame of RAM. The page table and a pipe may both refer to it.
 type Frame = Arc<Mutex<Bytes>>;
 
-/// What an access has met.
+/// Why an access faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
     /// No frame.
@@ -21,7 +21,7 @@ pub enum Fault {
     Protected,
 }
 
-/// There is a page already: EEXIST.
+/// A page is already mapped: EEXIST.
 #[derive(Debug)]
 pub struct Exists;
 
@@ -29,17 +29,17 @@ pub struct Exists;
 struct Entry {
     frame: Frame,
     protected: bool,
-    /// A child has it, too: the next write goes to a frame of its own.
+    /// A child shares the frame, so the next write goes to a copy.
     shared: bool,
 }
 
-/// A page table. The holding area is the second half of it.
+/// A page table. Its second half is the holding area.
 pub struct Kernel {
     entries: Vec<Mutex<Option<Entry>>>,
 }
 
 impl Kernel {
-    /// So many pages, none of them mapped.
+    /// A table of this many pages, none of them mapped.
     pub fn new(pages: usize) -> Kernel {
         Kernel { entries: (0..pages).map(|_| Mutex::new(None)).collect() }
     }
@@ -67,7 +67,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// UFFDIO_COPY: a new frame with these bytes, unless there is one.
+    /// UFFDIO_COPY: a new frame with these bytes, unless the page is mapped.
     pub fn copy(&self, page: usize, bytes: Bytes, protected: bool) -> Result<(), Exists> {
         let mut entry = self.entries[page].lock().unwrap();
         if entry.is_some() {
@@ -77,16 +77,16 @@ impl Kernel {
         Ok(())
     }
 
-    /// UFFDIO_WRITEPROTECT. A page that is not there is left as it is.
+    /// UFFDIO_WRITEPROTECT. Does nothing if the page is not mapped.
     pub fn protect(&self, page: usize, on: bool) {
         if let Some(entry) = self.entries[page].lock().unwrap().as_mut() {
             entry.protected = on;
         }
     }
 
-    /// UFFDIO_MOVE: the frame itself changes its place. False: nothing there, or something at the goal.
+    /// UFFDIO_MOVE: moves the frame itself. False: the source is not mapped, or the target is.
     pub fn move_page(&self, to: usize, from: usize) -> bool {
-        // In one order, so that a move there and one back cannot wait for each other.
+        // The locks are taken in a fixed order, so two opposite moves cannot deadlock.
         let (first, second) = (to.min(from), to.max(from));
         let (mut a, mut b) = (self.entries[first].lock().unwrap(), self.entries[second].lock().unwrap());
         let (target, source) = if to < from { (&mut a, &mut b) } else { (&mut b, &mut a) };
@@ -97,13 +97,13 @@ impl Kernel {
         true
     }
 
-    /// vmsplice: the pipe refers to the frame from now on. `None`: nothing there, the call would fault.
+    /// vmsplice: the pipe refers to the frame from now on. `None`: the page is not mapped, so the call would fault.
     pub fn hold(&self, page: usize) -> Option<Held> {
         let entry = self.entries[page].lock().unwrap();
         entry.as_ref().map(|entry| Held(entry.frame.clone()))
     }
 
-    /// fork: a page table with the same frames, all of them shared from now on.
+    /// fork: a copy of the page table. Both tables share all frames from now on.
     pub fn fork(&self) -> Kernel {
         let share = |entry: &Mutex<Option<Entry>>| {
             let mut entry = entry.lock().unwrap();
@@ -113,7 +113,7 @@ impl Kernel {
         Kernel { entries: self.entries.iter().map(share).collect() }
     }
 
-    /// MADV_DONTNEED. Bytes are gone unless something else refers to the frame.
+    /// MADV_DONTNEED. The bytes are lost unless something else refers to the frame.
     pub fn zap(&self, page: usize) {
         *self.entries[page].lock().unwrap() = None;
     }
@@ -123,7 +123,7 @@ impl Kernel {
 pub struct Held(Frame);
 
 impl Held {
-    /// Its bytes now: what was written before the zap is in them.
+    /// The frame's bytes now, including all writes before the zap.
     pub fn read(self) -> Bytes {
         *self.0.lock().unwrap()
     }

@@ -1,11 +1,12 @@
-//! Models of what is dangerous in the live pager, under a scheduler that tries interleavings. The modules in which threads meet are compiled as they
-//! are, from `crates/live/src`, with the scheduler's words (`sync`), sleeps (`sys`) and tables (`table`) in the place of the machine's, and beside
-//! a kernel that is a table of pages. The models themselves are tests: `tests/models`.
+//! Models of the dangerous parts of the live pager, under a scheduler that tries interleavings. The modules that
+//! several threads use are compiled unchanged from `crates/live/src`. The scheduler's own atomics (`sync`), sleeps
+//! (`sys`) and tables (`table`) replace the machine's, and a table of pages (`kernel`) replaces the kernel. The models
+//! are tests, in `tests/models`.
 //!
-//! Each protocol that was found wrong is kept as a mutant there: a model that cannot fail proves nothing. What a mutant does wrong is said where
-//! it is chosen; the test of it demands the failure.
+//! Each wrong protocol that was found stays in the tests as a mutant: a model that cannot fail proves nothing. The
+//! mutant's enum variant describes the error, and a test checks that the model fails.
 
-// The modules of the pager are public here, where nobody else needs all that they have.
+// The pager's modules are public here, where not all of their functions are used.
 #![allow(clippy::len_without_is_empty)]
 
 pub mod kernel;
@@ -26,10 +27,10 @@ pub mod pool;
 #[path = "../../live/src/state.rs"]
 pub mod state;
 
-/// A page of a model has a word.
+/// Bytes of a model's page: one word.
 pub const PAGE: usize = 8;
 
-/// What the modules of the pager call an error; nothing fails here.
+/// Replaces the error type of the pager's modules; no operation of the models fails.
 #[derive(Debug)]
 pub struct LiveError;
 
@@ -39,7 +40,7 @@ impl LiveError {
     }
 }
 
-/// What the modules of the pager call when nothing can be promised any more.
+/// Replaces the pager's module that stops the process.
 pub mod fatal {
     /// Fails the try.
     pub fn stop(reason: impl std::fmt::Display) -> ! {
@@ -47,32 +48,32 @@ pub mod fatal {
     }
 }
 
-/// A model that can be tried again and again.
+/// A model that can be run many times.
 pub trait Model: Fn() + Send + Sync + Copy + 'static {}
 impl<T: Fn() + Send + Sync + Copy + 'static> Model for T {}
 
 fn try_often(model: impl Model, tries: usize) {
     let mut config = shuttle::Config::new();
-    // Longer than any model takes that is not in a circle.
+    // More steps than any model needs that makes progress.
     config.max_steps = shuttle::MaxSteps::FailAfter(100_000);
-    // It knows one order of memory accesses, the strictest; which weaker ones are right it cannot say, and says so.
+    // The scheduler knows only the strictest order of memory accesses. It cannot check weaker ones, and warns about it.
     config.silence_warnings = true;
-    // The scheduler's words are large, and a table of them passes through the stack.
+    // The scheduler's atomics are large, and a table of them passes through the stack.
     config.stack_size = 1 << 20;
     shuttle::Runner::new(scheduler::Tempers::new(tries), config).run(model);
 }
 
-/// Tries interleavings, none of which may fail.
+/// Tries many interleavings; none of them may fail.
 pub fn explore(model: impl Model) {
     explore_some(4000, model);
 }
 
-/// As many as one says: for models with many steps.
+/// Tries this many interleavings: for models with many steps.
 pub fn explore_some(tries: usize, model: impl Model) {
     try_often(model, tries);
 }
 
-/// What the first interleaving that fails says.
+/// Tries interleavings until one fails, and returns its message.
 pub fn failure(model: impl Model) -> String {
     match std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| try_often(model, 40_000))) {
         Ok(()) => "nothing fails".to_string(),
@@ -83,9 +84,9 @@ pub fn failure(model: impl Model) -> String {
     }
 }
 
-/// A word that is not what was written last.
+/// A word differs from what was written last.
 pub const WRONG: &str = "left == right";
-/// Everybody sleeps.
+/// All threads sleep.
 pub const DEADLOCK: &str = "deadlock";
-/// Somebody runs in a circle.
+/// A thread makes no progress.
 pub const CIRCLE: &str = "exceeded max_steps";

@@ -1,6 +1,6 @@
-//! The log's books as they are, in the place of `live/src/log.rs`, which also reads and writes.
+//! Replaces `live/src/log.rs`, which also reads and writes. The log's tables are compiled unchanged.
 
-/// Slots of a segment, as there.
+/// Slots of a segment, as in `live/src/log.rs`.
 pub const SEGMENT: usize = 32;
 
 #[path = "../../live/src/log/area.rs"]

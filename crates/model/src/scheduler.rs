@@ -1,14 +1,14 @@
-//! Which thread goes on. Races that matter often need one thread to stand still at one step while another goes a long way; by even chance that
-//! never comes about, and a few changes placed anywhere (PCT) seldom hit. So each try has a temper of its own: from one that changes threads at
-//! every other step to one that does so at every hundredth.
+//! Chooses the thread that runs next. Important races often need one thread to pause at one step while another thread
+//! runs far. Even chances almost never produce this, and a few switches at random places (PCT) seldom do. So each try
+//! has its own rate of switches: from every second step to about every hundredth.
 
 use fastrand::Rng;
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
-/// Changes of thread at one in so many steps.
+/// The thread is switched at one in this many steps.
 const TEMPERS: [u32; 5] = [2, 5, 15, 40, 120];
 
-/// A scheduler for so many tries. The same seed tries the same.
+/// A scheduler for a number of tries. The same seed gives the same tries.
 pub struct Tempers {
     random: Rng,
     left: usize,
@@ -16,7 +16,7 @@ pub struct Tempers {
 }
 
 impl Tempers {
-    /// With the seed of MODEL_SEED, or always the same: a test fails each time or never.
+    /// Takes the seed from MODEL_SEED. The default seed is fixed, so that a test always fails or never.
     pub fn new(tries: usize) -> Tempers {
         let seed = std::env::var("MODEL_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(1);
         Tempers { random: Rng::with_seed(seed), left: tries, one_in: 1 }

@@ -1,11 +1,11 @@
-//! The kernel's sleeps in the place of `live/src/sys.rs`: as futexes they look at the word and fall asleep in one step, and nobody wakes without
-//! reason. So a wake-up that is missed leaves a sleeper for ever, which the scheduler reports as a deadlock.
+//! Replaces the sleeps of `live/src/sys.rs`. As with futexes, a thread checks the word and falls asleep in one step. No
+//! thread wakes without reason, so a missed wake-up leaves a sleeper forever, and the scheduler reports a deadlock.
 
 use shuttle::sync::{Condvar, Mutex};
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Who sleeps where: the address of the word, and whether it has been woken.
+/// For each sleeping thread: the address of the word, and whether the thread has been woken.
 #[derive(Default)]
 struct Sleepers {
     all: Vec<(usize, bool)>,
@@ -27,7 +27,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32) {
         return;
     }
     sleepers.all.push((place(word), false));
-    // The first entry of this word that was woken is taken by whoever comes first: sleepers of one word are alike.
+    // The first thread of this word to run takes the first woken entry: sleepers of one word are alike.
     loop {
         if let Some(i) = sleepers.all.iter().position(|(at, woken)| *at == place(word) && *woken) {
             sleepers.all.remove(i);
@@ -37,7 +37,7 @@ pub fn futex_wait(word: &AtomicU32, value: u32) {
     }
 }
 
-/// Wakes so many sleepers.
+/// Wakes up to this many sleepers.
 pub fn futex_wake(word: &AtomicU32, count: usize) {
     let mut sleepers = SLEEPERS.lock().unwrap();
     let asleep = sleepers.all.iter_mut().filter(|(at, woken)| *at == place(word) && !*woken);
@@ -45,20 +45,20 @@ pub fn futex_wake(word: &AtomicU32, count: usize) {
     CHANGED.notify_all();
 }
 
-/// Lets others go on for a while.
+/// Lets other threads run for a while.
 pub fn sleep_us(_: u64) {
     shuttle::thread::yield_now();
 }
 
 /// The number of this thread.
 pub fn thread() -> u32 {
-    // Ids of the scheduler are opaque, and their hash is one of a small number.
+    // The scheduler's thread ids are opaque, but each hashes a small number.
     let mut hasher = std::hash::DefaultHasher::new();
     std::hash::Hash::hash(&shuttle::thread::current().id(), &mut hasher);
     std::hash::Hasher::finish(&hasher) as u32 | 1
 }
 
-/// Memory of so many bytes, zero at first.
+/// Allocates this many zero bytes.
 ///
 /// # Errors
 /// None.
@@ -66,12 +66,12 @@ pub fn map_memory(len: usize, _: Option<usize>) -> Result<usize, crate::LiveErro
     Ok(Box::leak(vec![0u64; len.div_ceil(8)].into_boxed_slice()).as_mut_ptr() as usize)
 }
 
-/// Gives it back.
+/// Frees memory.
 ///
 /// # Safety
-/// `map_memory` gave it for this length, and nobody uses it any more.
+/// `map_memory` returned the address for this length, and no thread uses the memory any more.
 pub unsafe fn unmap_memory(address: usize, len: usize) {
     let words = std::ptr::slice_from_raw_parts_mut(address as *mut u64, len.div_ceil(8));
-    // SAFETY: the caller answers for it.
+    // SAFETY: the caller guarantees it.
     drop(unsafe { Box::from_raw(words) });
 }

@@ -1,4 +1,4 @@
-//! A table in the place of `live/src/table.rs`: the scheduler's words cannot be made of zeroed memory.
+//! Replaces `live/src/table.rs`: the scheduler's atomics cannot be made from zeroed memory.
 
 use std::ops::Index;
 
@@ -9,28 +9,28 @@ use crate::LiveError;
 #[derive(Debug)]
 pub struct Table<T: Zeroed>(Vec<T>);
 
-/// Types that have a zero.
+/// Types that have a zero value.
 ///
 /// # Safety
-/// All bytes zero must be a value of a type that takes the method as it is.
+/// For a type that does not override `zeros`, all bytes zero must be a valid value.
 pub unsafe trait Zeroed: Sized {
-    /// So many zeros. Large tables of which little is used cost little.
+    /// This many zeros. The memory of a large table is used only where it is written.
     fn zeros(len: usize) -> Vec<Self> {
         let mut zeros = Vec::<std::mem::MaybeUninit<Self>>::new();
         if len > 0 {
             let layout = std::alloc::Layout::array::<Self>(len).expect("a table of some size");
-            // SAFETY: the allocation has that layout, and room for so many.
+            // SAFETY: the allocation has this layout, so it has room for `len` values.
             zeros = unsafe { Vec::from_raw_parts(std::alloc::alloc_zeroed(layout).cast(), len, len) };
         }
         let mut zeros = std::mem::ManuallyDrop::new(zeros);
-        // SAFETY: all bytes are zero, which is a value.
+        // SAFETY: all bytes are zero, which is a valid value.
         unsafe { Vec::from_raw_parts(zeros.as_mut_ptr().cast(), zeros.len(), zeros.capacity()) }
     }
 }
 
 macro_rules! words {
     ($($word:ty),*) => { $(
-        // SAFETY: it does not take the method.
+        // SAFETY: it overrides `zeros`.
         unsafe impl Zeroed for $word {
             fn zeros(len: usize) -> Vec<$word> {
                 (0..len).map(|_| <$word>::default()).collect()
@@ -41,20 +41,20 @@ macro_rules! words {
 
 words!(AtomicU8, AtomicU16, AtomicU32, AtomicU64);
 
-// SAFETY: zero is a value.
+// SAFETY: all bytes zero is a valid value.
 unsafe impl Zeroed for u8 {}
-// SAFETY: zero is a value.
+// SAFETY: all bytes zero is a valid value.
 unsafe impl Zeroed for u32 {}
-// SAFETY: zero is a value.
+// SAFETY: all bytes zero is a valid value.
 unsafe impl Zeroed for u64 {}
 
 impl<T: Zeroed> Table<T> {
-    /// A table of so many entries.
+    /// A table of `len` entries.
     pub fn new(len: usize) -> Result<Table<T>, LiveError> {
         Ok(Table(T::zeros(len)))
     }
 
-    /// Where it lies.
+    /// The table's addresses.
     pub fn range(&self) -> std::ops::Range<usize> {
         let all = self.0.as_ptr_range();
         all.start as usize..all.end as usize

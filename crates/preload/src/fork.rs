@@ -191,7 +191,7 @@ unsafe extern "C" fn child() {
     unpin();
     files::release();
     sys::let_signals(MASK.load(Relaxed));
-    // SAFETY: nobody else lives in this process.
+    // SAFETY: this process has no other thread.
     unsafe { _IO_list_resetlock() };
 }
 

@@ -6,7 +6,6 @@
 //! shuts the gate and has the kernel put a memory barrier into every running thread (membarrier). So a thread has
 //! either noted itself before, and is waited for, or it sees the shut gate. If the kernel has no such call, every
 //! entry pays for a barrier.
-//! before, and is waited for, or sees the shut gate. Where the kernel has no such call, every entry pays for a barrier.
 //!
 //! ```text
 //! thread: inside = 1 ┊ shut?  ── no ──► mimalloc ──► inside = 0         (┊ holds the compiler only)
@@ -42,7 +41,8 @@ static KEY: AtomicU32 = AtomicU32::new(0);
 const PATIENCE: u32 = 20_000;
 const NAP_US: i64 = 100;
 
-// The thread's slot, as a variable of the static thread block: `thread_local!` would call `__tls_get_addr` in every malloc.
+// The thread's slot, as a variable of the static thread block: `thread_local!` would call `__tls_get_addr` in every
+// malloc.
 global_asm!(
     ".pushsection .tbss,\"awT\",@nobits",
     ".balign 8",
@@ -72,7 +72,7 @@ const MEMBARRIER_PRIVATE_EXPEDITED: usize = 8;
 const MEMBARRIER_REGISTER_PRIVATE_EXPEDITED: usize = 16;
 
 fn membarrier(command: usize) -> bool {
-    // SAFETY: a barrier, or leave to ask for some.
+    // SAFETY: a barrier, or the request to be allowed barriers.
     unsafe { sys::call(libc::SYS_membarrier, [command, 0, 0, 0, 0, 0]) == 0 }
 }
 

@@ -6,7 +6,8 @@
 //! - [`unmanaged`], [`caller`], [`libc_symbols`]: memory that must not be managed, and how it is recognised; the C
 //!   library's own heap
 //! - [`program_break`], which is sbrk
-//! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern managed memory or the pager's descriptors
+//! - [`mapping`], [`remap`], [`advice`], [`lock`], [`parts`], [`descriptors`], [`syscall`]: system calls that concern
+//!   managed memory or the pager's descriptors
 //! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its holders
 //! - [`poke`], which is process_vm_writev

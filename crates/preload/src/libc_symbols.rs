@@ -71,8 +71,8 @@ fn hash(name: &CStr) -> u32 {
 /// The address of a function of the C library; 0: it has none of that name.
 fn look(name: &CStr) -> usize {
     let mut tables = Tables::default();
-    // SAFETY: `object` matches the callback's type and writes to `tables` only. The tables are the C library's, which is never
-    // unloaded: buckets lead to chains of hashes, the last of each marked by its lowest bit.
+    // SAFETY: `object` matches the callback's type and writes only to `tables`. The tables are the C library's, which
+    // is never unloaded: buckets lead to chains of hashes, and the lowest bit marks the last hash of a chain.
     unsafe {
         libc::dl_iterate_phdr(Some(object), (&raw mut tables).cast());
         if tables.hash == 0 || tables.symbols == 0 || tables.strings == 0 {

@@ -1,4 +1,4 @@
-//! Programs that bring an allocator: in a library before or behind ours, or inside the executable.
+//! Programs that bring an allocator: in a library before or after ours, or inside the executable.
 
 mod common;
 
@@ -81,7 +81,7 @@ fn an_allocator_in_a_library_before_or_behind_ours_works_and_its_memory_is_paged
             let words = String::from_utf8(output.stdout).unwrap();
             let (sum, most) = words.trim().split_once(' ').unwrap();
             assert_eq!(sum, "1799970000", "{order}");
-            // Its data is 130 MB and more; RAM is 8 MiB, and code, tables and buffers of the pager come on top.
+            // Its data is at least 130 MB. RAM is 8 MiB; the pager's code, tables and buffers come on top.
             assert!(most.parse::<u64>().unwrap() < 80 << 10, "{order}: {most} KiB in RAM");
         }
     }
@@ -150,8 +150,9 @@ int main(void) {
     good(&mut command);
 }
 
-/// The first to allocate is this library's own constructor, and the allocator in the executable registers its handlers then (jemalloc in
-/// rustc does). They run before this library's `prepare` all the same: behind it nobody would bring the pages that they touch.
+/// This library's own constructor is the first to allocate, and the allocator in the executable then registers its
+/// handlers (jemalloc in rustc does). The allocator's handlers still run before this library's `prepare`: after it, no
+/// handler would load the pages that they touch.
 #[test]
 fn handlers_of_an_allocator_in_the_executable_find_their_memory_during_a_fork() {
     let source = r#"

@@ -1,4 +1,4 @@
-//! Numbers of descriptors are the program's: it writes to any, closes all, copies onto any.
+//! Descriptor numbers belong to the program: it may write to any, close all, and copy onto any.
 
 mod common;
 
@@ -9,7 +9,7 @@ use common::{check_paged, compile, good, paged};
 
 const RAM: u64 = 1 << 20;
 
-/// C that fills four times the RAM and finds it again.
+/// C code that fills four times the RAM and reads it back.
 const PAGES: &str = r#"
 #include <dirent.h>
 #include <sys/resource.h>
@@ -27,7 +27,7 @@ static void fork_and_page(void) {
 }
 "#;
 
-/// The shell's own words with a pager: each writes to a file by number, and the test reads it.
+/// The shell's own commands with a pager: each writes to a file by descriptor number, and the test reads the file.
 fn shell_writes(shell: (&'static str, &'static str), numbers: &[u32]) {
     if !have(&[shell]) {
         return;
@@ -92,7 +92,7 @@ int main(int argc, char **argv) {{
     for limits in ["ulimit -Sn 256", "ulimit -n 256", "ulimit -n 1024"] {
         let Some(ready) = paged(&program, RAM) else { return };
         let mut shell = Command::new("sh");
-        // The shell itself runs without a pager: its own descriptors are not what is looked at.
+        // The shell itself runs without a pager, because its own descriptors are not tested.
         shell.arg("-c").arg(format!("{limits}; export LD_PRELOAD=$LIBRARY; exec {}", program.display()));
         for (name, value) in ready.get_envs().filter_map(|(name, value)| Some((name, value?))) {
             shell.env(if name == "LD_PRELOAD" { "LIBRARY".as_ref() } else { name }, value);
@@ -112,7 +112,7 @@ fn forty_descriptors_are_enough_to_start() {
     assert_eq!(good(&mut shell).stdout, b"started\n");
 }
 
-/// C that reads a file over and over through `in` into memory of three times the RAM, and finds its bytes.
+/// C code that reads a file repeatedly through `in` into memory of three times the RAM, and checks its bytes.
 const READS: &str = r#"
 enum { P = 4096, N = 3 << 20, ROUNDS = 24 };
 static char name[64];

@@ -1,4 +1,4 @@
-//! Programs that a paged program starts and that cannot page themselves.
+//! Programs that a paged program starts and that cannot be paged themselves.
 
 mod common;
 
@@ -12,7 +12,7 @@ use common::{compile, good, layout_only, paged};
 /// A compiler for musl's C library.
 const MUSL: Tool = ("musl-gcc", "musl-tools");
 
-/// Starts ./child, ./script and `child` by name, each way that the C library has; each must end with 7.
+/// Starts ./child, ./script and `child` by name, in each way that the C library has; each must exit with 7.
 const PARENT: &str = r#"
 #include <spawn.h>
 extern char **environ;
@@ -63,7 +63,7 @@ fn a_program_for_musl_is_started_without_this_library() {
     assert!(made.success());
     fs::write(file("script"), format!("#!{}\nnot read\n", file("child").display())).unwrap();
     fs::set_permissions(file("script"), fs::Permissions::from_mode(0o755)).unwrap();
-    // The kernel gives a script's interpreter the script's name and then the arguments.
+    // The kernel passes the script's name and then the arguments to the script's interpreter.
     let program = compile(dir.path(), "parent", PARENT, &[]);
     good(layout_only(&program).current_dir(dir.path()));
     if let Some(mut command) = paged(&program, 1 << 20) {

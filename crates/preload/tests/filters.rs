@@ -1,13 +1,13 @@
-//! Programs under a filter of system calls that refuses what the pager wants: the program is refused at its start with the reason, or its
-//! own call is, or it runs; it never ends later on and never hangs.
+//! Programs with a filter of system calls that refuses calls of the pager. Either the program is refused at its start
+//! with the reason, or its own call fails, or it runs. It never ends later and never hangs.
 
 mod common;
 
 use coldframe_toolbox::{have, GCC};
 use common::{compile, paged, run};
 
-/// `deny(call)` has the kernel refuse a system call with EPERM from now on, in this thread and those that it starts. The program touches
-/// four times its RAM, forks, and touches it again.
+/// `deny(call)` makes the kernel refuse a system call with EPERM from now on, in this thread and in threads that it
+/// starts. The program touches four times its RAM, forks, and touches the memory again.
 const PROGRAM: &str = r#"
 #include <stddef.h>
 #include <linux/filter.h>
@@ -40,7 +40,7 @@ static void work(void) {
 }
 "#;
 
-/// What the pager asks of the kernel that a filter may well refuse.
+/// The pager's calls that a filter may refuse.
 const CALLS: [&str; 14] = [
     "userfaultfd",
     "io_uring_setup",
@@ -109,7 +109,7 @@ int main(int c, char **v) {
     }
 }
 
-/// Filters that would end the process, or answer what nothing can take the place of, are not set; others are.
+/// A filter that would end the process, or refuse a call that the pager cannot replace, is not set; other filters are.
 #[test]
 fn a_filter_that_would_end_the_program_is_refused_with_the_reason() {
     if !have(&[GCC]) {
@@ -138,7 +138,7 @@ int main(void) {
     assert_eq!(said.matches("the program does not get its filter of system calls").count(), 1, "{said}");
 }
 
-/// The number of a system call here.
+/// The number of a system call on this machine.
 fn number(dir: &std::path::Path, call: &str) -> std::ffi::OsString {
     let source = format!("int main(void) {{ printf(\"%d\", SYS_{call}); return 0; }}");
     let program = compile(dir, &format!("number-{call}"), &source, &[]);

@@ -1,4 +1,4 @@
-//! Fork, spawn, and who comes first.
+//! Fork, spawn, and the order of handlers.
 
 mod common;
 
@@ -38,7 +38,7 @@ int main(void) {
     good(&mut layout_only(&program));
 }
 
-/// An allocator inside the executable is asked before the first constructor has run, and registers what it does around a fork then
+/// An allocator inside the executable is called before the first constructor runs, and then registers its fork handlers
 /// (jemalloc in rustc).
 #[test]
 fn handlers_that_were_registered_before_this_library_started_find_their_memory() {
@@ -142,18 +142,18 @@ int main(int argc, char **argv) {
     good(&mut layout_only(compile(dir.path(), "spawn", source, &[])));
 }
 
-/// The program under a pager with 4 MiB of RAM and so many handlers.
+/// The program under a pager with 4 MiB of RAM and this many handlers.
 fn paged(program: &std::path::Path, handlers: usize) -> std::process::Command {
     let mut options = coldframe_live::Options::new(4 << 20);
     options.faults = coldframe_live::Faults::Handlers(handlers);
-    // With rings, whatever the device.
+    // With rings on any device.
     options.wait = coldframe_live::Wait::Brief;
     let mut command = std::process::Command::new(program);
     command.env("LD_PRELOAD", common::library()).env("COLDFRAME_OPTIONS", options.encode());
     command
 }
 
-/// Memory of twice RAM, a word in each page.
+/// Memory of twice the RAM, with a word in each page.
 const MEMORY: &str = r#"
 #include <sched.h>
 #include <sys/resource.h>
@@ -166,7 +166,7 @@ static void work(void) { look(1); fill(2); look(2); char *more = calloc(1, SIZE)
 static void ends(pid_t child) { int status; CHECK(child > 0); CHECK(waitpid(child, &status, __WALL) == child); CHECK(status == 0); look(1); }
 "#;
 
-/// Compiles and runs it; what it said on stderr.
+/// Compiles and runs a program; returns its stderr.
 fn said(name: &str, handlers: usize, source: &str) -> Option<String> {
     if !have(&[GCC]) {
         return None;
@@ -326,7 +326,7 @@ int main(void) {
     assert_eq!(words.unwrap_or_default(), "");
 }
 
-/// The thread itself asks for so many pages that the one it stands on must go.
+/// The thread itself touches so many pages that the page of its own stack must be evicted.
 #[test]
 fn a_coroutine_whose_stack_is_paged_out_forks_and_ends() {
     let words = said(

@@ -1,4 +1,4 @@
-//! Where blocks lie, and that they are blocks.
+//! The addresses of blocks, and that they are valid blocks.
 
 mod common;
 

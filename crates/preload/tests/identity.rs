@@ -1,4 +1,4 @@
-//! Programs that change who they are, under a pager.
+//! Programs that change their user, under a pager.
 
 mod common;
 
@@ -22,7 +22,8 @@ fn is_root() -> bool {
     unsafe { libc::geteuid() == 0 }
 }
 
-/// What every program here begins with: memory of four times RAM that is looked through again and again, and every thread's identity.
+/// The start of every program here: memory of four times the RAM that is checked repeatedly, and every thread's
+/// identity.
 const MEMORY: &str = r#"
 #include <dirent.h>
 #include <grp.h>

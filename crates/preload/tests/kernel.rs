@@ -1,5 +1,5 @@
-//! The kernel as the oracle of mappings: random calls, made once alone and once with a pager of little RAM, must have the same answers,
-//! error numbers, signals and contents.
+//! The kernel as the oracle of mappings: random calls are made once alone and once with a pager and little RAM.
+//! Answers, error numbers, signals and contents must be equal.
 
 mod common;
 
@@ -8,8 +8,9 @@ use std::process::Command;
 use coldframe_toolbox::{have, GCC};
 use common::{compile, good, layout_only, paged};
 
-/// Works in an arena at a place that both runs can have, so that what it prints can be compared. It keeps to what the kernel promises: where
-/// the answer hangs on whether two mappings have become one (mremap), it takes a mapping that nobody has cut.
+/// Works in an arena at an address that is free in both runs, so that the outputs can be compared. It uses only what
+/// the kernel guarantees: where the answer depends on whether two mappings have merged (mremap), it uses a mapping that
+/// was never split.
 const PROGRAM: &str = r#"
 #include <setjmp.h>
 enum { P = 4096, N = 512 };
@@ -167,7 +168,7 @@ fn compare(seed: u64, steps: u32) {
     }
 }
 
-/// `COLDFRAME_SEED=n` and `COLDFRAME_STEPS=n` replay one, or look further.
+/// `COLDFRAME_SEED=n` replays one program; `COLDFRAME_STEPS=n` makes it longer.
 #[test]
 fn random_calls_have_the_answers_of_the_kernel() {
     if !have(&[GCC]) {
@@ -181,7 +182,8 @@ fn random_calls_have_the_answers_of_the_kernel() {
     }
 }
 
-/// Two threads keep all pages on the move, while the first one writes to its own memory by way of the kernel, many pages at a time.
+/// Two threads keep all pages moving, while the first thread writes to its own memory through the kernel, many pages at
+/// a time.
 const POKES: &str = r#"
 #include <sys/uio.h>
 enum { P = 4096, N = 40, OTHERS = 160 };

@@ -1,4 +1,4 @@
-//! Limits on what the process may use.
+//! Limits on the resources of the process.
 
 mod common;
 
@@ -61,7 +61,7 @@ fn a_small_file_size_limit_at_the_start_bounds_the_swap_file_and_ends_nobody_by_
     let dir = tempfile::tempdir().unwrap();
     let program =
         compile(dir.path(), "small", &format!("{PAGES}int main(void) {{ page(); fork_and_page(); return 0; }}"), &[]);
-    // 64 MiB are enough for what the program has; with 8 KiB nothing can be paged, which is said at the start.
+    // 64 MiB are enough for the program. With 8 KiB nothing can be paged, and a message at the start says so.
     for (blocks, works) in [(131_072, true), (16, false)] {
         let Some(ready) = paged(&program, RAM) else { return };
         let mut shell = Command::new("sh");

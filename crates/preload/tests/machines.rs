@@ -1,7 +1,9 @@
-//! What machines differ in must not matter: the oracle's programs again, on a machine that is made to look like another one.
+//! Differences between machines must not matter: the oracle's programs run again, on a machine that is made to look
+//! different.
 //!
-//! The C library's copying routines follow `GLIBC_TUNABLES`. ChaCha20 asks the processor itself and xxh3 is compiled for what every
-//! processor of the kind has, so those cannot be switched at run time; what they need is stack, and the fault path has its own.
+//! The C library's copying routines follow `GLIBC_TUNABLES`. ChaCha20 detects the processor's features itself, and xxh3
+//! is compiled for features that every processor of the kind has, so neither can be switched at run time. What they
+//! need is stack, and the fault path has its own.
 
 mod common;
 #[path = "oracle/judge.rs"]
@@ -15,7 +17,7 @@ use coldframe_live::{Inject, Options, Wait};
 use coldframe_toolbox::{have, skip, GCC};
 use judge::{Case, Oracle, Setting, LIMITS, USUAL};
 
-/// Steps of a program, and the programs: few, since there are many machines. `make oracle` has new ones.
+/// Steps of a program, and the programs: few, because there are many machines. `make oracle` uses new ones.
 const STEPS: u32 = 40;
 const SEEDS: std::ops::Range<u64> = 1..4;
 
@@ -34,7 +36,7 @@ fn the_same_on(setting: Setting) {
 
 /// Runs `change` in the child between fork and exec.
 fn before(command: &mut Command, change: fn() -> io::Result<()>) {
-    // SAFETY: what the tests below do there is one system call, which allocates nothing.
+    // SAFETY: the tests below make one system call there, which allocates nothing.
     unsafe { command.pre_exec(change) };
 }
 
@@ -68,7 +70,8 @@ fn two_processors() {
     the_same_on(Setting { name: "two processors", change: polls, around: |c| before(c, processors::<2>), ..USUAL });
 }
 
-/// The C library is to do without these; `there`: this processor has the first of them. The pager's own code is not asked: see above.
+/// The C library must not use these features; `there`: this processor has the first of them. The pager's own code is
+/// not affected: see above.
 fn without(there: bool, name: &'static str, around: fn(&mut Command)) {
     if !there {
         return skip(&format!("{name}: this processor has none anyway"));
@@ -109,14 +112,14 @@ fn no_huge_pages() {
     the_same_on(Setting { name: "no huge pages", around: |c| before(c, none), ..USUAL });
 }
 
-/// glibc's own heap then asks for them wherever it can; the oracle asks for them too (`advise-new`).
+/// glibc's heap then requests huge pages wherever it can; the oracle requests them too (`advise-new`).
 #[test]
 fn huge_pages_wherever_they_can_be() {
     let huge = |c: &mut Command| _ = c.env("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1");
     the_same_on(Setting { name: "huge pages", around: huge, ..USUAL });
 }
 
-/// The kernel may then merge pages of all memory of the process, whoever made it.
+/// The kernel may then merge pages of all memory of the process, including the pager's.
 #[test]
 fn pages_that_the_kernel_merges() {
     const PR_SET_MEMORY_MERGE: i32 = 67;
@@ -135,7 +138,7 @@ fn pages_that_the_kernel_merges() {
     the_same_on(Setting { name: "merged, tight", ram: 256, change: tight, around: |c| before(c, merge), ..USUAL });
 }
 
-/// KSM's scanner at work while it lives, where that may be set; afterwards as it was.
+/// Runs KSM's scanner while the value exists, if that is allowed; restores the settings afterwards.
 struct Scanner(Vec<(&'static str, String)>);
 
 impl Scanner {
@@ -164,13 +167,14 @@ impl Drop for Scanner {
     }
 }
 
-/// Makes a system call fail, as a kernel without it does; with `argument`: only with this second argument.
+/// Makes a system call fail, as on a kernel without it. With `argument`: only for this second argument.
 fn refuse(call: i64, argument: Option<u32>, error: i32) -> io::Result<()> {
     const LOAD: u16 = 0x20;
     const EQUAL: u16 = 0x15;
     const ANSWER: u16 = 0x06;
     let line = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
-    // `seccomp_data`: the call's number first, its second argument 24 bytes further. A jump counts the lines that it leaves out.
+    // `seccomp_data`: the call's number comes first, its second argument 24 bytes later. A jump gives the number of
+    // skipped lines.
     let mut program = [
         line(LOAD, 0, 0, 0),
         line(EQUAL, if argument.is_some() { 0 } else { 2 }, 3, call as u32),

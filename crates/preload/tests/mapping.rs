@@ -1,4 +1,4 @@
-//! mmap and its kin, and descriptors.
+//! mmap, mremap and related calls, and descriptors.
 
 mod common;
 
@@ -425,7 +425,7 @@ int main(void) {
     );
 }
 
-/// A collector of garbage (libgc, which guile and others have) reads all that libraries can write to, this one's too.
+/// A garbage collector (libgc, which guile and others use) reads all writable data of libraries, including this one's.
 #[test]
 fn every_byte_of_the_data_of_all_libraries_can_be_read() {
     let source = r#"

@@ -1,9 +1,9 @@
-//! The oracle (`oracle/*.c`): random but legal programs, once plain and once paged in little RAM; what they print and how they end must
-//! be equal.
+//! The oracle (`oracle/*.c`): random but legal programs run once plain and once paged in little RAM. Their output and
+//! their exit must be equal.
 //!
-//! `ORACLE_SEED=7 ORACLE_SETTING=sealed cargo test -p coldframe-preload --test oracle` runs one program again; `ORACLE_STEPS` and
-//! `ORACLE_WITHOUT` (classes of operations, `fork,exec`) make it shorter. Otherwise it is the same few programs each time.
-//! `ORACLE_MINUTES=n` goes on with new seeds for so long and says at the end what differed.
+//! `ORACLE_SEED=7 ORACLE_SETTING=sealed cargo test -p coldframe-preload --test oracle` repeats one program;
+//! `ORACLE_STEPS` and `ORACLE_WITHOUT` (classes of operations, `fork,exec`) make it shorter. Without these, the same
+//! few programs run each time. `ORACLE_MINUTES=n` runs new seeds for n minutes and prints all differences at the end.
 
 mod common;
 #[path = "oracle/judge.rs"]
@@ -15,9 +15,9 @@ use coldframe_live::{Options, Wait};
 use coldframe_toolbox::{have, GCC};
 use judge::{Case, Oracle, Setting, LIMITS, USUAL};
 
-/// Steps of a program unless `ORACLE_STEPS` says otherwise.
+/// Steps of a program, unless `ORACLE_STEPS` is set.
 const STEPS: u32 = 150;
-/// The programs of `make test`, one for each setting, are shorter.
+/// Steps of the programs of `make test`, one program for each setting.
 const STEPS_SHORT: u32 = 80;
 
 const SETTINGS: &[Setting] = &[
@@ -51,7 +51,7 @@ fn asked<T: std::str::FromStr>(name: &str) -> Option<T> {
     std::env::var(name).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{name}: {text} cannot be read")))
 }
 
-/// Classes of operations that are not tried.
+/// Classes of operations that are skipped.
 fn left_out() -> Vec<String> {
     let Some(text) = asked::<String>("ORACLE_WITHOUT") else { return LIMITS.map(Into::into).to_vec() };
     text.split(',').filter(|class| !class.is_empty()).map(Into::into).collect()
@@ -76,7 +76,7 @@ fn random_legal_programs_do_the_same_plain_and_paged() {
         }
         return;
     }
-    // A bounded run has the same seeds each time; a long one finds new ones.
+    // A bounded run always uses the same seeds; a run with `ORACLE_MINUTES` uses new ones.
     let new = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_millis() as u64 & 0xffff_ffff;
     let first = if minutes.is_some() { new } else { 1 };
     let (start, mut failures, mut programs) = (Instant::now(), Vec::new(), 0);

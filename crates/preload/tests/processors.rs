@@ -1,10 +1,10 @@
-//! A thread whose faults come fast stays on one processor, and neither it nor what it starts sees that.
+//! A thread whose faults come fast stays on one processor. Neither the thread nor its children see that.
 
 mod common;
 
 use common::check_paged;
 
-/// Thrashes, and asks again and again where it, a thread and children of its own may run.
+/// Thrashes, and asks repeatedly on which processors the process, a thread and its children may run.
 const ASKS: &str = r#"
 #include <sched.h>
 #include <sys/sysinfo.h>

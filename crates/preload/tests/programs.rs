@@ -10,7 +10,7 @@ use coldframe_toolbox::{have, skip, Tool};
 use common::{good, layout_only, library, CXX};
 
 const PYTHON: Tool = ("python3", "python3");
-/// The system's, which has the system's numpy.
+/// The system's Python, which has the system's numpy.
 const SYSTEM_PYTHON: &str = "/usr/bin/python3";
 
 fn text(command: &mut Command) -> String {
@@ -143,7 +143,7 @@ int main() {
     assert_eq!(text(&mut layout_only(&program)), "thrown 5000 1499998500000 1");
 }
 
-/// A server that does not outlive its test.
+/// A server that ends with its test.
 struct Server(Child);
 
 impl Drop for Server {
@@ -189,8 +189,8 @@ fn redis_serves_and_saves_in_the_background() {
             "20000",
             "-d",
             "300",
-            // The threads of redis wait for each other in a circle of looks, once for each lot of commands: on busy processors that takes a time
-            // slice, so that lots must be few.
+            // The threads of redis busy-wait for each other, once for each batch of commands. On busy processors that
+            // takes a time slice, so there must be few batches.
             "-P",
             "50",
             "-q",

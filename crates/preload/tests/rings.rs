@@ -1,4 +1,4 @@
-//! Memory that a program gives to an io_uring of its own.
+//! Memory that a program gives to its own io_uring.
 
 mod common;
 
@@ -7,7 +7,7 @@ use common::{check_paged, compile, paged, run};
 
 const RAM: u64 = 4 << 20;
 
-/// C with a ring made by hand: `begin`, and `transfer` between a fixed buffer and a file.
+/// C code that makes a ring by hand: `begin`, and `transfer` between a fixed buffer and a file.
 const RING: &str = r#"
 #include <linux/io_uring.h>
 enum { P = 4096, BUFFERS = 64, LEN = 4 * P, OTHER = 12 << 20 };
@@ -127,7 +127,7 @@ int main(void) {
 
 #[test]
 fn liburing_as_a_shared_library_is_seen_too() {
-    // Its header need not be here: the functions and the size of its structure, of which this is more, are all that is needed.
+    // Its header need not be installed: the functions are enough, and a structure that is at least as large.
     let source = format!(
         r#"{RING}
 #include <dlfcn.h>

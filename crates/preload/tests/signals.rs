@@ -1,6 +1,6 @@
-//! The program's own signals while it waits for pages. A thread that waits for a page of its own access is woken by a signal, runs the
-//! handler, and waits on; so a timer keeps its pace however slow the device is. Only a system call that waits for a page holds signals
-//! back, for one read of the device. `make signals` measures it.
+//! The program's own signals while it waits for pages. A signal wakes a thread that waits for a page of its own access;
+//! the thread runs the handler and waits again. So a timer keeps its rate on any device. Only a system call that waits
+//! for a page delays signals, for one read of the device. `make signals` measures it.
 
 mod common;
 
@@ -11,8 +11,8 @@ use coldframe_live::{Faults, Inject, Options};
 use coldframe_toolbox::{have, GCC};
 use common::{compile, good, library};
 
-/// A program with a 1 kHz timer that reads pages which have left RAM. It prints the most signals that came during one access, and the
-/// gaps between signals in microseconds: middle, 99 of 100, longest.
+/// A program with a 1 kHz timer that reads pages which have been evicted. It prints the most signals during one access,
+/// and the gaps between signals in microseconds: median, 99th percentile, longest.
 const PROGRAM: &str = r#"
 #include <sys/time.h>
 #include <time.h>
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
 struct Beats {
     most_in_one_access: u64,
     all: u64,
-    /// Microseconds between two of them.
+    /// Microseconds between two signals.
     gaps: [u64; 3],
     ended: u64,
     ended_while_waiting: bool,
@@ -96,7 +96,7 @@ fn build() -> Option<(tempfile::TempDir, PathBuf)> {
 fn a_timer_keeps_its_pace_while_one_page_is_waited_for() {
     let Some((dir, program)) = build() else { return };
     for handlers in [1, 2] {
-        // A read of the device takes 40 ms here: a timer that was held back would come once.
+        // A read of the device takes 40 ms here: a timer that was delayed would fire once.
         let beats = run(&program, dir.path(), &["3000", "12"], 40_000, handlers, true);
         let most = beats.most_in_one_access;
         assert!(most >= 10, "{handlers} handlers: at most {most} signals while one page was waited for, of some 40");
@@ -110,7 +110,7 @@ fn a_program_that_waits_for_a_page_hears_sigterm() {
     assert!(beats.ended > 0 && beats.ended_while_waiting, "SIGTERM came {} times, none while it waited", beats.ended);
 }
 
-/// `make signals`: nothing is asserted, since a figure of time says as much about what else the machine does.
+/// `make signals` asserts nothing, because its times also depend on the load of the machine.
 #[test]
 #[ignore = "a measurement"]
 fn how_late_signals_are() {

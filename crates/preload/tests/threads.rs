@@ -1,4 +1,4 @@
-//! What the kernel does in the program's memory when a thread ends, and what it needs of it while the thread lives.
+//! How the kernel uses the program's memory when a thread ends, and while a thread lives.
 
 mod common;
 
@@ -81,7 +81,8 @@ int main(void) {
     }
     let dir = tempfile::tempdir().unwrap();
     let program = compile(dir.path(), "stacks", &format!("{PRESS}{main}"), &[]);
-    // With restartable sequences the kernel touches the block whenever the thread has been interrupted, which brings it in.
+    // With restartable sequences, the kernel touches the block whenever the thread has been interrupted, which loads
+    // the page.
     for rseq in ["glibc.pthread.rseq=0", "glibc.pthread.rseq=1"] {
         let Some(mut command) = paged(&program, RAM) else { return };
         good(command.env("GLIBC_TUNABLES", rseq));
@@ -119,7 +120,8 @@ int main(void) {
     check_paged("robust", &format!("{PRESS}{main}"), RAM, &[]);
 }
 
-/// The pager's threads are not the program's: when the last of those is gone, so is the process, with the code that it has without a pager.
+/// The pager's threads do not keep the process alive: when the program's last thread ends, the process ends, with the
+/// exit code that it has without a pager.
 #[test]
 fn a_program_whose_last_thread_ends_by_the_system_call_alone_ends() {
     if !have(&[GCC]) {

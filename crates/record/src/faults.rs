@@ -40,7 +40,8 @@ pub struct Faults {
 
 const PACKAGE: &str = "linux-perf";
 
-/// Records the faults of `subject` as a trace at `out`. With `overhead`, a program is first run alone, without input and output.
+/// Records the faults of `subject` as a trace at `out`. With `overhead`, the program first runs alone, without input
+/// and output.
 ///
 /// # Errors
 /// [`RecordError::MissingTool`] without perf; [`RecordError::Usage`] if perf refuses, with its own words;

@@ -115,7 +115,7 @@ fn send(pid: u32, signal: Signal) {
     }
 }
 
-/// Whatever happens to the recorder, the program does not go on with half a recording.
+/// If the recorder stops for any reason, the program does not continue with half a recording.
 impl Drop for Process {
     fn drop(&mut self) {
         if self.status.is_none() {

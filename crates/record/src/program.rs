@@ -101,7 +101,8 @@ pub fn find_library(exe_dir: &Path, name: &str) -> Option<PathBuf> {
     library_places(exe_dir, name).into_iter().find(|path| path.is_file()).and_then(|path| path.canonicalize().ok())
 }
 
-/// Where [`find_library`] looks: beside the executable; one up, for a test's or example's binary; and in `../lib/coldframe`.
+/// The folders in which [`find_library`] looks: that of the executable; its parent, for the binary of a test or
+/// example; and `../lib/coldframe`.
 pub fn library_places(exe_dir: &Path, name: &str) -> Vec<PathBuf> {
     let mut places = vec![exe_dir.join(name)];
     if let Some(up) = exe_dir.parent() {
@@ -111,8 +112,9 @@ pub fn library_places(exe_dir: &Path, name: &str) -> Vec<PathBuf> {
     places
 }
 
-/// The dynamic linker that a 64-bit little-endian ELF binary asks for; `None` if it is static. ELF-64 object file format,
-/// version 1.5: e_phoff at 32, e_phentsize at 54, e_phnum at 56; in a program header p_type at 0, p_offset at 8, p_filesz at 32.
+/// The dynamic linker of a 64-bit little-endian ELF binary; `None` if the binary is static. ELF-64 object file format,
+/// version 1.5: e_phoff at 32, e_phentsize at 54, e_phnum at 56; in a program header p_type at 0, p_offset at 8,
+/// p_filesz at 32.
 ///
 /// # Errors
 /// The file cannot be read, or is not such a binary.

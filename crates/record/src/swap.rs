@@ -439,7 +439,8 @@ mod tests {
             "1000000,out,3,7,10,a\n1000000,evict,3,7,10,w\n1000000,out,4,7,20,a\n1000000,evict,4,7,20,w\n"
         );
         assert_eq!(look(2, &[(0x20, 4)], &[0x10]), "2000000,fault,3,7,10,M\n2000000,in,3,7,10,d\n");
-        // It leaves again to the slot that it had: nothing was written. The other comes back, leaves anew and has another slot.
+        // One page leaves again to its old slot: it was not written. The other page comes back, leaves again, and has
+        // another slot.
         assert_eq!(
             look(3, &[(0x10, 3), (0x20, 9)], &[]),
             "3000000,evict,3,7,10,c\n3000000,fault,4,7,20,M\n3000000,in,4,7,20,d\n3000000,free,4,7,20,\n3000000,out,9,7,20,a\n3000000,evict,9,7,20,w\n"

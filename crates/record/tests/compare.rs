@@ -1,13 +1,13 @@
-//! bzip2 recorded by QEMU and by lackey: the same references, as far as the two agree.
+//! bzip2 recorded by QEMU and by lackey: the same references, where the two recorders agree.
 //!
-//! Why they must agree: both run the same instructions of the same files on the same input, so what bzip2's and
-//! libbz2's own code fetches is decided by the program alone. Why the rest may differ: the files and areas lie at other
-//! addresses; the C library chooses routines by the processor that it finds, and QEMU's is not the host's as valgrind
-//! shows it; the loader and the library's start look at that processor too, and at environment and auxiliary vector;
-//! and a locked instruction is two references for lackey and one for us.
+//! Why they must agree: both run the same instructions of the same files on the same input, so the program alone
+//! decides what bzip2's and libbz2's own code fetches. Why other code may differ: files and areas have other addresses;
+//! the C library chooses routines by the processor, and QEMU's processor is not the host's as valgrind shows it; the
+//! loader and the library's start also depend on that processor, on the environment and on the auxiliary vector; and a
+//! locked instruction is two references for lackey and one for us.
 //!
-//! What this test has found: lackey shows instructions that were jumped over unless valgrind is kept from looking
-//! across jumps (`lackey.rs`), and QEMU 7.2 shows an x86 instruction over a page's end twice (the plugin's
+//! What this test has found: lackey shows instructions that were jumped over, unless valgrind is prevented from looking
+//! across jumps (`lackey.rs`); and QEMU 7.2 shows an x86 instruction over a page's end twice (the plugin's
 //! `instruction.rs`).
 //!
 //! `cargo test -p coldframe-record --test compare -- --nocapture` prints the comparison.
@@ -24,7 +24,7 @@ use common::{order, read, run};
 /// The code whose references must agree.
 const OWN: [&str; 2] = ["bzip2", "libbz2.so"];
 
-/// An instruction of a module, by the module's own addresses, and where its data accesses stand in `Steps::data`.
+/// An instruction of a module, at the module's own addresses, and its data accesses in `Steps::data`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Step {
     module: u8,

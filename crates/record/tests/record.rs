@@ -37,8 +37,8 @@ again:  mov %ecx, (%rdi)
 ";
 const WALK_FLAGS: &[&str] = &["-nostdlib", "-static", "-no-pie", "-Wl,-Ttext=0x401000,-Tbss=0x500000"];
 
-/// What WALK references, from the lengths of its instructions (Intel SDM volume 2). `stack` is the stack pointer at its
-/// start.
+/// The references of WALK, from the lengths of its instructions (Intel SDM volume 2). `stack` is the stack pointer at
+/// its start.
 fn walk(stack: u64) -> Vec<(u64, u32, Kind)> {
     let mut at = 0x40_1000;
     let mut rows = Vec::new();
@@ -217,8 +217,8 @@ fn the_same_command_gives_the_same_file() {
             let out = dir.path().join(format!("{i}"));
             run(&order(Path::new("sh"), &["-c", "x=1; (x=2); ls / | sort >/dev/null"], &out)).unwrap();
             let (rows, provenance) = read(&out);
-            // Processes that run side by side take turns as they come; each by itself must not differ. The shell may: whether a child has
-            // ended when it comes to wait for it is chance.
+            // Processes that run in parallel take turns at random, but each one by itself must not differ. The shell
+            // may differ: by chance, a child has or has not ended when the shell waits for it.
             let mut rows = plain_by_task(&rows);
             assert!(rows.len() >= 4, "{:?}", provenance.tasks);
             let shell = rows.remove(0);
@@ -431,7 +431,7 @@ fn every_refusal_says_what_to_do_and_leaves_no_file() {
     check("a page of 0 bytes", pages(0), 2, "power of two");
     if have(&[QEMU]) {
         check("no plugin", plain(), 4, "libcoldframe_plugin.so not found");
-        // A file that is no plugin: QEMU says so itself and ends.
+        // A file that is not a plugin: QEMU reports the error itself and ends.
         let wrong = coldframe_record::Recording { plugin: Some("/bin/true".into()), ..plain() };
         check("not a plugin", wrong, 4, "did not start with the plugin");
         let unwritable =
@@ -448,7 +448,8 @@ fn every_refusal_says_what_to_do_and_leaves_no_file() {
 #[path = "../../plugin/src/length.rs"]
 mod length;
 
-/// The plugin asks its own tables about instructions at a page's end, and QEMU about all others. They must agree.
+/// The plugin uses its own tables for instructions at a page's end, and QEMU's answers for all others. The two must
+/// agree.
 #[test]
 fn the_tables_of_lengths_agree_with_qemu_on_every_instruction() {
     if !have(&[QEMU]) {

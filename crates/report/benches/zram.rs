@@ -1,6 +1,7 @@
-//! What a page of 4 KiB takes to compress and decompress, and how much smaller it becomes: pages of live programs, lz4 and zstd's first level.
+//! The time to compress and decompress a page of 4 KiB, and the compressed size: pages of live programs, with lz4 and
+//! with zstd's first level.
 //!
-//! `make bench-zram` prints the figures that stand in `systems/zram/mod.rs`, of the machine it runs on.
+//! `make bench-zram` prints the figures of this machine, in the form of those in `systems/zram/mod.rs`.
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;
@@ -55,7 +56,7 @@ fn measured(
     let whole: Vec<Vec<u8>> = packed.iter().map(|page| decompress(page)).collect();
     let back = each(began);
     assert!(whole == pages, "a page came back as another");
-    // A page that does not get smaller is kept as it is, as zram does.
+    // A page that does not become smaller is stored uncompressed, as zram does.
     let bytes: usize = packed.iter().map(|page| page.len().min(PAGE)).sum();
     (there, back, (pages.len() * PAGE) as f64 / bytes as f64)
 }

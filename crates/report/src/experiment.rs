@@ -188,7 +188,7 @@ pub fn run_with_policy(
 /// Takes a journal in pieces.
 pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
 
-/// What a run is to produce besides results.
+/// The outputs of a run besides results.
 struct Ask<'a> {
     /// The journal of the first configuration.
     journal: Option<Sink<'a>>,

@@ -1,8 +1,9 @@
-//! Results as one HTML page: no network, light and dark, printable. It shows the numbers of the JSON it was given, and holds that JSON.
+//! Results as one HTML page: no network, light and dark, printable. The page shows the numbers of the given JSON, and
+//! contains that JSON.
 //!
-//! Curves are drawn twice: by uPlot (`html/uplot`, MIT, with its licence) on a screen, where they fit its width and can be pointed at, and as
-//! SVG for paper and for readers without a script. All else is HTML and SVG. What a run adds is bounded whatever its trace, so the page's
-//! size is bounded by the number of runs.
+//! Curves are drawn twice: by uPlot (`html/uplot`, MIT, with its licence) on a screen, where they fit its width and can
+//! be pointed at, and as SVG for paper and for readers without a script. The rest is HTML and SVG. The size of a run on
+//! the page is limited for any trace, so the page's size is limited by the number of runs.
 
 use coldframe_trace::heat::Heat;
 use coldframe_trace::ProcessFacts;
@@ -46,12 +47,12 @@ const PLOT_STYLE: &str = include_str!("html/uplot/uPlot.min.css");
 pub const RUNS_MAX: usize = 600;
 /// Most bytes of a page.
 pub const BYTES_MAX: usize = 2_000_000;
-/// What the script shows of what is chosen.
+/// The text about the chosen point, which the script fills in.
 const CHOSEN: &str =
     "<aside id=\"chosen\" hidden><button type=\"button\" id=\"close\">close</button><div id=\"pair\"></div>\
      <table><thead id=\"names\"></thead><tbody id=\"compared\"></tbody></table></aside><div id=\"tip\" hidden></div>";
 
-/// What a page is made of: results as `sim`, `advise` and `papers --on` write them with `--format json`.
+/// The input of a page: results as `sim`, `advise` and `papers --on` write them with `--format json`.
 #[derive(Debug, Default)]
 pub struct Page {
     advice: Vec<Answer>,
@@ -152,7 +153,7 @@ impl Page {
         }
     }
 
-    /// What stands on the browser's tab.
+    /// The title in the browser's tab.
     fn title(&self) -> String {
         let name = match (self.here.first(), self.origins().next()) {
             (Some(answer), _) => answer.program.clone(),

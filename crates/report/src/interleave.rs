@@ -19,7 +19,7 @@ pub struct Interleave {
 }
 
 impl Interleave {
-    /// For so many threads.
+    /// For this many threads.
     pub fn new(threads: usize) -> Interleave {
         let window = if threads > 1 { 2 * STRETCH * threads } else { 0 };
         Interleave { window, ..Interleave::default() }

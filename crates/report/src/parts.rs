@@ -1,14 +1,15 @@
-//! What each system's part brings for a program, alone and with the others ([`systems::Part`]): every set of parts that can be, on one machine
-//! and one trace.
+//! The effects of each system's part on a program, alone and with the others ([`systems::Part`]): every possible set of
+//! parts, on one machine and one trace.
 //!
 //! ```text
 //!   base: one device, Linux's map of slots on it, the frame first and then the load, the processor moves pages
-//!     + the parts of a set, in the order of the systems ─► Settings ─► can they be together? ─► the driver of tasks
+//!     + the parts of a set, in the order of the systems ─► Settings ─► are they compatible? ─► the driver of tasks
 //! ```
 //!
-//! Call [`study`] for a trace, then [`show::table`] or [`show::bars`] with all studies. Fault time is all time that the tasks do not spend on
-//! their references: faults, loads that nobody can run beside, and what reads take longer where they are made in place. Who runs
-//! when depends on it, so that with several tasks a part can change by luck which pages meet in RAM: each figure is the mean over five sizes.
+//! Call [`study`] for a trace, then [`show::table`] or [`show::bars`] with all studies. Fault time is all time that the
+//! tasks do not spend on their references: faults, loads with no task that can run meanwhile, and the extra time of
+//! reads in place. It also changes the order in which tasks run. So with several tasks, a part can change by chance
+//! which pages are in RAM together: each figure is the mean over five sizes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -28,7 +29,7 @@ use crate::tasks::{self, TasksOutcome};
 
 pub mod show;
 
-/// What one set of parts came to.
+/// The result of one set of parts.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Combination {
     /// The systems whose parts are in it; empty: none.
@@ -63,7 +64,7 @@ pub struct Excluded {
     pub why: String,
 }
 
-/// What was found out for one trace.
+/// The results for one trace.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Study {
     /// [`SCHEMA_VERSION`].
@@ -80,7 +81,7 @@ pub struct Study {
     pub tasks: usize,
     /// Different pages touched.
     pub pages: usize,
-    /// Of those, pages that are written to: only those can come to a swap area.
+    /// Of these, pages that are written: only they can be swapped out.
     pub written: usize,
     /// Bytes of a page.
     pub page_bytes: u64,
@@ -90,16 +91,16 @@ pub struct Study {
     pub frames: Vec<u64>,
     /// The device.
     pub device: String,
-    /// Why there are no energies, if there are none.
+    /// Why there are no energies; `None`: there are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub no_energy: Option<String>,
     /// None first, then each part alone in the order of the systems, then all other sets.
     pub combinations: Vec<Combination>,
-    /// What is not among them.
+    /// The sets that are not among them.
     pub excluded: Vec<Excluded>,
 }
 
-/// What tells a study from other results.
+/// The kind by which a study differs from other results.
 pub const KIND: &str = "parts";
 
 impl Study {
@@ -113,7 +114,8 @@ impl Study {
         self.combinations.iter().find(|one| one.parts == parts)
     }
 
-    /// The set with the least fault time, of one part at least; the smaller one where two take the same. `None`: no part can be tried.
+    /// The set with the least fault time, of at least one part; the smaller set if two take the same time. `None`: no
+    /// part can be tried.
     pub fn best(&self) -> Option<&Combination> {
         let sets = self.combinations.iter().filter(|one| !one.parts.is_empty());
         sets.min_by_key(|one| (one.fault_time_ps, one.parts.len()))
@@ -133,7 +135,7 @@ pub fn all() -> Vec<Member> {
     systems::ALL.iter().filter_map(|system| Some((*system, system.part?))).collect()
 }
 
-/// The machine without any part, of what the user asks for. RAM is half of what is touched if nothing is said.
+/// The machine without any part, with the user's settings. RAM is by default half of the touched memory.
 fn base(asked: &Settings, written: usize) -> Settings {
     let mut base = asked.clone();
     base.device.get_or_insert_with(|| DEVICE.into());
@@ -155,14 +157,14 @@ const DEVICE: &str = "OneNAND-4K";
 /// RAM of the sizes that are tried, in percent of what was asked for.
 const AROUND: [u64; 5] = [100, 90, 95, 105, 110];
 
-/// Erase blocks of a swap area for so many pages: a quarter more than they fill, and those that a log keeps free.
+/// Erase blocks of a swap area for this many pages: a quarter more than they fill, and those that a log keeps free.
 fn blocks(pages: usize) -> usize {
     let of = systems::of_log().1;
     (pages * 5 / 4).div_ceil(of.slots_per_block as usize) + 2 * of.start as usize
 }
 
-/// What each part brings for this trace, and all that go together; `asked` says what the machine is (RAM, device, policy, scheduler and so
-/// on; handler, swap area and prefetching are the parts').
+/// The effects of each part on this trace, and of all compatible sets. `asked` describes the machine: RAM, device,
+/// policy, scheduler and so on. Handler, swap area and prefetching come from the parts.
 ///
 /// # Errors
 /// Settings that do not resolve, a trace that cannot be read.
@@ -180,7 +182,7 @@ pub fn study(path: &Path, asked: &Settings, progress: &mut dyn FnMut(Progress)) 
     for mask in masks(members.len()) {
         let set: Vec<Member> = (0..members.len()).filter(|i| mask >> i & 1 == 1).map(|i| members[i]).collect();
         let names = names(&set);
-        // What a smaller set cannot be, a larger one cannot.
+        // If a smaller set is not possible, no larger set is.
         if excluded.iter().any(|one: &Excluded| one.parts.iter().all(|part| names.contains(part))) {
             continue;
         }
@@ -284,7 +286,7 @@ fn no_buffer(s: &Settings, device: &Sheet, page: Bytes) -> Option<String> {
     }
 }
 
-/// What a set came to at each size of RAM, the one that was asked for first.
+/// The results of a set at each size of RAM; the requested size is first.
 fn combination(parts: Vec<String>, outcomes: &[TasksOutcome]) -> Combination {
     let mean = |of: &dyn Fn(&TasksOutcome) -> u64| outcomes.iter().map(of).sum::<u64>() / outcomes.len() as u64;
     let fault_time = |outcome: &TasksOutcome| {

@@ -189,7 +189,8 @@ mod tests {
     #[test]
     fn a_sample_finds_the_distance_of_a_loop() {
         let folder = tempfile::tempdir().unwrap();
-        // Every reference but the first 3000 is at distance 3000, which a sample sees as 3000 of 8 within its own spread.
+        // Every reference but the first 3000 has distance 3000. A sample of one page in 8 sees this within its own
+        // spread.
         let reuse = sampled(reader(folder.path(), (0..15_000).map(|i| i % 3000)), 8, 4).unwrap();
         let near: f64 =
             reuse.bins.iter().filter(|bin| bin.up_to > 1024 && bin.up_to <= 4096).map(|bin| bin.references).sum();

@@ -1,4 +1,4 @@
-//! The search on a shortened string beside the search of everything, on a trace whose every reference is known here.
+//! Compares the search on a shortened string with the search on the whole string, on a trace made here.
 
 use std::path::Path;
 
@@ -9,7 +9,8 @@ use coldframe_trace::{Block, Columns, Fidelity, Kind, Provenance, Reference, Wri
 
 const PAGES: u64 = 600;
 
-/// A hot set that is always in use, a working set that moves on, and now and then a sweep over everything (xorshift64, Marsaglia 2003).
+/// A hot set that is always in use, a working set that moves, and an occasional sweep over all pages (xorshift64,
+/// Marsaglia 2003).
 fn trace(path: &Path) -> u64 {
     let mut x = 2_026_u64;
     let mut random = move |below: u64| {
@@ -54,7 +55,8 @@ fn random_line(page: u64) -> u64 {
 fn answer(path: &Path, work_max: u64) -> Advice {
     let base = Settings { handler: Some("parallel".into()), ..Settings::default() };
     let mut question = Question { base, work_max: Some(work_max), ..Question::default() };
-    // An instruction of this string stands for hundreds: otherwise no size but the whole is within any slowdown worth asking for.
+    // Each instruction of this string stands for hundreds. With a shorter time, only RAM for all pages would meet the
+    // limit.
     question.base.front_end.instruction = Some("10us".into());
     question.limits.slowdown = Some(20.0);
     advise(path, &question, &mut Cache::none(), &mut |_| ()).unwrap()
@@ -78,13 +80,13 @@ fn what_a_shortened_search_advises_is_what_the_search_of_everything_advises_and_
         expected.point.family()
     );
     assert!(best.misses.is_empty() && !short.below.as_ref().unwrap().misses.is_empty());
-    // Every number of the answer is one of the whole trace.
+    // Each number of the answer equals that of the whole trace.
     for candidate in short.curves.iter().flatten() {
         let again = run(&path, &[candidate.point.settings().unwrap()], &mut |_| ()).unwrap().remove(0);
         let lane = again.lane().unwrap();
         assert_eq!((again.true_faults(), lane.paging), (candidate.point.true_faults, candidate.point.paging));
     }
-    // So is OPT, at every size.
+    // OPT's count is equal too, at every size.
     assert_eq!(short.search.bound, all.search.bound);
     let opt = &short.search.bound.as_ref().unwrap().faults;
     assert!(opt.len() >= 15);
@@ -92,7 +94,7 @@ fn what_a_shortened_search_advises_is_what_the_search_of_everything_advises_and_
         let settings = Settings { policy: Some("opt".into()), frames: Some(ram.0 / 4096), ..Settings::default() };
         assert_eq!(run(&path, &[settings], &mut |_| ()).unwrap()[0].true_faults(), *faults);
     }
-    // The best run's costs were noted in passing, or it would differ from the one that is made for them.
+    // The costs of the best run come from the search itself; a separate run would have other costs.
     assert_eq!(short.run.as_ref().unwrap().true_faults(), best.point.true_faults);
     assert!(!short.regions.is_empty());
 }

@@ -1,4 +1,4 @@
-//! Runs over a shipped trace, as a caller from another language makes them.
+//! Runs over a shipped trace, as a caller in another language makes them.
 
 use std::path::PathBuf;
 

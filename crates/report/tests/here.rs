@@ -1,4 +1,4 @@
-//! Run time by RAM on this machine, of window traces made here whose faults are known without an engine.
+//! Run time by RAM on this machine. The window traces are made here, and their faults are known without an engine.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ fn write(folder: &Path, provenance: Provenance, rows: impl IntoIterator<Item = R
     path
 }
 
-/// Microseconds, a fifth less and a half more.
+/// A mean in microseconds; the low bound is a fifth less, the high bound a half more.
 fn us(us: u64) -> Spread {
     Spread { low: Ps(us * 800_000), mean: Ps(us * 1_000_000), high: Ps(us * 1_500_000) }
 }
@@ -72,7 +72,7 @@ fn question() -> Question {
     Question { costs, measured: String::new(), pager: Pager::of(&here), slowdown: 0.1, program_seconds: None }
 }
 
-/// Numbers that look random (SplitMix64).
+/// Pseudo-random numbers (SplitMix64).
 fn random(seed: &mut u64) -> u64 {
     *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -126,7 +126,7 @@ fn a_loop_over_more_than_ram_misses_always_and_its_pages_come_ahead_of_it() {
 #[test]
 fn what_was_just_written_comes_back_from_memory_and_what_is_read_leaves_clean() {
     let folder = tempfile::tempdir().unwrap();
-    // 300 pages in turn through fewer frames: each comes back before 224 others were written.
+    // 300 pages in turn through fewer frames: each page returns before 224 others were written.
     let steps = (0..20).flat_map(|_| 0..300u64).map(|i| touch(i * 7 % 300, Kind::Write));
     let path = write(folder.path(), provenance(facts(1.0)), steps);
     let pager = Pager { read_ahead: 0, ..question().pager };
@@ -139,7 +139,7 @@ fn what_was_just_written_comes_back_from_memory_and_what_is_read_leaves_clean() 
     assert_eq!(found.zero_fills, 10_000.0);
 }
 
-/// A Zipf string over so many pages, in blocks of 16 that are equally popular.
+/// A Zipf string over this many pages, in blocks of 16 equally popular pages.
 fn zipf(pages: u64, rows: usize) -> Vec<Reference> {
     let mut seed = 7;
     let blocks = pages / 16;
@@ -166,7 +166,7 @@ fn a_sample_says_what_the_whole_says_within_its_error() {
     let rows = zipf(pages, 500_000);
     let path = write(folder.path(), provenance(facts(2.0)), rows.iter().copied());
     let whole = answer(&path, &question()).unwrap();
-    // As a recorder would have it: a quarter of the chunks by a hash of its own, and the facts of all.
+    // As a recorder keeps them: a quarter of the chunks, by another hash; the facts are those of all chunks.
     let kept = |row: &&Reference| ((row.address / PAGE / 16).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 62) == 0;
     let mut sampled = provenance(ProgramFacts {
         managed_bytes: whole.managed_bytes,
@@ -230,7 +230,7 @@ fn the_answer_has_its_keys_in_order_and_fits_a_terminal() {
 #[test]
 fn what_was_given_back_is_neither_kept_nor_loaded() {
     let folder = tempfile::tempdir().unwrap();
-    // 2000 pages, given back, and 2000 others: never more than 2000 at a time.
+    // 2000 pages, released, and then 2000 others: never more than 2000 at a time.
     let mut rows: Vec<Reference> = (0..2000).map(|page| touch(page, Kind::Write)).collect();
     let notes = SPAN.note(Note::Released, SPAN.start..SPAN.start + 2000 * PAGE);
     rows.extend(notes.map(|address| Reference::new(address, 1, Kind::Read)));
@@ -241,7 +241,7 @@ fn what_was_given_back_is_neither_kept_nor_loaded() {
     let path = write(folder.path(), said, rows.iter().copied());
     let found = answer(&path, &question()).unwrap();
     assert_eq!((found.managed_bytes, found.curve[0].zero_fills), (2000 * PAGE, 4000));
-    // The same without notes: the recorder's peak tells as much.
+    // The same without notes: the recorder's peak gives the same result.
     let peak = ProgramFacts { managed_bytes: 2000 * PAGE, zero_fills: 4000, ..facts(1.0) };
     let plain = rows.iter().filter(|row| row.address < end).copied();
     let path = write(folder.path(), provenance(peak), plain);
@@ -262,7 +262,7 @@ fn a_trace_without_the_programs_own_time_is_refused_with_the_remedy() {
             write(folder.path(), Provenance { fidelity, ..bare.clone() }, (0..500).map(|i| touch(i, Kind::Write)));
         let error = answer(&path, &question()).unwrap_err().to_string();
         assert!(error.contains("record --via faults") && error.contains("--program-time"), "{error}");
-        // Who says it gets an answer, whatever recorded the rows.
+        // With a given program time there is an answer, whatever recorded the rows.
         let told = Question { program_seconds: Some(0.5), ..question() };
         assert_eq!(answer(&path, &told).unwrap().program_seconds, 0.5);
     }
@@ -280,7 +280,8 @@ fn a_tier_keeps_in_ram_what_compresses_and_helps_no_page_that_does_not() {
         let facts = ProgramFacts { compression: Some(compression), ..facts(1.0) };
         answer(&write(folder.path(), provenance(facts), loops()), &question()).unwrap()
     };
-    // A quarter of a page each: half of the RAM holds all of them, as 4 * (1/2 - f) + f >= 1 for f <= 1/3. Nothing is written then.
+    // Pages compress to a quarter, so half of the RAM has room for all: 4 * (1/2 - f) + f >= 1 for f <= 1/3. Then
+    // nothing is written.
     let found = of(100, 1024);
     let tier = found.tier.as_ref().unwrap();
     assert!(tier.at(found.curve[0].ram_bytes).is_some_and(|full| full.pool_bytes == 0 && full.pool_loads == 0));
@@ -289,7 +290,7 @@ fn a_tier_keeps_in_ram_what_compresses_and_helps_no_page_that_does_not() {
     assert!(without.device_reads > 70_000 && with.device_reads == 0 && with.bytes_written == 0, "{with:?}");
     assert!(with.seconds < without.seconds && with.pool_loads > 70_000, "{with:?} {without:?}");
     assert_eq!(with.bytes_written_without, without.dirty_evictions * PAGE);
-    // The frames that are left and the pool are the RAM, and a zram for the same takes what the frames do not.
+    // The RAM is the remaining frames plus the pool. A zram device of the same RAM stores the pages without a frame.
     assert_eq!(with.outside_bytes, found.needed_bytes - (with.ram_bytes - with.pool_bytes));
     let said = words(&found, None);
     let disk = format!("writes nothing to the disk instead of {}", human_size(with.bytes_written_without));
@@ -297,7 +298,7 @@ fn a_tier_keeps_in_ram_what_compresses_and_helps_no_page_that_does_not() {
     assert!(["With --tier lz4", "zramctl", "zswap", disk.as_str()].iter().all(|part| one.contains(part)), "{said}");
     let fits = |said: &str| said.lines().count() <= 19 && said.lines().all(|line| line.chars().count() <= 80);
     assert!(fits(&said), "{said}");
-    // With every part as long as it gets, the last line is the command still.
+    // Even with every part at its longest, the last line is the command.
     let longest = Answer {
         within_slowdown: false,
         thrash_bytes: Some(found.curve[2].ram_bytes),
@@ -309,7 +310,7 @@ fn a_tier_keeps_in_ram_what_compresses_and_helps_no_page_that_does_not() {
     let said = words(&longest, Some("program.coldframe/config.toml"));
     assert!(fits(&said) && said.contains("--tier lz4"), "{said}");
     assert!(said.lines().rev().take(2).any(|line| line.starts_with("Run it so: ")), "{said}");
-    // Where one page of two compresses, half of what goes round still comes from the device.
+    // If one page of two compresses, half of the loop still comes from the device.
     let mixed = of(50, 1024).tier.unwrap().curve[half];
     assert!(mixed.device_reads > 30_000 && mixed.seconds > with.seconds, "{mixed:?}");
     assert_eq!(of(2, 1024).tier, None);
@@ -318,12 +319,12 @@ fn a_tier_keeps_in_ram_what_compresses_and_helps_no_page_that_does_not() {
 #[test]
 fn no_size_is_recommended_of_which_the_window_tells_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    // All rows lie in a hundredth of the pages but for their first touches, so that little RAM would seem to do.
+    // Except for first touches, all rows are in a hundredth of the pages, so little RAM would seem enough.
     let rows = (0..4000).chain((0..20_000).map(|i| i % 40)).map(|page| touch(page, Kind::Write));
     let wide = Provenance { window: Some(1000), ..provenance(facts(10.0)) };
     let path = write(folder.path(), wide, rows);
     let found = answer(&path, &question()).unwrap();
-    // A window and a quarter.
+    // One and a quarter of the window.
     assert_eq!(found.told_bytes, 1250 * PAGE);
     assert!(found.ram_bytes.is_some_and(|ram| (1250 * PAGE..1400 * PAGE).contains(&ram)), "{:?}", found.ram_bytes);
     assert!(found.curve.iter().all(|point| point.seconds_high.is_some() == (point.ram_bytes >= found.told_bytes)));
@@ -336,7 +337,7 @@ fn processes_have_ram_of_their_own() {
     let mut two = provenance(facts(1.0));
     two.tasks =
         vec![Task { id: 0, name: "thread 1".into(), space: 0 }, Task { id: 1, name: "thread 2".into(), space: 1 }];
-    // The same addresses, which are other pages.
+    // The same addresses, used for other pages.
     let rows = (0..4)
         .flat_map(|_| 0..1000u64)
         .flat_map(|page| [0, 1].map(|task| Reference { task, ..touch(page, Kind::Write) }));

@@ -1,9 +1,11 @@
-//! The hot loops, beside a floor in the same run: a plain loop that sets a byte for each reference over the same decoded page column.
+//! The hot loops, compared with a floor in the same run: a plain loop over the same decoded page column that sets a
+//! byte for each reference.
 //!
-//! Prints one line for each measurement: millions of references a second (median of interleaved rounds), the ratio to the floor, and
-//! what was asked for. Absolute numbers mean little on a shared machine; the ratios are from one run.
+//! Prints one line for each measurement: millions of references per second (median of interleaved rounds), the ratio to
+//! the floor, and the required ratio. Absolute numbers mean little on a shared machine; the ratios are from one run.
 //!
-//! With `python3 -c 'import libcachesim'` working (`PYTHON` names another interpreter), libCacheSim's Clock runs on the same string.
+//! If `python3 -c 'import libcachesim'` works (`PYTHON` names another interpreter), libCacheSim's Clock runs on the
+//! same string.
 
 use std::hint::black_box;
 use std::io::Write;

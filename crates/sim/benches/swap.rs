@@ -1,6 +1,7 @@
-//! Events of a swap trace a second, for each collector: ten million events on a full-size area that collects all the time.
+//! Events of a swap trace per second, for each collector: ten million events on a full-size area that is always being
+//! collected.
 //!
-//! The trace is made from a seed: pages leave in groups of consecutive ones, and are touched, freed or written again later.
+//! The trace is made from a seed: groups of consecutive pages leave, and are touched, freed or written again later.
 
 use std::time::Instant;
 

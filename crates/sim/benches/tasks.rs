@@ -1,8 +1,9 @@
-//! Several tasks: what a reference costs with 100 tasks under each scheduler, beside one task on the same machine, in one run.
+//! Several tasks: the cost of a reference with 100 tasks under each scheduler, compared with one task on the same
+//! machine, in one run.
 //!
-//! Each task goes through a shipped recording, over pages of its own; both make the same references. RAM holds all pages and each is
-//! touched often, so that scheduling and the larger tables are what differs, and not faults. Asked for: at least half of one task's
-//! references a second.
+//! Each task goes through a shipped recording, over its own pages; both cases make the same references. RAM has room
+//! for all pages and each page is touched often, so the difference comes from scheduling and larger tables, not from
+//! faults. The goal: at least half of one task's references per second.
 
 use std::hint::black_box;
 use std::path::Path;

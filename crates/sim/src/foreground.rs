@@ -84,7 +84,7 @@ pub struct ForegroundPrices {
     pub block_layer: Ps,
     /// The card.
     pub card: DeviceTimes,
-    /// For so long after a switch, references count as part of the switch.
+    /// References within this time after a switch count as part of the switch.
     pub answer: Ps,
 }
 
@@ -131,7 +131,7 @@ pub struct ForegroundResult {
     pub beside: Ps,
     /// The time of the last reference.
     pub end: Ps,
-    /// What a swap area on flash did; `None`: there is none.
+    /// The counts of a swap area on flash; `None`: there is none.
     pub swap: Option<SwapDone>,
     /// References to pages in the card's buffers.
     pub xip_reads: u64,
@@ -265,7 +265,7 @@ impl Foreground {
         let mut took = Ps::ZERO;
         let kind = if writing { PageRef::WRITE_KIND } else { 0 };
         if !self.table.hit(&self.masks, page.index(), kind) {
-            // A stopped task starts anew with its next reference.
+            // A killed task starts again with its next reference.
             let Some(time) = self.fault(task, page, writing) else { return };
             took = time;
             self.prefetching.faulted(task, page, self.is_read_in_slot(page));

@@ -89,9 +89,9 @@ pub struct LaneResult {
     /// Whether dirty pages were written though the device's sheet gives no program time. `paging` is then a lower
     /// bound.
     pub writes_unpriced: bool,
-    /// What the swap area did; `None`: there is none.
+    /// The counts of the swap area; `None`: there is none.
     pub swap: Option<SwapDone>,
-    /// What the tier did; `None`: there is none.
+    /// The counts of the tier; `None`: there is none.
     pub tier: Option<TierDone>,
     /// When the program was stopped, because the device failed and a page was lost; `None`: the program came to its
     /// end.

@@ -7,11 +7,11 @@
 //!                                                     └► Lane: engine + clock + device ── Event/Command
 //! ```
 //!
-//! A *lane* is one configuration: policy, handler, frames. Up to 16 lanes share a page table whose entry is one 64-bit word, so that
-//! a reference that hits in all of them costs one compare and one store however many there are. The trace is decoded once for all.
-//! What needs to see hits (LRU, OPT, ARC) is an [`oracle`] and sits beside the lanes.
+//! A *lane* is one configuration: policy, handler, frames. Up to 16 lanes share a page table whose entry is one 64-bit
+//! word. So a reference that hits in all of them costs one compare and one store for any number of lanes. The trace is
+//! decoded once for all lanes. Algorithms that need hits (LRU, OPT, ARC) are an [`oracle`] and run beside the lanes.
 //!
-//! Nothing here knows a paper's system: prices, sizes and readings come in as values.
+//! This crate names no paper's system: prices, sizes and readings are arguments.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

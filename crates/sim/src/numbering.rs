@@ -1,7 +1,7 @@
-//! Dense page numbers: addresses are sparse, tables are not.
+//! Dense page numbers: addresses are sparse, tables are dense.
 //!
-//! Pages are numbered in the order of their first touch. A leaf holds the numbers of 1024 neighbouring pages; a small direct-mapped
-//! memo finds the leaf of almost every reference without hashing.
+//! Pages are numbered in the order of their first touch. A leaf has the numbers of 1024 neighbouring pages. A small
+//! direct-mapped memo finds the leaf of almost every reference without hashing.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! Oracles: algorithms that see every hit, or the future, and therefore cannot be policies of the engine.
+//! Oracles: algorithms that need every hit, or the future, and so cannot be policies of the engine.
 
 use coldframe_core::policy::Param;
 
@@ -9,30 +9,30 @@ pub mod lru;
 pub mod opt;
 pub mod opt_curve;
 
-/// Faults and evictions of an oracle at one number of frames.
+/// Faults and evictions of an oracle with one number of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OracleCounts {
-    /// Page misses.
+    /// Page faults.
     pub true_faults: u64,
-    /// Misses of pages that were never touched before.
+    /// Faults on pages that were never touched before.
     pub cold_faults: u64,
     /// Evicted pages.
     pub evictions: u64,
-    /// Dirty ones of these.
+    /// Evicted pages that were dirty.
     pub dirty_evictions: u64,
 }
 
-/// An oracle in use.
+/// A running oracle.
 pub trait Oracle: Send {
-    /// Takes references. Quiet ones count as all others, since an oracle has no page table.
+    /// Takes references. Quiet references count like all others, because an oracle has no page table.
     fn feed(&mut self, references: &[PageRef]);
 
-    /// The counts for each number of frames that it was made for, in that order. `pages` are the true page numbers
-    /// (address divided by page size) by dense number.
+    /// The counts for each of the given numbers of frames, in the given order. `pages[i]` is the true page number (the
+    /// address divided by the page size) of dense number `i`.
     fn finish(&mut self, pages: &[u64]) -> Vec<OracleCounts>;
 }
 
-/// An oracle's name, help and maker.
+/// An oracle's name, help text and constructor.
 pub struct OracleSpec {
     /// The name on the command line.
     pub name: &'static str,
@@ -40,9 +40,9 @@ pub struct OracleSpec {
     pub summary: &'static str,
     /// Its source: paper and section.
     pub source: &'static str,
-    /// Its parameters (none has any so far).
+    /// Its parameters. No oracle has any so far.
     pub params: &'static [Param],
-    /// Makes the oracle for several numbers of frames.
+    /// Makes the oracle for these numbers of frames.
     pub build: fn(frames: &[usize]) -> Box<dyn Oracle>,
 }
 
@@ -55,7 +55,7 @@ impl std::fmt::Debug for OracleSpec {
 /// Every oracle, in the order in which help shows them.
 pub const ALL: &[&OracleSpec] = &[&lru::SPEC, &opt::SPEC, &arc::SPEC];
 
-/// The oracle of this name.
+/// The oracle with this name.
 pub fn find(name: &str) -> Option<&'static OracleSpec> {
     ALL.iter().copied().find(|spec| spec.name == name)
 }

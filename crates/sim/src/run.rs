@@ -32,7 +32,7 @@ pub struct IdlePrices {
     pub xip_surplus: Ps,
 }
 
-/// Why a run cannot go on.
+/// Why a run cannot continue.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RunError {
     /// A lane cannot be made.

@@ -73,7 +73,8 @@ pub trait Scheduler {
     fn waits(&self, task: usize) -> bool;
 }
 
-/// Weights of the 40 priorities, -20 to 19 (Linux `prio_to_weight`; each step is 10 % of processor time, a factor of 1.25).
+/// Weights of the 40 priorities, -20 to 19 (Linux `prio_to_weight`). Each step is 10 % of processor time, a factor of
+/// 1.25.
 const WEIGHTS: [u64; 40] = [
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
     1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,

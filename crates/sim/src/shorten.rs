@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A        what was written between, the last one writes
-//! ```
+//!   window of at most K pages:   A B A C A B A      kept:   A B . C . B A        the last one writes if a dropped one wrote
 //!
 //! A dropped reference lies between two references to its page with fewer than K other pages between them. This is the
 //! condition of Safely Allowed Drop (Kaplan, Smaragdakis and Wilson, SIGMETRICS 1999, section 3), so OPT and LRU with K
@@ -11,7 +11,8 @@
 //! reference bit that is cleared within a window is set again only at the window's end. Use a shortened string to find
 //! the configurations that are worth a run of the whole string, never for their answer.
 //!
-//! Call [`Shortener::push`] with each block's references, then [`Shortener::finish`]; [`Short::front_end`] plays it to a [`Run`](crate::Run).
+//! Call [`Shortener::push`] with each block's references, then [`Shortener::finish`]; [`Short::front_end`] plays it to
+//! a [`Run`](crate::Run).
 
 use std::sync::Arc;
 

@@ -5,9 +5,9 @@
 //!
 //! - Touches are its `fault` rows; if it has none, its `in` rows that are not marked as read ahead.
 //! - A page leaves RAM with its `evict` row; in a trace without any, with its `out` row.
-//! - A copy dies with its `free` row ([`Keep::Trace`]), when it is touched ([`Keep::UntilTouched`]: the slides' "swap-in makes the slot
-//!   invalid"), or when it is read, by read-ahead as well ([`Keep::UntilRead`]). A page that then leaves RAM clean has no copy any more and is
-//!   written once more than in the trace.
+//! - A copy dies with its `free` row ([`Keep::Trace`]), when it is touched ([`Keep::UntilTouched`]: the slides'
+//!   "swap-in makes the slot invalid"), or when it is read, also by read-ahead ([`Keep::UntilRead`]). A page that then
+//!   leaves RAM clean has no copy any more and is written once more than in the trace.
 //! - An area that is full leaves the page in RAM.
 
 use coldframe_core::swap::{AreaConfig, Counts, SwapError};
@@ -367,8 +367,9 @@ mod tests {
         SwapTrace { events: ops.iter().map(event).collect(), ..SwapTrace::default() }
     }
 
-    /// Eight pages leave, the first comes back and brings seven with it: under `UntilRead` no slot holds a copy then, under `UntilTouched`
-    /// seven do. The second page is a hit in both, and when it leaves again it must be written in both.
+    /// Eight pages leave. The first comes back, and seven are read with it. Under `UntilRead` no slot has a copy then;
+    /// under `UntilTouched` seven have. The second page is a hit in both cases; when it leaves again, it must be
+    /// written in both.
     #[test]
     fn a_read_of_a_window_frees_its_slots_and_a_later_touch_is_a_hit() {
         for (keep, copies) in [(Keep::UntilRead, 0), (Keep::UntilTouched, 7)] {

@@ -68,7 +68,8 @@ pub struct TaskSpec {
 pub enum Activation {
     /// Never.
     Never,
-    /// At the first scheduler tick after this part of the slice has been used (0 to 1; section 3.1's second approach, the paper's).
+    /// At the first scheduler tick after this part of the slice has been used (0 to 1; section 3.1's second approach,
+    /// the paper's).
     Tick(f64),
     /// At a timer set for exactly then (the first approach).
     Timer(f64),
@@ -155,7 +156,7 @@ pub struct TasksConfig {
     pub on_fault: OnFault,
     /// The prefetcher.
     pub prefetching: Prefetching,
-    /// What the kernel does about memory beside the faults.
+    /// The kernel's memory management besides faults.
     pub reclaim: Reclaim,
 }
 

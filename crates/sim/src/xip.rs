@@ -1,7 +1,7 @@
-//! How often a lane has read pages in place, found without looking at a single hit.
+//! Counts how often a lane has read pages in place, without looking at single hits.
 //!
-//! The page table counts the reads of each page, for all lanes together. A lane notes the count when a page is mapped in a buffer and
-//! again when it leaves; the difference is what it has read there.
+//! The page table counts the reads of each page, for all lanes together. A lane notes the count when a page is mapped
+//! in a buffer, and again when the page leaves the buffer; the difference is the number of reads there.
 
 use coldframe_core::{PageId, Ps};
 
@@ -10,7 +10,7 @@ use crate::page_table::PageTable;
 /// The meter of one lane.
 #[derive(Debug)]
 pub struct XipMeter {
-    /// What a read in place takes beyond one from main memory.
+    /// The extra time of a read in place over a read from main memory.
     surplus: Ps,
     /// Pages in buffers and the counts at which they came.
     open: Vec<(PageId, u64)>,
@@ -18,12 +18,12 @@ pub struct XipMeter {
 }
 
 impl XipMeter {
-    /// For so many buffers, with reads in place at no extra price.
+    /// A meter for this many buffers; reads in place have no extra price.
     pub fn new(buffers: u32) -> XipMeter {
         XipMeter { surplus: Ps::ZERO, open: Vec::with_capacity(buffers as usize), closed: 0 }
     }
 
-    /// What a read in place takes beyond one from main memory, from now on.
+    /// Sets the extra time of a read in place from now on.
     pub fn price(&mut self, surplus: Ps) {
         self.surplus = surplus;
     }
@@ -46,7 +46,7 @@ impl XipMeter {
         self.closed + self.open.iter().map(|(page, since)| table.reads(*page) - since).sum::<u64>()
     }
 
-    /// What they have taken beyond reads from main memory.
+    /// The extra time of all reads in place.
     pub fn time(&self, table: &PageTable) -> Ps {
         self.surplus * self.reads(table)
     }

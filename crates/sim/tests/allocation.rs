@@ -1,4 +1,4 @@
-//! Hits allocate nothing, and neither do faults once a lane stands.
+//! Hits allocate nothing. Faults allocate nothing once a lane is set up.
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
@@ -36,7 +36,7 @@ fn string(pages: u32, n: u32) -> Vec<PageRef> {
     (0..n).map(|i| PageRef::new((i * i + i / 5) % pages, i % 3 == 0, false)).collect()
 }
 
-/// Every policy of the table with the least of its parameters.
+/// Every policy of the table, with only its required parameters.
 fn choices() -> Vec<String> {
     let given = |kind: ParamKind| match kind {
         ParamKind::Count { default: None, .. } => Some("3"),

@@ -1,8 +1,8 @@
-//! A model of page contents beside the simulation: whatever a lane loads, holds, moves, writes and evicts, each access finds the last
-//! written value.
+//! A model of page contents beside the simulation: each access finds the last written value, whatever pages a lane
+//! loads, moves, writes and evicts.
 //!
-//! The simulation itself has no bytes. So its commands are taken from the journal and carried out on a small memory of values, and every
-//! reference that the lane let through must find its value where the page table of that memory points.
+//! The simulation has no bytes. So the test carries out the journal's commands on a small memory of values. Each
+//! reference that the lane let through must find its value through the page table of that memory.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use proptest::prelude::*;
 
 const PAGES: u32 = 10;
 
-/// Values by place, and where the page table points.
+/// Values by place, and the page table.
 #[derive(Default)]
 struct Contents {
     slots: BTreeMap<u32, u64>,
@@ -49,7 +49,7 @@ impl Contents {
         }
     }
 
-    /// Whether the processor's access goes through without a fault.
+    /// Whether the access causes no fault.
     fn lets(&self, reference: PageRef) -> bool {
         self.table.get(&(reference.page() as u32)).is_some_and(|(_, writable)| *writable || !reference.writing())
     }
@@ -62,7 +62,7 @@ impl Contents {
         }
     }
 
-    /// One fault: the commands up to the task's going on.
+    /// One fault: its commands until the task resumes.
     fn fault(&mut self, entries: &mut Entries<'_>) {
         loop {
             match entries.next_entry().expect("our own journal").expect("the fault is in the journal") {

@@ -1,7 +1,6 @@
-//! The instruction front end and the policies behind it against one plain model of both, on a recorded program.
-//!
-//! The model is written from the definitions alone: caches as lists of lists, the page cache as the policy's own lists, everything looked
-//! up by searching. Nothing of the simulator is used to find what is expected.
+//! Compares the instruction front end and the policies behind it with one plain model of both, on a recorded program.
+//! The model follows the definitions alone: caches are lists of lists, the page cache has the policy's own lists, and
+//! every look-up is a search. The expected values come from no code of the simulator.
 
 use std::path::Path;
 
@@ -29,7 +28,7 @@ fn block() -> Block {
     block
 }
 
-/// One look-up of a line: its page, whether the cache had it, whether the TLB had its page (looked up on misses only).
+/// One look-up of a line: its page, whether the cache hit, and whether the TLB had the page (looked up only on misses).
 #[derive(Clone, Copy)]
 struct LookUp {
     page: u64,
@@ -76,7 +75,7 @@ fn look_ups(block: &Block) -> Vec<LookUp> {
     out
 }
 
-/// (true faults, false faults, walk sum) of Clock as a queue of (page, bit); `budget` bounds the walk.
+/// (true faults, false faults, walk sum) of Clock as a queue of (page, bit); `budget` limits the walk.
 fn clock(look_ups: &[LookUp], reading: Reading, frames: usize, budget: u64) -> (u64, u64, u64) {
     let mut queue: Vec<(u64, bool)> = Vec::new();
     let (mut faults, mut walk_sum) = (0, 0);
@@ -102,7 +101,7 @@ fn clock(look_ups: &[LookUp], reading: Reading, frames: usize, budget: u64) -> (
     (faults, 0, walk_sum)
 }
 
-/// (true faults, false faults, walk sum) of FIFO-SC; `delayed` is the most delayed downgrades of a true fault.
+/// (true faults, false faults, evictions) of FIFO-SC; `delayed` limits the delayed downgrades at a true fault.
 fn fifo_sc(look_ups: &[LookUp], frames: usize, valid_max: usize, delayed: Option<usize>) -> (u64, u64, u64) {
     let (mut valid, mut invalid) = (Vec::<u64>::new(), Vec::<u64>::new());
     let (mut faults, mut false_faults, mut evictions) = (0, 0, 0);

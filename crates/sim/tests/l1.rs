@@ -1,7 +1,7 @@
-//! The L1 front end and the reads in place behind it against one plain model of both, on a recorded program; and the virtual clock against
-//! the paper's equations.
+//! Compares the L1 front end and the reads in place behind it with one plain model of both, on a recorded program; and
+//! the virtual clock with the paper's equations.
 //!
-//! The model is written from the definitions alone: caches as lists, FIFO as a queue, the held page as a variable.
+//! The model follows the definitions alone: caches are lists, FIFO is a queue, the held page is a variable.
 
 use std::collections::VecDeque;
 use std::path::Path;
@@ -38,12 +38,12 @@ fn block() -> (Block, Vec<(u64, u64)>) {
     (block, ranges)
 }
 
-/// Lines by set, oldest first, with their dirty bits: round robin is FIFO within a set.
+/// Lines by set, oldest first, with their dirty bits. Within a set, round robin is FIFO.
 #[derive(Default)]
 struct PlainCache(std::collections::BTreeMap<u64, VecDeque<(u64, bool)>>);
 
 impl PlainCache {
-    /// Lines of memory that the access reads and writes.
+    /// The lines of memory that the access reads and writes: (line, writing).
     fn access(&mut self, line: u64, writing: bool) -> Vec<(u64, bool)> {
         let set = self.0.entry(line % SHAPE.sets as u64).or_default();
         if let Some((_, dirty)) = set.iter_mut().find(|(there, _)| *there == line) {
@@ -60,7 +60,7 @@ impl PlainCache {
     }
 }
 
-/// (line, writing) of every access below the caches.
+/// (line, writing) of each access below the caches.
 fn accesses(block: &Block) -> Vec<(u64, bool)> {
     let (mut instructions, mut data) = (PlainCache::default(), PlainCache::default());
     let mut out = Vec::new();
@@ -74,7 +74,7 @@ fn accesses(block: &Block) -> Vec<(u64, bool)> {
     out
 }
 
-/// Reads of `.text` and `.rodata` as the paper has it: FIFO behind two buffers, one page held.
+/// Reads of `.text` and `.rodata` as in the paper: FIFO behind two buffers, with one held page.
 fn held_model(pages: &[u64], frames: usize) -> AccessCounts {
     let (mut queue, mut held, mut n) = (VecDeque::new(), None, AccessCounts::default());
     for page in pages {
@@ -150,7 +150,7 @@ fn accesses_loads_moves_and_reads_in_place_agree_with_the_plain_model() {
         } else {
             assert_eq!((found.xip_reads, found.page_moves), (0, found.page_loads));
         }
-        // The virtual clock knows no equation, and the equations know no clock.
+        // The virtual clock and the equations are independent of each other.
         let clock = run.memory() + lane.xip_surplus + lane.paging;
         assert_eq!(clock, t_paging(&found, &PRICE).total(), "lane {i}");
     }
@@ -185,7 +185,8 @@ fn reads_of_a_page_count_in_place_only_while_it_is_held_and_writes_never() {
     let string = [read(0), read(0), read(0), read(1), read(0), read(1), PageRef::new(1, true, false), read(1)];
     run.references(&string, Ps::ZERO);
     let found: Vec<_> = run.lane_results().iter().map(|lane| lane.xip_reads).collect();
-    // Two buffers: page 0 three times, page 1 twice, then a write moves page 1. Three: page 0 is still held when it is read again.
+    // With two buffers: page 0 three times, page 1 twice, then a write moves page 1. With three: page 0 is still held
+    // when it is read again.
     assert_eq!(found, [5, 6]);
     let lanes: Vec<_> = run.lanes_mut().map(|lane| lane.engine().frame_of(PageId(0)).is_some()).collect();
     assert_eq!(lanes, [true, false]);

@@ -1,4 +1,5 @@
-//! The oracles against the table of micro vectors, against slow models, and against each other; the lanes against the naive twins.
+//! Compares the oracles with a table of micro vectors, with slow models and with each other, and the lanes with the
+//! naive twins.
 
 use coldframe_core::fault::handler;
 use coldframe_core::naive::Outcome;
@@ -30,7 +31,7 @@ const BELADY: &[u32] = &[1, 2, 3, 4, 1, 2, 5, 1, 2, 3, 4, 5];
 const LOOP: &[u32] = &[1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5, 1, 2, 3, 4, 5];
 const HOT: &[u32] = &[1, 2, 1, 3, 1, 4, 1, 5, 1, 6, 2, 1, 3, 1, 4, 2];
 
-/// The expected misses were computed by two independent models.
+/// Two independent models computed the expected misses.
 #[test]
 fn micro_vectors_come_out_to_the_last_miss() {
     for (string, frames, lru, arc, opt) in [
@@ -48,7 +49,7 @@ fn micro_vectors_come_out_to_the_last_miss() {
     }
 }
 
-/// LRU as a plain list, most recent last.
+/// LRU as a plain list, with the most recent page last.
 fn slow_lru(frames: usize, string: &[Reference]) -> OracleCounts {
     let (mut stack, mut seen, mut counts) = (Vec::<Reference>::new(), Vec::new(), OracleCounts::default());
     for &(page, writing) in string {
@@ -71,7 +72,7 @@ fn slow_lru(frames: usize, string: &[Reference]) -> OracleCounts {
     counts
 }
 
-/// The least misses that any eviction order can have, by trying them all.
+/// The fewest misses of any order of evictions; tries all of them.
 fn least_misses(frames: usize, string: &[u32]) -> u64 {
     fn go(resident: &mut Vec<u32>, frames: usize, string: &[u32]) -> u64 {
         let Some((page, rest)) = string.split_first() else { return 0 };
@@ -122,7 +123,7 @@ fn run_lanes(configs: &[LaneConfig], string: &[Reference]) -> Run {
     run
 }
 
-/// The pages that enter a window of so many pages, first in, first out.
+/// The references that enter a window of this many pages, first in, first out.
 fn entries(window: usize, string: &[Reference]) -> Vec<Reference> {
     let mut mapped = std::collections::VecDeque::new();
     let entering = |(page, _): &&Reference| {
@@ -153,7 +154,7 @@ proptest! {
         prop_assert_eq!(run_oracle("opt", &[frames], &reads(&string))[0].true_faults, least_misses(frames, &string));
     }
 
-    /// What `coldframe_trace::window` says of recordings through a window.
+    /// The bounds of `coldframe_trace::window` for recordings through a window.
     #[test]
     fn a_windows_entries_bound_the_programs_misses(string in references(), n in 1usize..4, above in 0usize..6) {
         let rows = entries(n, &string);
@@ -178,7 +179,8 @@ proptest! {
         }
     }
 
-    /// Lanes that share a page table do not disturb each other, and do what the naive twins do, dirty evictions included.
+    /// Lanes that share a page table do not affect each other. Each gives the results of its naive twin, dirty
+    /// evictions included.
     #[test]
     fn sixteen_lanes_in_one_table_are_sixteen_simulations(string in references()) {
         let configs: Vec<_> = ["clock", "fifo-sc:valid=50%", "clock:insert-bit=clear", "pa-clock:budget=2"]

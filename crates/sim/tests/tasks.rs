@@ -1,5 +1,5 @@
-//! Several tasks on one processor: faults as Linux counts them, prefetching that helps where it can and is dropped where it cannot, and
-//! the same references as alone.
+//! Several tasks on one processor. Faults are counted as Linux counts them. Prefetching helps, or is dropped. Each task
+//! makes the same references as alone.
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
@@ -55,7 +55,7 @@ fn config(frames: usize, scheduler: &str, prefetching: Prefetching) -> TasksConf
     }
 }
 
-/// `pages` pages, each referenced so often in turn.
+/// `pages` pages in turn, each referenced this many times.
 fn sweep(pages: u32, times: u32, writing: bool) -> Program {
     Program::new((0..pages).map(|page| Step { reference: PageRef::new(page, writing, false), times }).collect())
 }
@@ -87,12 +87,13 @@ fn with_ram_for_all_each_page_is_a_minor_fault_once_and_time_is_that_of_the_refe
     assert_eq!(result.idle, Ps::ZERO);
     let useful: Ps = result.tasks.iter().map(|task| task.useful).sum();
     assert_eq!(useful, Ps::from_ns(100) * result.references);
-    // A cold fault goes through the stages of the sequential handler at 0.1 us each, no search among them, and needs no device.
+    // A cold fault passes the stages of the sequential handler, at 0.1 us each. It needs no search and no device.
     assert!(result.time >= useful && result.time <= useful + Ps::from_us(1) * 200, "{:?}", result.time);
 }
 
-/// Four pages in two frames, three rounds. A task that keeps its memory loads each page again in the second and third round; one that gives it
-/// back after a round touches pages of zeros, which no device has to load. A page takes a millisecond, so that no fault meets a page-out.
+/// Four pages in two frames, three rounds. A task that keeps its memory loads each page again in the second and third
+/// round. A task that returns its memory after each round touches pages of zeros, which no device loads. A page takes a
+/// millisecond, so no fault meets a page-out.
 #[test]
 fn a_task_that_gives_its_memory_back_begins_each_round_in_new_pages() {
     let program = sweep(4, 10_000, true);
@@ -102,7 +103,7 @@ fn a_task_that_gives_its_memory_back_begins_each_round_in_new_pages() {
     assert_eq!((fresh.major(), fresh.faults()), (0, 12));
 }
 
-/// Three rounds of two turns are six turns, with a pause between any two; of one turn, three.
+/// Three rounds of two turns are six turns, with a pause between two turns; three rounds of one turn are three turns.
 #[test]
 fn a_task_pauses_after_each_turn() {
     let program = sweep(4, 10, true);
@@ -115,8 +116,8 @@ fn a_task_pauses_after_each_turn() {
     assert_eq!((idle(1), idle(2), idle(4)), (MS * 2, MS * 5, MS * 11));
 }
 
-/// Round robin with slices as long as a sweep: LRU has forced out each task's pages when its turn comes (figure 4), and all of them
-/// can be loaded in the last half of the slice before.
+/// Round robin with slices as long as a sweep. LRU has evicted each task's pages when its turn comes (figure 4), and
+/// all of them can be loaded in the second half of the slice before.
 fn figure_4(prefetching: Prefetching) -> TasksResult {
     // 100 pages at 1 ms each: one sweep is one slice of 100 ms. Four tasks, RAM for one and a half.
     run(&config(150, "round-robin", prefetching), &tasks(4, &sweep(100, 10_000, false), 5))
@@ -133,7 +134,8 @@ fn prefetching_spares_the_next_task_its_major_faults() {
     assert!(plain.major() > 1_000, "{plain:?}");
     assert!(assisted.major() * 3 < plain.major() * 2, "{} of {}: {assisted:?}", assisted.major(), plain.major());
     assert!(assisted.prefetched().used > 0 && assisted.prefetch.predicted > 0);
-    // A prefetched page that is touched is a minor fault instead of a major one; without prefetching only first touches are minor.
+    // A touch of a prefetched page is a minor fault instead of a major one. Without prefetching, only first touches are
+    // minor.
     assert_eq!(plain.faults() - plain.major(), 400);
     assert!(assisted.faults() - assisted.major() >= 400 + assisted.prefetched().used);
     assert_eq!(plain.prefetch.activations, 0);
@@ -170,20 +172,20 @@ fn a_job_takes_its_processor_time_and_what_others_take() {
     assert!(surplus.0.abs_diff(result.tasks[0].ended.unwrap().0 / 2) < 11 * MS.0, "half of the time is the other's");
 }
 
-/// A page that comes for a task while others run may leave before its turn; the access that it came for has been made all the same.
+/// A page that was loaded for a waiting task may be evicted before the task runs; the task's access still completes.
 #[test]
 fn five_tasks_in_four_frames_get_on() {
     let specs = tasks(5, &sweep(40, 300, true), 3);
     let result = run(&config(4, "round-robin", NONE), &specs);
     assert_eq!(result.references, 5 * 40 * 300 * 3);
-    // A sweep of 40 pages in 4 frames finds nothing of the last one; first touches are no major faults.
+    // A sweep of 40 pages in 4 frames finds no page of the sweep before. First touches are no major faults.
     assert_eq!(result.counts.true_faults, 5 * 40 * 3);
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever the setting: all references are made, every fault is accounted for, the engine's invariants hold.
+    /// In every setting: all references are made, every fault is counted, and the engine's invariants hold.
     #[test]
     fn every_setting_ends_with_its_books_in_order(
         sizes in prop::collection::vec(1..60u32, 1..6),
@@ -218,7 +220,8 @@ proptest! {
         prop_assert!(result.device_busy <= result.time + Ps::from_us(150 * 200));
     }
 
-    /// Read sweeps, so that no writes of other faults are in the way: a fault lasts its own load, what is left of one transfer, and the stages.
+    /// The sweeps only read, so no writes delay faults. A fault takes its own load, the rest of one transfer, and the
+    /// stages.
     #[test]
     fn a_prefetch_never_delays_a_demand_load_by_more_than_one_transfer(
         sizes in prop::collection::vec(8..60u32, 2..6),
@@ -244,7 +247,8 @@ proptest! {
         prop_assert!(longest <= load + load + stages, "{longest:?}");
     }
 
-    /// In any fixed schedule of jobs: each page faults once before it is on a list, and afterwards no more do in a round than the bound says.
+    /// In any fixed schedule of jobs: each page faults once before it is on a list. Afterwards, the faults in a round
+    /// stay within the bound.
     #[test]
     fn faults_left_in_a_job_stay_within_the_real_time_bound(
         sizes in prop::collection::vec(5..60u32, 2..6),
@@ -257,7 +261,7 @@ proptest! {
     }
 }
 
-/// Sweeps of these sizes, each over pages of its own.
+/// Sweeps of these sizes; each task has its own pages.
 fn sweeps(sizes: &[u32], times: u32, writing: bool, rounds: u32) -> Vec<TaskSpec> {
     let mut first_page = 0;
     let spec = |pages: &u32| {
@@ -268,8 +272,8 @@ fn sweeps(sizes: &[u32], times: u32, writing: bool, rounds: u32) -> Vec<TaskSpec
     sizes.iter().map(spec).collect()
 }
 
-/// Runs jobs of these sizes in turn, in RAM for the two largest neighbours and `spare` pages: faults of all jobs, the bound on them without
-/// first ones, and the first job that broke its bound.
+/// Runs jobs of these sizes in turn, in RAM for the two largest neighbours and `spare` pages. Returns the faults of all
+/// jobs, the bound on them without first faults, and the first job that exceeds its bound.
 fn real_time(sizes: &[u32], spare: u64, times: u32, xi: f64, timer: bool) -> (u64, u64, Option<String>) {
     const ROUNDS: u32 = 8;
     const DEPTH: u32 = 4;
@@ -287,14 +291,14 @@ fn real_time(sizes: &[u32], spare: u64, times: u32, xi: f64, timer: bool) -> (u6
         ..config((frames + u64::from(DEPTH)) as usize, "round-robin", Prefetching { activation, depth: DEPTH, ..NONE })
     };
     let result = run(&config, &specs);
-    // Every change of page is a fault of six stages at most, at 0.1 us.
+    // Each change of page is a fault of at most six stages, at 0.1 us each.
     let job = |pages: &u32| Job {
         pages: u64::from(*pages),
         work: Ps::from_ns(100) * u64::from(*pages * times),
         overhead: Ps::from_ns(600) * u64::from(*pages),
     };
     let jobs: Vec<Job> = sizes.iter().map(job).collect();
-    // A run of references to a page is not interrupted, so that a tick can be late by one.
+    // A run of references to one page is not interrupted, so a tick can be late by one run.
     let tick = config.tick + Ps::from_ns(100) * u64::from(times);
     let schedule = Schedule { jobs: &jobs, frames, transfer: Ps::from_us(150), queue: u64::from(DEPTH), xi, tick };
     let (mut all, mut bounds, mut broken) = (0, 0, None);
@@ -303,7 +307,7 @@ fn real_time(sizes: &[u32], spare: u64, times: u32, xi: f64, timer: bool) -> (u6
         let (faults, bound) = (task.major + task.in_flight, u64::from(ROUNDS - 2) * left);
         all += faults;
         bounds += bound;
-        // The first round's pages are zeros and in the second nothing is on the lists.
+        // The first round's pages are zeros, and the lists are empty in the second round.
         if faults > bound + jobs[i].pages {
             broken = Some(format!("job {i}: {faults} faults, bound {bound} and {} first ones", jobs[i].pages));
         }
@@ -311,9 +315,9 @@ fn real_time(sizes: &[u32], spare: u64, times: u32, xi: f64, timer: bool) -> (u6
     (all, bounds, broken)
 }
 
-/// By hand: four jobs of 40 pages, RAM for two of them. With 1 ms a page a job lasts 40 ms; in its second half 20 ms less two for tick and
-/// stages are over 100 transfers of 0.15 ms, more than all 40: no fault is left but each page's first. Without prefetching each page faults
-/// in each round but the first.
+/// By hand: four jobs of 40 pages, RAM for two of them. At 1 ms a page, a job takes 40 ms. Its second half is 20 ms,
+/// less two for tick and stages. That is time for over 100 transfers of 0.15 ms, more than the 40 needed: only each
+/// page's first fault remains. Without prefetching, each page faults in each round but the first.
 #[test]
 fn a_schedule_with_time_for_all_loads_has_first_faults_only() {
     let (faults, bound, broken) = real_time(&[40; 4], 0, 10_000, 0.5, true);
@@ -322,7 +326,7 @@ fn a_schedule_with_time_for_all_loads_has_first_faults_only() {
     assert_eq!((faults, bound, broken), (4 * 40 * 7, 4 * 40 * 6, None));
 }
 
-/// All of the kernel's parts, with a nap of 10 ms.
+/// All parts of the kernel, with a nap of 10 ms.
 fn kernel(frames: usize) -> Reclaim {
     Reclaim {
         token: true,
@@ -334,8 +338,9 @@ fn kernel(frames: usize) -> Reclaim {
     }
 }
 
-/// One task sweeps 400 pages in 200 frames; FIFO misses always. First touches wait for nothing, so that kswapd, which does not preempt, leaves
-/// their 200 evictions to the faults. The first load finds no free frame, either; while it is on its way kswapd runs, and then no fault searches.
+/// One task sweeps 400 pages in 200 frames, so FIFO always misses. First touches do not wait. kswapd does not preempt,
+/// so it leaves their 200 evictions to the faults. The first load finds no free frame either. kswapd runs during that
+/// load, and then no fault searches.
 #[test]
 fn kswapd_frees_frames_while_tasks_wait() {
     let specs = tasks(1, &sweep(400, 10, false), 3);
@@ -349,8 +354,9 @@ fn kswapd_frees_frames_while_tasks_wait() {
     assert_eq!(with.counts.evictions - with.reclaim.pages, 201);
 }
 
-/// Four tasks that do nothing but wait: a load takes 0.1 ms and the write for its frame 0.05 ms. Each waits for the transfers of all four, which are
-/// 0.6 ms with the writes and 0.4 ms without. A pause lets the first round's writes end; the second round has fewer than the queue takes.
+/// Four tasks that only wait: a load takes 0.1 ms and the write for its frame 0.05 ms. Each task waits for the
+/// transfers of all four: 0.6 ms with the writes, 0.4 ms without. A pause lets the first round's writes end. The second
+/// round's writes fit in the queue.
 #[test]
 fn pages_are_written_behind_the_loads_of_others() {
     let stall = |page_out| {
@@ -363,8 +369,8 @@ fn pages_are_written_behind_the_loads_of_others() {
     assert!((waits - 600.0).abs() < 60.0 && (behind - 400.0).abs() < 60.0, "{waits} {behind}");
 }
 
-/// Four sweeps of 40 pages in 60 frames, each of which waits for the loads of all. The one that gets the token, and nobody else, has fewer faults with
-/// it: its pages stay while it waits. The others' miss as they did.
+/// Four sweeps of 40 pages in 60 frames; each waits for the loads of all. Only the task that has the token has fewer
+/// faults: its pages stay while it waits. The other tasks have as many faults as before.
 #[test]
 fn the_token_keeps_its_holders_pages() {
     let specs: Vec<_> =
@@ -380,7 +386,8 @@ fn the_token_keeps_its_holders_pages() {
     assert!(free.tasks.iter().zip(&held.tasks).all(|(free, held)| held.major <= free.major));
 }
 
-/// 400 pages in order, twice, in 200 frames that FIFO gives up just before they are wanted: with clusters of 8 each eighth page is a fault that loads.
+/// 400 pages in order, twice, in 200 frames. FIFO evicts each page just before it is needed. With clusters of 8, every
+/// eighth page is a major fault.
 #[test]
 fn a_cluster_is_read_together() {
     let base = TasksConfig { policy: PolicyChoice::parse("fifo").unwrap(), ..config(200, "cfs", NONE) };
@@ -394,7 +401,8 @@ fn a_cluster_is_read_together() {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// Whatever the kernel does, each task makes its references, and a replay of the journal gives the same commands.
+    /// In every setting of the kernel, each task makes its references, and a replay of the journal gives the same
+    /// commands.
     #[test]
     fn a_kernel_loses_no_reference_and_its_journal_replays(
         frames in 8..80usize,

@@ -1,4 +1,4 @@
-//! The compressed tier in virtual time: prices by hand, proof by journal, no allocation.
+//! The compressed tier in virtual time: times computed by hand, replay of the journal, no allocation.
 
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
@@ -48,7 +48,7 @@ fn run(frames: usize, failures: Option<Failures>, sizes: Option<Sizes>) -> Run {
     run
 }
 
-/// Most references go to few pages, and now and then one of all is written to.
+/// Most references go to few pages; every fifth goes to a random page. Every fourth writes.
 fn string(n: u32, pages: u32) -> Vec<PageRef> {
     let page = |i: u32| {
         if i.is_multiple_of(5) {
@@ -66,14 +66,14 @@ fn done(result: &LaneResult) -> TierDone {
 
 #[test]
 fn a_fault_on_a_page_of_the_tier_takes_what_compressing_takes_and_no_device() {
-    // 64 frames and pages of an eighth: 100 pages fit many times over.
+    // 64 frames, and pages that compress to an eighth: the pool has room for all 100 pages.
     let mut run = run(64, None, Some(Sizes::all(512)));
     let string: Vec<PageRef> = (0..50u32).flat_map(|_| (0..100).map(|page| PageRef::new(page, false, false))).collect();
     run.references(&string[..2000], Ps::ZERO);
     let before = run.lane_results().remove(0);
     run.references(&string[2000..], Ps::ZERO);
     let after = run.lane_results().remove(0);
-    assert_eq!(done(&after).reads, done(&before).reads, "the device is not asked");
+    assert_eq!(done(&after).reads, done(&before).reads, "the device is not read");
     let (faults, compressed) = (
         after.counts.true_faults - before.counts.true_faults,
         done(&after).counts.compressed - done(&before).counts.compressed,

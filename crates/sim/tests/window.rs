@@ -1,5 +1,6 @@
-//! Tasks that read the slots beside a page with it: how many faults that spares by arithmetic, and which pages are wished for, by a map of slots
-//! that this file keeps from the journal's commands alone.
+//! Tasks that read the neighbouring slots of a page together with it. The number of spared faults is checked by
+//! arithmetic. The prefetched pages are checked by a map of slots, which this file builds from the journal's commands
+//! alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +63,8 @@ fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConf
     }
 }
 
-/// A task of these references: the page, and whether it is written. A page takes a millisecond, so that no fault meets a page-out.
+/// A task with these references: the page, and whether it is written. A page takes a millisecond, so no fault meets a
+/// page-out.
 fn task(first_page: u32, references: impl Iterator<Item = (u32, bool)>) -> TaskSpec {
     let step = |(page, writing)| Step { reference: PageRef::new(page, writing, false), times: 10_000 };
     TaskSpec {
@@ -78,7 +80,7 @@ fn task(first_page: u32, references: impl Iterator<Item = (u32, bool)>) -> TaskS
     }
 }
 
-/// 48 pages are written in order through 16 frames, then read in order. First in, first out: they lie in slots 0 to 47.
+/// 48 pages are written in order through 16 frames, then read in order. First in, first out: they are in slots 0 to 47.
 fn sweep(window: Window) -> TasksResult {
     let references = (0..48).map(|page| (page, true)).chain((0..48).map(|page| (page, false)));
     Cpu::new(&config(16, "fifo", 8, window), &[task(0, references)]).expect("a machine").run()
@@ -88,14 +90,14 @@ fn sweep(window: Window) -> TasksResult {
 fn a_window_spares_all_faults_of_pages_that_left_together_but_one() {
     let (alone, block, aligned) = (sweep(Window::Alone), sweep(Window::Block(8)), sweep(Window::Aligned(8)));
     assert_eq!((alone.major(), alone.device_reads), (48, 48));
-    // 48 slots are six parts of eight; no page is read twice.
+    // 48 slots are six parts of eight. No page is read twice.
     assert_eq!((block.major(), block.device_reads), (6, 48));
-    // Slot numbers count from 1, so that the groups are 0 to 6, 7 to 14, ..., 39 to 46, and 47.
+    // Slot numbers start at 1, so the groups are 0 to 6, 7 to 14, ..., 39 to 46, and 47.
     assert_eq!((aligned.major(), aligned.device_reads), (7, 48));
     assert!(block.time < aligned.time && aligned.time < alone.time);
 }
 
-/// Where each page's copy lies and which pages are in RAM, from commands alone.
+/// The slot of each page's copy, and the pages in RAM; built from commands alone.
 #[derive(Default)]
 struct Map {
     slots: BTreeMap<PageId, u32>,
@@ -117,7 +119,7 @@ impl Map {
         }
     }
 
-    /// The pages of the same part of eight slots, in the order of their slots.
+    /// The absent pages in the same part of eight slots, in the order of their slots.
     fn part(&self, page: PageId) -> Vec<PageId> {
         let Some(slot) = self.slots.get(&page).filter(|_| !self.resident.contains(&page)) else { return Vec::new() };
         let of = |slot: u32| (slot / SLOTS_PER_BLOCK, slot % SLOTS_PER_BLOCK / 8);
@@ -137,13 +139,13 @@ fn what_is_wished_for_are_the_absent_pages_of_the_same_part_and_the_journal_repl
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (state >> 33) as u32 % n
     };
-    // Runs of neighbours from random places, half of them written; two tasks with pages of their own.
+    // Runs of neighbours from random places, half of them written; each of the two tasks has its own pages.
     let mut references = || {
         let runs: Vec<(u32, u32, bool)> = (0..300).map(|_| (below(PAGES), 1 + below(12), below(2) == 0)).collect();
         runs.into_iter().flat_map(|(page, n, writing)| (page..(page + n).min(PAGES)).map(move |page| (page, writing)))
     };
     let specs = [task(0, references()), task(PAGES, references())];
-    // 13 blocks for 300 pages of two tasks: the area is collected.
+    // 13 blocks for the 300 pages of two tasks, so the area is collected.
     let mut cpu = Cpu::new(&config(60, "clock", 13, Window::Block(8)), &specs).expect("a machine");
     cpu.keep_journal();
     let mut bytes = Vec::new();
@@ -176,7 +178,7 @@ fn what_is_wished_for_are_the_absent_pages_of_the_same_part_and_the_journal_repl
             Entry::Command(command) => {
                 if let Command::Load { page, .. } = command {
                     loads += 1;
-                    // The fault's own load has begun: only then its part is due.
+                    // The part is due only when the fault's own load has begun.
                     if let Some((_, part)) = fault.take_if(|(of, _)| *of == page) {
                         due = part;
                     }
@@ -186,6 +188,6 @@ fn what_is_wished_for_are_the_absent_pages_of_the_same_part_and_the_journal_repl
             _ => {}
         }
     }
-    assert!(wishes > 300, "{wishes} pages were wished for");
+    assert!(wishes > 300, "{wishes} pages were hinted");
     assert!(result.counts.prefetches <= wishes && loads >= result.counts.prefetches);
 }

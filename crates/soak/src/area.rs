@@ -1,11 +1,13 @@
-//! Pages that all threads touch. Each thread has 16 words in each page, which it alone writes, one after the other; every value names its
-//! page, its thread and its version, so that a word of another page, thread or time is known for what it is.
+//! Pages that all threads touch. Each thread has 16 words in each page. Only that thread writes them, one after the
+//! other. Each value contains the numbers of its page and its thread and its version. So a word from another page,
+//! another thread or an older version is detected.
 //!
 //! ```text
 //!   page     | 16 words of thread 0 | 16 words of thread 1 | ... 32 threads
 //!   word k   the last version that is k modulo 16: version v overwrites v - 16
 //! ```
-//! A thread knows its last version of each page (its shadow) and so what each of its 16 words must be.
+//! A thread stores its last version of each page (the shadow). From it follows what each of the thread's 16 words must
+//! be.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,21 +16,21 @@ use coldframe_live::{Region, PAGE};
 use crate::setting::THREADS_MAX;
 use crate::wrong;
 
-/// Words of a thread in a page.
+/// Words that a thread has in a page.
 const WORDS: usize = PAGE / 8 / THREADS_MAX;
 
 /// A region that all threads touch.
 #[derive(Clone, Copy, Debug)]
 pub struct Area {
     start: usize,
-    /// Its pages.
+    /// The number of pages.
     pub pages: usize,
-    /// Its number, which is part of each value.
+    /// The area's number, which is part of each value.
     number: u64,
 }
 
 impl Area {
-    /// The pages of a region. The region must outlive it.
+    /// The pages of a region. The region must outlive the area.
     pub fn new(region: &Region, number: u64) -> Area {
         Area { start: region.as_ptr() as usize, pages: region.len() / PAGE, number }
     }
@@ -44,7 +46,7 @@ impl Area {
         unsafe { AtomicU64::from_ptr(address as *mut u64) }
     }
 
-    /// What version `v` of a thread's word is. 0: never written.
+    /// The value of a thread's word at version `v`; 0: never written.
     fn value(&self, page: usize, thread: usize, v: u32) -> u64 {
         match v {
             0 => 0,
@@ -54,12 +56,12 @@ impl Area {
 
     /// The version that word `k` has when `last` was the last one written.
     fn version(last: u32, k: usize) -> u32 {
-        // So many versions ago it was this word's turn.
+        // The word was last written this many versions ago.
         let ago = (last as usize + WORDS - k) % WORDS;
         last.saturating_sub(ago as u32)
     }
 
-    /// Looks at one word of its own.
+    /// Checks one of the thread's own words.
     pub fn check(&self, page: usize, thread: usize, last: u32, k: usize) {
         let expected = self.value(page, thread, Area::version(last, k));
         let found = self.word(page, thread, k).load(Ordering::Relaxed);
@@ -78,7 +80,7 @@ impl Area {
         ))
     }
 
-    /// Looks at all words of its own.
+    /// Checks all of the thread's own words.
     pub fn check_all(&self, page: usize, thread: usize, last: u32) {
         (0..WORDS).for_each(|k| self.check(page, thread, last, k));
     }
@@ -89,7 +91,7 @@ impl Area {
         self.word(page, thread, *last as usize % WORDS).store(self.value(page, thread, *last), Ordering::Relaxed);
     }
 
-    /// Looks at a word of another thread, which may be any version of it; returns the value.
+    /// Checks a word of another thread, which may have any version; returns the value.
     pub fn look(&self, page: usize, thread: usize, k: usize) -> u64 {
         let found = self.word(page, thread, k).load(Ordering::Relaxed);
         let v = found as u32;
@@ -103,7 +105,7 @@ impl Area {
         found
     }
 
-    /// Looks at a page of bytes that came from elsewhere, a file for one.
+    /// Checks a page of bytes from elsewhere, such as a file.
     pub fn check_bytes(&self, bytes: &[u8], page: usize, thread: usize, last: u32) {
         for k in 0..WORDS {
             let at = (thread * WORDS + k) * 8;
@@ -118,7 +120,7 @@ impl Area {
         }
     }
 
-    /// A word of a thread, by number.
+    /// The number of words that a thread has in a page.
     pub fn words() -> usize {
         WORDS
     }

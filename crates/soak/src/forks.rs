@@ -1,4 +1,5 @@
-//! Children: what one sees is the memory of the fork, whatever its parent does afterwards, and what it writes is its own.
+//! Forked children. A child sees the memory as it was at the fork, whatever its parent writes afterwards. The parent
+//! does not see what the child writes.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +10,10 @@ use crate::area::Area;
 use crate::setting::Setting;
 use crate::wrong;
 
-/// Pages that a child looks at; a sample, where there are many.
+/// The most pages that a child checks; a random sample of the area.
 const SAMPLE: usize = 400;
 
-/// What forks, and its children.
+/// Forks at random times, and keeps track of the children.
 pub struct Forks<'a> {
     pager: &'a Pager,
     setting: &'a Setting,
@@ -22,12 +23,12 @@ pub struct Forks<'a> {
 }
 
 impl<'a> Forks<'a> {
-    /// For the thread that forks.
+    /// Forks of one thread.
     pub fn new(pager: &'a Pager, setting: &'a Setting, area: Area) -> Forks<'a> {
         Forks { pager, setting, area, children: Vec::new(), next: Instant::now() }
     }
 
-    /// Forks if it is time to, and takes leave of children that have ended. `last`: the forking thread's versions.
+    /// Forks if it is time, and removes children that have ended. `last`: the forking thread's versions.
     pub fn step(&mut self, thread: usize, last: &[u32], random: &mut Rng) {
         if self.setting.fork_ms == 0 || Instant::now() < self.next {
             return;
@@ -47,13 +48,13 @@ impl<'a> Forks<'a> {
     }
 }
 
-/// Forks as a program would; in the child `f` runs and the child ends.
+/// Forks as a program does. The child runs `f` and ends.
 fn fork(pager: &Pager, setting: &Setting, f: impl FnOnce()) -> libc::pid_t {
     let tells = setting.is_for_program();
     if tells {
         pager.fork_prepare();
     }
-    // SAFETY: the child runs `f`, which takes memory only from an allocator that is made for forks, and ends.
+    // SAFETY: the child runs `f`, which allocates only from an allocator that works after a fork, and then ends.
     let pid = unsafe { libc::fork() };
     if pid == 0 {
         if tells {
@@ -73,7 +74,7 @@ fn fork(pager: &Pager, setting: &Setting, f: impl FnOnce()) -> libc::pid_t {
     pid
 }
 
-/// Whether the child has ended; as it should, or this process ends too.
+/// Whether the child has ended. Ends this process if the child failed.
 fn gone(pid: libc::pid_t, flags: i32) -> bool {
     let mut status = 0;
     // SAFETY: `status` lives through the call.
@@ -100,7 +101,7 @@ fn child(pager: &Pager, setting: &Setting, area: &Area, thread: usize, last: &[u
         let pid = fork(pager, setting, || child(pager, setting, area, thread, &last, random, depth + 1));
         _ = gone(pid, 0);
     }
-    // What other threads had written at the fork cannot change: they are not here.
+    // Other threads' words cannot change in the child: those threads do not exist here.
     let again = look(area, setting, &pages);
     let same = |(a, b): (&Vec<u64>, &Vec<u64>)| a.iter().zip(b).enumerate().all(|(t, (a, b))| t == thread || a == b);
     if let Some(i) = seen.iter().zip(&again).position(|pair| !same(pair)) {

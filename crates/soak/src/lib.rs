@@ -1,14 +1,16 @@
-//! The live pager under random settings, beside a shadow copy of all that was written: no byte may be lost or wrong, nothing may hang.
+//! Runs the live pager under random settings, beside a shadow copy of everything that is written. No byte may be lost
+//! or wrong, and nothing may hang.
 //!
-//! A seed is a [`setting::Setting`]: policy, RAM, regions, threads, how faults are handled and waited for, the device, forks. Each setting runs in a
-//! process of its own ([`watch`]), which ends with 0 when every word was what its writer had written last. What fails is printed with its seed,
-//! and the seed alone says the setting again; the interleaving of threads is the machine's.
+//! A seed stands for a [`setting::Setting`]: policy, RAM, regions, threads, device, forks, and how faults are handled
+//! and waited for. Each setting runs in its own process ([`watch`]). The process exits with 0 if every word was what
+//! its writer wrote last. A failure is printed with its seed. The seed fixes the setting, but not the interleaving of
+//! the threads.
 //!
 //! ```text
-//!   shared   every thread has 16 words of each page, which it alone writes; all read all          area.rs
-//!   file     the same, in a region that is a file; at the end the file itself is read              area.rs
-//!   own      a region of each thread: whole pages, discarded, pinned, wished for, dropped, taken    own.rs
-//!   forks    a child checks what it sees at the fork, writes for itself, forks again               forks.rs
+//!   shared   each thread has 16 words in each page, which only it writes; all threads read all words  area.rs
+//!   file     the same, in a region that is a file; the file itself is read at the end                 area.rs
+//!   own      a region of each thread: whole pages, discard, pin, prefetch, drop, replace              own.rs
+//!   forks    a child checks what it sees, writes its own pages, and forks again                       forks.rs
 //! ```
 
 pub mod area;
@@ -19,10 +21,10 @@ pub mod setting;
 pub mod tally;
 pub mod watch;
 
-/// The exit code of a process that has read what nobody wrote.
+/// The exit code of a process that read a wrong word.
 pub const WRONG: i32 = 3;
 
-/// Ends the process: a word was wrong. Allocates little, since it may be called in a forked child.
+/// Ends the process: a word was wrong. Allocates little, because a forked child may call it.
 pub fn wrong(what: std::fmt::Arguments<'_>) -> ! {
     eprintln!("WRONG: {what}");
     // SAFETY: ends the process at once, whatever its other threads do.

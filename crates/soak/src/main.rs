@@ -1,5 +1,9 @@
-//! `coldframe-soak MINUTES`: random settings for so many minutes, as many at a time as there are processors (SOAK_JOBS). `SOAK_SEED=n` runs one
-//! setting, again and again until the time is over; `SOAK_FIRST=n` begins with it and goes on with those that follow. `SOAK_DISK` is a folder on a disk; in memory lies /dev/shm. Ends with 1 if a setting failed.
+//! `coldframe-soak MINUTES`: runs random settings for this many minutes. Exits with 1 if a setting failed.
+//!
+//! - `SOAK_JOBS=n`: settings that run at a time; by default the number of processors.
+//! - `SOAK_SEED=n`: runs this one setting, again and again.
+//! - `SOAK_FIRST=n`: the first seed; the following settings have the next seeds.
+//! - `SOAK_DISK=folder`: a folder on a disk, for swap files. Other swap files are in /dev/shm, in memory.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,7 +15,7 @@ use coldframe_soak::setting::Setting;
 use coldframe_soak::tally::{live_faults, Tally};
 use coldframe_soak::{run, watch};
 
-/// A setting runs for so many milliseconds: long enough that its regions are gone through some times.
+/// A setting runs for this many milliseconds: long enough to go through its regions several times.
 const SETTING_MS: std::ops::Range<u64> = 500..6000;
 
 fn main() -> ExitCode {

@@ -1,5 +1,6 @@
-//! A region of one thread alone: whole pages written and read, discarded, pinned, wished for, the region dropped and another taken. Nobody else
-//! touches it, so that every byte is known at every time.
+//! A region of one thread. The thread writes and reads whole pages, discards and pins them, and gives prefetch hints;
+//! it also drops the region and takes another one. No other thread touches the region, so every byte is known at all
+//! times.
 
 use std::os::fd::AsRawFd;
 
@@ -19,13 +20,13 @@ pub struct Own<'a> {
     thread: usize,
     region: Region,
     versions: Vec<u32>,
-    /// System calls may be given its pages.
+    /// Its pages may be given to system calls.
     calls: bool,
     file: std::fs::File,
 }
 
 impl<'a> Own<'a> {
-    /// A new one.
+    /// A new region, of a random size.
     pub fn new(pager: &'a Pager, setting: &'a Setting, thread: usize, random: &mut Rng) -> Own<'a> {
         let pages = random.usize(1..=setting.own);
         let region = pager.anonymous(pages * PAGE).unwrap_or_else(|e| wrong(format_args!("no region: {e}")));
@@ -51,7 +52,7 @@ impl<'a> Own<'a> {
     }
 
     fn check_word(&self, page: usize, k: usize) {
-        // SAFETY: inside the region and aligned; the thread's alone.
+        // SAFETY: inside the region and aligned; no other thread uses it.
         let found = unsafe { self.at(page, k).read_volatile() };
         if found != self.value(page, k) {
             // SAFETY: as above.
@@ -71,12 +72,12 @@ impl<'a> Own<'a> {
     fn write(&mut self, page: usize) {
         self.versions[page] = (self.versions[page] + 1) & 0x7FFF | 1 << 14;
         for k in 0..WORDS {
-            // SAFETY: inside the region and aligned; the thread's alone.
+            // SAFETY: inside the region and aligned; no other thread uses it.
             unsafe { self.at(page, k).write_volatile(self.value(page, k)) };
         }
     }
 
-    /// Touches a page.
+    /// Checks a word of a random page, and may write the page.
     pub fn touch(&mut self, random: &mut Rng) {
         let page = random.usize(..self.pages());
         self.check_word(page, random.usize(..WORDS));
@@ -85,7 +86,7 @@ impl<'a> Own<'a> {
         }
     }
 
-    /// One call of the pager.
+    /// Makes one random call of the pager.
     pub fn call(&mut self, random: &mut Rng) {
         let start = random.usize(..self.pages());
         let end = random.usize(start..(start + 40).min(self.pages())) + 1;
@@ -117,9 +118,10 @@ impl<'a> Own<'a> {
         self.region.will_need(&ranges).expect("ranges of the region");
     }
 
-    /// Pages that are pinned may be given to the kernel, too, whoever handles faults. Too many pins at a time are refused, which is fine.
+    /// Pinned pages may be given to the kernel, whichever thread handles faults. The pager refuses too many pins at a
+    /// time; that is no failure.
     fn pin(&mut self, start: usize, end: usize, random: &mut Rng) {
-        // A guard that is forgotten leaves the pin, which ends with `Pager::unpin`: the region is written to meanwhile.
+        // Forgetting the guard keeps the pin, so that the region can be written meanwhile. `Pager::unpin` ends it.
         match self.region.pin(start * PAGE..end * PAGE) {
             Ok(guard) => std::mem::forget(guard),
             Err(_) => return,
@@ -133,11 +135,11 @@ impl<'a> Own<'a> {
         self.pager.unpin(self.region.as_ptr() as usize + start * PAGE, (end - start) * PAGE);
     }
 
-    /// Out to a file and back in again.
+    /// Writes pages to a file and reads them back.
     fn through_the_kernel(&mut self, start: usize, end: usize) {
         let (fd, len) = (self.file.as_raw_fd(), (end - start) * PAGE);
         let address = self.at(start, 0).cast::<libc::c_void>();
-        // SAFETY: pages of the region, the thread's alone.
+        // SAFETY: pages of the region; no other thread uses them.
         let results = unsafe { [libc::pwrite(fd, address, len, 0), libc::pread(fd, address, len, 0)] };
         if results != [len as isize; 2] {
             let error = std::io::Error::last_os_error();
@@ -151,7 +153,7 @@ impl<'a> Own<'a> {
         self.check(random.usize(..self.pages()));
     }
 
-    /// Looks at all of it.
+    /// Checks all pages.
     pub fn finish(self) {
         (0..self.pages()).for_each(|page| self.check(page));
     }

@@ -1,4 +1,4 @@
-//! One setting, in the process that is there for it.
+//! Runs one setting. The process exists for this setting alone.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use crate::own::Own;
 use crate::setting::{Pattern, Setting};
 use crate::wrong;
 
-/// Stack of a worker: small, as programs have them. What the pager needs for a fault may not come from it.
+/// The stack of a worker: small, as programs may have them. A fault must not need more of it.
 const STACK: usize = 128 << 10;
 
 /// The areas that all threads touch.
@@ -23,13 +23,13 @@ struct Areas {
     file: Option<Area>,
 }
 
-/// Versions that a thread wrote last, of each page of each area.
+/// The last version that a thread wrote, for each page of each area.
 struct Shadow {
     shared: Vec<u32>,
     file: Vec<u32>,
 }
 
-/// Runs a setting for so long. It ends the process if anything is wrong.
+/// Runs a setting for this long. Ends the process if anything is wrong.
 pub fn run(setting: &Setting, millis: u64, memory: &Path, disk: &Path, stats_fd: Option<i32>) {
     std::panic::set_hook(Box::new(|info| wrong(format_args!("{info}"))));
     if setting.one_cpu {
@@ -81,7 +81,7 @@ struct Worker<'a> {
     shadow: Shadow,
     own: Own<'a>,
     forks: Option<Forks<'a>>,
-    /// The page that a sweep has come to.
+    /// The position of the sweep.
     sweep: usize,
 }
 
@@ -137,7 +137,7 @@ impl<'a> Worker<'a> {
         let last = if is_file { &mut self.shadow.file[page] } else { &mut self.shadow.shared[page] };
         let k = self.random.usize(..Area::words());
         let write = self.random.u8(..100) < self.setting.writes;
-        // A write to an absent page is a fault of its own kind, so some come without a look before.
+        // A write to an absent page is a fault of its own kind, so some writes come without a read before.
         if write && self.random.bool() {
             area.write(page, self.thread, last);
         }
@@ -177,7 +177,8 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// So often a device that stumbles may refuse what is flushed, which stays dirty: each time other pages may have been written to.
+/// The most attempts to flush. A device that fails may refuse pages, which then stay dirty; each attempt may refuse
+/// other pages.
 const TRIES: usize = 8;
 
 fn flush(region: &Region) {
@@ -218,7 +219,7 @@ mod tests {
             let mut calls = 0;
             let end = until_taken(|| {
                 calls += 1;
-                // Taken once; what was written to meanwhile is refused again.
+                // Accepted once; what was written meanwhile is refused again.
                 if calls == refused + 1 {
                     Ok(())
                 } else {

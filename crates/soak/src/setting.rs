@@ -1,4 +1,5 @@
-//! What a seed says: one way to run the pager. All that is drawn here is drawn in one order, so that a seed always means the same.
+//! What a seed stands for: one way to run the pager. All values are drawn in a fixed order, so a seed always gives the
+//! same setting.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,21 +9,21 @@ use coldframe_core::swap::{collect, VICTIMS_MAX};
 use coldframe_live::{Faults, Inject, Options, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 use fastrand::Rng;
 
-/// Most threads; each has its words in each shared page.
+/// The most threads; each has its own words in each shared page.
 pub const THREADS_MAX: usize = 32;
-/// Most frames: what is larger takes long to fill and shows nothing new.
+/// The most frames. More frames take longer to fill and test nothing new.
 const FRAMES_MAX: usize = 4096;
 
-/// Where the swap file lies, and how it behaves.
+/// Where the swap file is, and how the device behaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Device {
-    /// A folder in memory: the most faults a second.
+    /// A folder in memory: gives the most faults per second.
     Memory,
     /// A folder on a disk.
     Disk,
-    /// In memory, each operation slower by so many microseconds.
+    /// In memory; each operation takes this many microseconds longer.
     Slow(u32),
-    /// In memory; short and refused reads and writes that succeed when tried again.
+    /// In memory; some reads and writes are short or refused, and succeed when repeated.
     Stumbling,
 }
 
@@ -33,9 +34,9 @@ pub enum Pattern {
     Uniform,
     /// Half of all touches go to a sixteenth of the pages.
     Hot,
-    /// One after the other.
+    /// One page after the other.
     Sweep,
-    /// One of these, changed now and then.
+    /// One of the other patterns, changed now and then.
     Mixed,
 }
 
@@ -46,7 +47,7 @@ pub struct Setting {
     pub policy: String,
     pub handler: &'static str,
     pub frames: usize,
-    /// Managed pages: shared by all threads, of the file, of each thread's own region.
+    /// Pages in managed regions: shared by all threads, of the file, of each thread's own region.
     pub shared: usize,
     pub file: usize,
     pub own: usize,
@@ -58,23 +59,23 @@ pub struct Setting {
     pub observe: bool,
     pub read_ahead: u32,
     pub evict_batch: Option<u32>,
-    /// Milliseconds between forks, and how many children may live at a time; 0: none.
+    /// Mean milliseconds between forks, and the most children that live at a time; 0: no forks.
     pub fork_ms: u64,
     pub children: usize,
     pub pattern: Pattern,
-    /// Of 100 touches, so many write.
+    /// This many of 100 touches write.
     pub writes: u8,
-    /// Of 1000 steps, so many are no touch but a call of the pager.
+    /// This many of 1000 steps also call the pager.
     pub calls: u16,
     /// All threads on one processor.
     pub one_cpu: bool,
-    /// Started as the preload library does, which goes round forks itself.
+    /// Started as the preload library starts it, which reports forks to the pager itself.
     pub program: bool,
-    /// One in so many calls of the kernel is preceded by a pause; 0: none.
+    /// Before one in this many calls of the kernel, the thread pauses; 0: never.
     pub pause: u32,
     /// The engine's swap area, if it has one.
     pub swap: Option<SwapArea>,
-    /// Pages that leave stay in RAM, compressed.
+    /// Whether evicted pages stay in RAM, compressed.
     pub tier: Tier,
 }
 
@@ -121,8 +122,8 @@ impl Setting {
         .with_area(random)
     }
 
-    /// Half of all settings have a swap area, a quarter a tier; the area from one that holds half of what is written to one that is never
-    /// collected. A page of a file has no slot in it.
+    /// Half of all settings have a swap area, and a quarter have a tier. The area's size lies between half of what is
+    /// written and a size that is never collected. A file's pages have no slots in a swap area.
     fn with_area(self, random: &mut Rng) -> Setting {
         if random.bool() {
             return Setting { tier: if random.bool() { Tier::Lz4 } else { Tier::None }, ..self };
@@ -137,12 +138,12 @@ impl Setting {
         Setting { file: 0, shared: self.shared + self.file, swap: Some(area), ..self }
     }
 
-    /// Faults come to threads of the pager, and forks are told to it.
+    /// Whether the pager's own threads handle faults, and forks are reported to the pager.
     pub fn is_for_program(&self) -> bool {
         self.program && matches!(self.faults, Faults::Handlers(_))
     }
 
-    /// As options of a pager; swap files lie below these folders.
+    /// The pager's options; swap files are below these folders.
     pub fn options(&self, memory: &Path, disk: &Path, stats_fd: Option<i32>) -> Options {
         let pages = 2 * (self.shared + self.file + self.threads * self.own) + 1024;
         Options {
@@ -194,7 +195,7 @@ fn device(random: &mut Rng) -> Device {
     }
 }
 
-/// Any policy, with parameters that fit so many frames.
+/// A random policy, with parameters that are valid for this many frames.
 fn policy(random: &mut Rng, frames: usize) -> String {
     let spec = random.choice(policy::ALL).expect("there are policies");
     loop {
@@ -208,7 +209,7 @@ fn policy(random: &mut Rng, frames: usize) -> String {
     }
 }
 
-/// A value for a parameter, small ones above all; `None`: its default.
+/// A random value for a parameter, mostly a small one; `None`: the default.
 fn value(random: &mut Rng, kind: &ParamKind) -> Option<String> {
     match kind {
         ParamKind::Frames { .. } if random.u8(..3) > 0 => Some(random.u32(1..=16).to_string()),

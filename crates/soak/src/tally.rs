@@ -1,4 +1,4 @@
-//! What has been done: faults by kind, settings, failures.
+//! Sums over all settings: faults by kind, settings, failures.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use coldframe_live::Snapshot;
 
 use crate::setting::Setting;
 
-/// Sums over settings.
+/// The sums.
 #[derive(Debug)]
 pub struct Tally {
     began: Instant,
@@ -30,13 +30,13 @@ impl Default for Tally {
     }
 }
 
-/// Kinds of faults that count as live faults: each of them went through the fault handler.
+/// Faults that went through the fault handler.
 pub fn live_faults(stats: &Snapshot) -> u64 {
     stats.true_faults + stats.false_faults + stats.write_faults
 }
 
 impl Tally {
-    /// A setting has ended; `failure`: why it should not have so.
+    /// Adds a setting that has ended; `failure`: why it failed.
     pub fn add(&mut self, setting: &Setting, stats: &Snapshot, failure: Option<String>) {
         self.settings += 1;
         *self.policies.entry(setting.policy.split(':').next().unwrap_or_default().to_string()).or_default() +=
@@ -48,18 +48,18 @@ impl Tally {
             ("- zeros or from the log", stats.true_faults - from_device.min(stats.true_faults)),
             ("false faults", stats.false_faults),
             ("write faults", stats.write_faults),
-            ("pages read ahead or wished for", stats.prefetches),
+            ("pages read ahead or prefetched on a hint", stats.prefetches),
             ("evictions", stats.evictions),
             ("forks", stats.forks),
         ] {
             *self.kinds.entry(kind).or_default() += n;
         }
-        // The stacks of what hung have been printed when it did.
+        // The stacks of a setting that hung have been printed already.
         let first = |why: String| why.lines().next().unwrap_or_default().to_string();
         self.failures.extend(failure.map(|why| format!("{setting}\n    {}", first(why))));
     }
 
-    /// All live faults.
+    /// The number of live faults.
     pub fn faults(&self) -> u64 {
         ["true faults", "false faults", "write faults"]
             .iter()

@@ -1,7 +1,8 @@
-//! The process of a setting from outside: started, watched, and looked into where it hangs.
+//! The process of a setting, from outside: starts it, watches it, and prints its stacks if it hangs.
 //!
-//! It hangs if no counter of its pager moves for some time, be it before its end is due or after. Then all threads of it and of its
-//! children are shown: state, system call, where the kernel has it, and the program's own stack where there is gdb.
+//! A process hangs if no counter of its pager changes for some time, before or after its time is over. Then the state,
+//! the system call and the kernel stack of each thread are printed, for the process and its children; with gdb also the
+//! program's own stacks.
 
 use std::fs;
 use std::io::Read;
@@ -14,10 +15,10 @@ use coldframe_live::{Snapshot, StatsFile};
 
 use crate::setting::Setting;
 
-/// No fault of any thread for so long is a hang: the longest legal wait is for a device that is full, a tenth of a second.
+/// A process with no fault for this long hangs. The longest legal wait is for a full device: a tenth of a second.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What became of a setting.
+/// How a setting ended.
 #[derive(Debug)]
 pub struct End {
     /// Its faults.
@@ -26,7 +27,8 @@ pub struct End {
     pub failure: Option<String>,
 }
 
-/// Runs a setting in a process of its own, for so long. `program`: the soak's own path; `memory`, `disk`: for swap files.
+/// Runs a setting in its own process for this long. `program`: the soak's own path; `memory`, `disk`: folders for swap
+/// files.
 pub fn watch(program: &Path, setting: &Setting, millis: u64, memory: &Path, disk: &Path) -> End {
     let stats = StatsFile::create().expect("memory for statistics");
     let folder = tempfile::tempdir_in(memory).expect("a folder in memory");
@@ -47,7 +49,7 @@ pub fn watch(program: &Path, setting: &Setting, millis: u64, memory: &Path, disk
     End { stats: stats.snapshot(), failure: failure(status, &text, stacks) }
 }
 
-/// Waits for the end; of a process that hangs the stacks are returned and it is killed.
+/// Waits for the end. If the process hangs, kills it and returns its stacks.
 fn wait(child: &mut Child, stats: &StatsFile) -> (ExitStatus, Option<String>) {
     let (mut seen, mut since) = (Vec::new(), Instant::now());
     let mut pause = Duration::from_millis(5);
@@ -71,7 +73,7 @@ fn wait(child: &mut Child, stats: &StatsFile) -> (ExitStatus, Option<String>) {
 }
 
 fn kill_group(leader: u32) {
-    // SAFETY: signals a group that this process has made; its children are in it, too.
+    // SAFETY: the group was made by this process; it includes the child's own children.
     unsafe { libc::kill(-(leader as libc::pid_t), libc::SIGKILL) };
 }
 
@@ -86,7 +88,7 @@ fn failure(status: ExitStatus, said: &str, stacks: Option<String>) -> Option<Str
     }
 }
 
-/// All threads of all processes of a group.
+/// Describes all threads of all processes in a group.
 fn look_into(group: u32) -> String {
     let mut text = String::new();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -119,7 +121,7 @@ fn threads(process: u32) -> String {
     text
 }
 
-/// The program's own stacks; nothing where gdb is not installed.
+/// The program's own stacks; empty without gdb.
 fn stacks(process: u32) -> String {
     let run = Command::new("timeout")
         .args(["20", "gdb", "-p", &process.to_string(), "-batch", "-ex", "thread apply all backtrace 14"])
@@ -129,7 +131,8 @@ fn stacks(process: u32) -> String {
     text.lines().filter_map(frame).map(|line| format!("        {line}\n")).collect()
 }
 
-/// A thread's headline, or a frame of ours without its arguments: libraries' frames say little and are many.
+/// A thread's headline, or a frame of our own code, without arguments. Frames of libraries are left out: there are
+/// many, and they say little.
 fn frame(line: &str) -> Option<String> {
     if line.starts_with("Thread") {
         return Some(line.to_string());

@@ -1,4 +1,4 @@
-//! A soak of some seconds, with the same settings each time; what fails names its seed. `make soak` has new ones.
+//! A soak of some seconds, with the same settings each time. `make soak` uses new settings. A failure prints its seed.
 
 use std::process::Command;
 
@@ -15,15 +15,12 @@ fn no_byte_is_lost_and_nothing_hangs_in_a_short_soak() {
     assert!(said.contains("live faults in") && said.contains("\n0 settings failed"), "{said}");
 }
 
-/// Its 32 threads read ahead in 64 frames and copy at once: they ran out of buffers when each kept its own until it got the engine's lock.
+/// In this setting, 32 threads copy at once and read ahead, in 64 frames. They ran out of buffers when each thread kept
+/// its buffers until it got the engine's lock.
 #[test]
 fn a_setting_whose_threads_ran_out_of_buffers() {
     const SEED: u64 = 160_303_349_236_456;
     let setting = coldframe_soak::setting::Setting::of(SEED);
-    assert_eq!(
-        (setting.threads, setting.frames, setting.read_ahead),
-        (32, 64, 10),
-        "another seed is to be found: {setting}"
-    );
+    assert_eq!((setting.threads, setting.frames, setting.read_ahead), (32, 64, 10), "find another seed: {setting}");
     soak("0.15", "SOAK_SEED", &SEED.to_string());
 }

@@ -1,18 +1,19 @@
 //! # coldframe-tidy: the house rules, as tests
 //!
-//! `tests/tree.rs` fails when a crate imports what its floor does not allow, when the core grows a dependency, `unsafe`, atomics or
-//! `std`, when a file has no opening words, and when a path or host of somebody's machine has slipped in. `tests/imports.rs` fails when files of
-//! the core import each other in a circle.
+//! `tests/tree.rs` fails when a crate imports what its floor does not allow, when the core gets a dependency, `unsafe`,
+//! atomics or `std`, and when a source file has no opening comment. `tests/imports.rs` fails when files of the core
+//! import each other in a circle. `tests/packages.rs` fails when a test needs a Debian package that `.ci/run` does not
+//! install.
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
 
-/// The root of the tree.
+/// The root of the repository.
 pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// All files below `dir` with this suffix, `target` folders left out.
+/// All files below `dir` with this suffix, except those in `target` and `.git` folders.
 pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let Ok(entries) = std::fs::read_dir(dir) else { return found };
@@ -30,7 +31,7 @@ pub fn files(dir: &Path, suffix: &str) -> Vec<PathBuf> {
 /// The text of a file.
 ///
 /// # Panics
-/// If it cannot be read as text: the tree is broken.
+/// If the file cannot be read as text.
 pub fn text(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
@@ -42,7 +43,7 @@ pub fn code(path: &Path) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
 }
 
-/// What a crate depends on when it is built for users: names of its `[dependencies]`.
+/// The dependencies of a crate: the names in its `[dependencies]`, without those of its tests.
 pub fn dependencies(name: &str) -> Vec<String> {
     let manifest = text(&root().join("crates").join(name).join("Cargo.toml"));
     let table: toml::Table = manifest.parse().unwrap_or_else(|e| panic!("crates/{name}/Cargo.toml: {e}"));

@@ -1,13 +1,14 @@
 //! Imports within the core go one way.
 //!
-//! A file and the folder of its name are one room; what they import of each other (a table its rows, a row the type of its table) is their own
-//! affair. Of rooms side by side, at the top and within each folder, no two may need each other, directly or through others.
+//! A file and the folder of the same name are one room. Within a room, imports are free: a table may import its rows,
+//! and a row the type of its table. Of the rooms in one folder, no two may import each other, directly or through
+//! others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_tidy::{code, files, root};
 
-/// A module by its names from the root of the crate on.
+/// A module: its names, from the root of the crate.
 type Path = Vec<String>;
 type Edges = BTreeMap<Path, BTreeSet<Path>>;
 
@@ -37,7 +38,7 @@ fn circles_are_found_through_folders_braces_and_names_passed_on() {
     assert_eq!(found(&passed_on), ["p/x", "p/y"]);
 }
 
-/// Who imports whom of the rooms side by side.
+/// The imports between the rooms of one folder.
 fn edges(modules: &BTreeMap<Path, String>) -> Edges {
     let passed_on: BTreeMap<Path, Path> =
         modules.iter().flat_map(|(path, code)| passed_on(modules, path, code)).collect();
@@ -55,7 +56,8 @@ fn edges(modules: &BTreeMap<Path, String>) -> Edges {
     edges
 }
 
-/// What is left when rooms that need no other, and rooms that no other needs, are taken away again and again.
+/// The rooms that are part of a circle: rooms without imports, and rooms that no other room imports, are removed until
+/// nothing changes.
 fn circles(edges: &Edges) -> Edges {
     let mut left = edges.clone();
     loop {
@@ -71,13 +73,13 @@ fn circles(edges: &Edges) -> Edges {
     }
 }
 
-/// The module in which a name stands.
+/// The module that defines a name.
 fn owner(modules: &BTreeMap<Path, String>, name: &[String]) -> Path {
     let len = (0..=name.len()).rev().find(|len| modules.contains_key(&name[..*len]));
     name[..len.unwrap_or(0)].to_vec()
 }
 
-/// Names of children that their parent offers as its own: as they are called there, and what they are.
+/// Names that a parent re-exports from its children: the name in the parent, and the name in the child.
 fn passed_on(modules: &BTreeMap<Path, String>, parent: &Path, code: &str) -> Vec<(Path, Path)> {
     let names = code.match_indices("use ").flat_map(|(at, word)| names(&code[at + word.len()..]));
     let children =
@@ -89,7 +91,7 @@ fn passed_on(modules: &BTreeMap<Path, String>, parent: &Path, code: &str) -> Vec
         .collect()
 }
 
-/// All that a module names from the root or from its parents.
+/// All names that a module imports from the root or from its parents.
 fn imports(modules: &BTreeMap<Path, String>, module: &Path, code: &str) -> Vec<Path> {
     let starts = |word: &'static str| {
         let whole = |at: &usize| !code[..*at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
@@ -104,11 +106,11 @@ fn imports(modules: &BTreeMap<Path, String>, module: &Path, code: &str) -> Vec<P
         }
         names(rest).into_iter().map(move |name| [base, &name].concat())
     });
-    // Of a file at the top `super` is lib.rs, or, in a module within the file, the file itself.
+    // In a file at the top, `super` is lib.rs; in a module inside the file, `super` is the file itself.
     from_root.chain(from_parents.filter(|path| !owner(modules, path).is_empty())).collect()
 }
 
-/// The names that a path stands for: `a::{b, c::D}` for `a::b` and `a::c::D`.
+/// Expands a path: `a::{b, c::D}` becomes `a::b` and `a::c::D`.
 fn names(text: &str) -> Vec<Path> {
     let len = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
     let (first, rest) = text.split_at(len);
@@ -121,7 +123,7 @@ fn names(text: &str) -> Vec<Path> {
     inner.into_iter().map(|path| [vec![first.to_string()], path].concat()).collect()
 }
 
-/// What stands between braces, comma by comma.
+/// The entries between braces, split at commas.
 fn entries(text: &str) -> Vec<&str> {
     let (mut depth, mut start, mut found) = (0, 1, Vec::new());
     for (at, c) in text.char_indices() {

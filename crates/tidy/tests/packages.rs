@@ -1,34 +1,34 @@
-//! A test that is skipped where a tool is missing must run where all tests have to pass.
+//! Every Debian package that a test needs is installed by `.ci/run`, where no test may be skipped.
 
 use std::collections::BTreeSet;
 
 use coldframe_tidy::{code, files, root, text};
 
-/// What a package's name is made of (Debian's policy, section 5.6.1).
+/// Whether a word can be the name of a package (Debian's policy, section 5.6.1).
 fn is_name(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase() || c.is_ascii_digit())
         && word.len() > 1
         && word.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || "+-.".contains(c))
 }
 
-/// The parts of `text` that begin behind `from` and end before the next `to`.
+/// The parts of `text` between `from` and the next `to`.
 fn parts<'a>(text: &'a str, from: &'a str, to: &'a str) -> impl Iterator<Item = &'a str> + 'a {
     text.match_indices(from).filter_map(move |(at, _)| text[at + from.len()..].split(to).next())
 }
 
-/// The packages that `(command, package)` stands for in this part of a Rust file.
+/// The packages in pairs `("command", "package")` of this part of a Rust file.
 fn tools(part: &str) -> Vec<&str> {
     let pairs = part.split("\")").filter_map(|pair| pair.rsplit_once("\", \""));
     pairs.map(|(_, package)| package).filter(|package| is_name(package)).collect()
 }
 
-/// The names that a message gives, up to what is none.
+/// The package names at the start of a message, up to the first word that is not one.
 fn named(message: &str) -> Vec<&str> {
     let words = message.split([' ', '"', '\'', '`', ';', ',', ')', '\n']);
     words.take_while(|word| is_name(word)).collect()
 }
 
-/// All packages that tests name as what they need: in `have`, as a `Tool`, and in messages.
+/// All packages that tests need: those in `have`, in a `Tool`, and in messages; each with the file that names it.
 fn wanted() -> BTreeSet<(String, String)> {
     let mut found = BTreeSet::new();
     let mut add = |file: &str, packages: Vec<&str>| {
@@ -67,7 +67,7 @@ fn what_a_test_names_as_missing_is_installed_where_nothing_may_be_skipped() {
     let lists = parts(&run, "packages=\"", "\"");
     let installed: BTreeSet<&str> = lists.flat_map(str::split_whitespace).collect();
     let wanted = wanted();
-    // Each way of naming a package is known: one of each.
+    // One package for each way of naming: the search finds all of them.
     for known in
         ["g++", "qemu-user", "redis-tools", "datamash", "python3-numpy", "liburing2", "python3-venv", "rustc-web"]
     {

@@ -2,7 +2,7 @@
 
 use coldframe_tidy::{code, crates, dependencies, files, root, text};
 
-/// What a crate may import of the house. A crate that is not listed fails the test: give it a floor.
+/// What each crate may import from this repository. A crate that is not listed fails the test: add it to a floor.
 const FLOORS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("device", &["core"]),
@@ -23,7 +23,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("toolbox", &[]),
 ];
 
-/// Crates that speak to foreign code and so need `unsafe`; each block says why. `capi` takes pointers from C.
+/// Crates that call foreign code and so need `unsafe`; each block gives its reason. `capi` takes pointers from C.
 const UNSAFE_ALLOWED: &[&str] = &["plugin", "live", "preload", "capi", "model", "soak"];
 
 #[test]
@@ -58,7 +58,7 @@ fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
     }
 }
 
-/// A system is a folder: whoever else needs one goes through the table of all systems.
+/// Only a system's own folder names the system. All other code uses the table of systems.
 #[test]
 fn systems_are_named_in_their_folders_and_nowhere_else() {
     let systems = root().join("crates/report/src/systems");
@@ -111,7 +111,7 @@ fn each_unsafe_says_why(path: &std::path::Path, allowed: bool) {
     }
 }
 
-/// What the board may know of the house: the core as it is, and the journal.
+/// What the board may import from this repository: the core unchanged, and the journal.
 #[test]
 fn the_board_imports_the_core_unchanged_and_the_journal() {
     let manifest = text(&root().join("board/image/Cargo.toml"));
@@ -121,7 +121,8 @@ fn the_board_imports_the_core_unchanged_and_the_journal() {
     assert_eq!(dependencies["coldframe-core"], toml::toml! { path = "../../crates/core" }.into());
 }
 
-/// The emulator is named where its oddities are dealt with, in the two drivers of its devices, and nowhere in the way of a fault.
+/// Code on the path of a fault does not name the emulator: `quirks.rs` handles its peculiarities, and the two drivers
+/// in `chip` know its devices.
 #[test]
 fn the_boards_way_of_a_fault_knows_no_emulator() {
     for name in ["fault", "machine", "device", "mmu", "space"] {

@@ -1,9 +1,9 @@
-//! How fast traces are read and written, against the floor of copying the same rows from memory to memory.
+//! Measures how fast traces are read and written, compared with a floor: copying the same rows from memory to memory.
 //!
 //! `cargo bench -p coldframe-trace`. The data are made here: a program of loops over basic blocks, with accesses to its
-//! stack, to arrays that it walks and to a heap, once exact and once reduced to 4 KiB pages. Files lie in the temporary
-//! directory, so that after the first pass they are read from the page cache. The figures are rows per second on one core, of text
-//! bytes per second; each stands beside a floor of the same run.
+//! stack, to arrays that it walks and to a heap, once exact and once reduced to 4 KiB pages. The files are in the
+//! temporary directory, so after the first pass they are read from the page cache. The figures are rows per second on
+//! one core, or text bytes per second; each is printed beside a floor of the same run.
 
 use std::hint::black_box;
 use std::io::{Read, Write};
@@ -110,7 +110,7 @@ fn read(path: &Path, block: &mut Block, wanted: Wanted) -> u64 {
     rows
 }
 
-/// What reading cannot beat: the same columns, already decoded, copied to one block's worth of memory.
+/// A lower bound for reading: the same columns, already decoded, are copied to one block's worth of memory.
 fn copy(blocks: &[Block], address: &mut Vec<u64>, size: &mut Vec<u32>, kind: &mut Vec<u32>) {
     for block in blocks {
         address.clear();
@@ -189,7 +189,7 @@ fn text(criterion: &mut Criterion) {
     }
 }
 
-/// What no reader of text can beat: its bytes brought into memory piece by piece, and the ends of its lines found.
+/// A lower bound for readers of text: the bytes are read piece by piece, and the ends of lines are found.
 fn lines(path: &Path) -> usize {
     let mut file = std::fs::File::open(path).unwrap();
     let mut piece = vec![0; 256 << 10];

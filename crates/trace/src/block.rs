@@ -6,8 +6,8 @@
 use crate::reference::{Kind, Reference};
 use crate::store::Columns;
 
-/// Rows per block unless told otherwise: address, size and kind of 64 Ki rows are 16 bytes x 65,536 = 1 MiB, which stays in a
-/// level-2 cache between the reader that fills it and the simulator that walks it.
+/// Rows per block by default. Address, size and kind of 64 Ki rows are 16 bytes x 65,536 = 1 MiB. This stays in a
+/// level-2 cache between the reader that fills the block and the simulator that reads it.
 pub const ROWS_DEFAULT: usize = 64 * 1024;
 
 /// One column. `constant` is the common value of all of `values`, if there is one and it is known. Refilling a column
@@ -250,7 +250,8 @@ impl Block {
         self.address.values.len()
     }
 
-    /// Last step after [`Block::push_request`]: gives the columns that are not in `columns` their defaults. Returns the rows held.
+    /// The last step after [`Block::push_request`]: fills the columns that are not in `columns` with their defaults.
+    /// Returns the rows in the block.
     pub(crate) fn end_requests(&mut self, columns: Columns) -> usize {
         self.rows = self.address.values.len();
         if !columns.task {

@@ -67,9 +67,9 @@ impl fmt::Display for Cut {
 /// Writes a part of the trace at `from` to `to`, at a zstd level from 1 to 22. The provenance is kept, with a note of
 /// the cut.
 ///
-/// As [`Reader`] and [`Writer`]; [`TraceError::Empty`] if nothing is left; [`TraceError::Usage`] if `to` is `from`,
-/// or if a part by time is asked of a trace without times.
-/// asked of a trace without times.
+/// # Errors
+/// As [`Reader`] and [`Writer`]; [`TraceError::Empty`] if nothing is left; [`TraceError::Usage`] if `to` is `from`, or
+/// if a part by time is requested of a trace without times.
 pub fn cut(from: &Path, to: &Path, part: Part, level: i32) -> Result<Summary, TraceError> {
     crate::import::refuse_same_file(Some(from), to)?;
     let mut reader = Reader::open(from)?;

@@ -42,8 +42,8 @@ pub struct Heat {
 pub const PAGE: u64 = 4096;
 /// Most rows and columns.
 pub const SIDE_MAX: usize = 4096;
-/// A phase begins where the relative distance of a column's pages from those of the column before, |A xor B| / |A or B|, is above a
-/// half (Dhodapkar and Smith, ISCA 2002, section 3).
+/// A phase begins where a column's pages differ from those of the column before by a relative distance, |A xor B| / |A
+/// or B|, above one half (Dhodapkar and Smith, ISCA 2002, section 3).
 const DISTANCE_MAX: f64 = 0.5;
 
 /// Counts the references of the trace `from` in a grid of at most `rows` by `columns`.

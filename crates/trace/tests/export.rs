@@ -1,4 +1,4 @@
-//! What the writers of other tools' traces write: read back by our own readers, and compared with the layouts.
+//! The output of the writers for other tools, read back by our own readers and compared with the layouts.
 #![cfg(feature = "std")]
 
 use std::fs;

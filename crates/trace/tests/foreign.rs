@@ -339,7 +339,8 @@ fn stores_with_flipped_bits_never_panic() {
             bytes[place] ^= flip;
         }
     }
-    // Parquet has no checksum that this crate's writer fills, so a flip may just give other values; most in the footer do not.
+    // This crate's writer fills no checksum of Parquet, so a flip may only change values; most flips in the footer are
+    // noticed.
     assert!(refused > 1500, "only {refused} of {} flips were noticed", 3 * places.len());
 }
 
@@ -396,7 +397,7 @@ fn a_declaration_that_does_not_fit_the_file_is_refused_with_a_remedy() {
         Real(vec![0.5, -0.5]),
     ];
     foreign(&path, schema, &columns, None);
-    // What is declared; the error's variant and row; its words.
+    // Each row: the declaration; the error's variant and row; its message.
     let cases = [
         ("size=s", "size=1B", ("Usage", None), "no column is declared to hold addresses"),
         ("address=a", "size=1B", ("Usage", None), "--unit address=512B"),

@@ -236,7 +236,7 @@ fn corrupt_or_unknown_compression_is_named() {
         let middle = packed.len() / 2;
         packed[middle..middle + 4].iter_mut().for_each(|byte| *byte ^= 0x5a);
         let error = read("lackey", &packed).unwrap_err();
-        // Damage may also turn into text that is no trace.
+        // Damage may also produce text that is not a trace.
         assert!(matches!(error, TraceError::Compressed { .. } | TraceError::Line(_)), "{error}");
     }
     for (bytes, remedy) in [

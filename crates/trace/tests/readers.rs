@@ -1,8 +1,8 @@
-//! The readers of other tools' traces: what each makes of a good trace, what it refuses and how it says so.
+//! The readers of other tools' traces: what each makes of a good trace, what it refuses, and its error messages.
 //!
 //! Real output: perf 6.1 (`perf-*.txt`), fio 3.33 (`job.iolog`), blkparse 1.2 (`sample.blkparse.txt`, printed from the
-//! hand-made binary files beside it). The others are made by hand from the documented layouts, since their tools or data
-//! sets are not at hand.
+//! hand-made binary files in the same folder). The others are made by hand from the documented layouts, because their
+//! tools or data sets are not available.
 #![cfg(feature = "std")]
 
 use std::fs;
@@ -240,7 +240,7 @@ fn drmemtrace(records: &[(u16, u16, u64)]) -> Vec<u8> {
     records.iter().flat_map(bytes).collect()
 }
 
-/// The entries that open a thread's file, at a time stamp of so many microseconds.
+/// The entries at the start of a thread's file, at a time stamp in microseconds.
 fn thread(version: u64, tid: u64, microseconds: u64) -> Vec<(u16, u16, u64)> {
     vec![(25, 0, version), (28, 9, 0x40), (22, 4, tid), (24, 4, 77), (28, 2, microseconds)]
 }

@@ -1,4 +1,5 @@
-//! The store from outside: what goes in comes out, in every combination of columns, and nothing half-done is left behind.
+//! The store from outside: rows are read back as written, in every combination of columns, and no incomplete file is
+//! left.
 #![cfg(feature = "std")]
 
 use std::fs;
@@ -59,7 +60,7 @@ fn columns() -> impl Strategy<Value = Columns> {
     any::<[bool; 3]>().prop_map(|[time, count, task]| Columns { time, count, task })
 }
 
-/// What a row becomes in a file without some columns, read without others.
+/// A row as read from a file without some columns, when only some columns are wanted.
 fn seen(row: Reference, columns: Columns, wanted: Wanted) -> Reference {
     Reference {
         address: row.address,

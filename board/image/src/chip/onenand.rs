@@ -1,11 +1,12 @@
-//! OneNAND: a NAND array behind a NOR bus, as QEMU 7.2 models it (`hw/block/onenand.c`) and the KFG1G16Q2M's sheet describes it.
+//! OneNAND: a NAND array behind a NOR bus, as QEMU 7.2 models it (`hw/block/onenand.c`) and as the KFG1G16Q2M's sheet
+//! describes it.
 //!
 //! ```text
 //! +0x0_0000  BootRAM 1 KiB     +0x0_0400  DataRAM0 2 KiB    +0x0_0c00  DataRAM1 2 KiB
 //! +0x1_e000  registers, 16 bits each
 //! ```
 //!
-//! A command is ignored while the interrupt bit of the one before is set, so `start` clears it.
+//! The chip ignores a command while the interrupt bit of the command before is set, so `start` clears the bit.
 
 use crate::chip::{Operation, BLOCK_SECTORS};
 use crate::io::{read16, write16};

@@ -1,5 +1,5 @@
-//! No chip: the array is a piece of RAM that QEMU has loaded the program into, and a load is a copy. For the versatilepb, which has no
-//! OneNAND: a smoke test of MMU and aborts.
+//! No chip: the array is RAM into which QEMU has loaded the program, and a load is a copy. For the versatilepb, which
+//! has no OneNAND: a smoke test of MMU and aborts.
 
 use core::cell::UnsafeCell;
 

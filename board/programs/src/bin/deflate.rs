@@ -1,4 +1,5 @@
-//! A compressor: deflates a text at several levels and inflates it again. The text is read-only data, and so are the code's tables.
+//! A compressor: deflates a text at several levels and inflates it again. The text and the code's tables are read-only
+//! data.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 extern crate alloc;

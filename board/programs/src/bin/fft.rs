@@ -1,4 +1,5 @@
-//! A real FFT of five lengths over a chirp with noise: spectra as bytes. Its tables are read-only data, its arithmetic soft floats.
+//! A real FFT of five lengths over a chirp with noise; its output is the spectra as bytes. The tables are read-only
+//! data; the arithmetic is in soft floats.
 #![cfg_attr(target_os = "none", no_std, no_main)]
 
 use programs::write;
@@ -11,7 +12,8 @@ fn run() {
     spectra(&samples);
 }
 
-/// A chirp: a square wave whose half period shrinks, with noise from a linear congruential generator (Numerical Recipes' constants).
+/// A chirp: a square wave with shrinking half periods, with noise from a linear congruential generator (Numerical
+/// Recipes' constants).
 fn fill(samples: &mut [f32; 4096]) {
     let mut random = 1u32;
     for (i, sample) in samples.iter_mut().enumerate() {

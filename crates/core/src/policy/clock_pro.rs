@@ -1,4 +1,5 @@
-//! CLOCK-Pro: hot pages stay, cold pages leave, and a cold page that is touched again soon enough, even after it has left, turns hot.
+//! CLOCK-Pro keeps hot pages and evicts cold pages. A cold page that is touched again soon enough turns hot, even if it
+//! was evicted meanwhile.
 //!
 //! ```text
 //!   HAND_hot          HAND_test        HAND_cold                       head
@@ -6,23 +7,27 @@
 //!    oldest hot page   oldest page in test   oldest cold page in RAM
 //! ```
 //!
-//! Source: Jiang, Chen, Zhang, USENIX ATC 2005, sections 4.2 to 4.4. All pages stand in one clock in the order in which they were last
-//! placed at its head, each hot or cold; a cold page placed there by a fault is *in test* until a hand ends that. m = frames; m_c of
-//! them are meant for cold pages, m_h = m - m_c for hot ones. Our reading, to the last bit:
-//! - **HAND_cold** takes the oldest cold page in RAM. Bit clear: victim; it stays in the clock, not in RAM, if it is in test. Bit set: the
-//!   bit is cleared and the page placed at the head, hot if it was in test (m_c grows by 1), else cold ("no status change") and in
-//!   test again, as a page of LIRS is that comes to the top of its stack and as in Zijlstra's patch for Linux of 2006. The author's
-//!   own simulator (S. Jiang, clock-pro.c, 2005) evicts that page instead, against section 4.3.
-//! - **HAND_hot** runs while there are more than m_h hot pages. It goes from the oldest page of the clock on. Hot, bit set: cleared, placed
-//!   at the head. Hot, bit clear: placed at the head as a cold page not in test. Cold: its test ends, and it keeps its place (it is
-//!   not made younger; so in clock-pro.c). It stops at the first hot page after the one that it turned cold, or at once if
-//!   there is none.
+//! Source: Jiang, Chen, Zhang, USENIX ATC 2005, sections 4.2 to 4.4. All pages are in one clock, in the order in which
+//! they were last placed at its head. Each page is hot or cold. A cold page that a fault placed at the head is *in
+//! test* until a hand ends the test. There are m frames: m_c for cold pages, and m_h = m - m_c for hot pages. Our
+//! reading:
+//! - **HAND_cold** takes the oldest cold page in RAM. If the bit is clear, the page is the victim; if it is in test, it
+//!   stays in the clock, not in RAM. If the bit is set, the bit is cleared and the page is placed at the head. It turns
+//!   hot if it was in test (m_c grows by 1). Otherwise it stays cold ("no status change") and is in test again, as a
+//!   page of LIRS is that comes to the top of its stack, and as in Zijlstra's patch for Linux of 2006. The author's own
+//!   simulator (S. Jiang, clock-pro.c, 2005) evicts that page instead, against section 4.3.
+//! - **HAND_hot** runs while there are more than m_h hot pages. It starts at the oldest page of the clock. A hot page
+//!   with its bit set loses the bit and is placed at the head. A hot page with its bit clear is placed at the head as a
+//!   cold page not in test. A cold page's test ends, and the page keeps its place (it does not become younger; so in
+//!   clock-pro.c). The hand stops at the first hot page after the one that it turned cold, or at once if there is none.
 //! - **HAND_test** ends the oldest test while more than m pages are in the clock but not in RAM.
-//! - A test that ends: the page leaves the clock if it is not in RAM, and m_c falls by 1, in RAM or not (section 4.4). No hand looks at
-//!   the bit of a page whose test it ends: only HAND_cold judges cold pages.
-//! - A loaded page that is still in test by then is placed at the head as a hot one, and m_c grows by 1; any other as a cold one in test.
-//! - 1 <= m_c <= m. The paper leaves the start open: m_c starts at `cold`, 5 % of m (MIN_COLD_ALLOC_RATE in the author's clock-pro.h),
-//!   and until the first search pages come in hot as long as there are fewer than m_h (so in clock-pro.c).
+//! - When a test ends, the page leaves the clock if it is not in RAM, and m_c falls by 1 in either case (section 4.4).
+//!   The hand that ends a test does not read the page's bit: only HAND_cold judges cold pages.
+//! - A loaded page that is still in test is placed at the head as a hot page, and m_c grows by 1. Any other loaded page
+//!   is placed as a cold page in test.
+//! - 1 <= m_c <= m. The paper leaves the start open: m_c starts at `cold`, 5 % of m (MIN_COLD_ALLOC_RATE in the
+//!   author's clock-pro.h). Until the first search, pages are loaded as hot pages while there are fewer than m_h (so in
+//!   clock-pro.c).
 //!
 //! What had to be adapted: nothing about hits, which set a bit in the paper, too. One point differs. If a page not in
 //! RAM passes its test, the paper runs HAND_hot within that fault. Here that run opens the next search, so that all

@@ -10,17 +10,20 @@
 //! ```
 //!
 //! Source: Linux 6.x `mm/vmscan.c` (Yu Zhao's multi-gen LRU); names in this file are the kernel's. What is kept:
-//! - a loaded page goes to generation `max_seq` with its bit set (`lru_gen_in_fault` in `folio_add_lru`). The bit
-//!   does not matter: the first aging clears it, and a page of the youngest generation stays in it either way. Hence no `insert-bit`;
-//! - the two youngest generations (`MIN_NR_GENS`) are never evicted from. "The first check clears the accessed bit from the initial
-//!   fault; the second check makes sure this page hasn't been used since then", hence two. Where no older one holds a page
-//!   (`min_seq + MIN_NR_GENS > max_seq`) **aging** must run, and where exactly one does it runs ahead of need, if more than 1/2 of the
-//!   pages are in the youngest generation or fewer than 1/4 in the oldest (`should_run_aging` of Linux 6.1 to 6.12), so that there are
-//!   3 or 4 generations of some size. Without this second rule a scan that aging makes would be followed at once by another;
-//! - aging: all pages' bits are asked and cleared, pages found touched go to generation `max_seq` (`walk_mm`, `folio_update_gen`), and
-//!   only then `max_seq` grows by 1 (`inc_max_seq`), so that they are second youngest after it;
-//! - eviction asks the bit of the oldest page of the oldest generation; a page found touched goes to the youngest generation
-//!   (`lru_gen_look_around`, `sort_folio`), the first untouched one leaves;
+//! - a loaded page goes to generation `max_seq` with its bit set (`lru_gen_in_fault` in `folio_add_lru`). The bit does
+//!   not matter: the first aging clears it, and a page of the youngest generation stays in it either way. Hence no
+//!   `insert-bit`;
+//! - the two youngest generations (`MIN_NR_GENS`) are never evicted from, because "The first check clears the accessed
+//!   bit from the initial fault; the second check makes sure this page hasn't been used since then". If no older
+//!   generation has a page (`min_seq + MIN_NR_GENS > max_seq`), **aging** must run. If exactly one has, aging runs
+//!   early if more than 1/2 of the pages are in the youngest generation or fewer than 1/4 in the oldest
+//!   (`should_run_aging` of Linux 6.1 to 6.12). So there are 3 or 4 generations of some size. Without this second rule,
+//!   one scan by aging would be followed at once by another;
+//! - aging reads and clears the bits of all pages. Touched pages go to generation `max_seq` (`walk_mm`,
+//!   `folio_update_gen`), and only then `max_seq` grows by 1 (`inc_max_seq`). So these pages are second youngest
+//!   afterwards;
+//! - eviction reads the bit of the oldest page of the oldest generation. A touched page goes to the youngest generation
+//!   (`lru_gen_look_around`, `sort_folio`); the first untouched page is evicted;
 //! - empty old generations are given up (`try_to_inc_min_seq`). At the start `max_seq` is 3 and `min_seq` 0.
 //!
 //! What is left out: tiers and their PID controller (they need file reads through descriptors), a second kind of

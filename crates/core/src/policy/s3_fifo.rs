@@ -16,16 +16,18 @@
 //! What had to be adapted. The paper counts hits, up to 3, and moves a page into main after the second hit. The
 //! engine sees no hits, only whether there was one since the bit was last cleared, and each queue looks at a page
 //! only at its head. So:
-//! - small to main: the bit is set, that is one hit or more instead of two;
-//! - main: a page has up to 3 lives, **one more for each scan that finds its bit set, one less for each that finds it clear**; it stays
-//!   while it had one. Its count starts at 0 when it enters main ("its access bits are cleared during the move"). The paper's count
-//!   falls at every scan but can rise by more than 1 between two; with single bits that would never leave more than 0, and main would
-//!   be Clock. Measured against libCacheSim 0.3.5's S3FIFO (60,000 references to 1,000 pages, Zipf exponents 0.6 to 1.2, 50 to
-//!   400 frames): this reading has 0.2 to 2.2 % fewer misses, main as Clock 1.7 to 5.9 % more;
-//! - one search yields one victim: where algorithm 1 goes on in the small queue after main overflowed and gave a page, we stop;
-//! - while frames are free all pages enter small, as in algorithm 1; libCacheSim lets them into main once small has its share, which
-//!   pins a part of a loop that is much larger than RAM;
-//! - the ghost list is asked when the page has been loaded, after the eviction, as in algorithm 1.
+//! - small to main: the bit is set. That is one hit or more, instead of two;
+//! - main: a page has up to 3 lives, **one more for each scan that finds its bit set, one less for each that finds it
+//!   clear**; it stays while it had one. Its count starts at 0 when it enters main ("its access bits are cleared during
+//!   the move"). The paper's count falls at every scan but can rise by more than 1 between two scans. With single bits,
+//!   the same rule would never leave more than 0, and main would be Clock. Measured against libCacheSim 0.3.5's S3FIFO
+//!   (60,000 references to 1,000 pages, Zipf exponents 0.6 to 1.2, 50 to 400 frames): our reading has 0.2 to 2.2 %
+//!   fewer misses; with main as Clock there are 1.7 to 5.9 % more;
+//! - one search gives one victim. Algorithm 1 continues in the small queue after main was too large and gave a page;
+//!   our search stops;
+//! - while frames are free, all pages enter small, as in algorithm 1. libCacheSim puts them into main once small has
+//!   its share, which keeps a part of a loop that is much larger than RAM;
+//! - the ghost list is searched when the page has been loaded, after the eviction, as in algorithm 1.
 //!
 //! A search examines each page of the small queue once and each of main up to 5 times (bit set, then 3 lives, then out):
 //! 5 frames + 1 steps at most.

@@ -100,7 +100,8 @@ mod naive {
     use crate::naive::{Naive, Outcome};
     use alloc::collections::VecDeque;
 
-    /// The queue form: the back hand is the head, the front hand the entry at `spread`, and both move on by rotating the queue.
+    /// The queue form: the back hand is the head, the front hand the entry at `spread`, and both move on by rotating
+    /// the queue.
     pub struct NaiveTwoHanded {
         queue: VecDeque<(u64, bool)>,
         frames: usize,

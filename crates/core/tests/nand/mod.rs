@@ -1,16 +1,16 @@
-//! A NAND that enforces its rules and can fail: small, slow and honest.
+//! A small, slow NAND that checks its rules and can fail.
 
 use coldframe_core::swap::{Flash, Found, Refused};
 use coldframe_core::{BlockId, PageId, SlotId};
 
-/// What goes wrong next.
+/// The next failure.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     /// The next program fails; the block stays bad.
     Program,
     /// The next erase fails; the block stays bad.
     Erase,
-    /// Power fails in the operation after so many.
+    /// Power fails after this many operations.
     Cut(u32),
 }
 
@@ -50,7 +50,7 @@ impl Nand {
         }
     }
 
-    /// At most a quarter of the blocks grows bad, so that the area stays of some use.
+    /// At most a quarter of the blocks becomes bad, so the area stays usable.
     pub fn plan(&mut self, fault: Fault) {
         let bad = self.bad.iter().filter(|bad| **bad).count();
         let may_fail = (bad + 1) * 4 <= self.bad.len();

@@ -1,4 +1,4 @@
-//! Drives an engine on a machine that does everything at once.
+//! Drives an engine on a machine that completes everything at once.
 
 use coldframe_core::naive::{Immediate, Outcome};
 use coldframe_core::policy::PolicyChoice;
@@ -20,7 +20,7 @@ impl Rig {
         Rig { engine, machine: Immediate::new(caps, pages) }
     }
 
-    /// The same, with so many victims at once.
+    /// The same, with this many victims at once.
     pub fn with_batch(policy: &str, frames: usize, pages: usize, caps: Caps, evict_batch: usize) -> Rig {
         Rig::with_handler((policy, "parallel"), frames, pages, caps, evict_batch)
     }
@@ -39,7 +39,7 @@ impl Rig {
         Rig { engine, machine: Immediate::new(caps, pages) }
     }
 
-    /// Delivers all ends of transfers.
+    /// Delivers the ends of all transfers.
     pub fn settle(&mut self) {
         while let Some(event) = self.machine.next_event() {
             self.engine.handle(event, &mut self.machine);
@@ -53,7 +53,7 @@ impl Rig {
         self.engine.check();
     }
 
-    /// One reference: what it did, victim by victim.
+    /// One reference; returns its outcome.
     pub fn reference(&mut self, page: u32) -> Outcome {
         if self.machine.read(PageId(page)).is_some() {
             return Outcome::Hit;

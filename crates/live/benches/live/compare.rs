@@ -1,4 +1,4 @@
-//! Whole strings of references through every peer at equal RAM, in rounds in which each peer has its turn.
+//! Runs whole strings of references through every peer at equal RAM, in rounds. In each round, each peer runs once.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::{Bound, Targets};
 /// 256 MiB of memory in 64 MiB of RAM.
 const PAGES: usize = 65_536;
 const FRAMES: usize = 16_384;
-/// A run that takes longer is ended and said to have failed.
+/// A run that takes longer is stopped and counts as failed.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 type Runs = BTreeMap<&'static str, Vec<Figures>>;
@@ -52,7 +52,7 @@ pub fn on_disk(folder: &Path, targets: &mut Targets) {
 
 struct Place<'a> {
     backing: &'a Path,
-    /// Why kernel swap cannot be had.
+    /// Why kernel swap is not available.
     swap: Option<&'a String>,
     polling: bool,
     measured: usize,
@@ -94,7 +94,7 @@ impl Place<'_> {
     }
 
     fn turn(&self, peer: Peer, workload: Workload, threads: usize) -> Result<Figures, String> {
-        // Every access of these two is a fault, or nearly.
+        // Nearly every access of these two is a fault.
         let measured = match workload {
             Workload::Uniform | Workload::Sequential => self.measured / 3,
             Workload::Zipf | Workload::Mixed => self.measured,
@@ -147,7 +147,7 @@ fn line(peer: Peer, f: &Figures) {
     );
 }
 
-/// The median, over the rounds, of a figure of one peer as a ratio to another's in the same round.
+/// The median, over the rounds, of the ratio of one peer's figure to another's in the same round.
 fn ratio(runs: &Runs, ours: Peer, theirs: Peer, figure: impl Fn(&Figures) -> Option<f64>) -> Option<f64> {
     let (ours, theirs) = (runs.get(ours.name())?, runs.get(theirs.name())?);
     let mut ratios: Vec<f64> = ours.iter().zip(theirs).filter_map(|(a, b)| Some(figure(a)? / figure(b)?)).collect();

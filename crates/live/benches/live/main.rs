@@ -1,9 +1,10 @@
-//! `make bench-live`: the live pager beside its peers and its floors, in one run, as ratios.
+//! `make bench-live`: compares the live pager with its peers and its floors, in one run, as ratios.
 //!
-//! `micro` times single faults against an anonymous zero-fill fault and a direct read; `compare` drives whole strings of references
-//! through coldframe, kernel swap, mmap and UMap at equal RAM; `redis` runs an unmodified server. At the end each target stands with
-//! what was measured. Environment: BENCH_DIR (a folder on the disk; default /var/tmp), BENCH_ROUNDS (default 1), UMAP_PREFIX (where UMap
-//! is installed), BENCH_ONLY (`micro`, `ram`, `disk`, `redis`).
+//! `micro` times single faults and compares them with an anonymous zero-fill fault and a direct read. `compare` drives
+//! whole strings of references through coldframe, kernel swap, mmap and UMap at equal RAM. `redis` runs an unmodified
+//! server. At the end, each target is printed with its measured value. Environment: BENCH_DIR (a folder on the disk;
+//! default /var/tmp), BENCH_ROUNDS (default 1), UMAP_PREFIX (where UMap is installed), BENCH_ONLY (`micro`, `ram`,
+//! `disk`, `redis`).
 
 mod compare;
 mod micro;
@@ -14,20 +15,20 @@ mod workload;
 
 use std::path::PathBuf;
 
-/// What is to be reached.
+/// The bound of a target.
 pub enum Bound {
-    /// A ratio no greater.
+    /// The ratio may not be greater.
     AtMost(f64),
-    /// A ratio no smaller.
+    /// The ratio may not be smaller.
     AtLeast(f64),
 }
 
-/// The targets and what became of them.
+/// The targets and their measured values.
 #[derive(Default)]
 pub struct Targets(Vec<(String, f64, Bound)>);
 
 impl Targets {
-    /// Another target.
+    /// Adds a target.
     pub fn note(&mut self, what: impl Into<String>, value: f64, bound: Bound) {
         self.0.push((what.into(), value, bound));
     }
@@ -54,7 +55,7 @@ fn main() {
             return peers::work(&serde_json::from_str(job).expect("a job of ours"));
         }
     }
-    // `cargo test --benches` only looks whether it builds.
+    // `cargo test --benches` only checks that the benchmark builds.
     if arguments.iter().any(|a| a == "--test") {
         return;
     }

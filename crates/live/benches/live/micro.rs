@@ -1,5 +1,5 @@
-//! Single faults, as ratios to floors of the same run: an anonymous zero-fill fault of the kernel, and a plain direct read of one page from
-//! the same folder.
+//! Single faults, as ratios to floors of the same run: the kernel's anonymous zero-fill fault, and a plain direct read
+//! of one page from the same folder.
 
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -102,7 +102,7 @@ fn demand(region: &Region, random: &mut fastrand::Rng) -> f64 {
     median(times.collect())
 }
 
-/// 32 scattered pages wished for and touched, against 32 demand faults.
+/// Prefetches and touches 32 scattered pages; the time as a ratio to 32 demand faults.
 fn list(region: &Region, random: &mut fastrand::Rng) -> f64 {
     let mut ratio = Vec::new();
     for _ in 0..40 {
@@ -118,7 +118,7 @@ fn list(region: &Region, random: &mut fastrand::Rng) -> f64 {
     median(ratio) / 1e3
 }
 
-/// Microseconds of a false fault, median: among touches all over the region those that the pager counted as false faults.
+/// Microseconds of a false fault, median. Touches are random; those that the pager counts as false faults are used.
 fn false_fault(folder: &Path, policy: &str, random: &mut fastrand::Rng) -> f64 {
     let (pager, region) = pager(folder, policy, Wait::Read);
     let mut seen = pager.stats().false_faults;
@@ -135,7 +135,7 @@ fn false_fault(folder: &Path, policy: &str, random: &mut fastrand::Rng) -> f64 {
     median(times)
 }
 
-/// The floors, and what a fault of each way to wait costs above them.
+/// The floors, and the cost of a fault above them for each way to wait.
 pub fn run(folder: &Path, targets: &mut Targets) {
     let mut random = fastrand::Rng::with_seed(42);
     println!("\nSINGLE FAULTS, region {} MiB in {} MiB", REGION >> 20, RAM >> 20);

@@ -1,5 +1,5 @@
-//! The peers. Each runs in a process of its own (this program, started again), so that a memory cgroup can hold it and its faults can
-//! be counted; it prints one line of JSON.
+//! The peers. Each runs in its own process (this program, started again), so a memory cgroup can limit it and its
+//! faults can be counted. It prints one line of JSON.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::workload::{content, drive, Seen, Workload};
 
-/// Who pages.
+/// A way to page memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Peer {
     Coldframe,
@@ -37,7 +37,7 @@ impl Peer {
     }
 }
 
-/// One run of one peer.
+/// One run of a peer.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Job {
     pub peer: Peer,
@@ -50,11 +50,11 @@ pub struct Job {
     pub measured: usize,
     /// A folder or a block device.
     pub backing: PathBuf,
-    /// The memory cgroup to join when everything is ready.
+    /// The memory cgroup to join when the peer is ready.
     pub cgroup: Option<PathBuf>,
 }
 
-/// What came out.
+/// The results of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Figures {
     pub accesses_per_second: f64,
@@ -65,7 +65,7 @@ pub struct Figures {
     pub loads_per_access: Option<f64>,
 }
 
-/// Memory that a peer has made. Dropping `keep` may end it.
+/// The memory of a peer. Dropping `keep` may free it.
 struct Memory {
     base: *mut u8,
     loads: Box<dyn Fn() -> Option<u64>>,
@@ -73,7 +73,7 @@ struct Memory {
     keep: Box<dyn std::any::Any>,
 }
 
-/// In the process of the peer: does the job and prints the figures.
+/// Runs in the process of the peer: does the job and prints the figures.
 pub fn work(job: &Job) {
     let strings: Vec<Vec<u32>> =
         (0..job.threads).map(|t| job.workload.string(job.pages, job.warm + job.measured, t)).collect();
@@ -94,7 +94,7 @@ pub fn work(job: &Job) {
                 let begun = &begun;
                 scope.spawn(move || {
                     let mut written = vec![0; job.pages];
-                    // SAFETY: the region, and each thread has a word of its own.
+                    // SAFETY: the region; each thread has its own word.
                     let run = |string: &[u32], written: &mut [u32]| unsafe {
                         drive(base as *mut u8, job.pages, string, t, written)
                     };
@@ -112,7 +112,7 @@ pub fn work(job: &Job) {
     });
     let loads = (memory.loads)().map(|after| after - before.into_inner());
     println!("{}", serde_json::to_string(&figures(job, seen, loads)).expect("plain data"));
-    // What a peer does at its end is not measured, and UMap's takes long.
+    // The end of a peer is not measured; UMap takes long to end.
     std::process::exit(0);
 }
 
@@ -140,10 +140,10 @@ fn join(job: &Job) {
 /// Writes each page's content to memory.
 ///
 /// # Safety
-/// `base` must hold so many pages.
+/// `base` must have this many pages.
 unsafe fn fill(base: *mut u8, pages: usize) {
     for page in 0..pages {
-        // SAFETY: the caller answers for it.
+        // SAFETY: the caller guarantees the memory.
         unsafe { base.add(page * PAGE).cast::<[u64; PAGE / 8]>().write_volatile(content(page)) };
     }
 }
@@ -219,7 +219,8 @@ fn filled_file(job: &Job, flags: i32) -> File {
 
 fn mapped(job: &Job) -> Memory {
     let file = filled_file(job, 0);
-    // Pages in the page cache are charged to whom read them first: they go, and come back within the cgroup.
+    // A page in the page cache is charged to its first reader. So the pages are dropped, and loaded again within the
+    // cgroup.
     // SAFETY: no pointers.
     unsafe { libc::posix_fadvise(file.as_raw_fd(), 0, 0, libc::POSIX_FADV_DONTNEED) };
     join(job);
@@ -239,11 +240,11 @@ pub fn umap_library() -> Option<PathBuf> {
 
 fn umap(job: &Job) -> Memory {
     let file = filled_file(job, libc::O_DIRECT);
-    // It reads its settings when it is first called.
+    // The library reads its settings at its first call.
     std::env::set_var("UMAP_PAGESIZE", PAGE.to_string());
     std::env::set_var("UMAP_BUFSIZE", job.frames.to_string());
     let path = std::ffi::CString::new(umap_library().expect("looked for before").as_os_str().as_encoded_bytes());
-    // SAFETY: the library's function has this form (umap.h).
+    // SAFETY: the library's function has this signature (umap.h).
     let base = unsafe {
         let library = libc::dlopen(path.expect("a path").as_ptr(), libc::RTLD_NOW);
         assert!(!library.is_null(), "libumap.so cannot be loaded");

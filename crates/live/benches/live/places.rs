@@ -1,5 +1,5 @@
-//! What the kernel's peers need of the machine: zram devices, a swap file, a memory cgroup. Each is taken down again when it is dropped,
-//! and one that the machine lacks is named with the reason.
+//! Parts of the machine that the kernel's peers need: zram devices, a swap file, a memory cgroup. Each is removed when
+//! it is dropped. If the machine lacks one, the reason is printed.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use coldframe_live::PAGE;
 
-/// A zram device: RAM that answers as a disk.
+/// A zram device: RAM that works as a disk.
 pub struct Zram(usize);
 
 impl Zram {
@@ -44,7 +44,7 @@ fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     output.status.success().then_some(()).ok_or_else(|| format!("{program} {arguments:?}: {}", said.trim()))
 }
 
-/// A swap area in use, before all others; and the kernel reads one page at a time while it is.
+/// A swap area in use, with the highest priority. Meanwhile the kernel reads one page at a time.
 pub struct Swap {
     path: PathBuf,
     cluster: String,

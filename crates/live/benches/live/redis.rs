@@ -1,4 +1,4 @@
-//! An unmodified redis-server in half of what it would take, beside the same server with all its RAM.
+//! An unmodified redis-server with half of the RAM that it uses, compared with the same server with all its RAM.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -13,7 +13,7 @@ const KEYS: usize = 200_000;
 const VALUE: usize = 256;
 const CONNECTIONS: usize = 50;
 
-/// Requests a second, plain and paged.
+/// Requests per second, plain and paged.
 pub fn run(folder: &Path, targets: &mut Targets) {
     println!("\nREDIS, {KEYS} keys of {VALUE} bytes, GET over {CONNECTIONS} connections");
     let Some(coldframe) = coldframe() else { return println!("not run: build the command first (`make build`)") };
@@ -37,7 +37,7 @@ pub fn run(folder: &Path, targets: &mut Targets) {
     }
 }
 
-/// The command that lies beside this benchmark.
+/// The `coldframe` command in the same target folder.
 fn coldframe() -> Option<PathBuf> {
     let path = std::env::current_exe().ok()?.parent()?.parent()?.join("coldframe");
     path.exists().then_some(path)
@@ -47,20 +47,20 @@ struct Server<'a>(Child, &'a str);
 
 impl Drop for Server<'_> {
     fn drop(&mut self) {
-        // A signal would end `coldframe run` and leave the server.
+        // A signal would end `coldframe run` but not the server.
         let _ = ask(self.1, &["shutdown", "nosave"]);
         let _ = self.0.wait();
     }
 }
 
-/// What a server did: requests a second of keys by Zipf's law and of random keys, and the bytes of its data.
+/// The results of a server: requests per second for keys by Zipf's law and for random keys, and the bytes of its data.
 struct Served {
     zipf: f64,
     uniform: f64,
     bytes: usize,
 }
 
-/// Starts a server, fills it and asks it.
+/// Starts a server, fills it and sends requests.
 fn serve(folder: &Path, prefix: &[&str]) -> Result<Served, String> {
     let socket = folder.join("redis.sock");
     let socket = socket.to_str().expect("a folder of ours");
@@ -94,7 +94,7 @@ fn ask(socket: &str, words: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Requests a second for keys by Zipf's law: every connection asks, then every answer is read.
+/// Requests per second for keys by Zipf's law: all connections send, then all answers are read.
 fn zipf(socket: &str, requests: usize) -> Result<f64, String> {
     let keys = Workload::Zipf.string(KEYS, requests, 0);
     let connect = |_| UnixStream::connect(socket).map(BufReader::new);
@@ -113,7 +113,7 @@ fn zipf(socket: &str, requests: usize) -> Result<f64, String> {
     Ok(requests as f64 / started.elapsed().as_secs_f64())
 }
 
-/// Reads `$LENGTH`, a line end, so many bytes, a line end; a length of -1 has nothing behind it.
+/// Reads `$LENGTH`, a line end, LENGTH bytes, a line end; nothing follows a length of -1.
 fn answer(connection: &mut BufReader<UnixStream>) -> std::io::Result<()> {
     let mut line = String::new();
     connection.read_line(&mut line)?;
@@ -124,7 +124,7 @@ fn answer(connection: &mut BufReader<UnixStream>) -> std::io::Result<()> {
     connection.read_exact(&mut bytes)
 }
 
-/// Requests a second of one kind, over random keys.
+/// Requests per second of one kind, for random keys.
 fn benchmark(socket: &str, kind: &str, requests: usize) -> Result<f64, String> {
     let (keys, requests, bytes) = (KEYS.to_string(), requests.to_string(), VALUE.to_string());
     let words = ["-s", socket, "-n", &requests, "-r", &keys, "-d", &bytes, "--csv", "-t", kind];

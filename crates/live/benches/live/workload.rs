@@ -1,24 +1,24 @@
-//! The strings of page references that every peer is driven with, and the loop that drives them: it times each access and checks that
-//! the page is the right one and that no write of this thread was lost.
+//! The strings of page references for all peers, and the loop that runs them. The loop times each access, and checks
+//! that the page is the right one and that no write of this thread was lost.
 
 use std::time::Instant;
 
 use coldframe_live::PAGE;
 use serde::{Deserialize, Serialize};
 
-/// A fault is an access longer than this.
+/// A longer access counts as a fault.
 pub const FAULT_NS: u64 = 1500;
 
-/// What is touched, in which order.
+/// A pattern of accesses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Workload {
-    /// Reads, every page as likely.
+    /// Reads; all pages are equally likely.
     Uniform,
     /// Reads, Zipf with exponent 0.99 over a random order of the pages.
     Zipf,
-    /// Reads, one page after the other.
+    /// Reads; one page after the other.
     Sequential,
-    /// Zipf as above, of 10 accesses 3 are writes.
+    /// Zipf as above; 3 of 10 accesses are writes.
     Mixed,
 }
 
@@ -34,7 +34,7 @@ impl Workload {
         }
     }
 
-    /// The accesses of one thread: a page, times two, plus one for a write.
+    /// The accesses of one thread: the page times two, plus one for a write.
     pub fn string(self, pages: usize, len: usize, thread: usize) -> Vec<u32> {
         let mut random = fastrand::Rng::with_seed(7 + thread as u64);
         let skewed = Skewed::new(pages);
@@ -50,7 +50,7 @@ impl Workload {
     }
 }
 
-/// Pages by Zipf's law: the page of rank r has a share in proportion to r to the power of -0.99.
+/// Pages by Zipf's law: the share of the page with rank r is proportional to r to the power of -0.99.
 struct Skewed {
     until: Vec<f64>,
     page: Vec<usize>,
@@ -75,7 +75,7 @@ impl Skewed {
     }
 }
 
-/// What a page holds at the start: its stamp, and bytes that a compressing device cannot make vanish.
+/// The first content of a page: its stamp, and bytes that do not compress.
 pub fn content(page: usize) -> [u64; PAGE / 8] {
     let mut random = fastrand::Rng::with_seed(page as u64);
     let mut words = [0x0123_4567_89ab_cdef; PAGE / 8];
@@ -85,11 +85,11 @@ pub fn content(page: usize) -> [u64; PAGE / 8] {
     words
 }
 
-/// What one thread saw.
+/// The results of one thread.
 #[derive(Default)]
 pub struct Seen {
     pub seconds: f64,
-    /// Nanoseconds of each access that was a fault.
+    /// The nanoseconds of each access that was a fault.
     pub faults: Vec<u64>,
 }
 

@@ -129,7 +129,7 @@ impl File {
         while (pages == LONG && times.len() < whole) || self.goes_on(times.len(), began) {
             let place = if pages == LONG { bytes(times.len() % whole * pages) as u64 } else { self.place(pages) };
             let before = sys::now();
-            // SAFETY: the memory has so many pages, aligned to one.
+            // SAFETY: the memory has this many pages, aligned to a page.
             unsafe { self.device.write(self.memory, bytes(pages), place)? };
             times.push(sys::now() - before);
         }

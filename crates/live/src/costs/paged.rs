@@ -75,7 +75,7 @@ impl Bench {
         };
         let pager = Pager::start(options)?;
         let region = pager.anonymous(bytes(course.pages))?;
-        // SAFETY: the region's own memory, which lives beside it and is used by nobody else.
+        // SAFETY: the region's own memory, which lives beside it and is used by no other thread.
         let ground = unsafe { Ground::new(region.as_ptr() as usize, course.pages, &mut fastrand::Rng::with_seed(2)) };
         let ground = ground.knowing(plain(course.pages).map_err(|e| LiveError::os("memory to measure with", e))?);
         Ok(Bench { ground, _region: region, stats: pager.inner.stats, most_ns: course.most_ns })
@@ -120,7 +120,6 @@ fn roomy(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveEr
 
 /// For each page that comes, another one leaves. Each string begins with as many untimed accesses as there are
 /// frames. From then on, the evicted pages are those that the string itself brought in.
-/// is what the string has brought.
 fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     let Course { frames, pages, .. } = course;
     let mut bench = Bench::new(backing, course, frames, None)?;

@@ -100,7 +100,7 @@ pub struct Ground {
 
 impl Ground {
     /// # Safety
-    /// The range must be readable and writable, and nobody else's, as long as this lives.
+    /// The range must be readable and writable, and in no other use, as long as this lives.
     pub unsafe fn new(start: usize, pages: usize, random: &mut fastrand::Rng) -> Ground {
         let template = std::iter::repeat_with(|| random.u64(..)).take(PAGE / 8).collect();
         Ground { start, pages, template, word: 0, plain: [0.0; 3] }
@@ -212,7 +212,8 @@ impl Plain {
 
     /// To be touched.
     pub fn ground(&self, random: &mut fastrand::Rng) -> Ground {
-        // SAFETY: mapped readable and writable, and known to nobody else. The ground does not outlive the measurement.
+        // SAFETY: mapped readable and writable, and not known to other code; the ground does not outlive the
+        // measurement.
         unsafe { Ground::new(self.0, self.1 / PAGE, random) }
     }
 }

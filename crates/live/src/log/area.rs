@@ -129,7 +129,7 @@ struct Memory(usize);
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // SAFETY: the buffers go with the books, and nobody writes any more.
+        // SAFETY: the buffers go with the books, and are no longer written.
         unsafe { sys::unmap_memory(self.0, BUFFERS * SEGMENT * PAGE) };
     }
 }

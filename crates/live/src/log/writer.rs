@@ -24,7 +24,7 @@ use crate::sys::{self, Errno};
 use crate::thread::{spawn_raw, RawThread};
 use crate::{LiveError, PAGE};
 
-/// Pause before the device is asked again, in microseconds: after it was full, and after it failed.
+/// Pause before the next request to the device, in microseconds: after it was full, and after it failed.
 const SPACE_US: u64 = 100_000;
 const FAILED_US: u64 = 20_000;
 /// After this many writes, it is checked which children are gone.
@@ -135,7 +135,8 @@ impl Inner {
         let writer = &self.log.get().writer;
         writer.life.store(RUNS, SeqCst);
         let this = (self as *const Inner).cast_mut().cast::<c_void>();
-        // SAFETY: the pager lives until `stop_writer` has returned, and what runs neither allocates nor takes a lock of the C library.
+        // SAFETY: the pager lives until `stop_writer` has returned, and the writer neither allocates nor takes a lock
+        // of the C library.
         match unsafe { spawn_raw(run, this) } {
             Ok(thread) => *writer.thread.lock() = Some(thread),
             Err(_) => writer.life.store(NONE, SeqCst),
@@ -267,7 +268,7 @@ impl Log {
         let mut tries = 0;
         while !self.writer.stops() {
             Stats::add(&stats.device_writes, 1);
-            // SAFETY: the buffer's pages, which nobody else changes while they are written.
+            // SAFETY: the buffer's pages, which no other thread changes during the write.
             match unsafe { self.device().write(from, len, offset) } {
                 Ok(()) => {
                     Stats::add(&stats.device_bytes_written, len as u64);
@@ -316,7 +317,7 @@ impl Log {
         refused.is_none()
     }
 
-    /// Nothing is lost while the program waits. It goes on when there is space.
+    /// Nothing is lost while the program waits. It continues when there is space.
     fn say_full(&self, error: Errno) {
         if self.writer.said.swap(true, SeqCst) {
             return;

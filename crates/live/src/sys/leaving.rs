@@ -66,8 +66,8 @@ pub fn is_there(page: usize) -> bool {
     asked.is_ok() && there & 1 != 0
 }
 
-/// The memory of this process as a file. It is opened once: a descriptor that is new takes the lowest free number, if only for a moment, and
-/// another thread of the program may count on that number.
+/// The memory of this process as a file. It is opened once: a new descriptor takes the lowest free number, if only for
+/// a moment, and another thread of the program may rely on that number.
 #[derive(Debug)]
 pub struct OwnMemory {
     /// `None`: the process may not open it.
@@ -85,8 +85,8 @@ impl OwnMemory {
         self.file.as_ref().map(AsRawFd::as_raw_fd)
     }
 
-    /// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. It never sleeps in a fault, which the
-    /// kernel allows nobody who reads memory as a file.
+    /// Copies a page of this process, whatever rights the program has on it. EFAULT: it is absent. The copy never
+    /// sleeps in a fault: the kernel does not allow that for a reader of memory as a file.
     ///
     /// # Safety
     /// `into` must be good for a page.

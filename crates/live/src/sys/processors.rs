@@ -22,14 +22,14 @@ impl Processors {
     pub fn of(thread: u32) -> Sys<Processors> {
         let mut words = [0usize; WORDS];
         let a = [thread as usize, size_of_val(&words), words.as_mut_ptr() as usize, 0, 0, 0];
-        // SAFETY: the kernel writes at most so many bytes.
+        // SAFETY: the kernel writes at most this many bytes.
         unsafe { call(libc::SYS_sched_getaffinity, a) }.map(|_| Processors(words))
     }
 
     /// From now on the thread may run on these.
     pub fn set(&self, thread: u32) -> Sys<()> {
         let a = [thread as usize, size_of_val(&self.0), self.0.as_ptr() as usize, 0, 0, 0];
-        // SAFETY: the kernel reads so many bytes.
+        // SAFETY: the kernel reads this many bytes.
         unsafe { call(libc::SYS_sched_setaffinity, a) }.map(drop)
     }
 
@@ -51,7 +51,7 @@ impl Processors {
 pub fn ask_for_short_slices() {
     // size, policy, flags (u64), nice, priority, runtime, deadline, period.
     let words: [u32; 12] = [48, 0, 0, 0, 0, 0, 100_000, 0, 0, 0, 0, 0];
-    // SAFETY: the kernel reads so many bytes as the first word says.
+    // SAFETY: the kernel reads the number of bytes in the first word.
     let _ = unsafe { call(libc::SYS_sched_setattr, [0, words.as_ptr() as usize, 0, 0, 0, 0]) };
 }
 

@@ -1,13 +1,13 @@
-//! Tests that need a process of their own: its user, its signals, its threads, its words.
+//! Runs tests that need their own process: its user, its signals, its threads, its output.
 #![allow(dead_code)] // each test binary uses its part
 
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Output};
 
-/// Says which part this process is.
+/// The variable that names the part that this process runs.
 const PART: &str = "COLDFRAME_TEST_PART";
 
-/// Runs `body` in a process of its own, by running the test `name` again; what that process said and how it ended.
+/// Runs `body` in its own process, by running the test `name` again. Returns the output of the process and its status.
 pub fn apart(name: &str, body: impl FnOnce()) -> Output {
     if std::env::var_os(PART).is_some_and(|part| part == name) {
         // A hang is a failure.
@@ -21,7 +21,7 @@ pub fn apart(name: &str, body: impl FnOnce()) -> Output {
     command.output().unwrap()
 }
 
-/// As `apart`, and it must have ended well. What it said.
+/// Like `apart`; the process must succeed. Returns its output.
 pub fn well(name: &str, body: impl FnOnce()) -> String {
     let output = apart(name, body);
     let words = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -1,21 +1,21 @@
-//! What tests of a pager share: a process of their own to fail in, regions of stamped pages, threads that count.
+//! Helpers for tests of a pager: a separate process that may fail, regions of stamped pages, threads that count.
 #![allow(dead_code)] // each test binary uses its part
 
 use coldframe_live::{Options, Pager, Region, PAGE};
 
-/// The least RAM there is.
+/// The smallest RAM.
 pub const SMALL: u64 = 64 * PAGE as u64;
-/// Seconds after which a process that hangs is ended.
+/// A process that hangs is killed after this many seconds.
 const PATIENCE: u32 = 60;
 
-/// A pager with so much RAM.
+/// A pager with this much RAM.
 pub fn pager(ram: u64, change: impl FnOnce(&mut Options)) -> Pager {
     let mut options = Options { max_memory: 1 << 28, ..Options::new(ram) };
     change(&mut options);
     Pager::start(options).unwrap()
 }
 
-/// How a process has ended: its exit status, or minus the signal that ended it.
+/// How a process ended: its exit status, or the negated signal that ended it.
 pub fn wait_for(pid: i32) -> i32 {
     let mut status = 0;
     // SAFETY: `status` is an int.
@@ -27,7 +27,7 @@ pub fn wait_for(pid: i32) -> i32 {
     }
 }
 
-/// Runs `f` in a forked process, which is killed if it hangs; how it has ended and what it wrote to stderr.
+/// Runs `f` in a forked process, which is killed if it hangs. Returns how it ended and its stderr.
 pub fn in_child(f: impl FnOnce()) -> (i32, String) {
     let mut ends = [0; 2];
     // SAFETY: plain use of pipe, fork, dup2 and alarm; the child ends without returning.
@@ -39,7 +39,7 @@ pub fn in_child(f: impl FnOnce()) -> (i32, String) {
             libc::close(ends[0]);
             libc::close(ends[1]);
             kill_after(PATIENCE);
-            // Not by `eprintln`, which the test harness takes for itself.
+            // Not with `eprintln`, which the test harness captures.
             std::panic::set_hook(Box::new(|info| {
                 let text = format!("{info}\n");
                 libc::write(2, text.as_ptr().cast(), text.len());
@@ -55,16 +55,18 @@ pub fn in_child(f: impl FnOnce()) -> (i32, String) {
     }
 }
 
-/// As `in_child`, and it must end well.
+/// Like `in_child`; the process must succeed.
 #[track_caller]
 pub fn succeeds(f: impl FnOnce()) {
     let (status, said) = in_child(f);
     assert_eq!(status, 0, "{said}");
 }
 
-/// Kills this process after so many seconds, whatever it has blocked or waits for: -9 instead of a test that never ends.
+/// Kills this process after this many seconds, whatever it blocks or waits for: the test fails with -9 instead of
+/// hanging.
 fn kill_after(seconds: u32) {
-    // SAFETY: plain use of getpid, fork, sleep and kill; the watchman ends without returning, at the latest then.
+    // SAFETY: plain use of getpid, fork, sleep and kill; the watching process ends without returning, at that time at
+    // the latest.
     unsafe {
         let watched = libc::getpid();
         if libc::fork() == 0 {
@@ -82,13 +84,13 @@ fn kill_after(seconds: u32) {
     }
 }
 
-/// Writes a word that only this page has in this round.
+/// Writes a word that is unique to this page and round.
 pub fn stamp(region: &Region, page: usize, round: u64) {
     // SAFETY: inside the region, aligned, and touched by one thread at a time.
     unsafe { region.as_ptr().add(page * PAGE).cast::<u64>().write_volatile((page as u64) << 20 | round) };
 }
 
-/// The round in which a page was stamped; panics if the word is another page's.
+/// The round in which a page was stamped; panics if the word belongs to another page.
 pub fn round_of(region: &Region, page: usize) -> u64 {
     // SAFETY: as above.
     let word = unsafe { region.as_ptr().add(page * PAGE).cast::<u64>().read_volatile() };
@@ -105,7 +107,8 @@ pub fn read(region: &Region, page: usize) -> u64 {
     u64::from_le_bytes(region.as_slice()[page * PAGE..][..8].try_into().unwrap())
 }
 
-/// Signal frames are large on processors with many registers: threads of a test get room for one and for the handler.
+/// Signal frames are large on processors with many registers. Gives the test's thread a stack for one frame and the
+/// handler.
 pub fn with_signal_stack<T>(f: impl FnOnce() -> T) -> T {
     const BYTES: usize = 256 << 10;
     let mut stack = vec![0u8; BYTES];
@@ -120,13 +123,13 @@ pub fn with_signal_stack<T>(f: impl FnOnce() -> T) -> T {
     }
 }
 
-/// A word in each page, seen by all threads.
+/// A word in each page that all threads can read.
 pub fn word(region: &Region, page: usize, thread: usize) -> &std::sync::atomic::AtomicU64 {
     // SAFETY: inside the region and aligned; all access to these words is atomic.
     unsafe { std::sync::atomic::AtomicU64::from_ptr(region.as_ptr().add(page * PAGE + thread * 8).cast()) }
 }
 
-/// Each thread counts its own words up in pages at random, and finds what it wrote.
+/// Each thread counts up its own words in random pages, and checks that it reads what it wrote.
 pub fn count_up(region: &Region, threads: usize, steps: u64) {
     use std::sync::atomic::Ordering::Relaxed;
     let pages = region.len() / PAGE;

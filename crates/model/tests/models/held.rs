@@ -1,5 +1,6 @@
-//! Downgrades: a page goes to the holding area while its frame stays, and a touch brings it back. The thread that moves it, one that wants it back
-//! and one that wants its frame meet; and a thread may meet its own page, which it has promised to put in place and has not yet.
+//! Downgrades: a page goes to the holding area while its frame stays, and a touch brings it back. Three threads meet:
+//! one moves the page, one wants the page back, and one wants its frame. A thread can also meet a page that it has
+//! promised to map and has not yet.
 
 use std::sync::Arc;
 
@@ -11,27 +12,27 @@ use coldframe_model::pages::{Owner, Pages, Where};
 use coldframe_model::{explore, failure, DEADLOCK};
 
 const PAGES: usize = 3;
-/// Pages that may be mapped: as many as threads, or two could take each other's page away for ever.
+/// Pages that may be mapped: as many as threads. With fewer, two threads could take each other's page away forever.
 const VALID: usize = 2;
 
-/// What is done as it should be, or as it was found wrong.
+/// The correct protocol, or an error that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rules {
-    /// Who holds the engine's lock and finds a page that it owes itself does what it owes first.
+    /// A thread that has the engine's lock and finds a page that it owes itself settles that page first.
     Sound,
-    /// It waits for the page to be given up: by itself, with the lock in hand.
+    /// The thread waits for this page, and so for itself, while it has the lock.
     WaitsForItself,
 }
 
 struct Pager {
     kernel: Kernel,
     pages: Pages,
-    /// The pages that are mapped, the oldest first. The others lie in the holding area.
+    /// The mapped pages, the oldest first. The others are in the holding area.
     valid: Lock<Vec<usize>>,
     rules: Rules,
 }
 
-/// What a thread has promised to do when the engine's lock is free again.
+/// What a thread must do after it releases the engine's lock.
 enum Owed {
     Hold(usize),
     Back(usize),
@@ -63,7 +64,7 @@ impl Pager {
         }
     }
 
-    /// Maps pages, one event of the engine for each, under one lock; what is too much for the valid list leaves it at once.
+    /// Maps pages, one event of the engine for each, under one lock. Pages that exceed the valid list leave it at once.
     fn bring(&self, wanted: &[usize], task: usize) {
         let owner = Owner::task(task);
         let mut owed = Vec::new();
@@ -71,7 +72,7 @@ impl Pager {
             let mut valid = self.valid.lock();
             for page in wanted.iter().copied() {
                 self.come_to_rest(page, &mut owed, owner);
-                // It may be mapped by now.
+                // Another thread may have mapped it.
                 if !self.pages.acquire(page, Where::Held, Where::Busy, owner) {
                     continue;
                 }
@@ -92,7 +93,7 @@ impl Pager {
         owed.push(Owed::Hold(page));
     }
 
-    /// With the lock in hand: others do what they owe without it, and this thread does now what it owes itself.
+    /// Called with the lock. Other threads settle their pages without the lock; this thread settles its own page now.
     fn come_to_rest(&self, page: usize, owed: &mut Vec<Owed>, owner: Owner) {
         let mine = self.pages.states().look(page, owner).1;
         if mine && self.rules == Rules::Sound {
@@ -139,7 +140,8 @@ fn pages_come_back_from_the_holding_area_with_what_was_written() {
     explore(|| two_writers(Rules::Sound, false));
 }
 
-/// One report of three loads with room for two mapped pages: mapping the third sends the first away before it is there.
+/// One report of three loads, with room for two mapped pages: mapping the third page evicts the first before it is
+/// mapped.
 #[test]
 fn a_thread_that_meets_its_own_page_puts_it_in_place_first() {
     explore(|| two_writers(Rules::Sound, true));

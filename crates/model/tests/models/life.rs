@@ -1,7 +1,8 @@
-//! The life of pages in too few frames: fault, stale fault, first write, eviction, reload, a drop behind the pager's back, a fork.
+//! The life of pages in too few frames: fault, stale fault, first write, eviction, reload, a drop that the pager does
+//! not see, a fork.
 //!
-//! The steps are those of `pager.rs`, `place.rs` and `evict.rs`, with the pages' states as they are (`pages.rs`) and a policy that is a queue.
-//! Each thread writes its own word of each page and knows what it wrote last.
+//! The steps are those of `pager.rs`, `place.rs` and `evict.rs`. The pages' states are the real ones (`pages.rs`); the
+//! policy is a queue. Each thread writes its own word of each page and remembers the last value.
 
 use std::sync::Arc;
 
@@ -18,19 +19,19 @@ use coldframe_model::{explore, failure, sys, WRONG};
 /// The most pages of a model.
 const PAGES: usize = 4;
 
-/// What is done as it should be, or as it was found wrong.
+/// The correct protocol, or an error that was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rules {
-    /// Whoever changes a page owns it.
+    /// A thread owns a page before it changes it.
     Sound,
-    /// Who finds a page mapped after a fault on an absent one puts zeros there without owning it, and a load that finds something in place takes
-    /// that for its own.
+    /// After a fault on an absent page, a thread that finds the page mapped puts zeros there without owning the page. A
+    /// load that finds bytes in place takes them for its own.
     StaleMissing,
-    /// Who finds a page writable after a fault on a protected one allows writes without owning it.
+    /// After a fault on a protected page, a thread that finds the page writable allows writes without owning the page.
     StaleProtected,
-    /// Zeros that take the place of a page that was dropped behind the pager's back count as what was loaded.
+    /// Zeros replace a page that was dropped unseen, and count as the loaded bytes.
     DroppedIsClean,
-    /// A frame that is shared with a child is held for eviction as if nobody could turn away from it.
+    /// A frame that is shared with a child is held for eviction as if no write could go to a copy.
     HoldShared,
 }
 
@@ -98,7 +99,7 @@ impl Pager {
         }
     }
 
-    /// The page is mapped: another thread was faster, or it was dropped behind the pager's back.
+    /// The page is mapped: another thread was faster, or the program dropped the page and the pager did not see it.
     fn look_again(&self, page: usize, was: Where, fault: Fault) {
         let unowned = match fault {
             Fault::Missing => self.rules == Rules::StaleMissing,
@@ -126,7 +127,7 @@ impl Pager {
         }
     }
 
-    /// False: by now the page is somewhere else.
+    /// False: the page is in another state by now.
     fn fault(&self, page: usize, write: bool) -> bool {
         let task = self.pool.take();
         let owner = Owner::task(task);
@@ -183,12 +184,12 @@ impl Pager {
         self.pages.release(page, owner, if write { Where::Dirty } else { Where::Clean });
     }
 
-    /// Touches all other pages, which are more than there are frames.
+    /// Touches all other pages. They exceed the frames, so the page is evicted.
     fn send_away(&self, page: usize) {
         (0..self.count).filter(|other| *other != page).for_each(|other| _ = self.read(other, 0));
     }
 
-    /// A child: its page table and what it finds on the swap device, at one moment with no fault in flight.
+    /// A child: its page table and the bytes on its swap device, at one moment with no fault in flight.
     fn fork(&self) -> (Kernel, [Bytes; PAGES]) {
         loop {
             let engine = self.engine.lock();
@@ -204,8 +205,9 @@ impl Pager {
     }
 }
 
-/// Each thread writes its word of every page and finds it again, some rounds, and at the end all of it is there. There are as many frames as
-/// threads, or two could take each other's page away for ever, as instructions in less RAM than they need do on any machine.
+/// Each thread writes its word of every page and reads it in the next round; at the end all words are checked. There
+/// are as many frames as threads. With fewer, two threads could take each other's page away forever, as on any machine
+/// with less RAM than its instructions need.
 fn writers(rules: Rules, threads: usize, rounds: u32) {
     let pager = Pager::new(rules, threads, PAGES);
     let all: Vec<_> = (0..threads)
@@ -233,7 +235,7 @@ fn what_is_written_is_read_whatever_the_interleaving() {
     explore(|| writers(Rules::Sound, 3, 1));
 }
 
-/// One thread touches an absent page while another brings it, writes to it, and sends it away.
+/// One thread touches an absent page while another thread loads it, writes it and evicts it.
 fn brought_by_another(rules: Rules) {
     let pager = Pager::new(rules, 1, 2);
     let other = {
@@ -257,7 +259,7 @@ fn zeros_in_the_place_of_a_page_that_has_left_are_found_out() {
     assert!(said.contains(WRONG), "{said}");
 }
 
-/// Two threads write to a clean page, one of which then sends it away and has it come back clean.
+/// Two threads write to a clean page. One of them then evicts it and reloads it clean.
 fn first_writes(rules: Rules) {
     let pager = Pager::new(rules, 1, 2);
     pager.read(0, 0);
@@ -284,7 +286,8 @@ fn writes_allowed_to_a_page_that_is_not_owned_are_found_out() {
     assert!(said.contains(WRONG), "{said}");
 }
 
-/// A program's own MADV_DONTNEED, unseen by the pager, of a page that was loaded and not written to; the page is then read, and written to.
+/// The program's own MADV_DONTNEED, which the pager does not see, of a clean page that was loaded; the page is then
+/// read and written.
 fn dropped(rules: Rules) {
     let pager = Pager::new(rules, 1, 2);
     let other = {
@@ -316,7 +319,7 @@ fn zeros_that_count_as_what_was_loaded_are_found_out() {
     assert!(said.contains(WRONG), "{said}");
 }
 
-/// A fork between the writes of another thread: the child sees one moment, and the parent loses nothing that it writes afterwards.
+/// A fork between another thread's writes: the child sees one moment, and the parent loses no later write.
 fn forks() {
     let pager = Pager::new(Rules::Sound, 1, 2);
     let writer = {
@@ -331,7 +334,8 @@ fn forks() {
     let (kernel, swap) = pager.fork();
     let look = || (0..2).map(|page| kernel.read(page, 0).unwrap_or(swap[page][0])).collect::<Vec<_>>();
     let seen = look();
-    // The writer goes through the pages in order, so at any moment they are a prefix of one round and the rest of the one before.
+    // The writer goes through the pages in order. So at any moment the first pages are of one round, and the rest of
+    // the round before.
     assert!(seen[0] == seen[1] || seen[0] == seen[1] + 1, "{seen:?}");
     writer.join().unwrap();
     assert_eq!(look(), seen, "the child's memory changed");
@@ -342,7 +346,7 @@ fn a_child_sees_one_moment_and_its_parent_loses_nothing() {
     explore(forks);
 }
 
-/// After a fork one thread writes to a page while another sends it away.
+/// After a fork, one thread writes to a page while another evicts it.
 fn written_while_it_leaves(rules: Rules) {
     let pager = Pager::new(rules, 1, 2);
     pager.write(0, 0, 1);

@@ -1,4 +1,4 @@
-//! The lock of the pager, as it is: nobody is let in beside another, and nobody who sleeps is forgotten.
+//! The pager's lock, compiled unchanged: it lets in one thread at a time, and wakes every sleeper.
 
 use std::sync::Arc;
 
@@ -48,7 +48,8 @@ fn a_value_that_is_changed_without_the_lock_is_found_out() {
     assert!(said.contains(WRONG), "{said}");
 }
 
-/// The way a sleeper could be forgotten: the last one out wakes nobody, since it looked before the sleeper said that it sleeps.
+/// How a sleeper could be forgotten: the last thread to leave wakes none, because it checked before the sleeper
+/// announced itself.
 #[test]
 fn a_sleeper_that_nobody_wakes_is_found_out() {
     let said = failure(|| {

@@ -1,5 +1,6 @@
-//! The log's books, as they are, with one that appends, one that writes, and forked children that look when they like: a page's slot always has the
-//! page's last bytes, in a buffer or on the device, and a child finds in the slots that it knows what was there at its fork.
+//! The log's tables, compiled unchanged. One thread appends, one writes, and forked children read at any time. A page's
+//! slot always has the page's last bytes, in a buffer or on the device. A child finds in its slots the bytes of its
+//! fork.
 
 use std::sync::Arc;
 
@@ -11,19 +12,19 @@ use coldframe_model::log::SEGMENT;
 use coldframe_model::sync::{AtomicU32, AtomicU64, Ordering};
 use coldframe_model::{explore_some, failure, sys, WRONG};
 
-/// Pages, and a device so small that slots are used again: one segment, in which two children and the pages have room.
+/// Pages on a device so small that slots are reused: one segment, with room for two children and the pages.
 const PAGES: usize = 8;
 const SEGMENTS: usize = 1;
 const ROUNDS: usize = 7;
 const CHILDREN: usize = 2;
 
-/// What is done as it should be, or not.
+/// The correct protocol, or an error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Rules {
     Sound,
-    /// A child that lives is taken for gone: with it goes what keeps its slots.
+    /// A living child counts as ended, so its slots are released.
     ForgetsChildren,
-    /// A fork does not wait until everything is on the device.
+    /// A fork does not wait until all bytes are on the device.
     ForksUnsettled,
 }
 
@@ -58,7 +59,7 @@ impl Log {
             let mut books = self.books.lock();
             match books.take(page as u32) {
                 Ok((slot, into)) => {
-                    // SAFETY: a page of a buffer, which is written to under the lock alone.
+                    // SAFETY: a page of a buffer, which is written only under the lock.
                     unsafe { (into as *mut u64).write(bytes) };
                     let old = known[page].replace((slot, bytes));
                     old.into_iter().for_each(|(slot, _)| books.release(slot));
@@ -95,7 +96,7 @@ impl Log {
         let buffer = self.books.lock().buffers[b];
         for i in (0..SEGMENT).filter(|i| buffer.has(*i)) {
             let slot = buffer.segment * SEGMENT + usize::from(buffer.slots[i]);
-            // SAFETY: a page of a buffer that does not change while it is being written.
+            // SAFETY: a page of a buffer, which does not change while it is written to the device.
             self.device[slot].store(unsafe { *(buffer.address as *const u64).add(i) }, Ordering::SeqCst);
         }
         let mut books = self.books.lock();

@@ -1,9 +1,9 @@
 //! The models.
 //!
 //! ```text
-//!   life.rs     one engine, few frames: fault, stale fault, evict, reload, a drop unseen, a fork
+//!   life.rs     one engine, few frames: fault, stale fault, evict, reload, an unseen drop, a fork
 //!   held.rs     the holding area: a downgrade that meets its own thread's page
-//!   log.rs      the log's books: slots, buffers, the writer, forked children
+//!   log.rs      the log's tables: slots, buffers, the writer, forked children
 //!   order.rs    the pool of tasks and the locks
 //!   locks.rs    the lock itself
 //! ```

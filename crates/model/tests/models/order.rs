@@ -1,4 +1,4 @@
-//! The order of locks: a task is taken before the engine's lock, never under it.
+//! The order of locks: a thread takes a task before the engine's lock, and never under it.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use coldframe_model::lock::Lock;
 use coldframe_model::pool::Pool;
 use coldframe_model::{explore, failure, DEADLOCK};
 
-/// Tasks: fewer than threads, as with handler threads.
+/// Tasks: fewer than threads, as with handler threads of the pager.
 const TASKS: usize = 2;
 const FAULTS: usize = 2;
 
@@ -17,7 +17,7 @@ struct Pager {
     engine: Lock<u32>,
 }
 
-/// Threads that fault take a task, then the lock. One that pins takes both, in the order that `task_first` says.
+/// A thread that faults takes a task and then the lock. A thread that pins takes both; `task_first` gives the order.
 fn faults_beside_a_pin(task_first: bool) {
     let pager = Arc::new(Pager { pool: Pool::new(TASKS), engine: Lock::new(0) });
     let mut all: Vec<_> = (0..FAULTS)

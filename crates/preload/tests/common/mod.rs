@@ -1,4 +1,4 @@
-//! What the tests share: the library, tools that may be missing, small C programs.
+//! Helpers for the tests: the library, tools that may be missing, small C programs.
 #![allow(dead_code)] // each test binary uses its part
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn library() -> PathBuf {
     LIBRARY.get_or_init(|| shared_library("coldframe-preload", "libcoldframe_preload.so")).clone()
 }
 
-/// What every C program of the tests begins with.
+/// The start of every C program of the tests.
 const PRELUDE: &str = r#"
 #define _GNU_SOURCE
 #include <errno.h>
@@ -45,7 +45,7 @@ extern char **environ;
 pub fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf {
     let (file, program) = (dir.join(format!("{name}.c")), dir.join(name));
     std::fs::write(&file, format!("{PRELUDE}#line 1 \"{name}.c\"\n{source}")).unwrap();
-    // Nothing is optimized away: to a compiler, malloc and free are a pair that it may strike out.
+    // The compiler must not optimize: it may remove a malloc and its free as a pair.
     let status = Command::new("gcc")
         .args(["-O1", "-fno-builtin", "-pthread", "-w"])
         .arg(&file)
@@ -57,7 +57,7 @@ pub fn compile(dir: &Path, name: &str, source: &str, flags: &[&str]) -> PathBuf 
     program
 }
 
-/// The program under the library, at managed addresses without a pager.
+/// The program under the library, at managed addresses, without a pager.
 pub fn layout_only(program: impl AsRef<Path>) -> Command {
     let mut command = Command::new(program.as_ref());
     command.env("LD_PRELOAD", library()).env("COLDFRAME_LAYOUT_ONLY", "1").env_remove("COLDFRAME_OPTIONS");
@@ -65,8 +65,8 @@ pub fn layout_only(program: impl AsRef<Path>) -> Command {
     command
 }
 
-/// The program under the library with a pager, in so many bytes of RAM; its swap file is where files on a disk usually are.
-/// `None`: this machine does not let programs page.
+/// The program under the library with a pager, in this many bytes of RAM. Its swap file is where files on a disk
+/// usually are. `None`: this machine does not allow programs to page.
 pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
     let backing = if Path::new("/var/tmp").is_dir() { PathBuf::from("/var/tmp") } else { std::env::temp_dir() };
     let missing = coldframe_live::doctor::examine(&backing).into_iter().find(|found| found.health == Health::Missing);
@@ -75,7 +75,7 @@ pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
         return None;
     }
     let mut options = Options::new(ram);
-    // As on the command line: asynchronous waiting, so that there are rings.
+    // As on the command line: asynchronous waiting, with rings.
     options.max_memory = Options::MAX_MEMORY;
     (options.faults, options.wait, options.backing) = (Faults::Handlers(2), Wait::Brief, backing);
     let mut command = Command::new(program.as_ref());
@@ -84,7 +84,8 @@ pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
     Some(command)
 }
 
-/// Compiles a C program and runs it alone, with the addresses only and with a pager of little RAM: it must end well each time.
+/// Compiles a C program and runs it three ways: alone, with managed addresses only, and with a pager and little RAM. It
+/// must succeed each time.
 pub fn everywhere(name: &str, source: &str) {
     if !have(&[GCC]) {
         return;
@@ -98,7 +99,7 @@ pub fn everywhere(name: &str, source: &str) {
     }
 }
 
-/// Its output; fails if it hangs or ends badly.
+/// Runs the command; fails if it hangs or fails. Returns its output.
 pub fn good(command: &mut Command) -> Output {
     let output = run(command);
     let words = String::from_utf8_lossy(&output.stderr);
@@ -106,10 +107,10 @@ pub fn good(command: &mut Command) -> Output {
     output
 }
 
-/// When a program is taken to hang: long after the slowest ends on two processors with four busy loops beside it.
+/// A program that takes longer hangs. This is far more than the slowest takes on two processors beside four busy loops.
 const HUNG: Duration = Duration::from_secs(300);
 
-/// Its output; fails if it hangs.
+/// Runs the command; fails if it hangs. Returns its output.
 pub fn run(command: &mut Command) -> Output {
     let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (id, start) = (child.id(), Instant::now());
@@ -125,7 +126,8 @@ pub fn run(command: &mut Command) -> Output {
     output
 }
 
-/// Compiles a C program and runs it with a pager in so many bytes of RAM; it says with its exit code whether all is well.
+/// Compiles a C program and runs it with a pager in this many bytes of RAM. The exit code says whether all checks
+/// passed.
 pub fn check_paged(name: &str, source: &str, ram: u64, flags: &[&str]) -> Option<Output> {
     if !have(&[GCC]) {
         return None;
@@ -135,7 +137,7 @@ pub fn check_paged(name: &str, source: &str, ram: u64, flags: &[&str]) -> Option
     Some(good(paged(program, ram)?.current_dir(dir.path())))
 }
 
-/// Compiles and runs a C program, which says with its exit code whether all is well.
+/// Compiles and runs a C program. The exit code says whether all checks passed.
 pub fn check(name: &str, source: &str) -> Option<Output> {
     if !have(&[GCC]) {
         return None;

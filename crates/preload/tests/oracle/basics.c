@@ -1,4 +1,4 @@
-/* Chance, the printed line, and the bytes of a number. */
+/* Random numbers, the printed line, and the bytes of a number. */
 #include "oracle.h"
 
 static uint64_t state;

@@ -1,4 +1,4 @@
-/* The heap: blocks of every size, resized, aligned, and those that the C library makes for the program. */
+/* The heap: blocks of every size, resized, aligned, and blocks that the C library allocates for the program. */
 #include "oracle.h"
 #include <malloc.h>
 
@@ -115,7 +115,7 @@ static void op_heap_refused(void) {
     say(" errno %s", name_of(errno));
     malloc_trim(0);
 }
-/* What the C library allocates is freed by the program. */
+/* The program frees blocks that the C library has allocated. */
 static void op_heap_library(void) {
     char *copy = strdup("a string"), *printed = NULL, *text = NULL;
     size_t len = 0;

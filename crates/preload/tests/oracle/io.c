@@ -1,4 +1,4 @@
-/* System calls that move bytes to and from memory that is or is not in RAM. */
+/* System calls that move bytes to and from memory, in RAM or not. */
 #include "oracle.h"
 #include <poll.h>
 #include <sys/epoll.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* A file without a name; its number is that of the lowest descriptor that is free, which a program may rely on. */
+/* A file without a name. Its descriptor is the lowest free number, which a program may rely on. */
 static int new_file(int flags) {
     char name[] = "oracle.io.XXXXXX";
     int file = mkostemp(name, 0);
@@ -29,7 +29,7 @@ static size_t split(struct iovec *parts, int n, unsigned char *at, size_t len) {
     for (int i = 0; i < n; i++) parts[i] = (struct iovec){at + each * i, i + 1 < n ? each : len - each * i};
     return len;
 }
-/* Whole transfers, whatever the kernel gives at a time. */
+/* Whole transfers, even if the kernel moves fewer bytes at a time. */
 static void pour(int to, const unsigned char *at, size_t len) {
     while (len) {
         ssize_t n = write(to, at, len);
@@ -168,7 +168,7 @@ static void op_read(void) {
     write_range(&r);
 }
 
-/* Past the page cache: a device writes into memory by itself. The flag comes with open or later. */
+/* Without the page cache: the device writes to memory directly. The flag is set by open or later. */
 static void op_direct(void) {
     struct range r;
     if (!pick_with(&r, 100, RW)) return;
@@ -198,14 +198,14 @@ static void op_direct(void) {
     close(file);
 }
 
-/* What a system call reads or writes beside bytes of files: names, times, vectors, sets. */
+/* Memory that system calls read or write besides bytes of files: names, times, vectors, sets. */
 static void op_structures(void) {
     size_t len = 40 * PAGE;
     unsigned char *at = mmap(NULL, len, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     must(at != MAP_FAILED, "memory");
     for (unsigned i = 0; i < 40; i++) at[i * PAGE + 3000] = i;
     churn(300);
-    /* Each lies on a page of its own, some over a border. */
+    /* Each is on its own page; some cross a border. */
     char *name = (char *)at + 3 * PAGE - 4;
     strcpy(name, "/dev/null");
     churn(100);
@@ -254,7 +254,7 @@ static void op_structures(void) {
     close(null);
     munmap(at, len);
 }
-/* Through the view that a debugger has. */
+/* Through a debugger's view of the memory. */
 static void op_proc_mem(void) {
     struct range r;
     if (!pick_with(&r, 20, RW)) return;

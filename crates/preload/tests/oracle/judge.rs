@@ -1,4 +1,4 @@
-//! Runs the oracle's programs plain and paged and says where the two part.
+//! Runs the oracle's programs plain and paged, and reports the first difference.
 #![allow(dead_code)] // each test binary uses its part
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -10,26 +10,27 @@ use coldframe_live::{Faults, Options};
 
 use crate::common;
 
-/// Classes that differ by the nature of the pager, as the README says: a debugger's view of a page that is not in RAM is empty.
+/// Classes that differ by the nature of the pager, as the README says: a debugger sees no bytes of a page that is not
+/// in RAM.
 pub const LIMITS: [&str; 1] = ["proc-mem"];
-/// A program that takes longer hangs: plain, these take seconds.
+/// A program that takes longer hangs; plain, the programs take seconds.
 const PATIENCE: Duration = Duration::from_secs(90);
 
 /// How a program is paged.
 pub struct Setting {
     pub name: &'static str,
-    /// In KiB.
+    /// RAM in KiB.
     pub ram: u64,
     pub handlers: usize,
     pub change: fn(&mut Options),
-    /// What the machine is like, for the plain run as well.
+    /// Changes to the machine, also for the plain run.
     pub around: fn(&mut Command),
 }
 
-/// What the others differ from.
+/// The default setting; the others change parts of it.
 pub const USUAL: Setting = Setting { name: "usual", ram: 2048, handlers: 2, change: |_| {}, around: |_| {} };
 
-/// A program of the oracle's.
+/// A program of the oracle.
 #[derive(Clone)]
 pub struct Case {
     pub seed: u64,
@@ -37,7 +38,7 @@ pub struct Case {
     pub without: Vec<String>,
 }
 
-/// What a program did.
+/// The output and the end of a program.
 struct Run {
     lines: Vec<String>,
     end: String,
@@ -48,7 +49,7 @@ struct Run {
 struct Difference {
     line: usize,
     operation: String,
-    /// Both lines, and what was said on stderr.
+    /// Both lines, and the stderr.
     text: String,
 }
 
@@ -105,7 +106,7 @@ impl Oracle {
         Run { lines: text(&out).lines().map(str::to_string).collect(), end, said: text(&err) }
     }
 
-    /// Where the two runs part.
+    /// The first difference between the two runs.
     fn difference(&self, case: &Case, setting: &Setting) -> Option<Difference> {
         let (plain, paged) = (self.run(case, setting, false), self.run(case, setting, true));
         if plain.lines == paged.lines && plain.end == paged.end {
@@ -128,7 +129,7 @@ impl Oracle {
         Some(Difference { line: at + 1, operation, text })
     }
 
-    /// A failure of the same operation with fewer classes of them, as far as a minute goes.
+    /// Looks for a failure of the same operation with fewer classes of operations, for up to a minute.
     fn smaller(&self, case: &Case, setting: &Setting, failed: &str) -> (Case, String) {
         let start = Instant::now();
         let (mut case, mut text) = (case.clone(), String::new());
@@ -146,7 +147,7 @@ impl Oracle {
         (case, text)
     }
 
-    /// `None` if the two runs are equal, else everything that a reader needs to see it again.
+    /// `None` if the two runs are equal; otherwise all that is needed to repeat the difference.
     pub fn judge(&self, case: &Case, setting: &Setting) -> Option<String> {
         let Difference { line, operation, text } = self.difference(case, setting)?;
         let again = |case: &Case| {
@@ -163,7 +164,7 @@ impl Oracle {
     }
 }
 
-/// Runs to the end, or ends the program and what it has started. How it ended.
+/// Runs to the end, or kills the program and its children. Returns how it ended.
 fn patiently(mut command: Command) -> String {
     let mut child = command.spawn().unwrap();
     let start = Instant::now();

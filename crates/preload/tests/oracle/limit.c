@@ -1,5 +1,5 @@
-/* What a process may take from itself: users and groups, the root folder, descriptors, limits, processors. Each in a child, which then
- * goes on using memory and forks again. */
+/* Things that a process may give up: users and groups, the root folder, descriptors, limits, processors. Each in a child,
+ * which then continues to use memory and forks again. */
 #include "oracle.h"
 #include <grp.h>
 #include <linux/filter.h>
@@ -10,7 +10,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* The child's part: memory old and new, and a child of its own. */
+/* The child's part: old and new memory, and its own child. */
 static void live_on(void) {
     struct range r;
     check_some(4);
@@ -93,7 +93,7 @@ static void new_root(void) {
 }
 static void op_root(void) { in_child(new_root); }
 
-/* A daemon's way: everything above 2 is closed, and the next descriptor is 3. */
+/* As a daemon does: closes all descriptors above 2; the next descriptor is 3. */
 static void close_all(void) {
     int way = below(5);
     say(" way %d", way);
@@ -116,7 +116,7 @@ static void close_all(void) {
     close(next);
 }
 static void op_close(void) { in_child(close_all); }
-/* The same without a child: what the program holds is known. */
+/* The same without a child: the program's descriptors are known. */
 static void op_descriptors(void) {
     int low = between(3, 30), null = open("/dev/null", O_RDWR);
     say(" %d %d", null, dup2(null, low));
@@ -143,7 +143,8 @@ static void few_descriptors(void) {
 }
 static void op_few_descriptors(void) { in_child(few_descriptors); }
 
-/* The pager may refuse this at the call, since its own file may be longer; what is granted must hold, for its file must not. */
+/* The pager may refuse this call, because its own file may be longer. A granted limit holds for the program's files, but
+ * not for the pager's. */
 static void small_files(void) {
     struct rlimit small = {10 * PAGE, 10 * PAGE};
     signal(SIGXFSZ, one_in(2) ? SIG_IGN : SIG_DFL);
@@ -176,7 +177,7 @@ static void few_processes(void) {
 static void op_limits(void) { in_child(few_processes); }
 
 static void filtered(void) {
-    /* What a sandbox forbids: new descriptors of most kinds. */
+    /* As a sandbox does: forbids new descriptors of most kinds. */
     static const int forbidden[] = {SYS_openat, SYS_userfaultfd, SYS_io_uring_setup, SYS_memfd_create, SYS_open};
     enum { N = sizeof forbidden / sizeof *forbidden };
     struct sock_filter filter[N + 3];

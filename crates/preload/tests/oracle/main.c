@@ -1,5 +1,5 @@
-/* oracle SEED STEPS [WITHOUT]: so many random steps; classes of operations named in WITHOUT (`fork,signal`) are left out, while the
- * other steps keep their chances. */
+/* oracle SEED STEPS [WITHOUT]: runs STEPS random steps. Classes of operations in WITHOUT (`fork,signal`) are left out; the
+ * other steps keep their random numbers. */
 #include "oracle.h"
 
 int depth;

@@ -6,7 +6,7 @@
 #define MADV_GUARD_REMOVE 103
 #endif
 
-/* A file of so many pages with known bytes: page i has the number `first + i`. Only its mappings keep it. */
+/* A file of this many pages with known bytes: page i has the number `first + i`. Only its mappings keep the file. */
 static int file_of(unsigned pages, uint32_t *first) {
     char name[] = "oracle.file.XXXXXX";
     int file = one_in(2) ? memfd_create("oracle", MFD_CLOEXEC) : mkostemp(name, O_CLOEXEC);
@@ -30,7 +30,7 @@ static int some_rights(void) {
 
 enum source { ANONYMOUS, FILE_PRIVATE, FILE_SHARED, ANONYMOUS_SHARED };
 
-/* A mapping of n pages, at a place of the kernel's choice or over what is at `at`. */
+/* A mapping of n pages, at an address that the kernel chooses, or over the mapping at `at`. */
 static unsigned char *map(unsigned char *at, unsigned n, int prot, enum source source, int more, uint32_t *first) {
     int flags = more | (source == FILE_SHARED || source == ANONYMOUS_SHARED ? MAP_SHARED : MAP_PRIVATE);
     int file = -1;
@@ -63,7 +63,7 @@ static void op_map(void) {
     if (one_in(4)) more |= MAP_NORESERVE;
     if (one_in(6)) more |= MAP_POPULATE;
     unsigned char *hint = NULL;
-    if (one_in(3)) { /* only a wish: the answer is not compared */
+    if (one_in(3)) { /* only a hint: the answer is not compared */
         hint = (unsigned char *)(one_in(2) ? 0x300000000 + (uintptr_t)below(1 << 20) * PAGE : 0x7e0000000000 + (uintptr_t)below(1 << 20) * PAGE);
     }
     uint32_t first = 0;
@@ -82,7 +82,7 @@ static void op_map(void) {
     write_range(&all);
 }
 
-/* Over a part of what is there. */
+/* Over a part of an existing mapping. */
 static void op_fixed(void) {
     struct range r;
     if (!pick(&r, 120)) return;
@@ -126,7 +126,7 @@ static void op_refused(void) {
     check_range(&r);
 }
 
-/* Cuts a part out, looks at the hole, and fills it or leaves it. Nothing else makes a mapping meanwhile. */
+/* Unmaps a part, checks the hole, and fills it or leaves it. No other code maps memory meanwhile. */
 static void op_unmap(void) {
     struct range r;
     if (!pick(&r, 200)) return;
@@ -203,7 +203,7 @@ static void op_remap(void) {
     check_range(&all);
     if (one_in(2)) write_range(&all);
 }
-/* To a given place: a fresh one, or over a part of another mapping. */
+/* To a given address: a free one, or over a part of another mapping. */
 static void op_remap_fixed(void) {
     struct slab *s = whole_slab();
     if (!s) return;
@@ -263,7 +263,7 @@ static void op_touch(void) {
     check_some(4);
     say(" %u", ranges);
 }
-/* Sums over everything that can be read: at the end, and now and then. */
+/* Sums over all readable memory: at the end, and sometimes in between. */
 static void op_look(void) {
     check_all();
     say(" slabs all right");
@@ -273,7 +273,7 @@ static void zero_or_original(struct range *r) {
     for (unsigned i = 0; i < r->n; i++)
         page(r, i)->version = page(r, i)->kind == PRIVATE ? 0 : page(r, i)->original;
 }
-/* Advice that only says when. */
+/* Advice that affects only time. */
 static void op_advise(void) {
     static const int advice[] = {MADV_NORMAL, MADV_RANDOM, MADV_SEQUENTIAL, MADV_WILLNEED, MADV_WILLNEED, MADV_DONTDUMP, MADV_DODUMP, MADV_DOFORK, MADV_COLD,
         MADV_PAGEOUT, MADV_NOHUGEPAGE};
@@ -289,17 +289,17 @@ static void op_advise(void) {
     }
     long result = madvise(start(&r), length(&r), which);
     if (which == MADV_COLD || which == MADV_PAGEOUT) {
-        if (locked_pages) result = 0; /* EINVAL for what is locked */
+        if (locked_pages) result = 0; /* EINVAL for locked pages */
     }
     if (!special) say_outcome("", result);
     check_range(&r);
 }
-/* Advice that is about memory's bytes. */
+/* Advice that changes bytes. */
 static void op_discard(void) {
     struct range r;
     if (!pick(&r, 200)) return;
     unsigned lock = 0;
-    for (unsigned i = 0; i < r.n; i++) lock |= page(&r, i)->kind; /* shared and file pages are left to DONTNEED */
+    for (unsigned i = 0; i < r.n; i++) lock |= page(&r, i)->kind; /* only DONTNEED for shared and file pages */
     int which = locked_pages ? 24 /* MADV_DONTNEED_LOCKED */ : lock || one_in(2) ? MADV_DONTNEED : one_in(2) ? MADV_FREE : 24;
     say(" advice %d %u", which, r.n);
     long result = madvise(start(&r), length(&r), which);
@@ -334,7 +334,7 @@ static void op_populate(void) {
     say_outcome("", madvise(start(&r), length(&r), writes ? MADV_POPULATE_WRITE : MADV_POPULATE_READ));
     check_range(&r);
 }
-/* Advice that concerns children, and is seen in them. */
+/* Advice about children; the children check it. */
 static void op_advise_fork(void) {
     struct range r;
     if (!pick(&r, 40)) return;
@@ -355,7 +355,7 @@ static void op_advise_fork(void) {
     }
     check_range(&r);
 }
-/* Advice that a kernel may not know: EINVAL is a right answer, but yes must mean yes. */
+/* Advice that a kernel may not know: EINVAL is allowed, but after success the advice must hold. */
 static void op_advise_new(void) {
     struct range r;
     if (!pick(&r, 60)) return;
@@ -408,7 +408,7 @@ static void op_lock_refused(void) {
     say_outcome("sync", msync(start(&r), length(&r), MS_ASYNC));
 }
 
-/* A large reservation that is opened here and there, as language runtimes do. */
+/* A large reservation, of which parts are opened, as language runtimes do. */
 static void op_reserve(void) {
     size_t len = (size_t)1 << between(24, 37);
     unsigned char *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -432,12 +432,12 @@ static void op_reserve(void) {
     }
     churn(300);
     for (unsigned i = 0; i < opened; i++) must(same(at + places[i], PAGE, number + i, 0), "a reservation's bytes stay");
-    if (one_in(2)) { /* given back, and opened again: empty */
+    if (one_in(2)) { /* released and opened again: empty */
         must(madvise(at + places[0], PAGE, MADV_DONTNEED) == 0 && mprotect(at + places[0], PAGE, PROT_NONE) == 0, "a part is closed");
         say(" shut %s", probed(probe_read(at + places[0])));
         must(mprotect(at + places[0], PAGE, RW) == 0 && same(at + places[0], PAGE, 0, 0), "it is empty when it is opened again");
     }
-    /* Trimmed to an alignment, then the rest goes, over the parts that are gone. */
+    /* Trimmed to an alignment; then the rest is unmapped, including parts that are already unmapped. */
     must(munmap(at, len / 8) == 0, "the front is cut off");
     say(" front %s", probed_free(probe_read(at)));
     say_outcome("unmap", munmap(at, len));

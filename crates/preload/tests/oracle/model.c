@@ -1,4 +1,4 @@
-/* The mappings, and what every byte of them must be. */
+/* The mappings, and the expected value of every byte. */
 #include "oracle.h"
 
 struct slab slabs[SLABS];
@@ -117,7 +117,8 @@ void churn(unsigned n) {
     }
     (void)sink;
 }
-/* After a fork. Shared memory is left to the parent once it has been looked at, and what is not there is left out. */
+/* After a fork: a slab with shared pages, or with pages that the child does not have, is left to the parent. Its first
+ * shared page is checked before. */
 void model_in_child(void) {
     locked_pages = 0;
     for (struct slab *s = slabs; s < slabs + SLABS; s++) {

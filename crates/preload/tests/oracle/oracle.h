@@ -1,11 +1,11 @@
-/* The oracle: a program that does random but legal things with memory, processes, threads, signals and files, and prints only what must
- * be the same whether it is paged or not: the operation, whether it worked or which errno it gave, and what it found. It knows what
- * every byte of its memory must be (a function of a number kept for each page), so a wrong byte is found without a second run; errors,
- * signals and exit codes are found by comparing two runs.
+/* The oracle: a program that does random but legal things with memory, processes, threads, signals and files. It prints
+ * only what must be equal plain and paged: the operation, success or errno, and the results. It knows what every byte of
+ * its memory must be (a function of a number stored for each page), so it finds a wrong byte without a second run. Errors,
+ * signals and exit codes are checked by comparing two runs.
  *
- * What it keeps about its memory lies in static variables, which are not managed, so that a wrong byte cannot spoil the judge.
- * Addresses, process numbers and times are never printed. Where the kernel may choose (an address, whether a mapping can grow where it
- * is), the program goes on in the same way with either answer. */
+ * Its own tables are static variables, which are not managed, so a wrong byte in managed memory cannot change them.
+ * Addresses, process numbers and times are never printed. Where the kernel may choose (an address, or whether a mapping
+ * can grow in place), the program continues in the same way with either answer. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 enum { PAGE = 4096 };
 enum { RW = PROT_READ | PROT_WRITE };
 
-/* chance.c: the same seed, the same chances; each step has a seed of its own. */
+/* chance.c: the same seed gives the same random numbers; each step has its own seed. */
 void seed(uint64_t value);
 uint64_t chance(void);
 unsigned below(unsigned limit);          /* 0 to limit - 1 */
@@ -39,16 +39,16 @@ void say_outcome(const char *what, long result); /* "what ok" or "what ENOMEM" *
 const char *outcome(long result);                /* of a call that gives -1 and errno */
 const char *name_of(int error);
 void end_line(void);
-void fresh_line(void); /* in a forked child: the parent's half line is the parent's */
+void fresh_line(void); /* in a forked child: drops the parent's unfinished line */
 void wrong(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn)); /* a wrong byte: ends the process */
-void must(int good, const char *what);                                                /* what no legal program may find false */
+void must(int good, const char *what);                                                /* a condition that holds in every legal program */
 
 /* bytes.c: a stream of bytes for each number; number 0 is all zeros. */
 void fill(void *at, size_t len, uint64_t number, size_t from);
 int same(const void *at, size_t len, uint64_t number, size_t from);
 uint64_t checksum(const void *at, size_t len);
 
-/* model.c: mappings whose every page is known. */
+/* model.c: mappings with known contents in every page. */
 enum kind { PRIVATE, FILED, SHARED };
 struct page {
     uint32_t version;  /* the number of its bytes */
@@ -68,7 +68,7 @@ struct range {
 };
 extern struct slab slabs[SLABS];
 extern unsigned pages_all, locked_pages;
-extern int children; /* live ones, which share shared memory: it is then only read */
+extern int children; /* living children, which share the shared memory: meanwhile it is only read */
 struct slab *new_slab(void *at, unsigned n, int prot, int kind);
 struct slab *free_slab(void);
 void forget(struct slab *s, unsigned first, unsigned n); /* the pages are gone: the slab is cut */
@@ -84,8 +84,8 @@ void check_page(struct slab *s, unsigned i);
 void check_range(const struct range *r);
 void check_some(unsigned n);
 void check_all(void);
-void expect(const struct range *r, unsigned char *to); /* what its bytes must be */
-void churn(unsigned n);                                /* touches others, so that what was touched last leaves RAM */
+void expect(const struct range *r, unsigned char *to); /* the bytes that it must have */
+void churn(unsigned n);                                /* touches other pages, so the last touched ones leave RAM */
 uint32_t next_version(void);
 void model_in_child(void);
 
@@ -103,13 +103,13 @@ struct op {
     void (*run)(void);
 };
 extern const struct op map_ops[], heap_ops[], io_ops[], ring_ops[], process_ops[], thread_ops[], signal_ops[], stack_ops[], limit_ops[];
-extern int depth;          /* how many forks below the first process */
+extern int depth;          /* forks between the first process and this one */
 extern const char *myself; /* path of this program */
 extern const char *without;
 void steps(uint64_t number, unsigned n);
 void become_child(void); /* after a fork, in the child */
 void workers_forget(void);
 void workers_end(void);
-int special(int count, char **words); /* what this program does when another step has executed it */
+int special(int count, char **words); /* the work of this program when a step has executed it */
 unsigned char *scratch(void); /* plain memory, 1 MiB */
 enum { SCRATCH = 1 << 20 };

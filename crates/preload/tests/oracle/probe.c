@@ -1,4 +1,4 @@
-/* What a forbidden access does: a handler leaves it by siglongjmp and says which signal and code there were. */
+/* The effect of a forbidden access: a handler leaves it by siglongjmp and returns the signal and its code. */
 #include "oracle.h"
 #include <setjmp.h>
 
@@ -44,7 +44,7 @@ const char *probed(int result) {
     snprintf(text, sizeof text, "%s/%d", result ? sigabbrev_np(result / 100) : "none", result % 100);
     return text;
 }
-/* Of memory that is not mapped. Free managed addresses are reserved by the pager, so the code may be that of a forbidden page. */
+/* For unmapped memory. The pager reserves free managed addresses, so the code may be that of a forbidden page. */
 const char *probed_free(int result) {
     return result == SIGSEGV * 100 + SEGV_MAPERR || result == SIGSEGV * 100 + SEGV_ACCERR ? "SEGV" : probed(result);
 }

@@ -1,4 +1,4 @@
-/* Processes: fork and its kin, with the parent at work meanwhile, and this program executed anew. */
+/* Processes: fork and similar calls, while the parent works, and this program executed again. */
 #include "oracle.h"
 #include <spawn.h>
 
@@ -28,7 +28,7 @@ static void some_steps(uint64_t number, unsigned n) {
     end(n);
 }
 
-/* A child goes on by itself while the parent changes what they had in common. */
+/* A child works alone while the parent changes the memory that they shared. */
 static void op_fork(void) {
     if (depth >= DEEPEST) return;
     uint64_t number = chance();
@@ -44,7 +44,7 @@ static void op_fork(void) {
     children--;
     say_end(child);
 }
-/* Children that look at everything only when the parent has changed it. */
+/* Children that check their memory only after the parent has changed its own. */
 static void op_fork_many(void) {
     if (depth >= 2) return;
     unsigned n = one_in(8) ? between(10, 24) : between(2, 6);
@@ -82,7 +82,7 @@ static void op_fork_many(void) {
     children = 0;
     check_some(10);
 }
-/* A child of a child of a child; the one in the middle may end first. */
+/* A child of a child of a child; the middle one may end first. */
 static void nested(unsigned more) {
     if (!more) _exit(7);
     pid_t child = fork();
@@ -110,7 +110,7 @@ static void op_fork_nested(void) {
     }
     say_end(child);
 }
-/* The child is left alone by its parent, and says through a pipe how it went. */
+/* The parent ends; its child reports the result through a pipe. */
 static void op_orphan(void) {
     if (depth >= 2) return;
     int ends[2];

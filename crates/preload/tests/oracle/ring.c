@@ -1,5 +1,5 @@
-/* Asynchronous I/O by raw system calls: io_uring with plain and with registered buffers, and Linux's older one. Where the kernel or the
- * pager refuses a ring or a registration, a program falls back to plain reads and writes, as programs do, and nothing is printed. */
+/* Asynchronous I/O by raw system calls: io_uring with plain and with registered buffers, and Linux's older interface. If
+ * the kernel or the pager refuses a ring or a registration, the program uses plain reads and writes and prints nothing. */
 #include "oracle.h"
 #include <linux/aio_abi.h>
 #include <linux/io_uring.h>
@@ -46,7 +46,7 @@ static void ring_add(struct ring *ring, int code, int file, const void *at, size
     ring->sq_array[i] = i;
     __atomic_store_n(ring->sq_tail, tail + 1, __ATOMIC_RELEASE);
 }
-/* Gives all to the kernel, looks at other memory meanwhile, and waits for all. */
+/* Submits all operations, checks other memory meanwhile, and waits for all. */
 static void ring_run(struct ring *ring, unsigned n) {
     must(syscall(SYS_io_uring_enter, ring->file, n, 0, 0, NULL, 0) == (long)n, "io_uring_enter");
     if (one_in(2)) churn(150);

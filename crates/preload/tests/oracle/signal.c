@@ -1,4 +1,4 @@
-/* Signals: timers, stacks of their own, handlers that mend what they were called for, and deaths. */
+/* Signals: timers, alternate stacks, handlers that repair the cause of the signal, and deaths. */
 #include "oracle.h"
 #include <setjmp.h>
 #include <sys/resource.h>
@@ -25,7 +25,7 @@ static void on_beat(int signal, siginfo_t *info, void *context) {
     at[0]++;
     errno = error;
 }
-/* A timer of the program's beside everything that pages. */
+/* The program's own timer while it pages. */
 static void op_timer(void) {
     beaten = calloc(BEATEN, PAGE);
     must(beaten != NULL, "memory");
@@ -66,7 +66,7 @@ static void op_timer(void) {
     free(beaten);
 }
 
-/* The write barrier of a garbage collector: pages are forbidden, and each is opened by the handler of its first access. */
+/* The write barrier of a garbage collector: pages are protected, and the handler of the first access opens each page. */
 static unsigned char *barred;
 static volatile unsigned opened;
 static unsigned barred_pages;
@@ -148,7 +148,7 @@ static void op_altstack(void) {
     free(other_stack);
 }
 
-/* A thread runs out of its stack and lives on. */
+/* A thread overflows its stack and continues. */
 static unsigned deep(unsigned n) {
     volatile unsigned char room[600];
     room[n % 600] = n;
@@ -177,7 +177,7 @@ static void op_overflow(void) {
     say(" lived %d there %d", result != NULL, on_other);
 }
 
-/* All signals held back: memory is there all the same, and what came meanwhile comes afterwards. */
+/* All signals are blocked: memory still works, and pending signals are delivered afterwards. */
 static void *held_back(void *argument) {
     sigset_t all;
     sigfillset(&all);
@@ -238,7 +238,7 @@ static void op_wait(void) {
     free(read_info);
     free(info);
 }
-/* What the program has not set is as the kernel gives it. */
+/* The program sees no signal settings but its own. */
 static void op_query(void) {
     char seen[65] = "";
     for (int i = 1; i <= 31; i++) {

@@ -1,4 +1,4 @@
-/* Stacks: coroutines on small ones in the heap, long jumps, large arrays on the usual one. */
+/* Stacks: coroutines on small stacks in the heap, long jumps, large arrays on the ordinary stack. */
 #include "oracle.h"
 #include <alloca.h>
 #include <setjmp.h>
@@ -62,7 +62,7 @@ static void op_coroutines(void) {
     say(" %u rounds %u", n, rounds);
 }
 
-/* fork, and what follows it, on a stack that is managed. */
+/* fork, and the code after it, on a managed stack. */
 static long forked;
 static void fork_here(void) {
     uint64_t number = chance();

@@ -1,8 +1,8 @@
-/* Threads that come and go, with stacks of every kind; locks that lie in managed memory; threads at work in the background. */
+/* Short-lived threads with stacks of every kind; locks in managed memory; threads that work in the background. */
 #include "oracle.h"
 #include <semaphore.h>
 
-/* In the background: a few threads that write and find again what they wrote, while everything else goes on. */
+/* In the background: a few threads that write and check their bytes during all other steps. */
 enum { WORKERS = 4, WORKER_PAGES = 120 };
 static struct worker {
     pthread_t thread;
@@ -46,7 +46,7 @@ static void op_workers(void) {
     say(" %u end", workers_stop());
     if (one_in(2)) return;
     unsigned n = between(1, WORKERS);
-    sigset_t all, old; /* signals that are sent to the process are the first thread's */
+    sigset_t all, old; /* the first thread handles the process's signals */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
     for (unsigned i = 0; i < n; i++) {
@@ -58,7 +58,7 @@ static void op_workers(void) {
     say(" %u begin", n);
 }
 
-/* A crowd: each allocates, looks after its own bytes, and adds to a sum under a lock. */
+/* A crowd: each thread allocates, checks its own bytes, and adds to a sum under a lock. */
 struct shared {
     pthread_mutex_t lock;
     pthread_rwlock_t both;
@@ -139,11 +139,11 @@ static void op_threads(void) {
         pthread_attr_t attributes;
         pthread_attr_init(&attributes);
         switch (below(5)) {
-        case 0: /* the smallest that the system allows */
+        case 0: /* the smallest stack that the system allows */
             pthread_attr_setstacksize(&attributes, least_stack());
             m->small = 1;
             break;
-        case 1: /* one of the heap's */
+        case 1: /* a stack in the heap */
             must(posix_memalign(&m->stack, PAGE, 128 << 10) == 0, "memory for a stack");
             must(pthread_attr_setstack(&attributes, m->stack, 128 << 10) == 0, "a stack in the heap");
             break;
@@ -184,7 +184,7 @@ static void op_detached(void) {
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    sigset_t every, old; /* such a thread may still be on its way out when a signal is sent that the first thread waits for */
+    sigset_t every, old; /* such a thread may still be ending when a signal comes that the first thread waits for */
     sigfillset(&every);
     pthread_sigmask(SIG_SETMASK, &every, &old);
     for (unsigned i = 0; i < n; i++) {
@@ -199,7 +199,7 @@ static void op_detached(void) {
     /* The last one may still be in sem_post: the memory stays. */
 }
 
-/* Cancelled while it waits, sleeps, asks, or is anywhere at all. */
+/* A thread that is cancelled while it waits, sleeps or tests, or at any place. */
 struct victim {
     int way, ends[2];
     unsigned char *memory;
@@ -246,7 +246,7 @@ static void op_cancel(void) {
     free(v);
 }
 
-/* A thread that ends with a lock held: the next one is told. */
+/* A thread that ends while it has a lock: the next owner gets an error. */
 static void *die_with(void *argument) {
     pthread_mutex_lock(argument);
     churn(0);

@@ -1,4 +1,4 @@
-//! What the tests share: tools that may be missing, programs to compile, traces to read back.
+//! Helpers for the tests: tools that may be missing, programs to compile, traces to read back.
 #![allow(dead_code)] // each test binary uses its part
 
 use std::path::{Path, PathBuf};

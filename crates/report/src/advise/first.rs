@@ -63,7 +63,7 @@ fn sees_all(front: &FrontKey) -> bool {
     front.front_end.is_none() && front.stream == Stream::Both && front.skip == 0 && front.accesses.is_none()
 }
 
-/// The header counts granules of 1 KiB, and a page has at most so many of them.
+/// The header counts granules of 1 KiB, and a page has at most this many of them.
 fn pages_at_least(trace: &Provenance, front: &FrontKey) -> usize {
     (trace.pages_1KiB >> front.page_shift.saturating_sub(10)) as usize
 }

@@ -150,7 +150,8 @@ pub(crate) fn cost(m: &BusMemory, size: Bytes, writes: bool) -> (Ps, f64) {
     (bus_times(m, size, &counts).active, bus_energy(m, size, Bytes(0), &counts).total().0 as f64)
 }
 
-/// A line of the processor's caches (2.3 GHz Qualcomm 8974, Krait 400: 64 bytes in its second level, which is what memory sees).
+/// A line of the processor's caches: 64 bytes in the second level, the one next to memory (2.3 GHz Qualcomm 8974, Krait
+/// 400).
 pub const LINE: Bytes = Bytes(64);
 
 const ONE_READ: SwapCounts = SwapCounts { swap_ins: 1, swap_outs: 0, up_time: Ps::ZERO };

@@ -118,8 +118,8 @@ fn at(curve: &Curve<'_>, point: &Point, pool: u64, compression: &Compression) ->
 }
 
 impl Tiered {
-    /// What one types for the kernel's own tiers. zram is as large as what does not fit into the frames, and may take as much RAM as the pool
-    /// has. zswap takes a share of all RAM of the machine, which is taken to be this RAM.
+    /// The commands for the kernel's own tiers. zram has the size of the pages that do not fit into the frames, and may
+    /// take as much RAM as the pool. zswap takes a share of the machine's RAM; this RAM is taken to be all of it.
     pub fn kernel(&self) -> String {
         let mib = |bytes: u64| bytes.div_ceil(1 << 20).max(1);
         let (size, limit) = (mib(self.outside_bytes), mib(self.pool_bytes));

@@ -68,7 +68,7 @@ pub fn words(answer: &Answer, config: Option<&str>) -> String {
     text
 }
 
-/// The answer with at most so many sizes, and with or without the kernel's counterpart of the tier.
+/// The answer with at most this many sizes, with or without the kernel's counterpart of the tier.
 fn with(answer: &Answer, config: Option<&str>, rows: usize, kernel: bool) -> String {
     let points = shown(answer, rows);
     let mut out = filled("", &needs(answer));

@@ -32,7 +32,7 @@ pub fn regions(advice: &Answer) -> String {
     }
 }
 
-/// The program's name, as far as the trace's file tells it.
+/// The program's name, as far as the trace's file shows it.
 fn program(advice: &Answer) -> String {
     let file = advice.trace.path.rsplit('/').next().unwrap_or_default();
     escape(file.strip_suffix(".parquet").unwrap_or(file))
@@ -97,7 +97,7 @@ fn price(name: &str, at: &str, c: &Priced) -> Row {
     (at.into(), cells)
 }
 
-/// No life is given and none is said to lack a price: nothing wears the device.
+/// No life is given, and no missing price of a life is reported: nothing wears the device.
 fn lives_on(candidate: &Priced) -> bool {
     candidate.page_writes == 0 && candidate.not_priced.is_empty()
 }
@@ -107,7 +107,8 @@ fn region(region: &Costly) -> Row {
     (String::new(), vec![region.name.clone(), count(region.faults), shown(region.time_ps), share])
 }
 
-/// Run time by RAM: the best configuration of each size (the Pareto front). Where the program's own time is not known, the time of paging.
+/// Run time by RAM: the best configuration of each size (the Pareto front). If the program's own time is not known, the
+/// time of paging.
 fn time(number: usize, advice: &Answer) -> Chart<'static> {
     let seconds = |ps: f64| ps / 1e12;
     let own = advice.candidates().find_map(|one| one.own_time_ps);
@@ -152,7 +153,7 @@ fn thrash(points: &[Point]) -> Option<f64> {
     points.first().filter(|first| first.y > livable).map(|_| least.x)
 }
 
-/// What the answer rests on.
+/// The basis of the answer.
 pub fn sure(advice: &Answer) -> String {
     let bound = advice.search.opt_bound_bytes.filter(|bytes| *bytes > 0);
     let bound = bound.map(|bytes| format!("With {} or less no policy whatever meets the slowdown (OPT).", size(bytes)));

@@ -1,4 +1,5 @@
-//! Curves by RAM: their numbers for the script that draws them on a screen, and as SVG for paper and for readers without a script.
+//! Curves by RAM: their numbers for the script that draws them on a screen, and SVG for paper and for readers without a
+//! script.
 
 use std::fmt::Write;
 
@@ -14,7 +15,7 @@ const LEFT: f64 = 74.0;
 const RIGHT: f64 = 22.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = 52.0;
-/// What a letter takes, at least nearly.
+/// The approximate width of a letter.
 const LETTER: f64 = 7.0;
 
 /// A point of a curve.
@@ -27,7 +28,7 @@ pub struct Point {
     pub span: Option<(f64, f64)>,
     /// The path by which the script finds its JSON; may be empty.
     pub at: String,
-    /// What is said of it, whole.
+    /// The whole text about the point.
     pub said: String,
 }
 
@@ -36,7 +37,7 @@ pub struct Point {
 pub enum Mark {
     /// A line with its points.
     Line,
-    /// A bound rather than something to be had: a broken line.
+    /// A bound, not a reachable value: a broken line.
     Bound,
     /// Points alone: what was measured.
     Dots,
@@ -92,7 +93,7 @@ pub struct Chart<'a> {
     pub log_y: bool,
     /// Less RAM than this is shaded, and why.
     pub zone: Option<(f64, &'a str)>,
-    /// The point that is advised, and what stands beside it.
+    /// The recommended point, and the text beside it.
     pub advised: Option<(f64, f64, String)>,
 }
 
@@ -180,7 +181,8 @@ fn digits(value: f64) -> f64 {
 /// Most ticks of an axis.
 const TICKS_MAX: usize = 8;
 
-/// Round numbers within the axis: of 1, 2 and 5 with their powers of ten on a logarithmic one, else multiples of such a number.
+/// Round numbers within the axis: on a logarithmic axis 1, 2 and 5 times powers of ten, otherwise multiples of such a
+/// number.
 fn ticks(axis: &Axis) -> Vec<f64> {
     let within = |values: &mut dyn Iterator<Item = f64>| -> Vec<f64> {
         let slack = 1e-9 * (axis.high - axis.low);
@@ -242,13 +244,14 @@ impl Chart<'_> {
         Some(Frame { x: Axis::over(self.points().map(|p| p.x), true)?, y })
     }
 
-    /// Whether a reader learns more from it than from a sentence: it has two sizes, and its values differ by a fiftieth.
+    /// Whether a reader learns more from the chart than from a sentence: it has two sizes, and its values differ by at
+    /// least a fiftieth.
     pub fn says_something(&self) -> bool {
         let (x, y) = (span(self.points().map(|p| p.x)), span(self.points().map(|p| p.y)));
         x.zip(y).is_some_and(|((left, right), (low, high))| left < right && high - low > 0.02 * high.abs())
     }
 
-    /// What it would show, in a sentence; empty without points.
+    /// The content of the chart as a sentence; empty without points.
     pub fn sentence(&self) -> String {
         let Some((low, high)) = span(self.points().map(|p| p.y)) else { return String::new() };
         let (low, high) = (self.unit.show(low), self.unit.show(high));
@@ -256,8 +259,8 @@ impl Chart<'_> {
         format!("{}: {value}.", self.title)
     }
 
-    /// The picture; empty where it says nothing. The script draws it anew from the numbers in it; this one is for paper, and where no script
-    /// runs.
+    /// The picture; empty if it says nothing. The script redraws it from the numbers in it; this one is for paper, and
+    /// for pages where no script runs.
     pub fn html(&self) -> String {
         let Some(frame) = self.frame().filter(|_| self.says_something()) else { return String::new() };
         let curves: String = self.lines.iter().enumerate().map(|(i, line)| self.curve(&frame, i, line)).collect();
@@ -275,7 +278,7 @@ impl Chart<'_> {
         )
     }
 
-    /// What the script draws.
+    /// The numbers that the script draws.
     fn numbers(&self) -> Value {
         let point = |p: &Point| json!([p.x, p.y, p.span.map(|(low, high)| [low, high]), p.at, p.said]);
         let line = |(i, line): (usize, &Line)| {

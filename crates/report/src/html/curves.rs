@@ -57,7 +57,7 @@ fn by_ram(title: &'static str, unit: Unit, lines: Vec<Line>, log_y: bool) -> Cha
     Chart { title, x: "RAM", unit, lines, log_y, zone: None, advised: None }
 }
 
-/// A point of a run with what is said of it.
+/// A point of a run, with its text.
 fn at(run: &Run<'_>, ram: u64, y: f64, value: &str) -> Point {
     let said = format!("{}, {}: {value}", run.name(), human_size(ram));
     Point { x: ram as f64, y, span: None, at: format!("/runs/{}", run.number), said }

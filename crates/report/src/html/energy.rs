@@ -8,7 +8,7 @@ use crate::plot::{escape, COLOURS};
 
 /// Runs shown.
 const SHOWN: usize = 12;
-/// What the terms are called in the equations, and for people.
+/// The names of the terms: in the equations, and for readers.
 const NAMES: [(&str, &str); 10] = [
     ("page_load", "page loads"),
     ("page_move", "page moves"),

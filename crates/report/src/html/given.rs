@@ -1,4 +1,4 @@
-//! What a file holds that a page is made of: from JSON to results and answers.
+//! The content of a file for a page: from JSON to results and answers.
 
 use serde::de::IgnoredAny;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub enum Given {
     Parts(Box<Study>),
 }
 
-/// What tells of which kind an object is, and that it is whole.
+/// The fields that show the kind of an object, and that it is complete.
 #[derive(Default, Deserialize)]
 struct Envelope {
     schema_version: Option<Value>,
@@ -108,7 +108,7 @@ fn name_driver(run: &mut Value) {
     }
 }
 
-/// What a file that is no JSON is, as far as its first bytes say.
+/// The kind of a file that is not JSON, as far as its first bytes show it.
 fn what_it_is(bytes: &[u8], error: &serde_json::Error) -> String {
     match bytes {
         [] => format!("is empty; {GIVE}"),

@@ -1,4 +1,4 @@
-//! Address by time: what memory is touched when.
+//! Address by time: which memory is touched when.
 
 use std::fmt::Write;
 
@@ -62,7 +62,7 @@ pub fn map(heat: &Heat, whole: bool) -> String {
 
 const TIME: &str = "<p class=\"ticks\"><span>start</span><span>middle of the run</span><span>end</span></p>";
 
-/// What is said of a row of the map.
+/// The text about a row of the map.
 fn stretch(heat: &Heat, row: usize) -> String {
     let of = |all: &[u64]| human_count(all.iter().skip(row * heat.columns).take(heat.columns).sum());
     let (from, y) = (heat.addresses.get(row).copied().unwrap_or(0), heat.rows - 1 - row);

@@ -15,7 +15,7 @@ const SHOWN: usize = 40;
 /// Units of a strip's width and height.
 const WIDTH: f64 = 1000.0;
 const HEIGHT: f64 = 48.0;
-/// What is marked: for the script, and for people.
+/// The marked percentiles: for the script, and for readers.
 const MARKS: [(&str, &str); 5] = [("p50", "p50"), ("p90", "p90"), ("p99", "p99"), ("p999", "p99.9"), ("max", "max")];
 
 /// A run with true faults, how many, and how long they took.

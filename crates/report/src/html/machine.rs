@@ -21,7 +21,7 @@ pub fn answer(answer: &Answer) -> String {
     headline(answer) + &command(answer) + &drawn
 }
 
-/// What the answer rests on.
+/// The basis of the answer.
 pub fn sure(answer: &Answer) -> String {
     list(answer.how_sure.iter().chain(&answer.notes))
 }
@@ -74,7 +74,7 @@ fn chart(answer: &Answer) -> Chart<'static> {
     let known = sizes().filter(|size| size.seconds_high.is_some()).map(|size| predicted(answer, size)).collect();
     let mut least: Vec<Point> =
         sizes().filter(|size| size.seconds_high.is_none()).map(|size| predicted(answer, size)).collect();
-    // It goes on to where more is known.
+    // The line continues to the first size for which more is known.
     let joint = sizes().find(|size| size.seconds_high.is_some()).filter(|_| !least.is_empty());
     least.extend(joint.map(|size| Point { said: String::new(), span: None, ..predicted(answer, size) }));
     let measured = answer.verified.iter().rev().map(measured).collect();

@@ -1,4 +1,5 @@
-//! What the papers' parts bring for the trace, as `coldframe papers --on` tells it: a question of whoever builds a machine, so it is folded.
+//! The effects of the papers' parts on the trace, from `coldframe papers --on`. They interest a designer of machines,
+//! so the section is folded.
 
 use crate::html::words::{folded, list, note, table, Row};
 use crate::parts::{show, Study};

@@ -1,4 +1,4 @@
-//! One run of the page: its name and its place, whatever simulated it.
+//! One run of the page: its name and its place, for any simulator driver.
 
 use coldframe_device::quantity;
 
@@ -10,15 +10,15 @@ use crate::result::{InForce, OneString, Sections, SimResult};
 pub struct Run<'a> {
     /// Its number on the page.
     pub number: usize,
-    /// What it came to.
+    /// Its result.
     pub result: &'a SimResult,
     /// The settings in force.
     pub settings: InForce,
-    /// What the page's runs are not all of.
+    /// The settings in which the page's runs differ.
     differs: Differs,
 }
 
-/// What must stand in a run's name, since the runs of the page differ in it.
+/// The settings in which the page's runs differ; a run's name must contain them.
 #[derive(Clone, Copy, Default)]
 struct Differs {
     trace: bool,
@@ -29,7 +29,7 @@ struct Differs {
 impl<'a> Run<'a> {
     /// The runs of a page.
     pub fn all(results: &[&'a SimResult]) -> Vec<Run<'a>> {
-        // What is given has been looked at when it was read.
+        // The given runs were checked when they were read.
         let settings: Vec<InForce> = results.iter().map(|run| run.in_force().unwrap_or_default()).collect();
         let differs = Differs {
             trace: results.windows(2).any(|pair| pair[0].trace.sha256 != pair[1].trace.sha256),
@@ -40,12 +40,12 @@ impl<'a> Run<'a> {
         numbered.map(|(number, (result, settings))| Run { number, result, settings, differs }).collect()
     }
 
-    /// The sections of one string of references, if that is what it is of.
+    /// The sections of one string of references, if the run has one.
     pub fn string(&self) -> Option<&'a OneString> {
         self.result.string()
     }
 
-    /// What distinguishes it but RAM.
+    /// The settings that distinguish the run, without RAM.
     pub fn name(&self) -> String {
         let also = [
             self.result.trace.path.rsplit('/').next().filter(|_| self.differs.trace),

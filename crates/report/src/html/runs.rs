@@ -5,7 +5,7 @@ use crate::html::words::{count, folded, note, plain, table, time, Row};
 use crate::plot::escape;
 use crate::table::human_count;
 
-/// What a page of runs alone has to say, in a sentence.
+/// The headline of a page that has only runs, as a sentence.
 pub fn headline(runs: &[Run<'_>]) -> String {
     let of = match runs.first().map(|run| run.result.trace.path.as_str()) {
         Some(path) if runs.iter().all(|run| run.result.trace.path == path) => path.rsplit('/').next().unwrap_or(path),

@@ -13,7 +13,7 @@ pub fn section(title: &str, body: &str) -> String {
     format!("<section><h2>{}</h2>{body}</section>\n", escape(title))
 }
 
-/// Under a heading, folded until somebody opens it.
+/// A section under a heading, folded until the reader opens it.
 pub fn folded(title: &str, body: &str) -> String {
     format!("<details><summary><h2>{}</h2></summary>{body}</details>\n", escape(title))
 }

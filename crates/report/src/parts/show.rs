@@ -10,8 +10,8 @@ use crate::table::{human_count, human_time, styled};
 /// Headings of [`rows`].
 pub const HEADINGS: [&str; 6] = ["part", "faults", "change", "energy", "change", "without"];
 
-/// A line for none, each part alone, and the best set if it has several; the least fault time first. `without`: how much longer the best set's fault time becomes
-/// when the part is taken out of it.
+/// A line for no part, for each part alone, and for the best set if it has several parts; the least fault time first.
+/// `without`: how much longer the best set's fault time becomes without the part.
 pub fn rows(study: &Study) -> Vec<[String; 6]> {
     let best = study.best();
     let singles = study.combinations.iter().filter(|one| one.parts.len() < 2);
@@ -36,7 +36,7 @@ fn row(study: &Study, one: &Combination) -> [String; 6] {
     ]
 }
 
-/// What a set is called.
+/// The name of a set.
 fn text(parts: &[String]) -> String {
     match parts {
         [] => "none".into(),
@@ -95,7 +95,8 @@ fn one(study: &Study) -> String {
     out
 }
 
-/// What the table does not say: which parts the best set has, what cannot be, and which part found nothing to do.
+/// Text for what the table does not show: the parts of the best set, the impossible sets, and the parts that had no
+/// effect.
 pub fn words(study: &Study) -> Vec<String> {
     let mut said = Vec::new();
     let none = study.none();
@@ -165,8 +166,8 @@ fn wrapped(text: &str) -> String {
     out
 }
 
-/// Fault time and energy of each part alone and of the best set, in percent of what they are without any: two charts, a group for each trace.
-/// What cannot be is left at 100.
+/// Fault time and energy of each part alone and of the best set, in percent of the run without any part: two charts, a
+/// group for each trace. Impossible sets are shown as 100.
 pub fn bars(studies: &[Study]) -> Vec<Bars> {
     let members = all();
     let names: Vec<String> =

@@ -37,7 +37,7 @@ fn what_excludes_each_other_says_so_by_the_sheets() {
     assert!(study.combinations.iter().flat_map(|one| &one.parts).all(|part| part != "sap"));
     // Two handlers' orders, and three swap areas: the device's map, its log, and the one in PCM.
     assert_eq!(study.combinations.len(), 2 * 2 * 3);
-    // A plain NAND chip has one page buffer that nobody can read as memory.
+    // A plain NAND chip has one page buffer, which cannot be read as memory.
     let study = of("worker.parquet", &["ram=30%", "device=NAND01GW3B2B"]);
     let ddb = study.excluded.iter().find(|one| one.parts == ["ddb"]).expect("excluded");
     assert!(ddb.why.contains("time.read"), "{}", ddb.why);
@@ -50,7 +50,8 @@ fn reads_in_nvm_copy_nothing_and_a_page_that_is_never_written_stays_out_of_it() 
     let (none, nvm) = (study.none(), study.of(&["drswap"]).unwrap());
     assert_eq!((nvm.fault_time_ps, nvm.device_reads, nvm.dirty_evictions), (none.fault_time_ps, none.device_reads, 0));
     assert!(nvm.energy_pj > none.energy_pj, "a second chip stands by");
-    // A worker writes nearly every page and then reads it: what was swapped is read where it lies, and flash is left with the code.
+    // A worker writes nearly every page and then reads it: swapped pages are read in their slots, and only the code is
+    // read from flash.
     let study = of("worker.parquet", &["ram=30%"]);
     let (none, nvm) = (study.none(), study.of(&["drswap"]).unwrap());
     assert!(study.written * 100 > study.pages * 95, "{} of {}", study.written, study.pages);
@@ -64,7 +65,7 @@ fn searching_beside_the_load_moves_no_page_more_and_takes_no_longer() {
     // One task: the order of stages changes no decision, only the clock, and the device does the same work.
     assert_eq!((swl.device_reads, swl.energy_pj), (none.device_reads, none.energy_pj));
     assert!(swl.fault_time_ps < none.fault_time_ps);
-    // A fault gains its load at most, 20 us of the sheet, and that it no longer waits for the write before it: 37.92 and 180 us.
+    // A fault gains at most its load, 20 us of the sheet, and the wait for the write before it: 37.92 and 180 us.
     let most = none.device_reads * 20_000_000 + none.device_writes * 217_920_000;
     assert!(none.fault_time_ps - swl.fault_time_ps <= most, "{} {} {most}", none.fault_time_ps, swl.fault_time_ps);
 }

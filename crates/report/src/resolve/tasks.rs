@@ -320,7 +320,7 @@ fn on_fault(t: &settings::Tasks) -> Result<OnFault, ReportError> {
     }
 }
 
-/// What the kernel does about memory beside the faults.
+/// The kernel's memory management besides faults.
 fn reclaim(t: &settings::Tasks, frames: usize, page: Bytes) -> Result<Reclaim, ReportError> {
     let page_out = match t.page_out.as_deref() {
         None | Some("waits") => PageOut::Waits,
@@ -356,7 +356,7 @@ fn cluster(t: &settings::Tasks) -> Result<u32, ReportError> {
 
 fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) -> Result<Prefetching, ReportError> {
     let arrival = match t.arrival.as_deref() {
-        // Where only a window or a cluster is read ahead no slices are kept apart, and no page would be behind one.
+        // If only a window or a cluster is read ahead, slices are not kept apart, and no page would be behind one.
         None if (window != Window::Alone || t.cluster.is_some_and(|pages| pages > 1))
             && t.prefetch.as_deref() == Some("off") =>
         {

@@ -18,7 +18,7 @@ pub struct Tasks {
     pub prefetched: AllPrefetched,
     /// Predictions of the next task.
     pub predictions: Predictions,
-    /// What the kernel did about memory beside the faults, if it has such parts (`tasks.kswapd` and the like).
+    /// The kernel's memory management besides faults, if it is enabled (`tasks.kswapd` and the like).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kernel: Option<Kernel>,
     /// How often the processor switched to another task.
@@ -97,7 +97,7 @@ pub struct Predictions {
     pub wrong: u64,
 }
 
-/// What the kernel did about memory beside the faults.
+/// The kernel's memory management besides faults.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Kernel {
     /// Pages that kswapd took out.

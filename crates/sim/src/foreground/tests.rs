@@ -158,8 +158,8 @@ fn what_was_copied_is_there_before_the_task_comes_back() {
     };
     let with = run(Some(Prefetch { bound: 4, activation: Ps(900_000_000_000) }));
     let without = run(None);
-    // One frame: three switches back copy one page each, unless it was copied at the end of the visit before; the last visit's
-    // end copies one for a visit that does not come.
+    // One frame: three switches back copy one page each, unless the page was copied at the end of the visit before. The
+    // end of the last visit copies one for a visit that does not come.
     assert_eq!((without.counts.swap_ins, without.counts.prefetches), (3, 0));
     assert_eq!((with.counts.swap_ins, with.counts.prefetches), (4, 4));
     let waits = |r: &ForegroundResult| r.switches.iter().skip(2).map(|s| s.delay).sum::<Ps>();

@@ -1,7 +1,7 @@
 //! A set-associative table of tags with round-robin replacement: caches and TLBs.
 //!
-//! One pointer a set; a miss fills the way at the pointer and moves it on. Hits change nothing, so the order of fills is all there
-//! is.
+//! Each set has one pointer. A miss fills the way at the pointer and advances it. Hits change nothing, so only the
+//! order of fills matters.
 
 /// The table.
 #[derive(Clone, Debug)]
@@ -15,7 +15,8 @@ pub struct Cache {
 /// Tags are line or page numbers plus one, so that 0 is an empty way.
 const EMPTY: u64 = 0;
 
-/// Keeps the entries of different address spaces apart, as an address-space number in the tag does; space 0 has plain tags.
+/// Keeps the entries of different address spaces apart, like an address-space number in the tag. Space 0 has plain
+/// tags.
 const SPACE_STRIDE: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Cache {
@@ -30,8 +31,8 @@ impl Cache {
         }
     }
 
-    /// Looks `item` (a line or page number) of an address space up; on a miss it takes the place at the pointer. Returns whether it
-    /// was there.
+    /// Looks up `item` (a line or page number) of an address space. On a miss, the item is stored at the pointer.
+    /// Returns whether it was there.
     #[inline]
     pub fn look_up(&mut self, space: u32, item: u64) -> bool {
         let set = (item & self.sets_mask) as usize;

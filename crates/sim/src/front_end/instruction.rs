@@ -1,8 +1,9 @@
-//! An instruction cache and a TLB before the page table: only cache misses reach it.
+//! An instruction cache and a TLB in front of the page table: only cache misses reach it.
 //!
-//! Every line that an instruction touches is one look-up. A miss looks up the TLB, and then references its page as the reading says:
-//! A, every cache miss references its page; C, only one that also misses the TLB, or whose page is absent; D, every look-up does,
-//! hit or miss. The cache is not invalidated when a page leaves (virtually indexed, read-only code).
+//! Every line that an instruction touches is one look-up. A miss looks up the TLB and then references its page, as the
+//! reading says. A: every cache miss references its page. C: only a miss that also misses the TLB, or whose page is
+//! absent. D: every look-up, hit or miss. The cache is not invalidated when a page is evicted (virtually indexed,
+//! read-only code).
 
 use coldframe_trace::Block;
 
@@ -10,7 +11,7 @@ use super::cache::Cache;
 use super::{FrontEnd, FrontEndCounts, PageRef, Spaces, Stream};
 use crate::numbering::Numbering;
 
-/// What the memory management unit sees.
+/// The references that the memory management unit sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reading {
     /// Every instruction cache miss.
@@ -62,8 +63,8 @@ pub struct Instruction {
 }
 
 impl Instruction {
-    /// For pages of `1 << shift` bytes. `paged` are the address ranges (start, end) that are demand paged, all if `None`. Stops after
-    /// `limit` accesses below the cache, that is, misses.
+    /// A front end for pages of `1 << shift` bytes. `paged` are the address ranges (start, end) that are demand paged;
+    /// `None`: all. Stops after `limit` accesses below the cache, that is, misses.
     pub fn new(
         shape: Shape,
         reading: Reading,

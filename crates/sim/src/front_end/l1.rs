@@ -1,9 +1,10 @@
-//! Instruction and data cache before main memory: only misses and write-backs go on.
+//! Instruction and data cache in front of main memory: only misses and write-backs reach it.
 //!
-//! Each access below the caches counts as a read (a line that is filled) or a write (a dirty line that goes back) of one cache block.
-//! Those to paged addresses are page references; the others always meet main memory and are counted only. The caches are virtually
-//! indexed and write back, allocate on writes and are not flushed when a page leaves: a line that goes back to a page which has left
-//! faults it in again. (Where only read-only sections are paged, as in DDB, no line goes back to a paged page.)
+//! Each access below the caches is a read (a line is filled) or a write (a dirty line is written back) of one cache
+//! block. Accesses to paged addresses are page references; the others go to main memory and are only counted. The
+//! caches are virtually indexed, write back, allocate on writes, and are not flushed when a page is evicted: a line
+//! that is written back to an evicted page causes a fault on it. (If only read-only sections are paged, as in DDB, no
+//! line is written back to a paged page.)
 
 use coldframe_trace::Block;
 
@@ -38,8 +39,8 @@ pub struct L1 {
 }
 
 impl L1 {
-    /// For pages of `1 << shift` bytes. `paged` are the address ranges (start, end) that are demand paged, all if `None`. Stops after
-    /// `limit` accesses below the caches, reads and writes.
+    /// A front end for pages of `1 << shift` bytes. `paged` are the address ranges (start, end) that are demand paged;
+    /// `None`: all. Stops after `limit` accesses below the caches, reads and writes.
     pub fn new(
         shape: Shape,
         stream: Stream,
@@ -85,7 +86,8 @@ impl L1 {
         self.counts.memory_reads + self.counts.memory_writes >= self.limit
     }
 
-    /// A miss reads its line; then the line that it replaces goes back from the write buffer. False: the limit is reached.
+    /// A miss reads its line; then the replaced line is written back from the write buffer. False: the limit is
+    /// reached.
     #[cold]
     fn miss(&mut self, line: Line, written_back: Option<Line>, out: &mut Vec<PageRef>) -> bool {
         self.memory(line, false, out);

@@ -50,8 +50,8 @@ impl Plain {
             loop {
                 let reference = PageRef::new(self.numbering.number(space, page), writing, false);
                 out.push(reference);
-                // In a run of references to one page the second may still change something (a bit that was clear on load), the
-                // third and later change nothing.
+                // In a run of references to one page, the second may still change something (a bit that was clear after
+                // the load); the third and later ones change nothing.
                 if COUNTS && runs > 1 {
                     out.push(reference);
                 }

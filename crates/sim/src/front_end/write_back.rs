@@ -1,12 +1,12 @@
 //! A write-back cache that allocates on writes, for the front end `l1`.
 //!
-//! Like [`super::cache::Cache`], but a way remembers its whole line and whether it is dirty, since a dirty line goes back to memory when
-//! another takes its place.
+//! Like [`super::cache::Cache`], but a way stores its whole line number and a dirty bit, because a dirty line is
+//! written back when another line replaces it.
 
 /// A line of an address space: (space, line number).
 pub type Line = (u32, u64);
 
-/// What an access did.
+/// The result of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The line was there.
@@ -51,7 +51,7 @@ struct Way {
 /// The cache.
 pub struct WriteBackCache {
     ways: Box<[Way]>,
-    /// The way of each set that is replaced next. Under LRU it stays 0, since the ways stand in the order of their use.
+    /// The way of each set that is replaced next. Under LRU it stays 0, because the ways are in the order of their use.
     pointer: Box<[u8]>,
     replacement: Replacement,
     n: usize,

@@ -1,7 +1,8 @@
-//! ARC, as printed in figure 4 of its paper: four lists, T1 and T2 in memory, B1 and B2 remembered, and a target size p for T1.
+//! ARC, as in figure 4 of its paper: four lists and a target size p for T1. The pages of T1 and T2 are in memory; B1
+//! and B2 only remember pages.
 //!
-//! p is a real number, delta = max(|B2|/|B1|, 1) or its mirror image. It must see every hit (T1 to T2 on the second reference), which
-//! is why it is an oracle here.
+//! p is a real number; delta is max(|B2|/|B1|, 1) or its mirror image. ARC is an oracle here because it needs every
+//! hit: the second reference moves a page from T1 to T2.
 
 use std::collections::VecDeque;
 
@@ -40,7 +41,7 @@ enum On {
     B2,
 }
 
-/// A list whose entries are dropped lazily: an entry counts only while its stamp is the page's newest.
+/// A list that drops entries lazily: an entry is valid while its stamp is the page's newest.
 #[derive(Default)]
 struct Lru {
     queue: VecDeque<(u32, u64)>,
@@ -82,7 +83,7 @@ impl Arc {
         }
     }
 
-    /// Takes the page off its list and puts it at the recent end of another.
+    /// Moves the page from its list to the recent end of another list.
     fn put(&mut self, page: u32, on: On) {
         let old = self.pages[page as usize].on;
         if old != On::Nothing {
@@ -127,7 +128,7 @@ impl Arc {
         self.put(page, to);
     }
 
-    /// REPLACE of the paper.
+    /// The paper's REPLACE.
     fn replace(&mut self, in_b2: bool) {
         let t1 = self.t1.len as f64;
         if self.t1.len > 0 && (t1 > self.target || (in_b2 && t1 == self.target)) {

@@ -1,12 +1,14 @@
 //! LRU for every number of frames in one pass, by stack distances (Mattson et al. 1970).
 //!
-//! The distance of a reference is the number of different pages touched since its page was touched last, itself included; it misses
-//! in all memories of fewer frames. A Fenwick tree over time counts the pages whose last touch lies after a given one; time is
-//! renumbered when it runs out of room, so the tree is no larger than a few times the number of pages.
+//! The distance of a reference is the number of different pages touched since the last touch of its page, including
+//! that page. The reference misses in every memory with fewer frames. A Fenwick tree over time counts the pages that
+//! were last touched after a given time. When the tree is full, the times are renumbered; so the tree stays within a
+//! few times the number of pages.
 //!
-//! Dirty evictions for all sizes fall out as well. For each page, `clean_below` is the number of frames below which it has left
-//! memory since its last write: in a memory of F >= `clean_below` frames it is dirty. A reference at distance d finds that the page
-//! was evicted from all memories of F < d, dirty where F >= `clean_below`.
+//! Dirty evictions for all sizes come from the same pass. `clean_below` of a page is the number of frames below which
+//! the page has left memory since its last write: the page is dirty in a memory of F >= `clean_below` frames. At a
+//! reference with distance d, the page has been evicted from every memory with F < d frames, and was dirty there if F
+//! >= `clean_below`.
 
 use super::{Oracle, OracleCounts, OracleSpec};
 use crate::front_end::PageRef;
@@ -25,25 +27,25 @@ const NEVER: u32 = u32::MAX;
 /// The stack distance curve.
 pub struct Curve {
     frames: Vec<usize>,
-    /// Time of the last touch by page.
+    /// The time of each page's last touch.
     last: Vec<u32>,
-    /// See the head of the file; `NEVER` while the page is clean everywhere.
+    /// See the top of this file; `NEVER` while the page is clean in every memory.
     clean_below: Vec<u32>,
-    /// Page touched at each time, or `NEVER` if it has been touched again since.
+    /// The page touched at each time; `NEVER` if the page was touched again later.
     at: Vec<u32>,
     tree: Vec<u32>,
     now: usize,
     alive: u32,
-    /// Misses first felt below d frames: references at distance d.
+    /// The number of references at each distance d. They miss with fewer than d frames.
     distances: Vec<u64>,
-    /// Dirty evictions as differences: +1 from F = a on, -1 from F = b on.
+    /// Dirty evictions, as differences: +1 from F = a, -1 from F = b.
     dirty: Vec<i64>,
     cold: u64,
     newest: Option<u32>,
 }
 
 impl Curve {
-    /// `frames` are the sizes that `finish` answers for.
+    /// `frames` are the sizes that `finish` returns.
     pub fn new(frames: &[usize]) -> Curve {
         Curve {
             frames: frames.to_vec(),
@@ -68,7 +70,7 @@ impl Curve {
         }
     }
 
-    /// Pages whose last touch is at or before `time`.
+    /// The number of pages last touched at or before `time`.
     fn up_to(&self, time: usize) -> u32 {
         let (mut i, mut sum) = (time + 1, 0);
         while i > 0 {
@@ -78,7 +80,7 @@ impl Curve {
         sum
     }
 
-    /// Renumbers the last touches 0, 1, 2, ... in their order, with room for as many more and half again.
+    /// Renumbers the last touches 0, 1, 2, ... in their order, and makes room for three times as many more.
     fn compact(&mut self) {
         let pages: Vec<u32> = self.at[..self.now].iter().copied().filter(|p| *p != NEVER).collect();
         let room = (pages.len() * 4).max(1 << 12);
@@ -140,7 +142,7 @@ impl Curve {
         self.now += 1;
     }
 
-    /// Misses for every number of frames from 1 on, up to the number of pages.
+    /// Misses for each number of frames, from 1 to the number of pages.
     pub fn misses(&self) -> Vec<u64> {
         let pages = self.last.len();
         let mut misses = vec![0; pages + 1];
@@ -158,7 +160,7 @@ impl Oracle for Curve {
     fn feed(&mut self, references: &[PageRef]) {
         for reference in references {
             let page = reference.page() as u32;
-            // The page on top of the stack stays there.
+            // The page on top of the stack stays on top.
             if self.newest != Some(page) {
                 self.grow(page as usize);
                 self.touch(page);
@@ -171,7 +173,7 @@ impl Oracle for Curve {
     }
 
     fn finish(&mut self, _: &[u64]) -> Vec<OracleCounts> {
-        // A page deeper in the stack than F has left a memory of F frames for good, dirty if it was dirty there.
+        // A page deeper in the stack than F has left a memory of F frames, and was written back if it was dirty there.
         for page in 0..self.last.len() {
             if self.last[page] != NEVER {
                 let depth = self.alive - self.up_to(self.last[page] as usize) + 1;

@@ -1,7 +1,9 @@
-//! OPT (Belady's MIN): the page whose next reference is farthest away leaves. It needs the whole string before it starts.
+//! OPT (Belady's MIN) evicts the page whose next reference is farthest away. It needs the whole string before it
+//! starts.
 //!
-//! No bypass: the page just loaded may be the victim of the next fault but not of its own. Misses do not depend on how ties are
-//! broken; dirty evictions do, and ties (pages never referenced again) go to the larger page number.
+//! There is no bypass: the page just loaded may be the victim of the next fault, but not of its own. Ties are between
+//! pages that are never referenced again; OPT evicts the largest page number. Ties do not affect misses, but do affect
+//! dirty evictions.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +23,7 @@ pub const SPEC: OracleSpec = OracleSpec {
 
 const NEVER: u64 = u64::MAX;
 
-/// The string, until it is whole.
+/// The string, as received so far.
 pub struct Opt {
     frames: Vec<usize>,
     string: Vec<PageRef>,
@@ -31,7 +33,8 @@ impl Opt {
     fn run(&self, frames: usize, next: &[u64], pages: &[u64]) -> OracleCounts {
         let mut counts = OracleCounts::default();
         let mut resident: BTreeSet<(u64, u64, u32)> = BTreeSet::new();
-        // By page: the next use under which it stands in `resident`, or 0 if it does not; bit 0 of `state` dirty, bit 1 seen.
+        // For each page, `stands` is its next reference as in `resident`, or 0 if it is not resident. Bit 0 of `state`:
+        // dirty; bit 1: seen.
         let mut stands = vec![0u64; pages.len()];
         let mut state = vec![0u8; pages.len()];
         for (reference, &next) in self.string.iter().zip(next) {
@@ -63,7 +66,7 @@ impl Oracle for Opt {
     }
 
     fn finish(&mut self, pages: &[u64]) -> Vec<OracleCounts> {
-        // Positions count from 1, so that 0 can mean "not resident".
+        // Positions start at 1, so 0 can mean "not resident".
         let mut later = vec![NEVER; pages.len()];
         let mut next = vec![NEVER; self.string.len()];
         for (i, reference) in self.string.iter().enumerate().rev() {

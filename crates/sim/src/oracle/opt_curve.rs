@@ -1,8 +1,9 @@
-//! OPT's misses at many sizes of one string, and nothing else: no evictions, no writes.
+//! OPT's misses for one string at many sizes. It counts no evictions and no writes.
 //!
-//! Each size has a heap of next references; an entry that a later reference has made stale is left in it, since it lies nearer than all
-//! others and so at the bottom, until the stale ones are most. So a hit costs a push that ends at once. The string is shortened for each
-//! size on the way up ([`shortened`]), which no memory of that size can tell.
+//! Each size has a heap of next references. A later reference makes an entry stale. A stale entry is nearer than all
+//! others, so it sinks to the bottom of the heap; stale entries are removed only when they are the most. So a hit costs
+//! a push that ends at once. The sizes ascend, and the string is shortened for each ([`shortened`]); a memory of that
+//! size has the same misses with the shortened string.
 
 use std::collections::BinaryHeap;
 use std::sync::Arc;
@@ -11,10 +12,10 @@ use crate::front_end::PageRef;
 use crate::shorten::shortened;
 
 const NEVER: u32 = u32::MAX;
-/// Entries of a heap for each frame, most of them stale, before it is cleared up.
+/// Entries of a heap per frame before stale ones are removed.
 const STALE: usize = 8;
 
-/// OPT's misses with each of these frames, which ascend; the string has fewer than 2^32 - 1 references.
+/// OPT's misses with these numbers of frames, which must ascend. The string must have fewer than 2^32 - 1 references.
 pub fn misses(string: &[PageRef], frames: &[usize]) -> Vec<u64> {
     assert!(string.len() < NEVER as usize && frames.is_sorted());
     let mut all = vec![0; frames.len()];
@@ -31,7 +32,7 @@ pub fn misses(string: &[PageRef], frames: &[usize]) -> Vec<u64> {
     all
 }
 
-/// By position from 1 on: the position of the next reference to the same page.
+/// For each reference, the position of the next reference to the same page; positions start at 1.
 fn next_references(string: &[PageRef], pages: usize) -> Vec<u32> {
     let mut later = vec![NEVER; pages];
     let mut next = vec![NEVER; string.len()];
@@ -44,7 +45,7 @@ fn next_references(string: &[PageRef], pages: usize) -> Vec<u32> {
 fn of_size(string: &[PageRef], frames: usize) -> u64 {
     let pages = string.iter().map(|reference| reference.page() + 1).max().unwrap_or(0);
     let next = next_references(string, pages);
-    // The next reference of a page in memory, 0 for a page that is not.
+    // The next reference of each page in memory; 0 for other pages.
     let mut until = vec![0u32; pages];
     let mut heap: BinaryHeap<(u32, u32)> = BinaryHeap::new();
     let (mut misses, mut resident) = (0, 0);
@@ -66,7 +67,7 @@ fn of_size(string: &[PageRef], frames: usize) -> u64 {
     misses
 }
 
-/// The page that is referenced last leaves.
+/// Evicts the page whose next reference is farthest away.
 fn evict(heap: &mut BinaryHeap<(u32, u32)>, until: &mut [u32]) {
     while let Some((next, page)) = heap.pop() {
         if until[page as usize] == next {
@@ -82,7 +83,7 @@ mod tests {
     use crate::oracle;
     use crate::shorten::{Shortener, WINDOW};
 
-    /// References with phases, loops and single touches, from a seed (xorshift64, Marsaglia 2003).
+    /// Random references with phases, loops and single touches (xorshift64, Marsaglia 2003).
     fn string(seed: u64, length: usize) -> Vec<PageRef> {
         let mut x = seed;
         let mut random = move |below: u64| {

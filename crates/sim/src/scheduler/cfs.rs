@@ -1,8 +1,9 @@
-//! The completely fair scheduler as in Linux 2.6.24 (`kernel/sched_fair.c`): the task with the least virtual run time runs, for its share
-//! of a period.
+//! The completely fair scheduler as in Linux 2.6.24 (`kernel/sched_fair.c`). The task with the least virtual run time
+//! runs, for its share of a period.
 //!
-//! Names are the kernel's. Kept: weights, the period that stretches with more than `NR_LATENCY` tasks, a new task's debit of one slice, the
-//! credit of one latency for sleepers, preemption at wake-up. Left out: groups, several processors, and the real-time classes.
+//! Names are the kernel's. The model has weights, the period that stretches with more than `NR_LATENCY` tasks, a new
+//! task's debit of one slice, the credit of one latency for sleepers, and preemption at wake-up. It has no groups, no
+//! second processor and no real-time classes.
 
 use coldframe_core::Ps;
 
@@ -19,7 +20,7 @@ const WAKEUP_GRANULARITY: Ps = Ps::from_us(10_000);
 struct Entity {
     weight: u64,
     vruntime: u64,
-    /// When it joined the ready ones, to break ties as the kernel's tree does (equal keys go to the right).
+    /// When the task joined the ready tasks. Breaks ties as the kernel's tree does: equal keys go to the right.
     joined: u64,
     ready: bool,
     is_new: bool,
@@ -37,7 +38,7 @@ pub struct Cfs {
 }
 
 impl Cfs {
-    /// For tasks with these priorities, each of which runs once in a period of `latency`.
+    /// A scheduler for tasks with these priorities. Each task runs once in a period of `latency`.
     pub fn new(nices: &[Nice], latency: Ps) -> Cfs {
         let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, joined: 0, ready: false, is_new: true };
         let entities = nices.iter().map(entity).collect();
@@ -54,7 +55,7 @@ impl Cfs {
         Ps((u128::from(period) * u128::from(weight) / u128::from(total.max(weight))) as u64)
     }
 
-    /// The least key, the running task's as it would be after so long.
+    /// The task with the least key, if the running task runs for this time first.
     fn leftmost(&self, running_for: Ps) -> Option<usize> {
         let key = |(task, e): &(usize, &Entity)| match self.running == Some(*task) {
             true => (e.vruntime + virtual_time(running_for, e.weight), u64::MAX),

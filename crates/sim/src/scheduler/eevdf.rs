@@ -1,9 +1,10 @@
-//! Earliest eligible virtual deadline first, as Linux has it since 6.6 (`kernel/sched/fair.c`): of the tasks that have had no more than
-//! their share, the one with the earliest virtual deadline runs until its slice is used up.
+//! Earliest eligible virtual deadline first, as in Linux since 6.6 (`kernel/sched/fair.c`). A task is eligible if it
+//! has had no more than its share. The eligible task with the earliest virtual deadline runs until its slice is used
+//! up.
 //!
-//! Kept: the base slice, eligibility by the weighted mean of virtual run times, deadlines, the lag that a sleeping task keeps (bounded),
-//! and "run to parity", by which a woken task does not take the processor before the slice is over. Left out: groups, several processors,
-//! slices of a task's own.
+//! The model has the base slice, eligibility by the weighted mean of virtual run times, deadlines, the bounded lag that
+//! a sleeping task keeps, and "run to parity": a woken task does not preempt before the slice is over. It has no
+//! groups, no second processor, and no slices per task.
 
 use coldframe_core::Ps;
 
@@ -17,17 +18,17 @@ struct Entity {
     weight: u64,
     vruntime: i64,
     deadline: i64,
-    /// Virtual time owed to it when it fell asleep.
+    /// Virtual time that the task was owed when it fell asleep.
     lag: i64,
     ready: bool,
 }
 
-/// The parts of the mean.
+/// The sums behind the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     ready: usize,
     weight: i128,
-    /// Of virtual run times, each by its weight.
+    /// The sum of virtual run times, each multiplied by its weight.
     vruntime: i128,
 }
 
@@ -52,16 +53,16 @@ impl Sums {
 pub struct Eevdf {
     base_slice: Ps,
     entities: Vec<Entity>,
-    /// Of the ready ones, so that a pick need not go through them twice.
+    /// The sums of the ready tasks, so a pick goes through the tasks only once.
     sums: Sums,
     running: Option<usize>,
     used: Ps,
-    /// The mean when a task was last ready.
+    /// The mean when a task last blocked; used while no task is ready.
     mean_before: i64,
 }
 
 impl Eevdf {
-    /// For tasks with these priorities and slices of this length.
+    /// A scheduler for tasks with these priorities and slices of this length.
     pub fn new(nices: &[Nice], base_slice: Ps) -> Eevdf {
         let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, deadline: 0, lag: 0, ready: false };
         let entities = nices.iter().map(entity).collect();
@@ -77,7 +78,7 @@ impl Eevdf {
         self.entities.iter().enumerate().filter(|(_, e)| e.ready).map(at)
     }
 
-    /// `avg_vruntime`: the mean by weight.
+    /// `avg_vruntime`: the weighted mean.
     fn mean(&self, running_for: Ps) -> i64 {
         let ready = self.entities.iter().filter(|e| e.ready);
         debug_assert_eq!(self.sums, ready.fold(Sums::default(), Sums::with), "the sums are those of the ready ones");
@@ -119,7 +120,7 @@ impl Entity {
         virtual_time(slice, self.weight) as i64
     }
 
-    /// After so long on the processor; a deadline that is reached moves on.
+    /// The entity after this time on the processor. If it reaches its deadline, it gets a new one.
     fn ran(mut self, time: Ps, slice: Ps) -> Entity {
         self.vruntime += virtual_time(time, self.weight) as i64;
         if self.vruntime >= self.deadline {

@@ -1,4 +1,5 @@
-//! Schedulers: the answer in advance is the answer, shares go by weight, sleepers are placed as the kernel places them.
+//! Tests of the schedulers: `next` predicts `switch`, shares follow the weights, and sleepers are placed as the kernel
+//! places them.
 
 use proptest::prelude::*;
 
@@ -10,7 +11,7 @@ fn times(time: Ps, n: u64) -> Ps {
     Ps(time.0 * n)
 }
 
-/// Runs all tasks, always ready, for this many ticks of a millisecond. Returns the time of each.
+/// Runs tasks that are always ready for this many ticks of a millisecond. Returns each task's ticks.
 fn shares(scheduler: &mut dyn Scheduler, tasks: usize, ticks: u64) -> Vec<u64> {
     (0..tasks).for_each(|task| scheduler.wake(task));
     let mut had = vec![0; tasks];
@@ -33,7 +34,7 @@ fn equal_tasks_have_equal_time_under_every_scheduler() {
     }
 }
 
-/// A step of priority is a factor of 1.25 in weight; five steps are 1024 to 335, by the kernel's table.
+/// One step of priority is a factor of 1.25 in weight; five steps are 1024 to 335 in the kernel's table.
 #[test]
 fn fair_schedulers_share_by_weight() {
     for name in ["cfs", "eevdf"] {
@@ -148,7 +149,7 @@ proptest! {
             }
             prop_assert_eq!(asked.ready(), ready.iter().filter(|r| **r).count());
             prop_assert_eq!(asked.used(), silent.used());
-            prop_assert!(ready.iter().any(|r| *r) == asked.next(Ps::ZERO).is_some(), "somebody ready can run");
+            prop_assert!(ready.iter().any(|r| *r) == asked.next(Ps::ZERO).is_some(), "a ready task can run");
         }
     }
 }

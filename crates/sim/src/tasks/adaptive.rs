@@ -6,9 +6,9 @@
 //!   start when   left of the slice <= ahead x wanted pages x pace + a tick, and `earliest` of the slice is used
 //!   pace         what a prefetched page has taken the device lately, with the write that made room for it: throughput
 //!   wanted       the next task's listed pages that are absent (list length), at most its limit
-//!   limit        half of itself if the last list for the task lost (times `loss`) more than it gained, else five quarters: memory size
-//!   gained       pages that were used: a fault less each
-//!   lost         pages that left unused before the task had to load them itself, and faults on pages that would still have been in RAM
+//!   limit        half of itself if the last list for the task lost (times `loss`) more than it gained; else 5/4: memory size
+//!   gained       pages that were used: one fault less each
+//!   lost         pages evicted unused that the task had to load itself, and faults on pages that would still be in RAM
 //! ```
 //!
 //! The limit sets the moment only: once started, the whole list is worked through, also while its task runs. The rule
@@ -34,7 +34,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// The one in force where none is given: the least harm on the mixes to learn on (`coldframe papers sap --all` learns it again).
+    /// The rule in use if none is given: the one with the least harm on the learning mixes (`coldframe papers sap
+    /// --all` learns it again).
     pub const LEARNT: Rule = Rule { ahead_percent: 800, loss: 4, earliest_percent: 50 };
 }
 

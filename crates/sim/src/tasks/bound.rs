@@ -1,4 +1,5 @@
-//! Real time (SAP section 6, future work): how many faults prefetching leaves in a job, for a fixed schedule of jobs with known footprints.
+//! Real time (SAP section 6, future work): a bound on the faults that remain in a job with prefetching, for a fixed
+//! schedule of jobs with known footprints.
 //!
 //! ```text
 //!   job i-1   |───── xi ─────┬── rest of the job ──|
@@ -6,19 +7,20 @@
 //!   job i                                          |── faults on what was not loaded ──|
 //! ```
 //!
-//! Jobs run in a fixed order, each to its end, and touch at most `pages` pages, the same in each round. Replacement is exact LRU
-//! (`fifo-sc:valid=1`), a fault keeps the processor, listed pages in RAM are made recent, too, and a list holds a whole job. Then:
-//! - What is left of the job before when the list is started is at least `rest = work - xi * (work + overhead) - tick`, and meanwhile the
-//!   device loads `rest / transfer` pages at least: the running job's own loads go first, but it stands still for them. Of those up to
-//!   `queue` may be what is still under way of the running job's own list.
-//! - Nothing of a job is pushed out before it is touched if the job and either neighbour fit in RAM together: only their pages are more
-//!   recent.
-//! - So of the pages on the list at most `pages - (rest / transfer - queue)` fault. A page not on the list has never been loaded before: that is each
-//!   page's first fault, once in all rounds.
+//! Jobs run in a fixed order, each to its end, and touch at most `pages` pages, the same in each round. Replacement is
+//! exact LRU (`fifo-sc:valid=1`), a task keeps the processor during a fault, listed pages in RAM become recent too, and
+//! a list has room for a whole job. Then:
+//! - When the list is started, at least `rest = work - xi * (work + overhead) - tick` is left of the job before. In
+//!   this time the device loads at least `rest / transfer` pages: the running job's own loads go first, but the job
+//!   waits for them. Up to `queue` of these pages may be loads of the running job's own list that are still in flight.
+//! - No page of a job is evicted before it is touched, if the job and either neighbour fit in RAM together: only their
+//!   pages are more recent.
+//! - So at most `pages - (rest / transfer - queue)` of the pages on the list fault. A page not on the list has never
+//!   been loaded before: this is each page's first fault, once in all rounds.
 //!
-//! With it a job's time is bounded: `work + overhead + faults * (transfer + one transfer of the background)`.
+//! The bound also limits a job's time: `work + overhead + faults * (transfer + one transfer of the background)`.
 //!
-//! When not to use it: where tasks wake up in between, or with policies that only resemble LRU.
+//! When not to use it: if tasks wake up in between, or with policies that only resemble LRU.
 
 use coldframe_core::Ps;
 
@@ -40,7 +42,7 @@ pub struct Schedule<'a> {
     pub jobs: &'a [Job],
     /// Frames, but those that loads in the background can hold at a time.
     pub frames: u64,
-    /// What a page takes the device, with the write that makes room for it.
+    /// The device's time for a page, with the write that makes room for it.
     pub transfer: Ps,
     /// Loads in the background at the same time.
     pub queue: u64,
@@ -51,8 +53,8 @@ pub struct Schedule<'a> {
 }
 
 impl Schedule<'_> {
-    /// Faults that wait for the device in a round of this job, but for each page's first; `None`: no bound, since it does not fit in RAM
-    /// beside the jobs before and after it.
+    /// The faults of a round of this job that wait for the device, without each page's first fault. `None`: no bound,
+    /// because the job and its neighbours do not fit in RAM.
     pub fn faults_left(&self, job: usize) -> Option<u64> {
         let count = self.jobs.len();
         let at = |i: usize| self.jobs[i % count];

@@ -46,7 +46,7 @@ pub struct Cpu {
     tick: Ps,
     next_tick: Ps,
     timer: Option<Ps>,
-    /// When tasks start, or go on after a pause; the next first.
+    /// The times when tasks start, or resume after a pause; the next first.
     alarms: BinaryHeap<Reverse<(Ps, usize)>>,
     running: Option<usize>,
     on_fault: OnFault,
@@ -75,8 +75,8 @@ impl Cpu {
         let tasks = specs.len() + usize::from(kswapd.is_some());
         let pages = specs.iter().map(|spec| spec.first_page + spec.program.pages).max().unwrap_or(0) as usize;
         let p = config.prefetching;
-        // A buffer for each task and one for each load in the background: a demand load never lacks one. Where pages stay in buffers there are
-        // as many as the device has, or they would add to the RAM.
+        // A buffer for each task and one for each background load, so a demand load always has one. If pages stay in
+        // buffers, there are only as many as the device has; more would add to the RAM.
         let queued = if config.handler.needs_xip { 0 } else { specs.len() as u32 + p.depth };
         let buffers = queued + config.caps.buffers;
         let clusters = config.reclaim.cluster.saturating_sub(1) * specs.len() as u32;
@@ -376,7 +376,7 @@ impl Cpu {
         self.lists.end_slice(TaskId::from(task), |page| paging.was_used(page, began));
     }
 
-    /// The task sleeps of its own will, and its time unit is over.
+    /// The task sleeps by its own choice, and its time unit ends.
     fn pause(&mut self, task: usize) {
         self.charge();
         self.tasks[task].unit_last = Some(self.tasks[task].unit_used);
@@ -401,7 +401,7 @@ impl Cpu {
         }
     }
 
-    /// Tasks whose page is lost, and tasks ended for want of memory, do not go on.
+    /// Tasks with a lost page, and tasks killed for lack of memory, do not resume.
     fn note_ends(&mut self) {
         let world = &mut self.paging.world;
         let ends: Vec<TaskId> = world.halted.drain(..).chain(world.killed.drain(..)).collect();

@@ -8,16 +8,16 @@ use crate::machine::{View, World};
 use crate::page_table::PageTable;
 use crate::watch::Watch;
 
-/// What a fault of a task came to.
+/// The outcome of a task's fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Outcome {
-    /// The task goes on; the fault was minor.
+    /// The task resumes; the fault was minor.
     Minor,
     /// It waits for the device.
     Waits,
     /// It waits for a page that was on its way already: a minor fault.
     InFlight,
-    /// It does not go on: the page is lost.
+    /// The task does not resume: the page is lost.
     Halted,
 }
 
@@ -84,8 +84,8 @@ impl Paging {
         Outcome::Waits
     }
 
-    /// A wish for a page of this task, which does not stand still for it. False: it was dropped. A page that the device has not is zeros,
-    /// and none is made before it is wanted.
+    /// A prefetch hint for a page of this task; the task does not wait for it. False: the hint was dropped. A page that
+    /// is not on the device is zeros, and no such page is made before it is needed.
     pub(super) fn will_need(&mut self, task: usize, page: PageId) -> bool {
         if !self.world.stored[page.index()] {
             return true;
@@ -101,7 +101,7 @@ impl Paging {
         done
     }
 
-    /// The pages whose home slots lie beside that of the page are read with it; no task waits for them.
+    /// The pages in neighbouring home slots are read with the page; no task waits for them.
     fn read_cluster(&mut self, task: usize, page: PageId) {
         let size = self.cluster.max(1);
         let first = page.0 / size * size;
@@ -143,12 +143,13 @@ impl Paging {
         self.engine.may_reclaim()
     }
 
-    /// Loads under way that were started for nobody.
+    /// Loads in flight that no task waits for.
     pub(super) fn in_background(&self) -> u32 {
         self.watched().background
     }
 
-    /// Whether a load of the page would be worth it: the device has it and RAM has not, nor can it be read where it lies.
+    /// Whether a load of the page would be useful: the page is on the device, not in RAM, and cannot be read in its
+    /// slot.
     pub(super) fn is_absent(&self, page: PageId) -> bool {
         let in_slot = self.world.in_slots.as_ref().is_some_and(|in_slots| in_slots.has(page));
         self.world.stored[page.index()]
@@ -157,7 +158,7 @@ impl Paging {
             && self.engine.frame_of(page).is_none()
     }
 
-    /// Whether the page was prefetched, is in RAM, and nobody has been seen to touch it.
+    /// Whether the page was prefetched, is in RAM, and no touch has been seen.
     pub(super) fn waits(&self, page: PageId) -> bool {
         self.watched().is_untouched(page) && self.is_present(page)
     }

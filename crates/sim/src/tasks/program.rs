@@ -1,4 +1,4 @@
-//! What a task does: page references in order, recorded ones.
+//! The references of a task, recorded and in order.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,12 +37,13 @@ impl Program {
         Program { steps: steps.into(), pages }
     }
 
-    /// From the blocks of a trace, which `next` fills until it says false; pages of `1 << shift` bytes, all tasks of the trace as one. A
-    /// reduced trace does not say when the later references of a run were made (a loop's fetches are one run, whatever data it goes
-    /// through meanwhile), so that all references are spread evenly over the steps.
+    /// A program from the blocks of a trace, which `next` fills until it returns false. Pages have `1 << shift` bytes;
+    /// all tasks of the trace count as one. A reduced trace does not say when the later references of a run were made
+    /// (a loop's fetches are one run, whatever data it goes through meanwhile). So all references are spread evenly
+    /// over the steps.
     ///
     /// # Errors
-    /// What `next` fails with.
+    /// The error of `next`.
     ///
     /// # Panics
     /// On a trace without references.
@@ -61,8 +62,8 @@ impl Program {
     }
 }
 
-/// The tasks of a trace, each with the references that it made, in the order of their numbers in the trace; when they were made and
-/// between which of another task's is forgotten, since the scheduler decides that anew. Tasks of one address space share pages.
+/// The tasks of a trace, in the order of their numbers, each with its own references. The times and the interleaving of
+/// the trace are dropped, because the scheduler decides them again. Tasks of one address space share pages.
 #[derive(Clone, Debug)]
 pub struct TraceTasks {
     /// Number in the trace, and what it does.
@@ -72,11 +73,11 @@ pub struct TraceTasks {
 }
 
 impl TraceTasks {
-    /// From the blocks of a trace, which `next` fills until it says false; pages of `1 << shift` bytes. The references of a reduced trace
-    /// are spread evenly, as by [`Program::read`].
+    /// Programs from the blocks of a trace, which `next` fills until it returns false. Pages have `1 << shift` bytes.
+    /// The references of a reduced trace are spread evenly, as by [`Program::read`].
     ///
     /// # Errors
-    /// What `next` fails with.
+    /// The error of `next`.
     pub fn read<E>(
         shift: u32,
         spaces: &Spaces,
@@ -135,7 +136,7 @@ mod tests {
         let mut blocks = 0;
         let read = TraceTasks::read(12, &Spaces(vec![0, 0, 2]), false, |block: &mut Block| {
             block.clear();
-            // Tasks 0 and 1 are threads of one process, task 2 has a space of its own.
+            // Tasks 0 and 1 are threads of one process; task 2 has its own address space.
             let rows =
                 [(0, 0x1000, Read), (1, 0x1008, Write), (0, 0x1010, Read), (2, 0x1000, Read), (0, 0x2ffc, Write)];
             for (task, address, kind) in rows {
@@ -147,7 +148,8 @@ mod tests {
         let read = read.unwrap();
         let step = |page, writing, times| Step { reference: PageRef::new(page, writing, false), times };
         let steps: Vec<_> = read.programs.iter().map(|(task, program)| (*task, program.steps.to_vec())).collect();
-        // Pages in the order of their first touch: 0 is 0x1000 of the process, 1 that of task 2, 2 is 0x2000; the last write straddles.
+        // Pages in the order of their first touch: 0 is 0x1000 of the process, 1 is that of task 2, 2 is 0x2000. The
+        // last write crosses a page boundary.
         let expected = [
             (0, vec![step(0, false, 2), step(2, true, 1), step(3, true, 1)]),
             (1, vec![step(0, true, 1)]),

@@ -1,4 +1,4 @@
-//! What a kernel does about memory beside a fault, after Linux 2.6.24. All of it is off unless a run asks for it.
+//! A kernel's memory management besides faults, after Linux 2.6.24. All of it is off unless a run enables it.
 
 use coldframe_core::Ps;
 
@@ -7,16 +7,18 @@ use coldframe_core::Ps;
 pub struct Reclaim {
     /// A task that holds the swap token keeps its pages while it waits in a fault (`tasks/token.rs`).
     pub token: bool,
-    /// A task of the kernel frees frames before a fault needs them (`tasks/cpu/kswapd.rs`); `None`: only faults free frames.
+    /// A kernel task that frees frames before a fault needs them (`tasks/cpu/kswapd.rs`); `None`: only faults free
+    /// frames.
     pub kswapd: Option<Watermarks>,
     /// When a page is written that leaves.
     pub page_out: PageOut,
-    /// Who has searched long for a page sleeps for so long, or until the device's queue of writes is short again. Zero: nobody sleeps.
+    /// A task that has searched long for a page sleeps for this long, or until the device's queue of writes is short
+    /// again. Zero: no task sleeps.
     pub nap: Ps,
     /// The order of transfers.
     pub queue: Queue,
-    /// Pages of an aligned group of home slots that are read together, for a fault or a prefetch, as far as the device has them (Linux's
-    /// `page_cluster`). 1: a page alone.
+    /// Pages of an aligned group of home slots that are read together, for a fault or a prefetch, if they are on the
+    /// device (Linux's `page_cluster`). 1: only the page.
     pub cluster: u32,
 }
 
@@ -50,7 +52,8 @@ impl Default for Reclaim {
     }
 }
 
-/// Pages that Linux reads together: 2 to the power of `page_cluster`, 3 with more than 16 MiB of RAM (`swap_setup`, `mm/swap.c`).
+/// Pages that Linux reads together: 2 to the power of `page_cluster`, 3 with more than 16 MiB of RAM (`swap_setup`,
+/// `mm/swap.c`).
 pub const CLUSTER: u32 = 8;
 
 /// When a dirty page is written.
@@ -59,8 +62,8 @@ pub enum PageOut {
     /// Before the load that needs its frame.
     #[default]
     Waits,
-    /// After all loads that a task waits for. The device's queue holds [`WRITES_MAX`] such writes; while it is full, a write goes before the
-    /// load. The bytes that wait in the queue take no frame.
+    /// After all loads that a task waits for. The device's queue has room for [`WRITES_MAX`] such writes; while it is
+    /// full, a write goes before the load. Bytes that wait in the queue take no frame.
     Behind,
 }
 
@@ -76,16 +79,18 @@ pub enum Queue {
 
 /// Requests of a queue (`BLKDEV_MAX_RQ`, `include/linux/blkdev.h`).
 pub const WRITES_MAX: u32 = 128;
-/// From so many writes on a queue is congested: more than 7/8 (`blk_queue_congestion_threshold`, `block/ll_rw_blk.c`).
+/// A queue with at least this many writes is congested: more than 7/8 (`blk_queue_congestion_threshold`,
+/// `block/ll_rw_blk.c`).
 pub const CONGESTED: u32 = WRITES_MAX - WRITES_MAX / 8 + 1;
-/// Below so many it is not any more: an eighth and a sixteenth less (same function).
+/// With fewer writes than this, it is no longer congested: an eighth and a sixteenth less (same function).
 pub const CLEARED: u32 = WRITES_MAX - WRITES_MAX / 8 - WRITES_MAX / 16 - 1;
 
 /// Pages that one pass of a search wants (`SWAP_CLUSTER_MAX`, `include/linux/swap.h`).
 pub(super) const PASS_PAGES: u32 = 32;
 
-/// Whether a search that has looked at so many pages since its pass began, and at `more` now, sleeps. A pass looks at 1/4096 of RAM, then at
-/// twice as much each time, and sleeps after each look but the first three (`priority < DEF_PRIORITY - 2`, `mm/vmscan.c`).
+/// Whether a search sleeps that has examined this many pages since its pass began, and `more` now. A pass examines
+/// 1/4096 of RAM, then twice as much each time, and sleeps after each step except the first three (`priority <
+/// DEF_PRIORITY - 2`, `mm/vmscan.c`).
 pub(super) fn naps(frames: u64, looked: u64, more: u64) -> bool {
     let looks = |looked: u64| (looked * 4096 / frames.max(1) + 1).ilog2();
     looks(looked + more) >= 4 && looks(looked + more) > looks(looked)
@@ -101,9 +106,9 @@ pub struct Watermarks {
 }
 
 impl Watermarks {
-    /// Those of Linux (`init_per_zone_pages_min`, `setup_per_zone_pages_min` in `mm/page_alloc.c`): the square root of 16 times the RAM in KiB,
-    /// from 128 KiB to 64 MiB, is the least; kswapd wakes at 5/4 and sleeps at 3/2 of it. The kernel's bound of 128 KiB is for 1 MiB
-    /// of RAM; with less the least is an eighth.
+    /// Linux's watermarks (`init_per_zone_pages_min`, `setup_per_zone_pages_min` in `mm/page_alloc.c`). The minimum is
+    /// the square root of 16 times the RAM in KiB, from 128 KiB to 64 MiB; kswapd wakes at 5/4 of it and sleeps at 3/2.
+    /// The kernel's bound of 128 KiB is for 1 MiB of RAM; with less RAM, the minimum is an eighth.
     pub fn linux(frames: usize, page_bytes: u64) -> Watermarks {
         let kib = frames as u64 * page_bytes / 1024;
         let least = (kib * 16).isqrt().clamp(128, 65_536).min(kib / 8) * 1024 / page_bytes;
@@ -112,7 +117,7 @@ impl Watermarks {
     }
 }
 
-/// What the kernel's parts did.
+/// Counts of the kernel's mechanisms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReclaimCounts {
     /// Pages that kswapd took out.

@@ -1,11 +1,13 @@
-//! The swap token of Linux 2.6 (`mm/thrash.c`, 2.6.20 and later; Jiang and Zhang, token-ordered LRU): of several tasks that thrash, one
-//! keeps its pages, so that it gets on.
+//! The swap token of Linux 2.6 (`mm/thrash.c`, 2.6.20 and later; Jiang and Zhang, token-ordered LRU): of several tasks
+//! that thrash, one keeps its pages, so it makes progress.
 //!
-//! While the holder waits in a page fault, a search by anybody else finds all its pages referenced (`page_referenced_one` in `mm/rmap.c`). A
-//! task contends for the token when it faults on a page that it must load; those with less and less between two such faults gain priority. A
-//! search that has gone through all of RAM and found nothing takes the token away (`disable_swap_token` at priority 0).
+//! While the holder waits in a page fault, a search by any other task finds all its pages referenced
+//! (`page_referenced_one` in `mm/rmap.c`). A task contends for the token when it faults on a page that it must load. A
+//! task gains priority if the intervals between these faults get shorter. A search that has gone through all of RAM
+//! without success takes the token away (`disable_swap_token` at priority 0).
 //!
-//! The engine does not know the token: it asks the machine for reference bits, and the machine answers for the token.
+//! The engine does not know the token: it reads reference bits from the machine, and the machine includes the token in
+//! its answer.
 
 use std::ops::Range;
 
@@ -123,8 +125,9 @@ mod tests {
         assert_eq!((token.holder, token.counts.token_moves, token.counts.token_lost), (Some(1), 2, 1));
     }
 
-    /// `grab_swap_token` by hand. The holder begins with 2. The other one's intervals are 2, 1, 1 (not less), 1: priorities 0, 1, 0, 0. A task whose
-    /// faults come closer and closer gains one each time, and takes the token above the holder's priority.
+    /// `grab_swap_token` by hand. The holder begins with 2. The other task's intervals are 2, 1, 1 (not less), 1:
+    /// priorities 0, 1, 0, 0. A task with ever shorter intervals gains one each time, and takes the token above the
+    /// holder's priority.
     #[test]
     fn who_faults_faster_and_faster_gets_the_token() {
         let mut token = two(100);

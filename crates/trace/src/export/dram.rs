@@ -15,9 +15,9 @@ use crate::error::TraceError;
 
 /// Picoseconds of a cycle: DDR4-1600 has tCK = 1.25 ns (JESD79-4, table of speed bins).
 const CYCLE_PS: u64 = 1250;
-// Cycles of the 1600K bin of the same standard: tRCD 11, tRP 11, tRAS 28 (35 ns). A write needs CWL 9 + half a burst 4 + tWR 12
-// (15 ns) before its row closes. The same numbers stand in Ramulator 2 (preset `DDR4_1600K`: nBL 4, nRCD 11, nRP 11, nRAS 28, nWR 12,
-// nCWL 9).
+// Cycles of the 1600K bin of the same standard: tRCD 11, tRP 11, tRAS 28 (35 ns). A write needs CWL 9 + half a burst 4
+// + tWR 12 (15 ns) before its row closes. Ramulator 2 has the same numbers (preset `DDR4_1600K`: nBL 4, nRCD 11, nRP
+// 11, nRAS 28, nWR 12, nCWL 9).
 const ACTIVATE_TO_COLUMN: u64 = 11;
 const ACTIVATE_TO_PRECHARGE_READ: u64 = 28;
 const ACTIVATE_TO_PRECHARGE_WRITE: u64 = 11 + 9 + 4 + 12;

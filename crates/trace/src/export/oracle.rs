@@ -16,7 +16,8 @@ const RECORD: usize = 24;
 const NEVER: i64 = -1;
 /// Records filled in at once.
 const PIECE: u64 = 64 * 1024;
-/// Bits of an id above those of a page number: 48 are enough for pages of 64 KiB or 64-bit processors' 57-bit addresses.
+/// Bits of an id for a page number; the address space is above them. 48 are enough for pages of 64 KiB or for the
+/// 57-bit addresses of 64-bit processors.
 const SPACE_SHIFT: u32 = 48;
 
 pub(super) fn write(job: &mut Job<'_>) -> Result<(), TraceError> {
@@ -51,7 +52,7 @@ fn id(space: u64, page: u64) -> io::Result<u64> {
     }
 }
 
-/// Goes through the records from the last to the first and fills in when each page comes next, counted in requests from 1.
+/// Goes through the records from last to first, and fills in the next request for each page, counted from 1.
 fn fill_in(job: &Job<'_>) -> io::Result<()> {
     let mut file = File::options().read(true).write(true).open(partial(job.path))?;
     let mut next: FxHashMap<[u8; 8], i64> = FxHashMap::default();

@@ -4,8 +4,8 @@
 //!  0 u32 magic 0x65617400 | version   4 u32 sequence   8 u64 time ns   16 u64 sector   24 u32 bytes   28 u32 action
 //! 32 u32 pid   36 u32 device   40 u32 cpu   44 u16 error   46 u16 length of the payload that follows the 48 bytes
 //! ```
-//! Written in the order of bytes of the recording machine, which the magic tells. Name one file, or the name given to
-//! `blktrace -o`, and the files of all CPUs are merged by time. As in `blkparse.rs`, the issue of a request counts.
+//! The byte order is that of the recording machine; the magic shows it. Name one file, or the name given to `blktrace
+//! -o`: the files of all CPUs are then merged by time. As in `blkparse.rs`, the issue of a request counts.
 
 use super::blkparse::MINOR_BITS;
 use super::merge::Merged;

@@ -149,7 +149,8 @@ fn number(record: &[u8], (at, bytes): (usize, usize)) -> u64 {
     }
 }
 
-/// Kinds of libCacheSim's operations (`req_op_e`): nop, get, gets and read; set to prepend, incr, decr, write and update.
+/// Kinds of libCacheSim's operations (`req_op_e`): nop, get, gets and read; set to prepend, incr, decr, write and
+/// update.
 fn kind(operation: u64) -> Result<Option<Kind>, Flaw> {
     match operation {
         0..=2 | 12 => Ok(Some(Kind::Read)),

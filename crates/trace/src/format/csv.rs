@@ -4,8 +4,8 @@
 //! ts,op,offset,length              csv:FILE --columns time=ts,kind=op,address=offset,size=length
 //! 0.5,W,4096,512                            --unit time=s,address=1B,size=1B
 //! ```
-//! A column named by a word asks for a header. Numbers are decimal, or hexadecimal with `0x` (without, if `--unit address=hex:1B`
-//! says so). Kinds are the usual words; numbers need `--kinds`.
+//! A column given by name requires a header. Numbers are decimal, or hexadecimal with `0x` (or without it, with `--unit
+//! address=hex:1B`). Kinds are the usual words; numbers need `--kinds`.
 
 use super::fields::{Field, Fields, Separator};
 use super::lines::Fault;

@@ -3,8 +3,8 @@
 //! ```text
 //! [{target_id, snapshots: [{start_time, end_time, regions: [{start, end, nr_accesses: {samples, percent}, age}]}]}]
 //! ```
-//! Numbers may be strings with commas between thousands. Times are nanoseconds; a snapshot's rows bear its end. The whole text
-//! is held in memory, so its size has a limit.
+//! Numbers may be strings with commas between thousands. Times are nanoseconds; a snapshot's rows have its end time.
+//! The whole text is in memory, so its size is limited.
 
 use std::io::Read;
 

@@ -26,7 +26,8 @@ pub enum Input {
     Bytes(Bytes),
 }
 
-/// Bytes asked from the system at once, and handed to a decoder. Readers of plain files ask for more than this, and so past this buffer.
+/// Bytes read from the system at once, and given to a decoder. Readers of plain files read more at a time, and so
+/// bypass this buffer.
 const READ_BYTES: usize = 128 * 1024;
 /// The most memory for an xz dictionary, in KiB: `xz -9` needs 64 MiB, and a hostile file may demand 4 GiB.
 const XZ_MEMORY_KIB: u32 = 1 << 20;

@@ -121,8 +121,8 @@ fn seconds_of(text: &[u8]) -> Option<u64> {
     super::fields::nanoseconds(text, SECOND_PS)
 }
 
-/// The end of what stands before `[CPU]` and the beginning of what stands behind it. The name of a program may hold blanks,
-/// colons and brackets, so the last bracket that is followed by a time counts.
+/// The end of the part before `[CPU]`, and the start of the part after it. A program's name may contain blanks, colons
+/// and brackets, so the last bracket that is followed by a time counts.
 fn halves(line: &[u8]) -> Result<(usize, usize), Box<Fault>> {
     let mut best = None;
     for open in memmem::find_iter(line, b" [") {

@@ -1,7 +1,7 @@
 //! Swap traces: what a kernel swapped out and in, as CSV with a header, one row an event.
 //!
 //! ```text
-//! ts_ns,op,slot,pid,vpn,type,flag         columns in any order; op and slot must be there, those not named here are passed over
+//! ts_ns,op,slot,pid,vpn,type,flag         columns in any order; op and slot are required; other columns are ignored
 //! 1290240,out,17,28009,b2e23,heap,a
 //! ```
 //!

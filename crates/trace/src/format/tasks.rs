@@ -15,7 +15,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    /// Thread `task` of the process `space`, under the name it bears now; the last name counts, since `exec` changes it.
+    /// Thread `task` of the process `space`, with its present name. The last name counts, because `exec` changes it.
     pub(super) fn meet(&mut self, task: u32, space: u32, name: &[u8]) {
         let known = self.met.len();
         match self.met.get_mut(&task) {

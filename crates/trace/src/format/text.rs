@@ -279,8 +279,8 @@ const HEX: [u8; 256] = {
     table
 };
 
-/// The hexadecimal number at the start of `text` and how many digits it has. More than 16 digits wrap: the caller looks at
-/// their number.
+/// The hexadecimal number at the start of `text`, and its number of digits. More than 16 digits wrap; the caller checks
+/// the number of digits.
 #[inline]
 pub(super) fn hex(text: &[u8]) -> (u64, usize) {
     let mut value = 0u64;

@@ -1,7 +1,8 @@
 //! Drops references that make no difference in any memory of K pages or more: Safely Allowed Drop (Kaplan,
 //! Smaragdakis and Wilson, "Trace reduction for virtual memory simulations", SIGMETRICS 1999, section 3).
 //!
-//! Of three references to a page, t1 < t2 < t3, the middle one is dropped if fewer than K other pages are referenced between t1 and t3.
+//! Of three references to a page, t1 < t2 < t3, the middle one is dropped if fewer than K other pages are referenced
+//! between t1 and t3.
 //!
 //! - LRU of C >= K pages: the page stays from t1 to t3, so t2 and t3 are hits with and without the drop. Another page's distance
 //!   changes only if both its references lie between t1 and t3, from at most K to one less: a hit before and after.

@@ -82,7 +82,8 @@ const PAGE_MAX: u64 = 256 << 20;
 struct Chunk {
     start: u64,
     bytes: Bytes,
-    /// Whether the crate reads a page's header next; it reads a page whose header it has seen already from behind that.
+    /// Whether the crate reads a page's header next. If it has already seen the header, it reads the page from behind
+    /// the header.
     header_next: AtomicBool,
 }
 
@@ -141,7 +142,8 @@ fn check_header(header: &[u8]) -> Result<()> {
     }
 }
 
-/// The next field of a header, a 32-bit number whose field number is one more than that of the field before, and what follows it.
+/// The next field of a header, and the bytes after it. The field is a 32-bit number; its field number is one more than
+/// that of the field before.
 fn field(header: &[u8]) -> Option<(u64, &[u8])> {
     let rest = header.strip_prefix(&[0x15])?;
     let mut number = 0u64;

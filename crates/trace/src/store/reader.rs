@@ -144,8 +144,8 @@ impl Reader {
     /// Kinds are 0 to 2, sizes and counts are at least 1, and no access runs past 2^64; otherwise there is an error.
     ///
     /// # Errors
-    /// [`TraceError::Damaged`], [`TraceError::Row`] or [`TraceError::Io`]; the block's contents are then unspecified and the
-    /// reader does not move.
+    /// [`TraceError::Damaged`], [`TraceError::Row`] or [`TraceError::Io`]; the block's contents are then unspecified
+    /// and the reader does not move.
     pub fn read(&mut self, block: &mut Block, wanted: Wanted) -> Result<usize, TraceError> {
         block.clear_rows();
         while self.group < self.metadata.num_row_groups() && self.offset == self.group_rows() {

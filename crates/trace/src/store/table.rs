@@ -1,7 +1,7 @@
-//! Any columns of any Parquet file, as cells: for tables whose columns a user names.
+//! Any columns of any Parquet file, as cells: for tables with columns that a user names.
 //!
-//! `open` with the columns, then `read` until it gives 0 rows, and `cell` for each of them. Slower than the store's own
-//! [`Reader`](super::Reader), which knows its columns' types.
+//! Call `open` with the columns, then `read` until it returns 0 rows, and `cell` for each of them. This is slower than
+//! the store's own [`Reader`](super::Reader), which knows the types of its columns.
 
 use std::path::{Path, PathBuf};
 

@@ -27,14 +27,15 @@ use crate::error::TraceError;
 use crate::provenance::Provenance;
 use crate::reference::Kind;
 
-/// zstd level of recordings. On 20 million rows of perl under lackey, levels 1, 3 and 19 take 0.37, 0.36 and 0.30 bytes a row,
-/// are written at 38, 22 and 0.8 million rows/s and read equally fast: a recorder must keep up, so the lowest.
+/// The zstd level of recordings. On 20 million rows of perl under lackey, levels 1, 3 and 19 take 0.37, 0.36 and 0.30
+/// bytes per row, are written at 38, 22 and 0.8 million rows/s, and are read equally fast. A recorder must keep up, so
+/// the lowest level is used.
 pub const LEVEL_DEFAULT: i32 = 1;
 /// zstd level of traces that are shipped: slow to write, and as fast to read.
 pub const LEVEL_SHIPPED: i32 = 19;
 
-/// Rows per row group: what the writer holds in memory (16 to 36 MiB), and what shares a dictionary. 2^18 rows make files 13 %
-/// larger, 2^22 rows save 9 % for four times the memory; none reads faster (same trace).
+/// Rows per row group. The writer has a row group in memory (16 to 36 MiB), and a row group shares a dictionary. 2^18
+/// rows make files 13 % larger; 2^22 rows save 9 % for four times the memory; none is read faster (same trace).
 pub(super) const GROUP_ROWS: usize = 1 << 20;
 /// Rows per data page, the unit of compression. The usual 20,000 cost three times the bytes and a fifth of the reading
 /// speed; 2^16 rows half as many bytes again (same trace).
@@ -133,7 +134,8 @@ impl Writer {
             // One minimum and one maximum for each row group show the reader which columns are constant. Indexes of
             // pages would serve point queries, which traces do not need.
             .set_statistics_enabled(EnabledStatistics::Chunk)
-            // Addresses are never constant, counts hardly ever; the search for their ends takes 5 % of a recording's time.
+            // Addresses are never constant, and counts hardly ever are. Searching for their minimum and maximum would
+            // take 5 % of a recording's time.
             .set_column_statistics_enabled(Field::Address.name().into(), EnabledStatistics::None)
             .set_column_statistics_enabled(Field::Count.name().into(), EnabledStatistics::None)
             .set_offset_index_disabled(true)
@@ -265,7 +267,7 @@ impl Writer {
     }
 }
 
-/// A writer that has not finished leaves nothing behind.
+/// A writer that has not finished leaves no file.
 impl Drop for Writer {
     fn drop(&mut self) {
         drop(self.file.take());

@@ -1,6 +1,8 @@
-//! Cost-age-times with age (CATA): the least u / (1 - u) * erases / age. Chiang, Lee and Chang: *Using Data Clustering to Improve Cleaning
-//! Performance for Flash Memory*, Software: Practice and Experience 1999 (cost-age-times), with the age of a block taken as the mean age of
-//! its valid pages as in Han, Ryu and Yim: *CATA: A Garbage Collection Scheme for Flash Memory File Systems*, UIC 2006.
+//! Cost-age-times with age (CATA): the least u / (1 - u) * erases / age.
+//!
+//! Cost-age-times: Chiang, Lee and Chang: *Using Data Clustering to Improve Cleaning Performance for Flash Memory*,
+//! Software: Practice and Experience 1999. The age of a block is the mean age of its valid pages, as in Han, Ryu and
+//! Yim: *CATA: A Garbage Collection Scheme for Flash Memory File Systems*, UIC 2006.
 //!
 //! One is added to the erases: otherwise every block that was never erased scores 0, whatever pages it holds.
 

@@ -1,6 +1,8 @@
-//! Cost-benefit (CB): the largest age * (1 - u) / 2u, age being the time since the block last changed. Rosenblum and Ousterhout: *The Design
-//! and Implementation of a Log-Structured File System*, ACM TOCS 1992, section 3.5, has 1 + u below, for a read of the whole segment;
-//! Kawaguchi, Nishioka and Motoda: *A Flash-Memory Based File System*, USENIX 1995, section 3.2, has 2u: a page is read and written.
+//! Cost-benefit (CB): the largest age * (1 - u) / 2u, where the age is the time since the block last changed.
+//!
+//! Rosenblum and Ousterhout: *The Design and Implementation of a Log-Structured File System*, ACM TOCS 1992, section
+//! 3.5, divide by 1 + u, because they read the whole segment. Kawaguchi, Nishioka and Motoda: *A Flash-Memory Based
+//! File System*, USENIX 1995, section 3.2, divide by 2u: a page is read and written.
 
 use super::{Candidates, Collector, Facts, Ratio};
 use crate::ids::BlockId;

@@ -1,5 +1,6 @@
-//! Greedy (GR): the block with the fewest valid slots. Cheapest now; a block with cold pages is copied again and again. Wu and Zwaenepoel:
-//! *eNVy: A Non-Volatile, Main Memory Storage System*, ASPLOS 1994, section 4.1.
+//! Greedy (GR): the block with the fewest valid slots. It is the cheapest choice now, but a block with cold pages is
+//! copied again and again. Wu and Zwaenepoel: *eNVy: A Non-Volatile, Main Memory Storage System*, ASPLOS 1994, section
+//! 4.1.
 
 use super::{Candidates, Collector, Facts, Ratio};
 use crate::ids::BlockId;

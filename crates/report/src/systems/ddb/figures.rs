@@ -1,5 +1,5 @@
-//! DDB: table 5 from its own counts, and its experiments on recorded programs of the same kind: figures 5 to 7, tables 6 and 7, the three
-//! effects, the architectures that page nothing, and which policy and handler go best together.
+//! DDB: table 5 from its own counts, and its experiments on recorded programs of the same kind: figures 5 to 7, tables
+//! 6 and 7, the three effects, the architectures without paging, and the best pair of policy and handler.
 
 use std::path::Path;
 

@@ -11,7 +11,7 @@ use crate::systems::front_end::{FrontEnd, Paged};
 /// Instruction and data cache, each.
 pub const L1: FrontEnd = FrontEnd {
     name: "l1",
-    // The paper whose caches they are.
+    // The name of the paper with these caches.
     aliases: &["ddb"],
     // 8 words of 4 bytes. The printed 0.22 us of a block from OneNAND's 16-bit bus at 50 MHz are 11 cycles, too few
     // for 16 half-words; they fit a block of 8 half-words. We use the processor's word.
@@ -20,8 +20,8 @@ pub const L1: FrontEnd = FrontEnd {
     readings: &[],
     data_cache: true,
     paged: Paged::ReadOnly,
-    // Each instruction whose references hit. The paper prints `t_idle` but not how it is computed; one cycle is our
-    // reading.
+    // The time of each instruction whose references hit. The paper prints `t_idle` but not how it is computed; one
+    // cycle is our reading.
     instruction: CYCLE,
     icache_miss: Ps::ZERO,
     build,

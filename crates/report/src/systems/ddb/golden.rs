@@ -1,4 +1,5 @@
-//! The printed figures, read from `golden.toml`. Field names are those of the file and of the paper's tables; units are in the names.
+//! The printed figures, read from `golden.toml`. Field names are those of the file and of the paper's tables; units are
+//! in the names.
 
 use std::collections::BTreeMap;
 

@@ -100,7 +100,8 @@ pub const PAGE: Bytes = Bytes(1024);
 /// One cycle of the processor, 400 MHz (section III.2).
 pub const CYCLE: Ps = Ps(2_500);
 
-/// Equation 1 has loads, moves and accesses only: the processor's own work on a fault costs nothing. TransHostMem is the device's.
+/// Equation 1 has only loads, moves and accesses: the processor's own work on a fault costs nothing. The device gives
+/// TransHostMem.
 pub fn prices(_policy: &str) -> StagePrices {
     StagePrices::uniform(Ps::ZERO)
 }

@@ -61,8 +61,8 @@ fn table_5_comes_out_of_its_own_counts_to_the_printed_digit() {
         energy.terms().iter().zip(table.energy_terms(column)).for_each(|((n, e), paper)| compare(n, e.0, paper));
         compare("e_paging", energy.total().0, table.e_paging[column]);
     }
-    // The first is off in the paper: 9557 * 1056.21 nJ = 10.094 mJ. The others are sums of rounded terms there: 12.38 + 10.10 + 0.13 +
-    // 0.06 and 11.05 + 9.00 + 0.07 + 0.44 + 0.06, where the exact sums are 22.662 and 20.625.
+    // The paper's first value is wrong: 9557 * 1056.21 nJ = 10.094 mJ. Its other two are sums of rounded terms, 12.38 +
+    // 10.10 + 0.13 + 0.06 and 11.05 + 9.00 + 0.07 + 0.44 + 0.06; the exact sums are 22.662 and 20.625.
     assert_eq!(missed, ["page_move[0] 1009 1010", "e_paging[0] 2266 2267", "e_paging[1] 2063 2062"]);
 }
 

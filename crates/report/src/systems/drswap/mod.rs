@@ -1,5 +1,5 @@
-//! DR.Swap: a swap area in byte-addressable NVM beside DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and Sha: *Energy-Efficient
-//! In-Memory Paging for Smartphones*, TCAD 2016).
+//! DR.Swap: a swap area in byte-addressable NVM beside DRAM, read in place (Zhong, Liu, Liang, Zhu, Long, Wang and Sha:
+//! *Energy-Efficient In-Memory Paging for Smartphones*, TCAD 2016).
 //!
 //! Direct read and the low memory killer are in the core (`slots`, `fault/in_slot`), its energy equations in the
 //! device crate (`swap_energy`). This folder has its numbers: the backings that it compares ([`Backing`]), their

@@ -357,8 +357,8 @@ fn seed_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportError>
 mod tests {
     use super::*;
 
-    /// 63,505 pages fill 1,985 blocks. An area of 1,024 blocks, less those that stay erased, takes the first of them. Each
-    /// further block needs an erase, with any method. An area of 2,048 blocks needs none.
+    /// 63,505 pages fill 1,985 blocks. An area of 1,024 blocks, less those that stay erased, takes the first of them.
+    /// Each further block needs an erase, with any method. An area of 2,048 blocks needs none.
     #[test]
     fn erases_on_the_generated_trace_are_at_least_what_the_pages_need() {
         let input = slides();

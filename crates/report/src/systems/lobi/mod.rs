@@ -45,7 +45,8 @@ pub const SYSTEM: System = System {
     part: Some(&PART),
 };
 
-/// The log, in place of Linux's map of slots on the same blocks, and the window of a block, in place of Linux's where the machine has that.
+/// The log replaces Linux's map of slots on the same blocks. The window of a block replaces Linux's window, where the
+/// machine has one.
 const PART: Part = Part {
     text: "LOBI: log, read blocks",
     apply: |s| {

@@ -1,7 +1,9 @@
-//! SAP: its stress test (figures 6 and 7, table 1) and its interactivity test (table 2) on recorded workers, and what the paper leaves open:
-//! schedulers, the list's renewal, timer or tick, following the prediction, an activation moment that adapts.
+//! SAP: its stress test (figures 6 and 7, table 1) and its interactivity test (table 2) on recorded workers. Also
+//! questions that the paper leaves open: schedulers, renewal of the list, timer or tick, following the prediction, an
+//! adaptive activation moment.
 //!
-//! The paper names neither processor nor disk (an emulated machine) and prints its fault counts as pictures only, so that changes are compared.
+//! The paper names neither the processor nor the disk (an emulated machine), and gives fault counts only as pictures.
+//! So changes are compared.
 
 use std::path::Path;
 
@@ -19,7 +21,7 @@ mod mixes;
 
 use experiments::{Interactivity, Kernel, Stress, KERNELS};
 
-/// Percentage points within which a change counts as reached.
+/// A change within this many percentage points counts as reached.
 const POINTS: f64 = 5.0;
 
 const STRESS_NOTE: &str =
@@ -90,7 +92,7 @@ fn row(
     }
 }
 
-/// In percent; from nothing to nothing is no change.
+/// The change in percent; from 0 to 0 is no change.
 fn change(from: u64, to: u64) -> f64 {
     (to as f64 - from as f64) / from.max(1) as f64 * 100.0
 }
@@ -111,7 +113,7 @@ fn holds(shape: bool) -> Reached {
     }
 }
 
-/// Figures 6 and 7, table 1, and what the text says of less RAM.
+/// Figures 6 and 7, table 1, and the text's claims about less RAM.
 fn stress_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let mut found = Vec::new();
     for ram in g.ram_mb {
@@ -165,7 +167,8 @@ fn stress_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportErro
     Ok(())
 }
 
-/// What the paper leaves open or names as future work, and the RAM that the kernel holds for itself: major faults of the stress test.
+/// Major faults of the stress test in cases that the paper leaves open or names as future work, and with the RAM that
+/// the kernel keeps for itself.
 fn variant_rows(stress: &Stress, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     for kernel in experiments::variants() {
         variant_row(stress, 32, &kernel, kernel.name.into(), rows)?;
@@ -177,7 +180,7 @@ fn variant_rows(stress: &Stress, rows: &mut Vec<Row>) -> Result<(), ReportError>
     Ok(())
 }
 
-/// A kernel against the same one without prefetching.
+/// A kernel compared with the same kernel without prefetching.
 fn variant_row(
     stress: &Stress,
     ram_mb: u64,

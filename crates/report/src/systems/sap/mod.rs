@@ -1,8 +1,8 @@
 //! SAP: scheduler-assisted prefetching (Belogolov, Park, Park, Hong; 2008).
 //!
-//! Its parts live elsewhere: the prefetching lists and the recency rule in the core (`prefetch`, `Policy::insert_behind_slice`), tasks,
-//! schedulers and loads beside running tasks in the simulator. Here are its numbers, what it leaves open, and its printed figures
-//! ([`golden`]).
+//! Its parts are elsewhere. The prefetching lists and the recency rule are in the core (`prefetch`,
+//! `Policy::insert_behind_slice`); tasks, schedulers and loads beside running tasks are in the simulator. This folder
+//! has its numbers, its open questions and its printed figures ([`golden`]).
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
@@ -48,7 +48,7 @@ pub const SYSTEM: System = System {
 const PART: Part =
     Part { text: "SAP: load before turn", apply: |s| s.tasks.prefetch = Some("75".into()), tasks_min: 2 };
 
-/// What the paper claims above all, and the rows that answer it.
+/// The main claims of the paper, and the rows that answer them.
 const CLAIMS: [Claim; 8] = [
     Claim { text: "prefetch-75: major faults, change in %", item: "table 1", row: "prefetch-75: major faults" },
     Claim { text: "prefetch-50: major faults, change in %", item: "table 1", row: "prefetch-50: major faults" },
@@ -64,45 +64,48 @@ const CLAIMS: [Claim; 8] = [
     Claim { text: "the same with prefetch-50, ms", item: "table 2", row: "prefetch-50: average latency" },
 ];
 
-/// Unit of demand paging (section 5.2).
+/// The unit of demand paging (section 5.2).
 pub const PAGE: Bytes = Bytes(4096);
 
-/// LoadStopover and transfer of a page by DMA: 20 us and 37.92 us of the sheet LOBI-NAND. The paper names no device (an emulated machine's
-/// disk); it needs one that transfers by itself (section 3).
+/// LoadStopover and transfer of a page by DMA: 20 us and 37.92 us of the sheet LOBI-NAND. The paper names no device
+/// (only an emulated machine's disk). The scheme needs a device that transfers by itself (section 3).
 pub const LOAD: Ps = Ps(57_920_000);
 
-/// Programming a page, the same sheet.
+/// The time to program a page, by the same sheet.
 pub const PROGRAM: Ps = Ps::from_us(180);
 
-/// Scheduler tick: 1000 Hz, the finest that Linux 2.6.24 offers. With 250 Hz a slice of 4 ms (five tasks) is one tick, and no tick comes
-/// within it.
+/// The scheduler tick: 1000 Hz, the finest of Linux 2.6.24. With 250 Hz, a slice of 4 ms (five tasks) is one tick, so
+/// no tick comes within it.
 pub const TICK: Ps = Ps::from_us(1_000);
 
-/// A reference. The paper names no processor, only that the machine is emulated. Ours: ten times the instruction of SWL's board (10 ns, the
-/// only one of the papers that is measured), an assumption.
+/// The time of a reference. The paper names no processor, only an emulated machine. We assume ten times the instruction
+/// of SWL's board (10 ns), the only board of the papers that is measured.
 pub const REFERENCE: Ps = Ps(10 * swl::front_end::INSTRUCTION.0);
 
-/// What a worker sleeps between two iterations ("accesses allocated memory periodically", section 5.2). The paper does not print the
-/// period. Ours is that of our own run of the test on Linux 6.1: five workers, twelve iterations each, 100 ms between them.
+/// The time that a worker sleeps between two iterations ("accesses allocated memory periodically", section 5.2). The
+/// paper does not print the period. Ours comes from our own run of the test on Linux 6.1: five workers, twelve
+/// iterations each, 100 ms between them.
 pub const PAUSE: Ps = Ps::from_us(100_000);
 
-/// Iterations of a worker, of the same run.
+/// Iterations of a worker, from the same run.
 pub const ITERATIONS: u32 = 12;
 
 /// Algorithm 1 prints `nr_tasks > 2`.
 pub const READY_MIN: usize = 3;
 
-/// The paper does not say when a page leaves a list that is not full. Two time units without use are ours; `coldframe papers sap` shows others.
+/// The paper does not say when a page leaves a list that is not full. We use two time units without use; `coldframe
+/// papers sap` shows other values.
 pub const IDLE_MAX: u32 = 2;
 
-/// Loads of a prefetcher under way at the same time. The paper queues all of a list at once; the engine needs a bound.
+/// A prefetcher's loads in flight. The paper queues the whole list at once; the engine needs a limit.
 pub const DEPTH: u32 = 16;
 
-/// One job of Interbench's gaming simulation. The paper does not print it, but its table 2 tells: 61.3 % of the desired processor time at
-/// 63.1 ms of latency are 100 ms of work, and so in the other two columns.
+/// One job of Interbench's gaming simulation. The paper does not print it, but it follows from table 2: 61.3 % of the
+/// desired processor time at a latency of 63.1 ms means 100 ms of work. The other two columns agree.
 pub const JOB: Ps = Ps::from_us(100_000);
 
-/// The paper times no stage of a fault. These are the prices of SWL's board without its move of a page, which DMA does.
+/// The paper measures no stage of a fault. These are the prices of SWL's board without the move of a page, which DMA
+/// does.
 pub fn prices(policy: &str) -> StagePrices {
     StagePrices { trans_host_mem: Ps::ZERO, ..lobi::prices(policy) }
 }
@@ -118,7 +121,8 @@ mod tests {
         assert_eq!(printed.list_max, coldframe_core::prefetch::LIST_MAX);
     }
 
-    /// Needs no simulation: the share of desired processor time follows from latency and the job, in all three columns.
+    /// Without simulation: in all three columns, the share of desired processor time follows from the latency and the
+    /// job.
     #[test]
     fn table_2_tells_that_a_job_is_100_ms() {
         let t = golden::read().table2;

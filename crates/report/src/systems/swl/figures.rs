@@ -1,4 +1,5 @@
-//! SWL: figures 6 to 9 by micro-experiments on the engine, table 4 and figures 10 to 12 on recorded programs of the same kind.
+//! SWL: figures 6 to 9 by micro-experiments on the engine, table 4 and figures 10 to 12 on recorded programs of the
+//! same kind.
 
 use std::path::Path;
 
@@ -98,7 +99,8 @@ impl Bench {
     }
 }
 
-/// Latency of one true fault whose search examines `walk` frames: all frames are full, the bits of the first `walk - 1` are set.
+/// Latency of one true fault whose search examines `walk` frames: all frames are full, the bits of the first `walk - 1`
+/// are set.
 fn clock_fault(policy: &str, handler: &str, walk: u32) -> f64 {
     let mut bench = Bench::new(policy, handler);
     bench.touch(0..FRAMES).touch(0..walk - 1);

@@ -69,7 +69,8 @@ pub const LOAD_STOPOVER: Ps = Ps(20_640_000);
 /// One frame examined. Figure 7, sequential: (137.95 - 86.1) us / 59 steps = 0.8788 us.
 pub const WALK_STEP: Ps = Ps(878_814);
 
-/// GetFreeframe of Clock without its walk: 86.1 us (sequential, walk 1) - 77.3 us (the rest, figure 8) - one step = 7.92 us.
+/// GetFreeframe of Clock without its walk: 86.1 us (sequential, walk 1) - 77.3 us (the rest, figure 8) - one step =
+/// 7.92 us.
 pub const GET_FREEFRAME_CLOCK: Ps = Ps(7_921_186);
 
 /// GetFreeframe of FIFO-SC: figure 6, 85 us - 78 us.
@@ -81,12 +82,13 @@ pub const DOWNGRADE: Ps = Ps(3_300_000);
 /// All stages but GetFreeframe and LoadStopover. Figure 8 starts at 77.30 us, where the search is hidden: 77.30 - 20.64.
 pub const OTHER_STAGES: Ps = Ps(56_660_000);
 
-/// TransHostMem of 1 KiB. Table 2 gives 68.51 us for "1KB loading to page cache", measured on the board; less LoadStopover that is
-/// 47.87 us. The 8.79 us that then remain for PreProcess, UpdateMMU and PostProcess agree with the 8.7 us of a false fault outside of
-/// its reference step (figure 9: 11.2 - 2.5), which is why we read table 2 so.
+/// TransHostMem of 1 KiB. Table 2 gives 68.51 us for "1KB loading to page cache", measured on the board; less
+/// LoadStopover that is 47.87 us. We read table 2 this way because the remaining 8.79 us for PreProcess, UpdateMMU and
+/// PostProcess agree with a false fault without its reference step, 8.7 us (figure 9: 11.2 - 2.5).
 pub const TRANS_HOST_MEM: Ps = Ps(47_870_000);
 
-/// FIFO-SC's true fault beyond Clock's: figure 6 has 78 us against 77.3 us. Booked on UpdateMMU, which manages the two lists.
+/// FIFO-SC's true fault takes longer than Clock's: 78 us against 77.3 us in figure 6. The difference is charged to
+/// UpdateMMU, which manages the two lists.
 pub const FIFO_SC_LISTS: Ps = Ps(700_000);
 
 /// Delayed downgrades that fit behind LoadStopover: floor((20.64 - 7) / 3.3).

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// "On average, it achieves 28.5% reduction in execution time and 4.4% reduction in paging system energy consumption": the means of range A of
-/// table 7, 0.3 to 0.7 of the working set.
+/// "On average, it achieves 28.5% reduction in execution time and 4.4% reduction in paging system energy consumption":
+/// the means of range A of table 7, 0.3 to 0.7 of the working set.
 #[test]
 fn execution_time_falls_by_28_percent_and_energy_a_little() {
     let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");

@@ -1,4 +1,5 @@
-//! The runs behind the figures: one program without and with the scheme, main memory from 0.3 to 1.2 of its working set.
+//! The runs behind the figures: one program without and with the scheme, with main memory from 0.3 to 1.2 of its
+//! working set.
 
 use std::path::{Path, PathBuf};
 
@@ -130,7 +131,6 @@ pub fn pair(frames: u64, accesses: Option<u64>) -> [Settings; 2] {
 /// grow steeply (section III.3, on figure 5). It prints no rule. Ours: the least main memory with which the program
 /// without the scheme takes at most twice as long as with main memory for all of its pages. Below that, loading pages
 /// again takes longer than everything else.
-/// long as with main memory for all of its pages. Below, bringing back what has been there before takes longer than all else.
 fn working_set(path: &Path, accesses: Option<u64>) -> Result<u64, ReportError> {
     let mut all: Vec<_> = (1..=LARGEST).map(|kib| settings(ddb::PLAIN, kib, accesses)).collect();
     all.push(Settings { frames: None, ram: Some("100%".into()), ..settings(ddb::PLAIN, 1, accesses) });

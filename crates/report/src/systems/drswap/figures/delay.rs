@@ -43,8 +43,8 @@ fn category(grid: &Grid, golden: &Golden, i: usize, size: usize, column: usize, 
 /// A random read of 4 KiB on that phone's card, in milliseconds: 10.06 MB/s (AndroBench, Android 4.4, Nexus 5).
 const PAGE_IN_MS: f64 = 0.41;
 
-/// A page-out that frees the frame of a swap-in, on the switch's path. Fitted to table V at 128 MB; a sequential write of 4 KiB on that card
-/// takes 0.27 ms, a random one 5.46.
+/// A page-out that frees the frame of a swap-in, during the switch. Fitted to table V at 128 MB. A sequential write of
+/// 4 KiB on that card takes 0.27 ms, a random one 5.46 ms.
 const PAGE_OUT_MS: f64 = 1.14;
 
 /// Switches back of a category: five applications, three rounds (section V.B).

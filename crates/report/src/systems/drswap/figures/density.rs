@@ -3,7 +3,6 @@
 //! The paper's phone loses a share of each heap, whatever exceeds RAM: reclaim takes pages of programs and of files
 //! in proportion. Fitted to 24 cells: two densities at 128 MB, and a factor each for 256 and 512 MB. This is
 //! arithmetic on table III; the simulated runs are beside it (table IV).
-//! densities at 128 MB and a factor each for 256 and 512 MB, to 24 cells. This is arithmetic on table III; the runs are beside it (table IV).
 
 use crate::systems::drswap::golden::Golden;
 use crate::systems::drswap::{CATEGORIES, SWAP_MIB};

@@ -1,4 +1,5 @@
-//! Figure 2: ended tasks by DRAM, with and without 128 MB of swap on eMMC. The paper prints one pair, at 1 GB, without its workload.
+//! Figure 2: ended tasks by DRAM, with and without 128 MB of swap on eMMC. The paper prints one pair, at 1 GB, without
+//! its workload.
 
 use crate::systems::drswap::golden::Golden;
 use crate::systems::drswap::BACKINGS;

@@ -5,8 +5,8 @@
 //! a process's share falls as 1 / rank; a lifetime is exponential; in one case of ten, a page deviates from its group
 //! by up to a quarter of the lifetime. Pages that never come back stay to the end: the slides' trace has no exits.
 //!
-//! Three numbers below, and where a collection starts ([`super::START`]), are fitted to the five costs that the slides print: [`GROUP`],
-//! [`LIFETIME`], [`COMES_BACK`].
+//! Three numbers below ([`GROUP`], [`LIFETIME`], [`COMES_BACK`]) and the threshold of collections ([`super::START`])
+//! are fitted to the five costs that the slides print.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,4 +1,5 @@
-//! What the abstract claims of faults, on recorded workers. What it claims of latency is a row that is not reached (table 2).
+//! The abstract's claim about faults, on recorded workers. Its claim about latency is a row that is not reached (table
+//! 2).
 
 use super::*;
 

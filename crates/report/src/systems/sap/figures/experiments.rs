@@ -26,13 +26,13 @@ pub(super) struct Kernel {
     pub scheduler: &'static str,
     pub on_fault: OnFault,
     pub prefetching: Prefetching,
-    /// What a reference costs.
+    /// The time of a reference.
     pub reference: Ps,
-    /// The scheduler's knob.
+    /// The scheduler's parameter.
     pub slice: Option<Ps>,
-    /// What a page takes the device.
+    /// The device's times for a page.
     pub device: DeviceTimes,
-    /// What the kernel does about memory beside the faults.
+    /// The kernel's memory management besides faults.
     pub reclaim: Reclaim,
 }
 
@@ -68,7 +68,7 @@ pub(super) const KERNELS: [Kernel; 3] = [
     kernel("prefetch-50", Activation::Tick(0.5)),
 ];
 
-/// What the paper leaves open or names as future work.
+/// Kernels for questions that the paper leaves open or names as future work.
 pub(super) fn variants() -> Vec<Kernel> {
     let kernel_with = |name, xi, change: fn(&mut Kernel)| {
         let mut kernel = kernel(name, Activation::Tick(xi));
@@ -161,8 +161,8 @@ impl Stress {
         run(kernel, Bytes(ram_mb << 20), &specs)
     }
 
-    /// As `stress` does without `--vm-keep`, which the paper's command line does not name: an iteration is a region of its own. One turn writes
-    /// it (first touches), the next checks it (refaults), and it is freed.
+    /// As in `stress` without `--vm-keep`, which the paper's command line does not contain: each iteration has its own
+    /// region. One turn writes it (first touches), the next turn checks it (refaults), and then it is freed.
     pub(super) fn run_fresh(ram_mb: u64, kernel: &Kernel) -> Result<TasksResult, ReportError> {
         let (workers, pages) = (sap::golden::read().workers, (WORKER.0 / sap::PAGE.0) as u32);
         let touch = |page, writing| Step { reference: PageRef::new(page, writing, false), times: 1 };
@@ -182,19 +182,20 @@ impl Stress {
     }
 }
 
-/// Frames that 32 MB leave to the workers; the kernel holds the rest. Fitted to table 1 and section 5.3.
+/// Frames that the workers have with 32 MB; the kernel uses the rest. Fitted to table 1 and section 5.3.
 pub(super) const FRAMES_OF_32_MB: u64 = 5_000;
 
-/// What the processor does between two touches, in loads of a page. Fitted to the same.
+/// The processor time between two touches, as a multiple of a page's load. Fitted to the same.
 pub(super) const LOADS_A_TOUCH: f64 = 1.5;
 
-/// What a worker allocates: 8 MB (section 5.2).
+/// Memory that a worker allocates: 8 MB (section 5.2).
 const WORKER: Bytes = Bytes(8 << 20);
 
 /// A slice that no turn of a worker uses up.
 const WHOLE_TURN: Ps = Ps::from_us(10_000_000);
 
-/// A recorded game that wants all of the processor, beside a recorded load on 110 % of RAM: table 2 as a user of today's settings gets it.
+/// A recorded game that uses the whole processor, beside a recorded load on 110 % of RAM: table 2 with a user's
+/// settings.
 pub(super) struct Interactivity {
     game: Program,
     load: Program,
@@ -208,7 +209,7 @@ pub(super) struct Responsiveness {
     pub desired_percent: f64,
 }
 
-/// Times that the game goes through its eight recorded frames: about 7 s of processor time.
+/// The number of times that the game goes through its eight recorded frames: about 7 s of processor time.
 const GAME_ROUNDS: u32 = 20;
 
 impl Interactivity {
@@ -217,11 +218,12 @@ impl Interactivity {
         Ok(Interactivity { game: game?, load: load? })
     }
 
-    /// As the text has it: the prefetcher stands on CFS (section 4), and a fault suspends its task (section 1) while others run.
+    /// As in the text: the prefetcher works with CFS (section 4), and a fault suspends its task (section 1) while
+    /// others run.
     pub(super) fn run(&self, kernel: &Kernel) -> Result<(Responsiveness, TasksResult), ReportError> {
         let game = TaskSpec { job: Some(sap::JOB), ..task(&self.game, 0, Some(GAME_ROUNDS)) };
         let load = task(&self.load, self.game.pages, None);
-        // Two tasks; algorithm 1's `nr_tasks > 2` counts others of the system, which are not simulated.
+        // Two tasks: algorithm 1's `nr_tasks > 2` counts other tasks of the system, which are not simulated.
         let prefetching = Prefetching { ready_min: 1, ..kernel.prefetching };
         let kernel = Kernel { scheduler: "cfs", on_fault: OnFault::Sleeps, prefetching, ..*kernel };
         let result = run(&kernel, Bytes(32 << 20), &[game, load])?;
@@ -229,8 +231,8 @@ impl Interactivity {
     }
 }
 
-/// As Interbench computes them: what it prints as the standard deviation subtracts the mean's square once and not once a
-/// sample, and so is the root of the mean square; the desired processor time follows from the mean latency.
+/// As Interbench computes them. Its standard deviation subtracts mean^2 / n instead of n * mean^2, so it is nearly the
+/// root of the mean square. The desired processor time follows from the mean latency.
 pub(super) fn responsiveness(jobs: &[Ps]) -> Responsiveness {
     let ms = |time: Ps| time.0 as f64 / 1e9;
     let count = jobs.len().max(1) as f64;
@@ -246,8 +248,8 @@ pub(super) fn responsiveness(jobs: &[Ps]) -> Responsiveness {
 mod tests {
     use super::*;
 
-    /// By hand: 0 and 200 ms beside jobs of 100 ms are 100 ms in the mean, sqrt((200^2 - 100^2 / 2) / 1) = 187.08 ms of Interbench's deviation,
-    /// and half of the processor.
+    /// By hand: latencies of 0 and 200 ms with jobs of 100 ms give a mean of 100 ms, Interbench's deviation of
+    /// sqrt((200^2 - 100^2 / 2) / 1) = 187.08 ms, and half of the processor.
     #[test]
     fn latency_deviation_and_share_of_jobs() {
         let r = responsiveness(&[Ps::ZERO, Ps::from_us(200_000)]);

@@ -1,8 +1,8 @@
-//! What it costs to follow the prediction (SAP section 3.2, "for the price of a less responsive scheduler"): someone at a chess board beside
-//! games, under CFS.
+//! The cost of following the prediction (SAP section 3.2, "for the price of a less responsive scheduler"): a chess
+//! player beside games, under CFS.
 //!
-//! GNU Chess thinks for 2 ms, then waits for 50 ms. CFS lets a woken task run before others that have had more; a scheduler that follows its
-//! prediction does not while a prediction stands.
+//! GNU Chess thinks for 2 ms, then waits for 50 ms. CFS lets a woken task preempt tasks that have had more time. A
+//! scheduler that follows its prediction does not, while it has a prediction.
 
 use std::path::Path;
 
@@ -15,9 +15,9 @@ use super::row;
 use crate::error::ReportError;
 use crate::papers::{Reached, Row};
 
-/// References of a move: 2 ms of them at 100 ns.
+/// References of a move: 2 ms at 100 ns each.
 const MOVE: usize = 20_000;
-/// Until the next one.
+/// The wait until the next move.
 const PAUSE: Ps = Ps::from_us(50_000);
 const MOVES: u32 = 200;
 const GAMES: u32 = 4;
@@ -26,7 +26,7 @@ const GAMES: u32 = 4;
 pub(super) fn rows(traces: &Path, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let specs = specs(traces)?;
     let pages: u64 = specs.iter().map(|spec| u64::from(spec.program.pages)).sum();
-    // Half of what all touch, so that there is something to prefetch.
+    // Half of the touched pages, so that prefetching has work.
     let ram = Bytes(pages / 2 * sap::PAGE.0);
     let run = |follow| {
         let mut kernel = Kernel { scheduler: "cfs", on_fault: OnFault::Keeps, ..KERNELS[1] };
@@ -54,7 +54,7 @@ pub(super) fn rows(traces: &Path, rows: &mut Vec<Row>) -> Result<(), ReportError
     Ok(())
 }
 
-/// Chess first.
+/// The tasks, with chess first.
 fn specs(traces: &Path) -> Result<Vec<TaskSpec>, ReportError> {
     let chess = experiments::program(&traces.join("chess.parquet"))?;
     let chess = Program::new(chess.steps[..MOVE.min(chess.steps.len())].to_vec());

@@ -1,7 +1,9 @@
-//! Table 2: Interbench's gaming simulation beside its memload, on a kernel with the parts that Linux 2.6.24 had ([`Reclaim::linux`]).
+//! Table 2: Interbench's gaming simulation beside its memload, on a kernel with the mechanisms of Linux 2.6.24
+//! ([`Reclaim::linux`]).
 //!
-//! Both programs are Interbench's own, by its source. *gaming* is a bare loop of 100 ms that wants all of the processor. *memload* allocates and sets
-//! blocks of 1 MB, 110 % of RAM in all, copies block i + n/2 to block i, and frees them all.
+//! Both programs are modelled on Interbench's source. *gaming* is a plain loop of 100 ms that uses the whole processor.
+//! *memload* allocates and sets blocks of 1 MB, 110 % of RAM in all, copies block i + n/2 to block i, and frees all
+//! blocks.
 
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::{Bytes, Ps};
@@ -15,12 +17,12 @@ use crate::error::ReportError;
 use crate::papers::{Reached, Row};
 use crate::systems::sap;
 
-/// What the paper does not print.
+/// Values that the paper does not print.
 #[derive(Clone, Copy)]
 struct Emulator {
-    /// What a page takes the disk.
+    /// The disk's times for a page.
     disk: DeviceTimes,
-    /// References with which memload goes through a page.
+    /// The number of references that memload makes to each page.
     page: u32,
 }
 
@@ -28,18 +30,18 @@ struct Emulator {
 const FITTED: Emulator =
     Emulator { disk: DeviceTimes { load: Ps::from_us(1_000), program: Some(Ps::from_us(500)) }, page: 1_400 };
 
-/// RAM (section 5.2), and a block.
+/// RAM (section 5.2), and the size of a block.
 const RAM: Bytes = Bytes(32 << 20);
 const BLOCK: Bytes = Bytes(1 << 20);
 /// "Repeatedly accessing 110% of available ram" (section 5.2).
 const OF_RAM_PERCENT: u64 = 110;
-/// Jobs of a game: those of about 30 s, Interbench's default, at the latency without prefetching.
+/// Jobs of a game: as many as fit in about 30 s, Interbench's default, at the latency without prefetching.
 const JOBS: u32 = 200;
 const SEEDS: u64 = 6;
-/// Asked of the latencies, seed by seed.
+/// The required agreement of the latencies, for each seed.
 const TOLERANCE: f64 = 0.25;
 
-/// memload runs alone until then. The seed is the moment at which the game begins.
+/// memload runs alone until then. The seed sets the moment at which the game begins.
 fn begins(seed: u64) -> Ps {
     Ps::from_us(2_000_000 + 337_000 * seed)
 }
@@ -48,7 +50,7 @@ fn pages(bytes: Bytes) -> u32 {
     (bytes.0 / sap::PAGE.0) as u32
 }
 
-/// One job of the game: a page that is never left.
+/// One job of the game: references to one page.
 fn gaming() -> Program {
     const TIMES: u32 = 10_000;
     let step = Step { reference: PageRef::new(0, false, false), times: TIMES };
@@ -66,8 +68,8 @@ fn memload(references: u32) -> Program {
     Program::new(sets.chain(copies).collect())
 }
 
-/// One of [`KERNELS`] as table 2 reads it. The whole list is queued at once and never emptied, two ready tasks suffice, and a page that was read
-/// ahead is as recent as any.
+/// One of [`KERNELS`] as table 2 reads it. The whole list is queued at once and never emptied, two ready tasks suffice,
+/// and a page that was read ahead counts as most recent.
 fn kernel(of: &Kernel, reclaim: Reclaim, device: DeviceTimes) -> Kernel {
     let prefetching = Prefetching {
         idle_max: None,
@@ -97,12 +99,12 @@ fn run(
     Ok((responsiveness(&result.tasks[0].jobs), result))
 }
 
-/// All seeds of a kernel.
+/// A kernel's results for all seeds.
 fn seeds(of: &Kernel, reclaim: Reclaim) -> Result<Vec<(Responsiveness, TasksResult)>, ReportError> {
     (0..SEEDS).into_par_iter().map(|seed| run(FITTED, of, reclaim, seed)).collect()
 }
 
-/// Pages that memload went through in a second.
+/// Pages that memload goes through in a second.
 fn pace(result: &TasksResult) -> f64 {
     result.tasks[1].useful.0 as f64 / result.time.0 as f64
 }
@@ -167,7 +169,7 @@ fn latency_note(i: usize, least: f64, most: f64, paces: (f64, f64), found: &[(Re
     )
 }
 
-/// A mean and a root mean square tell the deviation: that of the paper's two, and ours.
+/// The deviation that follows from a mean and a root mean square: the paper's and ours.
 fn deviation_note(found: &[(Responsiveness, TasksResult)], rms: f64, mean: f64) -> String {
     let deviation = |rms: f64, mean: f64| (rms * rms - mean * mean).max(0.0).sqrt();
     let all: Vec<f64> =
@@ -182,7 +184,7 @@ fn deviation_note(found: &[(Responsiveness, TasksResult)], rms: f64, mean: f64) 
     )
 }
 
-/// For one seed: the latencies without each part, and on other emulators than the fitted one.
+/// For one seed: the latencies without each mechanism, and on emulators other than the fitted one.
 fn parts_rows(rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let disk = |load, write| DeviceTimes { load: Ps::from_us(load), program: Some(Ps::from_us(write)) };
     let variants: [(&str, Emulator, Reclaim); 9] = [
@@ -214,7 +216,7 @@ fn parts_rows(rows: &mut Vec<Row>) -> Result<(), ReportError> {
     Ok(())
 }
 
-/// The recorded game and load, and a kernel without the parts: what a user gets by default.
+/// The recorded game and load, on a kernel without these mechanisms, which is a user's default.
 pub(super) fn recorded_rows(test: &Interactivity, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let mut vanilla = 0;
     for (i, kernel) in KERNELS.iter().enumerate() {
@@ -240,7 +242,8 @@ pub(super) fn recorded_rows(test: &Interactivity, rows: &mut Vec<Row>) -> Result
 mod tests {
     use super::*;
 
-    /// 110 % of 32 MB are 35 blocks of 256 pages. Each page is set once, read once and written once by the copies; the first copy is from block 17.
+    /// 110 % of 32 MB are 35 blocks of 256 pages. Each page is set once, read once and written once by the copies; the
+    /// first copy is from block 17.
     #[test]
     fn memload_sets_and_copies_110_percent_of_ram() {
         let program = memload(1);
@@ -256,8 +259,8 @@ mod tests {
         assert_eq!(sap::REFERENCE * references, sap::JOB);
     }
 
-    /// "The scheduling latency average decreased by 51%" (section 6). Ours falls by a quarter at least, and only where the token is: without it there
-    /// is nothing to gain.
+    /// "The scheduling latency average decreased by 51%" (section 6). Ours falls by at least a quarter, but only with
+    /// the token: without it, no latency can be saved.
     #[test]
     fn prefetching_shortens_the_waits_on_a_kernel_with_the_token() {
         let less = |reclaim| {

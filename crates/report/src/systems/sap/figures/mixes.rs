@@ -1,7 +1,9 @@
-//! Mixes of recorded programs under heavy memory load: fixed activation moments beside the one that adapts, and when pages leave their list.
+//! Mixes of recorded programs under heavy memory load: fixed activation moments and the adaptive one, and the renewal
+//! of the list.
 //!
-//! RAM is the same two parts of what each mix touches in all, so that no mix has a size of its own. The adaptive moment's rule is learnt on one
-//! half of the mixes ([`LEARN`]) and judged on the other ([`JUDGE`]), of which nobody had looked at one when the rule was made.
+//! RAM is two fixed shares of the pages that each mix touches, so no mix has its own size. The adaptive moment's rule
+//! is learnt on one half of the mixes ([`LEARN`]) and judged on the other half ([`JUDGE`]). The rule was made before
+//! any result of the judging half was known.
 
 use std::path::Path;
 
@@ -15,10 +17,11 @@ use super::{change, holds, row};
 use crate::error::ReportError;
 use crate::papers::{Reached, Row};
 
-/// A program of a mix: its trace, how many tasks run it, and how often each goes through it, so that all of a mix run for about as long.
+/// A program of a mix: its trace, the number of its tasks, and the number of rounds of each task, chosen so that all
+/// tasks of a mix run for about as long.
 type Part = (&'static str, u32, u32);
 
-/// Mixes of the shipped traces to learn on: those by which the rule's form was found.
+/// The mixes for learning; the rule's form was found on them.
 const LEARN: [(&str, &[Part]); 7] = [
     ("4 databases", &[("sqlite", 4, 1)]),
     ("4 shops", &[("shop", 4, 1)]),
@@ -29,7 +32,7 @@ const LEARN: [(&str, &[Part]); 7] = [
     ("2 workers, 3 games", &[("worker", 2, 6), ("game", 3, 3)]),
 ];
 
-/// Mixes to judge by.
+/// The mixes for judging.
 const JUDGE: [(&str, &[Part]); 7] = [
     ("3 databases, 3 games", &[("sqlite", 3, 1), ("game", 3, 3)]),
     ("6 shops", &[("shop", 6, 1)]),
@@ -40,7 +43,7 @@ const JUDGE: [(&str, &[Part]); 7] = [
     ("code: 2 chess, 2 bzip2; 2 games", &[("chess", 2, 4), ("bzip2", 2, 4), ("game", 2, 3)]),
 ];
 
-/// Rules to choose from.
+/// The candidate rules.
 fn rules() -> impl Iterator<Item = Rule> {
     let loss = |ahead_percent, earliest_percent| [2, 4].map(|loss| Rule { ahead_percent, loss, earliest_percent });
     [200, 400, 800].into_iter().flat_map(move |ahead| [0, 50].into_iter().flat_map(move |first| loss(ahead, first)))
@@ -49,16 +52,16 @@ fn rules() -> impl Iterator<Item = Rule> {
 /// RAM in percent of the pages that a mix touches.
 const RAM_PERCENT: [u64; 2] = [25, 40];
 
-/// Change of the whole mix's time that counts as none: what a shift of slices alone makes in these mixes (a prefetcher at xi = 1, which
-/// prefetches nothing) is up to 0.4 %.
+/// A smaller change of the whole mix's time counts as none. A mere shift of slices (a prefetcher at xi = 1, which
+/// prefetches nothing) changes the time of these mixes by up to 0.4 %.
 const NOISE_PERCENT: f64 = 0.5;
 
-/// Percentage points of major faults that count as the same.
+/// A difference of major faults within this many percentage points counts as none.
 const NOISE_POINTS: f64 = 1.0;
 
 const ADAPTIVE: Kernel = kernel("adaptive", Activation::Adaptive(Rule::LEARNT));
 
-/// A mix in so much RAM.
+/// A mix with one size of RAM.
 struct Load {
     name: String,
     specs: Vec<TaskSpec>,
@@ -71,7 +74,7 @@ impl Load {
     }
 }
 
-/// What the kernels came to on one load: vanilla, prefetch-75, prefetch-50, adaptive.
+/// The results of the kernels on one load: vanilla, prefetch-75, prefetch-50, adaptive.
 struct Found {
     name: String,
     results: Vec<TasksResult>,
@@ -107,8 +110,8 @@ pub(super) fn rows(traces: &Path, rows: &mut Vec<Row>) -> Result<(), ReportError
     renewal_rows(&learning, rows)
 }
 
-/// How much harm a rule does on a load: what it is short of the asks, in points of major faults and tenths of a percent of time, and what it
-/// is beyond the better fixed moment.
+/// The harm of a rule on a load: how far it misses the requirements, in percentage points of major faults and tenths of
+/// a percent of time, and how much worse it is than the better fixed moment.
 fn harm(load: &Load, fixed: &[TasksResult], rule: Rule) -> Result<f64, ReportError> {
     let ours = load.run(&kernel("adaptive", Activation::Adaptive(rule)))?;
     let major = |result: &TasksResult| change(fixed[0].major(), result.major());
@@ -117,7 +120,7 @@ fn harm(load: &Load, fixed: &[TasksResult], rule: Rule) -> Result<f64, ReportErr
     Ok(over + 10.0 * (over - NOISE_POINTS).max(0.0) + 100.0 * longer.max(0.0))
 }
 
-/// The rule that does the least harm on the mixes to learn on, and whether it is the one in force.
+/// The rule with the least harm on the learning mixes, and whether it is the one in use.
 fn learnt_row(loads: &[Load], rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let fixed = |load: &Load| KERNELS.iter().map(|kernel| load.run(kernel)).collect::<Result<Vec<_>, _>>();
     let fixed = loads.par_iter().map(fixed).collect::<Result<Vec<_>, _>>()?;
@@ -191,7 +194,8 @@ fn mix_row(mix: &Found, i: usize, kernel: &str) -> Row {
     )
 }
 
-/// What is asked of an adaptive moment: no harm on any mix, and better than both fixed moments on a third of those that fault at all.
+/// The requirements for an adaptive moment: no harm on any mix, and better than both fixed moments on a third of the
+/// mixes that fault at all.
 fn verdict_rows(found: &[Found], rows: &mut Vec<Row>) {
     let faulting: Vec<&Found> = found.iter().filter(|mix| mix.results[0].major() > 0).collect();
     let mut count = |what: &str, is: &dyn Fn(&Found) -> bool, good: Option<&dyn Fn(usize, usize) -> bool>| {
@@ -227,7 +231,7 @@ fn verdict_rows(found: &[Found], rows: &mut Vec<Row>) {
     );
 }
 
-/// When a page leaves its list, in the sum of all mixes.
+/// The renewal of the list, over the sum of all mixes.
 fn renewal_rows(loads: &[Load], rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let sum = |kernel: &Kernel| {
         let majors = loads.par_iter().map(|load| Ok(load.run(kernel)?.major()));
@@ -238,7 +242,7 @@ fn renewal_rows(loads: &[Load], rows: &mut Vec<Row>) -> Result<(), ReportError> 
         let mut kernel = KERNELS[1];
         kernel.prefetching.idle_max = idle_max;
         let majors = sum(&kernel)?;
-        // The mean over mixes, each counting as much as any other.
+        // The mean over the mixes, all with equal weight.
         let mean = vanilla.iter().zip(&majors).map(|(of, ours)| change(*of, *ours)).sum::<f64>() / loads.len() as f64;
         let more = vanilla.iter().zip(&majors).filter(|(of, ours)| ours > of).count();
         let note = format!("mean over the mixes; {more} of {} mixes have more than vanilla", loads.len());
