@@ -358,7 +358,8 @@ fn words(args: &Args, outcomes: &Outcomes) -> String {
         Outcomes::Tasks(outcomes) => tasks::table(&args.trace, outcomes),
         Outcomes::Foreground(stored) => {
             let (pages, tasks) = (human_count(stored.pages as u64), stored.tasks);
-            format!("{path}: {tasks} tasks, {pages} pages of 4 KiB touched\n{}", foreground::table(stored))
+            let tasks = tasks::count_of(tasks);
+            format!("{path}: {tasks}, {pages} pages of 4 KiB touched\n{}", foreground::table(stored))
         }
         Outcomes::SwapTrace(outcomes) => {
             let pictures = if args.plot { format!("\n{}", swap_table::pictures(outcomes)) } else { String::new() };

@@ -53,7 +53,13 @@ pub struct TierConfig {
     pub load_price: u32,
     /// The cost of a page that comes from the pool and goes back, in the same unit.
     pub pool_price: u32,
+    /// Bytes of tables for each page that has ever left its frame. They take frames, too. 0: tables take none.
+    pub table_bytes: u32,
 }
+
+/// Bytes of the tier's tables for a page: when it left 4, flags 1, place 4, size 2, links 16; in a packed slot: the slot
+/// 4, the next page 4, size 2, and a free slot 4.
+pub const TABLE_BYTES: u32 = 41;
 
 /// Why a tier cannot be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -132,6 +138,9 @@ pub(crate) struct Tier {
     split: Split,
     /// By page.
     flags: Box<[u8]>,
+    /// Pages that have ever left, and the frames that their tables have.
+    left: u64,
+    tables: usize,
     /// Of pages that came along: those that were needed, and those that left the pool again.
     used: u32,
     unused: u32,
@@ -174,6 +183,8 @@ impl Tier {
             pool: Pool::new(pages, bins, config.page_bytes),
             split: Split::new(&config, pages),
             flags: vec![0; pages].into_boxed_slice(),
+            left: 0,
+            tables: 0,
             used: 0,
             unused: 0,
             loads: 0,
@@ -222,7 +233,7 @@ impl Tier {
     /// The page leaves its frame. Returns whether to compress it: it did compress when it last left, or it is
     /// attempted again.
     pub(crate) fn leaves(&mut self, page: PageId) -> bool {
-        self.split.leaves(page);
+        self.left += u64::from(self.split.leaves(page));
         self.flags[page.index()] & REFUSED == 0 || self.split.now().is_multiple_of(UNTRIED)
     }
 
@@ -352,6 +363,29 @@ impl Tier {
         self.frames() > self.split.target() || self.pool.is_slack(leaving)
     }
 
+    /// Whether the tables need one more frame. They and the pool never have more than the pool could have alone.
+    pub(crate) fn wants_table(&self) -> bool {
+        let bytes = self.left * u64::from(self.config.table_bytes);
+        let wanted = bytes.div_ceil(self.config.page_bytes.into()).min(self.config.frames_max as u64);
+        (self.tables as u64) < wanted
+    }
+
+    /// Whether there is a frame for the tables. Otherwise the pool must return a bin first.
+    pub(crate) fn has_table_room(&self) -> bool {
+        self.frames() + self.tables < self.config.frames_max
+    }
+
+    /// The tables get a frame, for ever.
+    pub(crate) fn take_table(&mut self) {
+        self.tables += 1;
+        self.split.limit(self.config.frames_max - self.tables);
+    }
+
+    /// Frames of the tables.
+    pub(crate) fn tables(&self) -> usize {
+        self.tables
+    }
+
     /// Lends these frames to the pool. Returns the number of the bin that they form.
     pub(crate) fn lend(&mut self, frames: [FrameId; BIN_FRAMES]) -> usize {
         self.counts.lent += 1;
@@ -379,7 +413,10 @@ impl Tier {
     /// Checks every invariant: no two pages overlap, all lie within lent bins, and all counts are right.
     pub(crate) fn check(&self) {
         self.pool.check();
-        assert!(self.frames() <= self.config.frames_max, "the pool has more frames than it may ever have");
+        assert!(
+            self.frames() + self.tables <= self.config.frames_max,
+            "pool and tables have more frames than they may"
+        );
     }
 
     /// The frames that are lent to the pool.

@@ -21,6 +21,7 @@ fn config(frames_max: usize) -> TierConfig {
         size_max: PAGE_BYTES as u32 * 3 / 4,
         load_price: 20,
         pool_price: 1,
+        table_bytes: 0,
     }
 }
 

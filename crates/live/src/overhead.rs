@@ -42,9 +42,9 @@ const BLOCK: usize = 61;
 /// And for each page with a slot: its place 4, in both; the page of the slot 4, and since when 8.
 const IN_AREA: u64 = 20;
 
-/// And, with a tier, for each page that has left (`core/src/tier`): when it left 4, its place 4, size 2, links 16,
-/// and 1; in a packed slot, the slot 4, the next page 4, the size 2, and a free slot 4; the slot's count 1.
-const IN_TIER: u64 = 42;
+/// And, with a tier, for each slot with several pages: how many it still has. The other tables of the tier are inside
+/// the RAM for pages.
+const IN_TIER: u64 = 1;
 
 impl Inner {
     /// The pager's overhead now.

@@ -18,7 +18,7 @@
 
 use std::ops::Range;
 
-use coldframe_core::tier::{BIN_FRAMES, GRAIN};
+use coldframe_core::tier::{BIN_FRAMES, GRAIN, TABLE_BYTES};
 use coldframe_core::{Event, PageId, PoolId, SlotId, TierConfig};
 use lz4_flex::block::{compress_into_with_table, decompress_into, CompressTable};
 
@@ -193,6 +193,7 @@ pub fn config(frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Opti
         size_max: SIZE_MAX as u32,
         load_price: read_ns.clamp(1, u64::from(u32::MAX)) as u32,
         pool_price: POOL_NS,
+        table_bytes: TABLE_BYTES,
     })
 }
 

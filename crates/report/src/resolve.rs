@@ -106,8 +106,9 @@ fn failures(settings: &Settings) -> Result<Option<Failures>, ReportError> {
         Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
         None => text.parse::<f64>(),
     };
-    let bad =
-        || ReportError::setting("fail.rate", format!("`{text}` is none; give 0 to 1, such as 0.001, or 0% to 100%"));
+    let bad = || {
+        ReportError::setting("fail.rate", format!("`{text}` is not known; give 0 to 1, such as 0.001, or 0% to 100%"))
+    };
     let rate = rate.ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(bad)?;
     Ok(Some(Failures { rate, seed: settings.fail.seed.unwrap_or(1) }))
 }

@@ -20,7 +20,7 @@ use crate::settings::Settings;
 mod energy;
 mod show;
 
-pub use show::table;
+pub use show::{count_of, table};
 pub(crate) use show::{failures, share};
 
 /// More tasks than any of our recordings has; a limit on what a typing error can allocate.

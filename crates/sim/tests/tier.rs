@@ -21,6 +21,7 @@ fn tier() -> TierConfig {
         size_max: 3072,
         load_price: 80_000,
         pool_price: 8_000,
+        table_bytes: 0,
     }
 }
 

@@ -66,6 +66,7 @@ impl Engine {
         let Some(tier) = &self.tier else { return assert_eq!(lent, 0, "a frame is lent to nobody") };
         tier.check();
         self.backing.packs().into_iter().for_each(Packs::check);
+        let lent = lent - tier.tables();
         assert_eq!((tier.frames(), tier.lent().count()), (lent, lent), "a lent frame has leaked");
         assert!(tier.lent().all(|frame| self.frames().get(frame).used == Use::Lent), "the pool has a frame of others");
         for (i, state) in self.pages.iter().enumerate() {

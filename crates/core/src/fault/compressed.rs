@@ -23,6 +23,9 @@ const STAY: usize = 4;
 pub(super) fn balance(turn: &mut Turn<'_>, leaves: bool) {
     let leaving = turn.config.evict_batch;
     let Some(tier) = turn.tier.as_ref() else { return };
+    if tier.wants_table() && turn.ram.choices() >= BIN_FRAMES + STAY {
+        return give_table(turn);
+    }
     if tier.is_long(leaving) {
         return shrink(turn);
     }
@@ -39,19 +42,31 @@ pub(super) fn balance(turn: &mut Turn<'_>, leaves: bool) {
     }
 }
 
+/// The tables get one frame more. If the pool has too many, it first returns a bin.
+fn give_table(turn: &mut Turn<'_>) {
+    if !turn.tier.as_ref().is_some_and(Tier::has_table_room) {
+        shrink(turn);
+    }
+    if turn.tier.as_ref().is_some_and(Tier::has_table_room) {
+        lend_one(turn);
+        turn.tier.as_mut().into_iter().for_each(Tier::take_table);
+    }
+}
+
+/// Lends a frame: a free one, or that of a victim.
+fn lend_one(turn: &mut Turn<'_>) -> FrameId {
+    let frame = turn.ram.take_free().unwrap_or_else(|| {
+        let victim = evict_one(turn);
+        turn.ram.keep(victim);
+        victim
+    });
+    turn.ram.lend(frame);
+    frame
+}
+
 fn grow(turn: &mut Turn<'_>) {
     let mut frames = [FrameId(0); BIN_FRAMES];
-    for frame in &mut frames {
-        *frame = match turn.ram.take_free() {
-            Some(free) => free,
-            None => {
-                let victim = evict_one(turn);
-                turn.ram.keep(victim);
-                victim
-            }
-        };
-        turn.ram.lend(*frame);
-    }
+    frames.iter_mut().for_each(|frame| *frame = lend_one(turn));
     let Some(tier) = turn.tier.as_mut() else { return };
     let bin = tier.lend(frames);
     say_lent(turn, frames, bin, true);

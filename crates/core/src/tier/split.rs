@@ -72,10 +72,17 @@ impl Split {
         self.now
     }
 
-    /// Numbers wrap after 2^32 evictions; distances are right as long as they are shorter than that.
-    pub(super) fn leaves(&mut self, page: PageId) {
+    /// Numbers wrap after 2^32 evictions; distances are right as long as they are shorter than that. Returns whether
+    /// the page leaves for the first time.
+    pub(super) fn leaves(&mut self, page: PageId) -> bool {
         self.now = self.now.wrapping_add(1).max(1);
-        self.left[page.index()] = self.now;
+        core::mem::replace(&mut self.left[page.index()], self.now) == 0
+    }
+
+    /// From now on, the pool may have this many frames at most.
+    pub(super) fn limit(&mut self, frames_max: usize) {
+        self.frames_max = frames_max / BIN_FRAMES * BIN_FRAMES;
+        self.target = self.target.min(self.frames_max);
     }
 
     pub(super) fn forget(&mut self, page: PageId) {

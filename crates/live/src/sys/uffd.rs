@@ -40,6 +40,7 @@ pub struct Uffd {
 /// `_IOWR(0xAA, 0x05, struct uffdio_move)`; linux-raw-sys has the structure but not the number.
 const UFFDIO_MOVE: u32 = 3 << 30 | (std::mem::size_of::<k::uffdio_move>() as u32) << 16 | 0xAA << 8 | 5;
 /// `include/uapi/linux/userfaultfd.h`.
+const FEATURE_RWP: u64 = 1 << 17;
 const MODE_MISSING: u64 = 1;
 const MODE_WP: u64 = 2;
 const COPY_DONTWAKE: u64 = 1;
@@ -84,6 +85,11 @@ impl Source {
     /// Whether faults of the kernel are reported too.
     pub fn serves_kernel(&self) -> bool {
         self.notify == Notify::Message
+    }
+
+    /// Whether the kernel can take away both reads and writes of a page that is there.
+    pub fn protects_reads(&self) -> bool {
+        self.features & FEATURE_RWP != 0
     }
 
     /// The device's descriptor, if it is kept.

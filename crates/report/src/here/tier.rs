@@ -13,6 +13,7 @@
 //! p is the one with the shortest run time, which the live tier looks for, too. This is an estimate: the pool is not
 //! simulated here, and a pool that follows the faults reacts later than one that knows them.
 
+use coldframe_core::tier::{PACK_EACH, PACK_HEAD, TABLE_BYTES};
 use coldframe_trace::provenance::Compression;
 use coldframe_trace::span::PAGE;
 use serde::{Deserialize, Serialize};
@@ -98,7 +99,9 @@ fn best(curve: &Curve<'_>, point: &Point, compression: &Compression) -> Tiered {
 fn at(curve: &Curve<'_>, point: &Point, pool: u64, compression: &Compression) -> Tiered {
     let share = compression.kept_share();
     let frames = (point.ram_bytes - pool).max(PAGE);
-    let deep = (pool as f64 * compression.ratio() * USED / share) as u64;
+    // The tables of the pages that leave take their RAM from the pool.
+    let tables = curve.needed.saturating_sub(frames) / PAGE * u64::from(TABLE_BYTES);
+    let deep = (pool.saturating_sub(tables) as f64 * compression.ratio() * USED / share) as u64;
     let (near, far) = (curve.counts_at(frames), curve.counts_at((frames + deep).min(curve.needed)));
     let counts = near.with(&far, |near, far| (1.0 - share) * near + share * far);
     let loads = |counts: &super::machine::Counts| counts.device_reads() + counts.memory_loads;
@@ -112,9 +115,17 @@ fn at(curve: &Curve<'_>, point: &Point, pool: u64, compression: &Compression) ->
         outside_bytes: curve.needed.saturating_sub(frames),
         device_reads: counts.device_reads().round() as u64,
         pool_loads: from_pool.round() as u64,
-        bytes_written: counts.dirty().round() as u64 * PAGE,
+        bytes_written: (counts.dirty() * written_each(share, compression.ratio())).round() as u64,
         bytes_written_without: point.dirty_evictions * PAGE,
     }
+}
+
+/// Bytes written for a page that leaves, on average: kept pages share slots, if more than one fits; the others have a
+/// slot of their own.
+fn written_each(share: f64, ratio: f64) -> f64 {
+    let (slot, head, each) = (PAGE as f64, f64::from(PACK_HEAD), f64::from(PACK_EACH));
+    let together = ((slot - head) / (slot / ratio + each)).floor().max(1.0);
+    share * slot / together + (1.0 - share) * slot
 }
 
 impl Tiered {

@@ -6,6 +6,7 @@ use coldframe_device::quantity::show_bytes;
 use super::{all, Combination, Study};
 use crate::plot::bars::Bars;
 use crate::table::{human_count, human_time, styled};
+use crate::tasks::count_of;
 
 /// Headings of [`rows`].
 pub const HEADINGS: [&str; 6] = ["part", "faults", "change", "energy", "change", "without"];
@@ -13,11 +14,16 @@ pub const HEADINGS: [&str; 6] = ["part", "faults", "change", "energy", "change",
 /// A line for no part, for each part alone, and for the best set if it has several parts; the least fault time first.
 /// `without`: how much longer the best set's fault time becomes without the part.
 pub fn rows(study: &Study) -> Vec<[String; 6]> {
+    shown(study).into_iter().map(|one| row(study, one)).collect()
+}
+
+/// The combinations of [`rows`], in their order.
+pub fn shown(study: &Study) -> Vec<&Combination> {
     let best = study.best();
     let singles = study.combinations.iter().filter(|one| one.parts.len() < 2);
     let mut shown: Vec<&Combination> = singles.chain(best.filter(|best| best.parts.len() > 1)).collect();
     shown.sort_by_key(|one| one.fault_time_ps);
-    shown.into_iter().map(|one| row(study, one)).collect()
+    shown
 }
 
 fn row(study: &Study, one: &Combination) -> [String; 6] {
@@ -85,7 +91,7 @@ pub fn facts(study: &Study) -> String {
 }
 
 fn one(study: &Study) -> String {
-    let tasks = if study.tasks == 1 { "1 task".into() } else { format!("{} tasks", study.tasks) };
+    let tasks = count_of(study.tasks);
     let mut out = format!("{}: {tasks}\n{}\n", study.trace, wrapped(&facts(study)));
     let rows = rows(study).into_iter().map(|row| row.to_vec()).collect();
     out += &format!("{}\n", styled(&HEADINGS, rows, 1));

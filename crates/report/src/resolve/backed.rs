@@ -154,7 +154,7 @@ fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ReportE
     };
     let ratio = text.parse::<f64>().ok().filter(|ratio| (1.0..=1000.0).contains(ratio));
     let Some(ratio) = ratio else {
-        return bad(FIELD, format!("`{text}` is none; give how many times smaller a page becomes, 1 to 1000"));
+        return bad(FIELD, format!("`{text}` is not known; give how many times smaller a page becomes, 1 to 1000"));
     };
     Ok(Backing { compression: Some(Compression { ratio, ..compression }), ..*backing })
 }

@@ -178,7 +178,7 @@ fn reading(text: Option<&str>, front_end: Option<&FrontEnd>) -> Result<Option<Re
     }
     match all.iter().find(|reading| reading.name() == text) {
         Some(reading) => Ok(Some(*reading)),
-        None => bad(FIELD, format!("`{text}` is none; give A, C or D")),
+        None => bad(FIELD, format!("`{text}` is not known; give A, C or D")),
     }
 }
 
@@ -190,7 +190,7 @@ fn l1_replacement(text: Option<&str>, front_end: Option<&FrontEnd>) -> Result<Re
         return bad(FIELD, format!("needs the front end {name}; give front_end.name={name}"));
     }
     let found = Replacement::ALL.into_iter().find(|one| one.name() == text);
-    found.ok_or_else(|| ReportError::setting(FIELD, format!("`{text}` is none; give round-robin or lru")))
+    found.ok_or_else(|| ReportError::setting(FIELD, format!("`{text}` is not known; give round-robin or lru")))
 }
 
 type Ranges = Vec<(u64, u64)>;

@@ -112,7 +112,7 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
             )
         }
         Some("until-read") => (Keep::UntilRead, "until-read"),
-        Some(other) => return bad("keep", format!("`{other}` is none; give trace, until-touched or until-read")),
+        Some(other) => return bad("keep", format!("`{other}` is not known; give trace, until-touched or until-read")),
     };
     let cache = s.cache.unwrap_or(CACHE_DEFAULT);
     let translation = (shown.layout == "linux-ftl").then(|| translation(s)).transpose()?;
@@ -142,8 +142,9 @@ fn refuse_references(s: &Settings) -> Result<(), ReportError> {
         "is for traces of references; a swap trace tells what its kernel's own paging swapped; leave it out";
     if let Some(system) = super::names::system(s)?.filter(|system| !system.has_log()) {
         let (name, logs) = (system.name, systems::names(systems::System::has_log));
-        let reason =
-            format!("a swap trace has no references, only a swap area can take it, and {name} is none; give {logs}");
+        let reason = format!(
+            "a swap trace has no references, only a swap area can take it, and {name} is not known; give {logs}"
+        );
         return Err(ReportError::setting("system", reason));
     }
     super::refuse(&[
@@ -298,7 +299,7 @@ fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ReportError
         _ => {
             return bad(
                 "read_ahead",
-                format!("`{text}` is none; give none, block:8, aligned:8 or pages:8, a power of two up to 1024"),
+                format!("`{text}` is not known; give none, block:8, aligned:8 or pages:8, a power of two up to 1024"),
             )
         }
     };
@@ -307,7 +308,7 @@ fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ReportError
         "block" => ReadAhead::Slots(Window::Block(size)),
         "aligned" => ReadAhead::Slots(Window::Aligned(size)),
         "pages" => ReadAhead::Pages(size),
-        other => return bad("read_ahead", format!("`{other}` is none; give none, block:8, aligned:8 or pages:8")),
+        other => return bad("read_ahead", format!("`{other}` is not known; give none, block:8, aligned:8 or pages:8")),
     };
     Ok((read_ahead, text))
 }

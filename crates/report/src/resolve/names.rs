@@ -75,7 +75,7 @@ pub(super) fn stream(text: &str) -> Result<Stream, ReportError> {
         "I" => Ok(Stream::Instructions),
         "D" => Ok(Stream::Data),
         "ID" => Ok(Stream::Both),
-        other => Err(ReportError::setting("stream", format!("`{other}` is none; give I, D or ID"))),
+        other => Err(ReportError::setting("stream", format!("`{other}` is not known; give I, D or ID"))),
     }
 }
 

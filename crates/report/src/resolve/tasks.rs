@@ -197,7 +197,7 @@ fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ReportError> {
             Ok(window)
         }
         None if settings.swap.read_ahead.is_some() => {
-            let reason = "reads slots of a swap area on flash, and there is none; give swap.layout";
+            let reason = "reads slots of a swap area on flash, and there is not known; give swap.layout";
             Err(ReportError::setting("swap.read_ahead", reason))
         }
         None => Ok(Window::Alone),
@@ -316,7 +316,9 @@ fn on_fault(t: &settings::Tasks) -> Result<OnFault, ReportError> {
     match t.on_fault.as_deref() {
         None | Some("sleeps") => Ok(OnFault::Sleeps),
         Some("keeps") => Ok(OnFault::Keeps),
-        Some(other) => Err(ReportError::setting("tasks.on_fault", format!("`{other}` is none; give sleeps or keeps"))),
+        Some(other) => {
+            Err(ReportError::setting("tasks.on_fault", format!("`{other}` is not known; give sleeps or keeps")))
+        }
     }
 }
 
@@ -326,14 +328,14 @@ fn reclaim(t: &settings::Tasks, frames: usize, page: Bytes) -> Result<Reclaim, R
         None | Some("waits") => PageOut::Waits,
         Some("behind") => PageOut::Behind,
         Some(other) => {
-            return Err(ReportError::setting("tasks.page_out", format!("`{other}` is none; give waits or behind")))
+            return Err(ReportError::setting("tasks.page_out", format!("`{other}` is not known; give waits or behind")))
         }
     };
     let queue = match t.queue.as_deref() {
         None | Some("demand") => Queue::DemandFirst,
         Some("in-order") => Queue::InOrder,
         Some(other) => {
-            return Err(ReportError::setting("tasks.queue", format!("`{other}` is none; give demand or in-order")))
+            return Err(ReportError::setting("tasks.queue", format!("`{other}` is not known; give demand or in-order")))
         }
     };
     Ok(Reclaim {
@@ -365,7 +367,10 @@ fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) ->
         None | Some("mapped") => Arrival::MappedBehindSlice,
         Some("unmapped") => Arrival::BehindSlice,
         Some(other) => {
-            return Err(ReportError::setting("tasks.arrival", format!("`{other}` is none; give mapped or unmapped")))
+            return Err(ReportError::setting(
+                "tasks.arrival",
+                format!("`{other}` is not known; give mapped or unmapped"),
+            ))
         }
     };
     let depth = t.depth.unwrap_or(defaults.depth);
@@ -390,7 +395,7 @@ fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) ->
 /// `off`, `75`, `50`, `xi=0.6`, `timer=0.6` or `adaptive`.
 fn activation(text: &str) -> Result<Activation, ReportError> {
     let bad = || {
-        let reason = format!("`{text}` is none; give off, 75, 50, xi=0..1, timer=0..1 or adaptive");
+        let reason = format!("`{text}` is not known; give off, 75, 50, xi=0..1, timer=0..1 or adaptive");
         ReportError::setting("tasks.prefetch", reason)
     };
     let part = |text: &str| text.parse::<f64>().ok().filter(|xi| (0.0..=1.0).contains(xi)).ok_or_else(bad);
@@ -410,6 +415,38 @@ fn activation(text: &str) -> Result<Activation, ReportError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_parts_of_the_kernel_are_off_unless_asked_for_and_garbage_is_refused_by_name() {
+        let of = |tasks: settings::Tasks| reclaim(&tasks, 1000, Bytes(4096)).map_err(|e| e.to_string());
+        assert_eq!(of(settings::Tasks::default()), Ok(Reclaim::NONE));
+        let text = |text: &str| Some(text.to_string());
+        let all = settings::Tasks {
+            token: Some(true),
+            kswapd: Some(true),
+            page_out: text("behind"),
+            nap: text("100ms"),
+            queue: text("in-order"),
+            cluster: Some(8),
+            ..Default::default()
+        };
+        let on = of(all).unwrap();
+        assert!(on.token && on.kswapd.is_some() && on.page_out == PageOut::Behind && on.queue == Queue::InOrder);
+        assert_eq!((on.nap, on.cluster), (Ps::from_us(100_000), 8));
+        let refused = [
+            (settings::Tasks { page_out: text("soon"), ..Default::default() }, "tasks.page_out", "waits or behind"),
+            (settings::Tasks { queue: text(""), ..Default::default() }, "tasks.queue", "demand or in-order"),
+            (settings::Tasks { cluster: Some(0), ..Default::default() }, "tasks.cluster", "1 to 64"),
+            (settings::Tasks { cluster: Some(65), ..Default::default() }, "tasks.cluster", "1 to 64"),
+            (settings::Tasks { nap: text("-1s"), ..Default::default() }, "tasks.nap", "give a time"),
+            (settings::Tasks { nap: text("5"), ..Default::default() }, "tasks.nap", "with its unit"),
+            (settings::Tasks { nap: text("99999999s"), ..Default::default() }, "tasks.nap", "give a time"),
+        ];
+        for (tasks, field, remedy) in refused {
+            let said = of(tasks).unwrap_err();
+            assert!(said.contains(field) && said.contains(remedy), "{said}");
+        }
+    }
 
     #[test]
     fn an_activation_is_a_word_a_percentage_or_a_fraction() {

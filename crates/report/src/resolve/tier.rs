@@ -1,5 +1,6 @@
 //! The compressed tier of one string of references.
 
+use coldframe_core::tier::TABLE_BYTES;
 use coldframe_core::{Bytes, Ps, TierConfig};
 use coldframe_device::quantity::show_time;
 use coldframe_sim::{DeviceTimes, Sizes, TierTimes};
@@ -58,7 +59,7 @@ pub(super) fn tier(
         Some(name) => name,
     };
     let Some(compression) = backing::compressor(name) else {
-        return bad("tier.name", format!("`{name}` is none; give none, lz4 or zstd"));
+        return bad("tier.name", format!("`{name}` is not known; give none, lz4 or zstd"));
     };
     if !(256..=16384).contains(&page.0) {
         return bad("page", format!("is {} bytes; pages of 256 to 16384 bytes can be compressed", page.0));
@@ -81,6 +82,7 @@ pub(super) fn tier(
         size_max: page.0 as u32 * KEPT_QUARTERS / 4,
         load_price: ns(device.load),
         pool_price: ns(times.compress + times.decompress),
+        table_bytes: TABLE_BYTES,
     };
     Ok(Some(TierPlan { config, times, settings: shown }))
 }
@@ -92,12 +94,14 @@ fn sizes(shown: &mut Tier, compression: Compression, page: Bytes) -> Result<Size
         if shown.ratio.is_some() {
             return Err(ReportError::setting("tier.ratio", "says the same as tier.sizes; give one of them"));
         }
-        return listed(text, seed, page)
-            .ok_or_else(|| ReportError::setting("tier.sizes", format!("`{text}` is none; give BYTES:WEIGHT,...")));
+        return listed(text, seed, page).ok_or_else(|| {
+            ReportError::setting("tier.sizes", format!("`{text}` is not known; give BYTES:WEIGHT,..."))
+        });
     }
     let text = shown.ratio.get_or_insert_with(|| format!("{}", compression.ratio));
     let ratio = text.parse::<f64>().ok().filter(|ratio| *ratio >= 1.0 && *ratio <= 4096.0);
-    let ratio = ratio.ok_or_else(|| ReportError::setting("tier.ratio", format!("`{text}` is none; give 1 to 4096")))?;
+    let ratio =
+        ratio.ok_or_else(|| ReportError::setting("tier.ratio", format!("`{text}` is not known; give 1 to 4096")))?;
     Ok(Sizes::all((page.0 as f64 / ratio).round() as u32))
 }
 

@@ -27,11 +27,20 @@ pub(crate) fn share(task: &TaskResult, time: Ps) -> f64 {
     100.0 * task.useful.0 as f64 / task.ended.unwrap_or(time).0.max(1) as f64
 }
 
+/// So many tasks.
+pub fn count_of(tasks: usize) -> String {
+    if tasks == 1 {
+        "1 task".into()
+    } else {
+        format!("{tasks} tasks")
+    }
+}
+
 /// A line for all tasks of a configuration, and one for each task if there is only one configuration.
 pub fn table(path: &Path, outcomes: &[TasksOutcome]) -> String {
     let tasks = outcomes.first().map_or(0, |outcome| outcome.names.len());
     let pages = outcomes.first().map_or(0, |outcome| outcome.pages);
-    let mut text = format!("{}: {tasks} tasks, {} pages touched\n", path.display(), human_count(pages as u64));
+    let mut text = format!("{}: {}, {} pages touched\n", path.display(), count_of(tasks), human_count(pages as u64));
     text += &outcomes.first().and_then(|outcome| caveat(&outcome.trace)).map(|said| said + "\n").unwrap_or_default();
     text += &format!(
         "{}\n",

@@ -99,8 +99,8 @@ const ARRIVALS: [(&str, Arrival); 3] = [
 /// `-`: none.
 fn tier_line(tier: Option<TierConfig>) -> String {
     tier.map_or("-".to_string(), |tier| {
-        let TierConfig { frames_max, frames_first, page_bytes, size_max, load_price, pool_price } = tier;
-        format!("{frames_max} {frames_first} {page_bytes} {size_max} {load_price} {pool_price}")
+        let TierConfig { frames_max, frames_first, page_bytes, size_max, load_price, pool_price, table_bytes } = tier;
+        format!("{frames_max} {frames_first} {page_bytes} {size_max} {load_price} {pool_price} {table_bytes}")
     })
 }
 
@@ -117,6 +117,7 @@ fn read_tier(text: &str) -> Option<Option<TierConfig>> {
         size_max: next()?.parse().ok()?,
         load_price: next()?.parse().ok()?,
         pool_price: next()?.parse().ok()?,
+        table_bytes: next()?.parse().ok()?,
     };
     next().is_none().then_some(Some(tier))
 }
