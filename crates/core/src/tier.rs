@@ -288,7 +288,7 @@ impl Tier {
             return None;
         }
         let filler = |page: &PageId| self.is_stale(*page) && self.place(*page).is_some_and(|(_, size)| fits(size));
-        let page = self.pool.from_oldest().take(LEAVE_MAX).find(filler)?;
+        let page = self.pool.by_age().take(LEAVE_MAX).find(filler)?;
         Some(self.out(page))
     }
 

@@ -121,7 +121,7 @@ impl Pool {
     }
 
     /// The pages, the one that has been in the pool longest first.
-    pub(super) fn from_oldest(&self) -> impl Iterator<Item = PageId> + '_ {
+    pub(super) fn by_age(&self) -> impl Iterator<Item = PageId> + '_ {
         core::iter::successors(self.ages.head(), |page| self.age_links.next(*page)).map(PageId::from)
     }
 
