@@ -57,13 +57,13 @@ impl Backing {
         SlotId(self.homes + self.packs.as_mut().expect("there is a tier").pack(page, size))
     }
 
-    /// Whether the page shares its slot with others, or could.
+    /// Whether the page lies in a packed slot.
     pub(crate) fn is_packed(&self, page: PageId) -> bool {
         self.packs.as_ref().is_some_and(|packs| packs.slot_of(page).is_some())
     }
 
     /// The page's bytes are in no packed slot any more.
-    pub(crate) fn unpack(&mut self, page: PageId) {
+    pub(crate) fn leave_pack(&mut self, page: PageId) {
         if let Some(packs) = &mut self.packs {
             packs.release(page);
         }
@@ -98,7 +98,7 @@ impl Backing {
     /// The slot for the page's next copy. Copies and erases that a collection needs for it are issued first. If a
     /// page is mapped in a slot that the collection empties, the page is unmapped first.
     pub(crate) fn slot_for(&mut self, page: PageId, pages: &mut PageStates, machine: &mut dyn Machine) -> SlotId {
-        self.unpack(page);
+        self.leave_pack(page);
         if let Some(slots) = &mut self.slots {
             return slots.take(page).map_or(page.home(), |slot| SlotId(self.homes + slot.0));
         }
@@ -177,7 +177,7 @@ impl Backing {
 
     /// The page's copy is no longer needed.
     pub(crate) fn release(&mut self, page: PageId) {
-        self.unpack(page);
+        self.leave_pack(page);
         if let Some(slots) = &mut self.slots {
             slots.give_back(page);
         }

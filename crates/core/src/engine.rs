@@ -319,7 +319,7 @@ impl Turn<'_> {
         self.pages.set(page, if released { PageState::Untouched } else { PageState::Absent });
         if tries == COMPRESSING {
             // The machine has found a place of its own.
-            self.backing.unpack(page);
+            self.backing.leave_pack(page);
         }
         if let Some(tier) = self.tier {
             tier.written(page);

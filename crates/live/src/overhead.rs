@@ -55,10 +55,10 @@ impl Inner {
         };
         let memory: usize = self.plaintext().map(|range| range.len()).sum();
         let rings = if *self.rings.get() { self.tasks().len() * RING } else { 0 };
-        // The writer is a thread like the handlers.
+        // The writer and the reclaimer are threads like the handlers.
+        let threads = handlers + 1 + usize::from(self.reclaimer.is_wanted());
         let (blocks, in_area) = self.blocks.map_or((0, 0), |blocks| (blocks * BLOCK, IN_AREA));
-        let fixed =
-            memory + rings + (handlers + 1) * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE + blocks;
+        let fixed = memory + rings + threads * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE + blocks;
         let forked = self.stats().forks.load(Relaxed) > 0;
         let engine = 4 + policy(self.options.policy.as_deref().unwrap_or_default());
         let per_page = self.pages.bytes_per_page(self.options.encrypt, forked)

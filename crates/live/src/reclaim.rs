@@ -86,7 +86,7 @@ impl Reclaimer {
 
     /// Waits a short time for a page that the thread may be taking out. Returns whether the page is at rest.
     pub fn is_done_with(&self, leaving: impl Fn() -> bool) -> bool {
-        if self.low == 0 {
+        if !self.is_wanted() {
             return false;
         }
         let until = sys::now() + PATIENCE_NS;
@@ -97,6 +97,11 @@ impl Reclaimer {
             std::hint::spin_loop();
         }
         true
+    }
+
+    /// Whether there is to be a thread.
+    pub fn is_wanted(&self) -> bool {
+        self.low > 0
     }
 
     /// Whether there is a thread.
@@ -116,7 +121,7 @@ impl Reclaimer {
 impl Inner {
     /// Starts the thread, if there is to be one. Without it the pager works, too.
     pub(crate) fn start_reclaimer(&self) {
-        if self.reclaimer.low == 0 {
+        if !self.reclaimer.is_wanted() {
             return;
         }
         self.reclaimer.stops.store(0, SeqCst);

@@ -13,7 +13,8 @@ const ROWS_MIN: usize = 3;
 const LINES: usize = 19;
 /// The most lines for how sure it is.
 const SURE: usize = 3;
-/// A tier is mentioned if it makes a run this many times as fast.
+/// The gain of a tier is mentioned if it makes a run this many times as fast. The estimate is cautious: it charges an
+/// eviction to each fault from the pool, and with several processors a thread does the evictions beside the program.
 const GAIN: f64 = 1.1;
 /// Lines for the command.
 const COMMAND: usize = 2;
@@ -191,7 +192,10 @@ fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
     });
     let best = gains.filter(|(gain, _)| *gain > GAIN).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, at)) = best else {
-        return filled("", &format!("Compressed RAM (--tier lz4) would not make it faster, though {smaller}."));
+        return filled(
+            "",
+            &format!("A cautious estimate: compressed RAM (--tier lz4) gains less than 10 %, though {smaller}."),
+        );
     };
     let (ram, time) = (exact(at.ram_bytes), human_seconds(at.seconds));
     let time = if at.told { format!("about {time}") } else { format!("{time} or more") };
