@@ -4,7 +4,7 @@
     python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--no-kernel] [--patience S] [--out FILE.json] [--keep FOLDER]
 
 Each program runs plain, then under `coldframe run` with all of its memory (which measures how much that is), and then
-with each share of it: without tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram (lz4), and
+with each share of it: without tier, with `--tier lz4`, with `--tier lz4+zstd` (tier), and, as root, in a memory cgroup with swap on a file, on zram (lz4), and
 on a file behind zswap (lz4, or another compressor that the kernel has).
 
 The cgroup's limit is the memory that the program has under coldframe: the share, and the private memory that coldframe
@@ -43,6 +43,8 @@ TRIES = 3
 # The limit and the compressed memory together may exceed the intended memory by this factor.
 SLACK = 1.05
 MIB = 1 << 20
+# The arms under coldframe, and `--tier` of each.
+TIERS = {"none": "none", "lz4": "lz4", "tier": "lz4+zstd"}
 CGROUPS = "/sys/fs/cgroup/memory"
 ZSWAP = "/sys/module/zswap/parameters"
 
@@ -252,7 +254,7 @@ class Bench:
         found = {"name": program.name, "plain_seconds": plain.seconds, "memory_bytes": memory, "beside_bytes": beside, "peak_bytes": plain.peak, "load": truth.load(), "shares": {}}
         for share in shares:
             ram = max(memory * share // 100, 1 << 20) // 4096 * 4096
-            arms = {"none": self.paged(words, ram, "none", plain), "tier": self.paged(words, ram, "lz4", plain)}
+            arms = {name: self.paged(words, ram, tier, plain) for name, tier in TIERS.items()}
             for name, place in self.kernel.items():
                 arms[name] = self.swapped(words, place, ram, beside, memory, plain)
             found["shares"][str(share)] = {"ram_bytes": ram, "arms": arms}
@@ -353,7 +355,7 @@ def main() -> int:
         # A script that is stopped after an hour leaves its results so far.
         if args.out:
             write(args.out, json.dumps({"programs": found, "left_out": lacking}, indent=1))
-    arms = ["none", "tier", *kernel]
+    arms = [*TIERS, *kernel]
     print(table(found, arms))
     print(summary(found, arms))
     for line in lacking:

@@ -97,8 +97,9 @@ pub struct Args {
     /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
-    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system.
-    #[arg(long, value_name = "NAME", value_parser = ["lz4", "none"])]
+    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4, lz4+zstd (pages that stay long become smaller
+    /// still) or none [default: none]. Not with --system.
+    #[arg(long, value_name = "NAME", value_parser = Tier::ALL.map(|(name, _)| name))]
     tier: Option<String>,
     /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.
     #[arg(long)]
@@ -269,9 +270,9 @@ fn options(args: &Args) -> Result<Options, Failure> {
 /// The tier that `--tier` selects. With `--system`, the engine has an area instead.
 fn tier(args: &Args, usual: Tier) -> Result<Tier, Failure> {
     let tier = args.tier.as_deref().and_then(Tier::parse);
-    if tier == Some(Tier::Lz4) && args.area.area(args.predict)?.is_some() {
+    if tier.is_some_and(|tier| tier != Tier::None) && args.area.area(args.predict)?.is_some() {
         return Err(Failure::usage(
-            "--tier lz4: not with --system, whose swap area takes every page; leave one of them out",
+            "--tier: not with --system, whose swap area takes every page; leave one of them out",
         ));
     }
     Ok(tier.unwrap_or(usual))

@@ -141,6 +141,12 @@ impl Engine {
         self.tier.as_ref().map(|tier| (tier.frames(), tier.target(), tier.pages()))
     }
 
+    /// Frames that pages can be pinned in, or that loads can use: all but those of the tier's tables. The pool returns
+    /// its frames when they are needed.
+    pub fn frames_for_pages(&self) -> usize {
+        self.config.frames - self.tier.as_ref().map_or(0, Tier::tables)
+    }
+
     /// Whether the page lies in the tier.
     pub fn is_in_tier(&self, page: PageId) -> bool {
         self.tier.as_ref().is_some_and(|tier| tier.holds(page))
@@ -322,6 +328,9 @@ impl Turn<'_> {
             self.backing.leave_pack(page);
         }
         if let Some(tier) = self.tier {
+            if tries == COMPRESSING {
+                tier.compressed(page, 0);
+            }
             tier.written(page);
         }
     }

@@ -22,6 +22,7 @@ fn config(frames_max: usize) -> TierConfig {
         load_price: 20,
         pool_price: 1,
         table_bytes: 0,
+        dense_max: 0,
     }
 }
 
@@ -35,6 +36,8 @@ fn rig(policy: &str, frames: usize, batch: usize, tier: TierConfig, caps: Caps) 
 #[derive(Default)]
 struct Twin {
     pool: Vec<(PageId, u32)>,
+    /// Pages that have been compressed a second time.
+    dense: BTreeSet<PageId>,
     parts: BTreeSet<u32>,
     stale: BTreeMap<PageId, bool>,
     seen: usize,
@@ -52,12 +55,27 @@ impl Twin {
         let clears = new.iter().any(|c| matches!(c, Command::Lend { lent: false, .. }));
         for command in new {
             match *command {
-                Command::Compress { page, dirty, .. } => _ = self.stale.insert(page, dirty),
+                Command::Compress { page, dirty, .. } => {
+                    self.stale.insert(page, dirty);
+                    self.dense.remove(&page);
+                }
+                Command::Recompress { page, size, .. } => {
+                    assert_eq!(self.take(page).1, size);
+                    assert!(size > SMALL, "{size} bytes");
+                    self.dense.insert(page);
+                }
+                // It stays older than pages that were compressed once. Small pages may count as dense already.
+                Command::Store { page, size, .. } if self.dense.contains(&page) => {
+                    let young = |(p, size): &(PageId, u32)| *size > SMALL && !self.dense.contains(p);
+                    let at = self.pool.iter().position(young).unwrap_or(self.pool.len());
+                    self.pool.insert(at, (page, size));
+                }
                 Command::Store { page, size, .. } => self.pool.push((page, size)),
                 Command::Keep { page, size, .. } => {
                     // The same event may have dropped it, which takes no command.
                     self.pool.retain(|(kept, _)| *kept != page || self.stale[&page]);
                     self.stale.insert(page, false);
+                    self.dense.remove(&page);
                     self.pool.push((page, size));
                 }
                 Command::Unpack { page, size, .. } => assert_eq!(self.take(page).1, size),
@@ -65,7 +83,8 @@ impl Twin {
                     let (at, was) = self.take(page);
                     let older = self.pool[..at].iter().filter(|(p, _)| rig.engine.is_in_tier(*p)).count();
                     // A page that fills a packed slot is one of the eight oldest.
-                    assert!(clears || older < 8, "page {} left before {older} older ones", page.0);
+                    let most = if self.dense.is_empty() { 8 } else { 16 };
+                    assert!(clears || older < most, "page {} left before {older} older ones", page.0);
                     assert_eq!(was, size);
                 }
                 Command::Lend { part, lent, .. } => {
@@ -88,6 +107,9 @@ impl Twin {
         assert!(bytes <= frames * PAGE_BYTES, "{bytes} bytes in {frames} frames");
     }
 }
+
+/// Pages of at most this many bytes are not compressed a second time.
+const SMALL: u32 = PAGE_BYTES as u32 / 8;
 
 /// Sizes of 1/32 to all of a page.
 fn size_of(page: PageId, value: u64) -> u32 {
@@ -146,11 +168,12 @@ proptest! {
         batch in 1..6usize,
         frames in 24..40usize,
         most in 0..20usize,
+        dense_max in 0..9u32,
         bits in any::<bool>(),
         policy in prop_oneof![Just("clock"), Just("fifo"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
     ) {
         let caps = Caps { reference_bit: bits, dirty_bit: bits, buffers: 4, ..HARDWARE };
-        let mut rig = rig(policy, frames, batch, config(most.min(frames - 8)), caps);
+        let mut rig = rig(policy, frames, batch, TierConfig { dense_max, ..config(most.min(frames - 8)) }, caps);
         rig.machine.size_of = size_of;
         let (mut twin, mut written, mut pinned) = (Twin::default(), BTreeMap::new(), None);
         for (i, act) in acts.into_iter().enumerate() {
@@ -245,12 +268,13 @@ proptest! {
         batch in 1..6usize,
         frames in 24..40usize,
         most in 4..24usize,
+        dense_max in 0..5u32,
         handler in prop_oneof![Just("parallel"), Just("sequential")],
         policy in prop_oneof![Just("clock"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
     ) {
         let caps = Caps { buffers: 4, places: true, ..HARDWARE };
         let mut rig = Rig::with_handler((policy, handler), frames, PAGES, caps, batch);
-        rig.engine.set_tier(config(most.min(frames - 8))).unwrap();
+        rig.engine.set_tier(TierConfig { dense_max, ..config(most.min(frames - 8)) }).unwrap();
         rig.machine.size_of = size_of;
         let mut several = Several { rig, stands: [None; 4], written: BTreeMap::new() };
         for (i, (act, task, pick)) in acts.into_iter().enumerate() {
@@ -314,6 +338,30 @@ fn what_fits_into_ram_compressed_needs_no_device() {
     assert_eq!((counts.refused, counts.written_back), (0, 0));
 }
 
+/// 52 pages of a quarter of a frame; 8 frames, and a pool of 8 that holds 32 of them. Compressed once more, they take an
+/// eighth: three quarters of the pool hold 48, the rest 8.
+#[test]
+fn pages_that_stay_long_become_smaller_once_more_and_small_ones_do_not() {
+    let quarter = |_, _| PAGE_BYTES as u32 / 4;
+    let run = |dense_max, size| {
+        let mut rig = Rig::with_batch("fifo", 16, PAGES, HARDWARE, 1);
+        rig.machine.size_of = size;
+        rig.engine.set_tier(TierConfig { dense_max, load_price: 1000, ..config(8) }).unwrap();
+        (0..52).for_each(|page| _ = touch(&mut rig, page, Some(7)));
+        let before = rig.engine.counts().page_loads;
+        for _ in 0..20 {
+            (0..52).for_each(|page| assert_eq!(touch(&mut rig, page, None), Some(7)));
+        }
+        (rig.engine.counts().page_loads - before, rig.engine.tier_counts().unwrap())
+    };
+    let (loads, once) = run(0, quarter);
+    assert!(loads > 300 && once.recompressed == 0, "{loads} loads, {once:?}");
+    let (loads, twice) = run(4, quarter);
+    assert!(loads < 52 && twice.recompressed > 100, "{loads} loads, {twice:?}");
+    assert_eq!(twice.recompressed_bytes, twice.recompressed * u64::from(PAGE_BYTES as u32 / 8));
+    assert_eq!(run(4, |_, _| SMALL).1.recompressed, 0);
+}
+
 #[test]
 fn the_border_goes_to_the_pool_where_it_spares_loads_and_away_where_it_spares_none() {
     let quarter = |_, _| PAGE_BYTES as u32 / 4;
@@ -324,6 +372,23 @@ fn the_border_goes_to_the_pool_where_it_spares_loads_and_away_where_it_spares_no
     let (_, rig) = loads_in_a_loop(60, Some(config(24)), |_, _| PAGE_BYTES as u32);
     assert_eq!(rig.engine.tier_size().unwrap().2, 0);
     assert!(rig.engine.tier_size().unwrap().0 <= BIN_FRAMES, "{:?}", rig.engine.tier_size());
+}
+
+/// Ten pages of 100 bytes and more of 256 fill a bin of four frames to 95 %: what is left over is no room for a page.
+#[test]
+fn the_pool_grows_to_its_target_although_each_bin_has_some_room_left() {
+    let pages = 900;
+    let mut rig = Rig::with_batch("clock", 300, pages, HARDWARE, 4);
+    rig.machine.size_of = |_, _| 97;
+    rig.engine.set_tier(TierConfig { load_price: 1000, ..config(280) }).unwrap();
+    let mut seed = 1u64;
+    for i in 0..40_000u32 {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let page = if i < pages as u32 { i } else { (seed >> 33) as u32 % pages as u32 };
+        assert!(touch(&mut rig, page, (i < pages as u32).then_some(7)).is_some());
+    }
+    let (frames, target, _) = rig.engine.tier_size().unwrap();
+    assert!(target > 200 && frames + 2 * BIN_FRAMES > target, "{frames} of {target} frames");
 }
 
 #[test]
@@ -368,6 +433,29 @@ fn a_machine_that_places_pages_may_have_found_a_place_for_what_is_to_be_compress
                 !rig.engine.accepts(&Event::Compressed { page, size: 8, same: false }) && !rig.engine.is_in_tier(page)
             );
         }
+    }
+}
+
+/// Tables that want all frames, pinned pages, and as many loads in flight as there are buffers: each load gets a frame.
+#[test]
+fn tables_and_pins_leave_a_frame_for_each_load_in_flight() {
+    let caps = Caps { buffers: 16, ..HARDWARE };
+    for pins in [0, 4, 8, 12] {
+        let mut rig = rig("multi-queue", 40, 2, TierConfig { table_bytes: 1000, ..config(32) }, caps);
+        (0..pins).for_each(|page| {
+            assert!(touch(&mut rig, page, Some(1)).is_some());
+            rig.engine.handle(Event::Pinned { page: PageId(page) }, &mut rig.machine);
+        });
+        for round in 0..6 {
+            (pins..PAGES as u32).for_each(|page| assert!(touch(&mut rig, page, Some(round)).is_some()));
+            for page in (pins..PAGES as u32).step_by(3) {
+                rig.engine.handle(Event::WillNeed { page: PageId(page) }, &mut rig.machine);
+                rig.engine.check();
+            }
+            rig.settle();
+        }
+        let tables = 40 - rig.engine.frames_for_pages();
+        assert!(tables >= 1 && 40 - tables - pins as usize >= 18, "{pins} pins, {tables} frames of tables");
     }
 }
 

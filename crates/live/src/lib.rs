@@ -14,6 +14,7 @@ mod area;
 mod budget;
 mod calibrate;
 pub mod costs;
+mod dense;
 mod device;
 pub mod doctor;
 mod errno;

@@ -326,7 +326,7 @@ impl Inner {
     }
 
     fn pin_resident(&self, decider: &mut Decider, todo: &mut Todo, page: usize) -> Result<(), LiveError> {
-        let (frames, pinned) = (decider.engine.config().frames, decider.engine.frames().pinned());
+        let (frames, pinned) = (decider.engine.frames_for_pages(), decider.engine.frames().pinned());
         let keep = decider.engine.config().caps.buffers as usize + decider.engine.config().evict_batch;
         if pinned + keep >= frames {
             return Err(LiveError::Pinned { asked: 1, pinned, frames, keep });

@@ -62,16 +62,22 @@ pub enum Tier {
     None,
     /// With lz4, within `ram`, and as much of it as pays. Not in a recording, and not together with a swap area.
     Lz4,
+    /// The same, and pages that stay there for long are compressed once more, with zstd.
+    #[serde(rename = "lz4+zstd")]
+    Lz4Zstd,
 }
 
 impl Tier {
-    /// The environment variable with the default of [`Options::new`]: `lz4` or `none`. For tests, which can all run
+    /// The environment variable with the default of [`Options::new`], by its name. For tests, which can all run
     /// with a tier. Only a build with debug assertions reads it.
     pub const VARIABLE: &'static str = "COLDFRAME_TIER";
 
+    /// Each with its name.
+    pub const ALL: [(&'static str, Tier); 3] = [("none", Tier::None), ("lz4", Tier::Lz4), ("lz4+zstd", Tier::Lz4Zstd)];
+
     /// The tier of this name.
     pub fn parse(name: &str) -> Option<Tier> {
-        [("none", Tier::None), ("lz4", Tier::Lz4)].into_iter().find(|(known, _)| *known == name).map(|(_, tier)| tier)
+        Tier::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, tier)| tier)
     }
 
     fn usual() -> Tier {

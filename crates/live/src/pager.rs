@@ -384,6 +384,7 @@ impl Inner {
             todo.laps.lap(Stage::PostProcess);
             self.copy_in(todo);
             todo.laps.lap(Stage::TransHostMem);
+            self.recompress(todo);
         }
     }
 
@@ -407,8 +408,13 @@ impl Inner {
         let first = outcome.written + outcome.packed;
         for together in victims[outcome.written..first].chunks_mut(PACKED_TOGETHER) {
             self.pack_staged(todo.task, together.iter_mut().flatten());
-            let decider = &mut *self.decider.lock();
-            together.iter().flatten().for_each(|victim| self.report_packed(decider, todo, victim));
+            let mut decider = self.decider.lock();
+            together.iter().flatten().for_each(|victim| self.report_packed(&mut decider, todo, victim));
+            drop(decider);
+            // A task that waits for a page does not wait for this.
+            while todo.apart && !todo.thick.is_empty() {
+                self.recompress(todo);
+            }
         }
         let decider = &mut *self.decider.lock();
         let others = victims.iter().flatten().enumerate().filter(|(_, victim)| !victim.pack);

@@ -16,7 +16,7 @@ use crate::packed::Filling;
 use crate::pool::Pool;
 use crate::reach::Reaching;
 use crate::sys;
-use crate::tier::{Packed, PACKED};
+use crate::tier::{Packed, Thick, DENSE_MAX, PACKED};
 use crate::{LiveError, PAGE};
 
 /// Faults that can be served at a time.
@@ -141,6 +141,8 @@ pub struct Todo {
     pub failing: usize,
     /// The compressed page whose size is being reported.
     pub packed: Option<Packed>,
+    /// Pages of the pool that wait for the second compressor.
+    pub thick: Vec<Thick>,
     /// The slot that pages from the pool are being put into; its bytes are at [`Task::block`].
     pub filling: Option<Filling>,
     /// The load that is being reported came from a slot with several compressed pages.
@@ -221,6 +223,7 @@ impl Todo {
             retries: Vec::with_capacity(VICTIMS),
             failing: 0,
             packed: None,
+            thick: Vec::with_capacity(DENSE_MAX),
             filling: None,
             shared: false,
             written: Vec::with_capacity(WRITTEN),
@@ -237,7 +240,7 @@ impl Todo {
     /// Whether everything has been done.
     pub fn done(&self) -> bool {
         let lists = [self.loads.is_empty(), self.copies.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
-        lists.iter().all(|empty| *empty) && self.retries.is_empty()
+        lists.iter().all(|empty| *empty) && self.retries.is_empty() && self.thick.is_empty()
     }
 }
 

@@ -1,4 +1,5 @@
-//! The compressed tier on Linux. The thread that takes a page out also compresses it. Compressed pages lie in a
+//! The compressed tier on Linux. The thread that takes a page out also compresses it, with lz4. Pages that stay long are
+//! compressed once more, with zstd ([`crate::dense`]), if the options say so. Compressed pages lie in a
 //! mapping of ours, in RAM that is taken from the frames. The engine keeps the tables; this file moves the bytes.
 //!
 //! ```text
@@ -17,6 +18,7 @@
 //! tables.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use coldframe_core::tier::{BIN_FRAMES, GRAIN, TABLE_BYTES};
 use coldframe_core::{Event, PageId, PoolId, SlotId, TierConfig};
@@ -29,15 +31,24 @@ use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{Load, Source, Todo, Victim};
-use crate::{LiveError, PAGE};
+use crate::{dense, LiveError, Tier, PAGE};
 
 /// The slot of a page that has content, but none in the log.
 pub const IN_POOL: u64 = 1 << 62;
 
+/// Places behind the pool for pages that are being compressed a second time. One more than the engine counts: that of
+/// the page that is being reported.
+const PLACES: usize = DENSE_MAX + 1;
+const WAITING: usize = (PLACES * SIZE_MAX).next_multiple_of(PAGE);
 /// Compressed size of a page that repeats one word.
 const WORD: usize = size_of::<u64>();
 /// A page is kept only if it becomes no larger than this.
-const SIZE_MAX: usize = PAGE / 4 * 3;
+pub const SIZE_MAX: usize = PAGE / 4 * 3;
+/// The first byte of a compressed page, unless it repeats one word.
+const LZ4: u8 = 0;
+const ZSTD: u8 = 1;
+/// The most pages that are being compressed a second time.
+pub const DENSE_MAX: usize = 8;
 /// Room for the output of a page that does not compress (`lz4_flex::block::get_maximum_output_size`).
 pub const PACKED: usize = 2 * PAGE;
 /// The time for a page that comes from the pool and goes back, in nanoseconds: two switches, four system calls, lz4 and
@@ -57,20 +68,23 @@ const LEFT_MORE: usize = 8;
 pub struct Pool {
     start: usize,
     len: usize,
+    /// Pages that are being compressed a second time: a bit for each of [`PLACES`] behind the pool.
+    waiting: AtomicU32,
 }
 
 impl Pool {
     /// A pool of `frames` frames; fails without address space.
     pub fn new(frames: usize) -> Result<Pool, LiveError> {
         if frames == 0 {
-            return Ok(Pool { start: 0, len: 0 });
+            return Ok(Pool { start: 0, len: 0, waiting: AtomicU32::new(0) });
         }
         let bad = |error| LiveError::os("address space for compressed pages", error);
-        let start = sys::map_memory(frames * PAGE, None).map_err(bad)?;
+        let all = frames * PAGE + WAITING;
+        let start = sys::map_memory(all, None).map_err(bad)?;
         // A huge page would take RAM that is not lent.
         // SAFETY: our own new memory.
-        let _ = unsafe { sys::advise(start..start + frames * PAGE, libc::MADV_NOHUGEPAGE) };
-        Ok(Pool { start, len: frames * PAGE })
+        let _ = unsafe { sys::advise(start..start + all, libc::MADV_NOHUGEPAGE) };
+        Ok(Pool { start, len: frames * PAGE, waiting: AtomicU32::new(0) })
     }
 
     /// Where it lies.
@@ -95,6 +109,26 @@ impl Pool {
     fn copy_out(&self, at: PoolId, size: u32, into: usize) {
         // SAFETY: the place is the page's, and the caller has room for its bytes.
         unsafe { std::ptr::copy_nonoverlapping(self.place(at, size) as *const u8, into as *mut u8, size as usize) };
+    }
+
+    /// Copies the page's compressed bytes to a place where they wait for the second compressor. The engine bounds the
+    /// number of these places.
+    fn set_aside(&self, at: PoolId, size: u32) -> usize {
+        let free = self.waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| {
+            let free = (!taken).trailing_zeros();
+            (free < PLACES as u32).then_some(taken | 1 << free)
+        });
+        let Ok(taken) = free else {
+            fatal::stop("internal error: more pages are being compressed a second time than there is room for")
+        };
+        let place = self.start + self.len + (!taken).trailing_zeros() as usize * SIZE_MAX;
+        self.copy_out(at, size, place);
+        place
+    }
+
+    /// The place is free again.
+    fn clear_aside(&self, place: usize) {
+        self.waiting.fetch_and(!(1 << ((place - self.start - self.len) / SIZE_MAX)), Ordering::AcqRel);
     }
 
     /// Moves a page.
@@ -128,7 +162,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         if self.len > 0 {
             // SAFETY: it is no longer in use.
-            unsafe { sys::unmap_memory(self.start, self.len) };
+            unsafe { sys::unmap_memory(self.start, self.len + WAITING) };
         }
     }
 }
@@ -148,7 +182,35 @@ pub unsafe fn unpack(from: usize, size: u32, into: usize) -> bool {
     // SAFETY: as above.
     let (packed, page) =
         unsafe { (std::slice::from_raw_parts(from as *const u8, size as usize), &mut *(into as *mut [u8; PAGE])) };
-    decompress_into(packed, page).is_ok_and(|size| size == PAGE)
+    match packed.split_first() {
+        Some((&LZ4, packed)) => decompress_into(packed, page).is_ok_and(|size| size == PAGE),
+        // SAFETY: as above.
+        Some((&ZSTD, packed)) => unsafe { dense::decompress(packed.as_ptr() as usize, packed.len(), into) },
+        _ => false,
+    }
+}
+
+/// Compresses a page of the pool, whose bytes are at `from`, a second time, in place. Returns its size then: the old one
+/// if it did not become smaller. `None`: these are not the bytes of a page.
+///
+/// # Safety
+/// `from` must be good for [`SIZE_MAX`] bytes, `scratch` for a page, `packed` for [`PACKED`] bytes, and no other thread
+/// may use them.
+pub unsafe fn repack(from: usize, size: u32, scratch: usize, packed: usize) -> Option<u32> {
+    // SAFETY: the caller answers for it.
+    unsafe {
+        if *(from as *const u8) == ZSTD {
+            return Some(size);
+        }
+        if !unpack(from, size, scratch) {
+            return None;
+        }
+        let smaller = dense::compress(scratch, packed, PACKED).filter(|new| new + 1 < size as usize && new + 1 > WORD);
+        let Some(new) = smaller else { return Some(size) };
+        *(from as *mut u8) = ZSTD;
+        std::ptr::copy_nonoverlapping(packed as *const u8, (from + 1) as *mut u8, new);
+        Some(new as u32 + 1)
+    }
 }
 
 /// Decompresses a page that lies in a slot with others. Returns false if the page is not there.
@@ -173,10 +235,11 @@ pub unsafe fn pack(page: usize, packed: usize, table: &mut CompressTable) -> u32
     }
     // SAFETY: as above.
     let (from, into) = unsafe { (&mut *(page as *mut [u8; PAGE]), &mut *(packed as *mut [u8; PACKED])) };
-    match compress_into_with_table(from, into, table) {
+    match compress_into_with_table(from, into, table).map(|size| size + 1) {
         // The size of a word means a repeated word.
         Ok(size) if size <= SIZE_MAX && size > WORD => {
-            from[..size].copy_from_slice(&into[..size]);
+            from[0] = LZ4;
+            from[1..size].copy_from_slice(&into[..size - 1]);
             size as u32
         }
         _ => PAGE as u32,
@@ -184,7 +247,7 @@ pub unsafe fn pack(page: usize, packed: usize, table: &mut CompressTable) -> u32
 }
 
 /// The bounds of a tier for this many frames; `None`: there are too few.
-pub fn config(frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Option<TierConfig> {
+pub fn config(tier: Tier, frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Option<TierConfig> {
     let left = (frames / LEFT_PART).max(buffers + batch + LEFT_MORE);
     let frames_max = frames.checked_sub(left)? / BIN_FRAMES * BIN_FRAMES;
     (frames_max >= 2 * BIN_FRAMES).then_some(TierConfig {
@@ -195,6 +258,7 @@ pub fn config(frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Opti
         load_price: read_ns.clamp(1, u64::from(u32::MAX)) as u32,
         pool_price: POOL_NS,
         table_bytes: TABLE_BYTES,
+        dense_max: if tier == Tier::Lz4Zstd { DENSE_MAX as u32 } else { 0 },
     })
 }
 
@@ -208,6 +272,16 @@ pub struct Packed {
     pub sum: u128,
     /// The engine takes the page's slot as older.
     pub dirty: bool,
+    /// It was in the pool before.
+    pub again: bool,
+}
+
+/// A page of the pool that is being compressed a second time.
+#[derive(Clone, Copy, Debug)]
+pub struct Thick {
+    pub page: usize,
+    pub place: usize,
+    pub size: u32,
 }
 
 impl Inner {
@@ -240,12 +314,10 @@ impl Inner {
             return self.pages.release(page, Owner::task(todo.task), Where::Out);
         }
         let known = self.pages.slot(page).is_some_and(|slot| slot != IN_POOL) && self.pages.sum(page) == digest;
-        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write && !known });
+        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write && !known, again: false });
         Stats::add(&self.stats().writes_saved, u64::from(write && known));
         self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size, same: known });
-        if todo.packed.is_some() {
-            fatal::stop(format_args!("internal error: page {page} is compressed, and nothing is to become of it"));
-        }
+        self.has_settled(todo, page);
     }
 
     /// The page that is being reported is out: other commands of the same event may use it.
@@ -264,9 +336,13 @@ impl Inner {
     /// Command::Store, for the page that is being reported.
     pub(crate) fn store_packed(&self, todo: &mut Todo, packed: &Packed, at: PoolId, size: u32) {
         self.pool.store(at, size, packed.from);
-        Stats::add(&self.stats().tier_stores, 1);
-        Stats::add(&self.stats().tier_bytes, size.into());
-        self.note_stored(packed);
+        if packed.again {
+            Stats::add(&self.stats().tier_dense, 1);
+        } else {
+            Stats::add(&self.stats().tier_stores, 1);
+            Stats::add(&self.stats().tier_bytes, size.into());
+            self.note_stored(packed);
+        }
         self.settle_packed(todo, packed.page);
     }
 
@@ -296,6 +372,44 @@ impl Inner {
         load.source = Source::Pool;
         load.good = Some(self.pool.unpack(at, size, load.into));
         todo.loads.push(load);
+    }
+
+    /// Command::Recompress: the page waits for the second compressor.
+    pub(crate) fn set_aside(&self, todo: &mut Todo, page: usize, (at, size): (PoolId, u32)) {
+        if !self.pages.acquire(page, Where::Out, Where::Leaving, Owner::task(todo.task)) {
+            fatal::stop(format_args!("internal error: page {page} is compressed and {:?}", self.pages.get(page)));
+        }
+        todo.thick.push(Thick { page, place: self.pool.set_aside(at, size), size });
+    }
+
+    /// Compresses the pages that wait for it, and reports their sizes.
+    pub(crate) fn recompress(&self, todo: &mut Todo) {
+        if todo.thick.is_empty() {
+            return;
+        }
+        let mut waiting = [None; DENSE_MAX];
+        waiting.iter_mut().zip(todo.thick.drain(..)).for_each(|(to, thick)| *to = Some(thick));
+        let task = self.tasks().get(todo.task);
+        for thick in waiting.iter_mut().flatten() {
+            // SAFETY: all of this memory is this thread's.
+            let size = unsafe { repack(thick.place, thick.size, task.scratch(), task.packed()) };
+            thick.size = size.unwrap_or_else(|| self.spoilt(thick.page));
+        }
+        let decider = &mut *self.decider.lock();
+        for Thick { page, place, size } in waiting.into_iter().flatten() {
+            let sum = self.pages.sum(page);
+            todo.packed = Some(Packed { page, from: place, size, sum, dirty: false, again: true });
+            self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size, same: false });
+            self.has_settled(todo, page);
+            self.pool.clear_aside(place);
+        }
+    }
+
+    /// The page whose size has been reported must have a place now.
+    fn has_settled(&self, todo: &Todo, page: usize) {
+        if todo.packed.is_some() {
+            fatal::stop(format_args!("internal error: page {page} is compressed, and nothing is to become of it"));
+        }
     }
 
     /// Command::TakeOut: the page is on its way to the slot that is being filled.
@@ -450,10 +564,28 @@ mod tests {
             // SAFETY: as above.
             assert!(unsafe { unpack(page.as_ptr() as usize, size, back.as_mut_ptr() as usize) });
             assert!(back == before, "it comes back as it was");
+            repacked(page, size, before);
         } else {
             assert!(*page == before, "what does not compress is left alone");
         }
         size
+    }
+
+    /// The second compressor's page is not larger, and is the same.
+    fn repacked(page: &mut [u64; PAGE / 8], size: u32, before: [u64; PAGE / 8]) {
+        if size as usize == WORD {
+            return;
+        }
+        dense::prepare().unwrap();
+        let (mut scratch, mut packed, at) = ([0u64; PAGE / 8], [0u64; PACKED / 8], page.as_mut_ptr() as usize);
+        let (scratch, packed) = (scratch.as_mut_ptr(), packed.as_mut_ptr() as usize);
+        // SAFETY: memory of this test.
+        unsafe {
+            let new = repack(at, size, scratch as usize, packed).unwrap();
+            assert!(new <= size && repack(at, new, scratch as usize, packed) == Some(new));
+            scratch.write_bytes(1, PAGE / 8);
+            assert!(unpack(at, new, scratch as usize) && *scratch.cast::<[u64; PAGE / 8]>() == before);
+        }
     }
 
     #[test]
@@ -476,8 +608,8 @@ mod tests {
 
     #[test]
     fn little_ram_has_no_tier() {
-        assert!(config(48, 8, 16, 80_000).is_some_and(|c| c.frames_max == 16));
-        assert!(config(36, 8, 16, 80_000).is_none());
-        assert!(config(8192, 16, 64, 80_000).is_some_and(|c| c.frames_max == 7168 && c.load_price == 80_000));
+        assert!(config(Tier::Lz4, 48, 8, 16, 80_000).is_some_and(|c| c.frames_max == 16));
+        assert!(config(Tier::Lz4, 36, 8, 16, 80_000).is_none());
+        assert!(config(Tier::Lz4, 8192, 16, 64, 80_000).is_some_and(|c| c.frames_max == 7168 && c.load_price == 80_000));
     }
 }

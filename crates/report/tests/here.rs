@@ -62,6 +62,7 @@ fn question() -> Question {
         device_fault: us(50),
         read_ahead: us(10),
         memory_fault: us(6),
+        pool_fault: us(8),
         false_fault: us(5),
         first_write: us(3),
         evict_clean: us(2),

@@ -122,11 +122,12 @@ impl Setting {
         .with_area(random)
     }
 
-    /// Half of all settings have a swap area, and a quarter have a tier. The area's size lies between half of what is
+    /// Half of all settings have a swap area, and a third have a tier. The area's size lies between half of what is
     /// written and a size that is never collected. A file's pages have no slots in a swap area.
     fn with_area(self, random: &mut Rng) -> Setting {
         if random.bool() {
-            return Setting { tier: if random.bool() { Tier::Lz4 } else { Tier::None }, ..self };
+            let (_, tier) = random.choice(Tier::ALL).expect("there are tiers");
+            return Setting { tier, ..self };
         }
         let pages = (self.shared + self.file + self.own * self.threads) as u64;
         let blocks = pages * random.u64(4..=16) / 8 / 32 + u64::from(SwapArea::START) + random.u64(1..=4);
@@ -249,8 +250,8 @@ impl fmt::Display for Setting {
         if let Some(SwapArea { bytes, collector, victims }) = &self.swap {
             write!(f, " area {} blocks {collector}:{victims}", bytes.unwrap_or(0) / SwapArea::BLOCK)?;
         }
-        if self.tier == Tier::Lz4 {
-            write!(f, " tier lz4")?;
+        if let Some((name, _)) = Tier::ALL.iter().find(|(_, tier)| *tier == self.tier && self.tier != Tier::None) {
+            write!(f, " tier {name}")?;
         }
         if self.pause > 0 {
             write!(f, " pause 1/{}", self.pause)?;

@@ -3,14 +3,15 @@
 //!
 //! ```text
 //!   GetFreeframe   pool short: its next bin of four frames, by evictions          pool long: a bin is cleared and comes back
-//!   Compressed     Store  ── no room: the oldest leave (TakeOut) ── too large: Write, or Forget if its slot has the same
+//!   Compressed     Store  ── no room: the oldest leave (Recompress, TakeOut) ── too large: Write, or Forget if its slot
+//!                            has the same
 //!   Loaded         Keep: pages that lie in the same slot
 //! ```
 
 use super::evict::evict_one;
 use crate::command::Command;
 use crate::ids::{FrameId, PageId, Ticket};
-use crate::page_state::PageState;
+use crate::page_state::{PageState, COMPRESSING};
 use crate::tier::{Leaver, Tier, BIN_FRAMES};
 use crate::turn::Turn;
 
@@ -23,7 +24,7 @@ const STAY: usize = 4;
 pub(super) fn balance(turn: &mut Turn<'_>, leaves: bool) {
     let leaving = turn.config.evict_batch;
     let Some(tier) = turn.tier.as_ref() else { return };
-    if tier.wants_table() && turn.ram.choices() >= BIN_FRAMES + STAY {
+    if tier.wants_table() && may_give_table(turn) {
         return give_table(turn);
     }
     if tier.is_long(leaving) {
@@ -40,6 +41,15 @@ pub(super) fn balance(turn: &mut Turn<'_>, leaves: bool) {
         }
         grow(turn);
     }
+}
+
+/// Tables never return a frame, so each load in flight must still find one beside the pinned pages. Tables without a
+/// frame take RAM besides the frames.
+fn may_give_table(turn: &Turn<'_>) -> bool {
+    let tables = turn.tier.as_ref().map_or(0, Tier::tables);
+    let left = turn.config.frames.saturating_sub(tables + turn.ram.frames().pinned());
+    let used = turn.config.caps.buffers as usize + turn.config.evict_batch;
+    turn.ram.choices() >= BIN_FRAMES + STAY && left > used + BIN_FRAMES + STAY
 }
 
 /// The tables get one frame more. If the pool has too many, it first returns a bin.
@@ -147,7 +157,9 @@ fn write(turn: &mut Turn<'_>, page: PageId) {
 /// The machine reports the compressed size of a page that has left its frame.
 pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32, same: bool) {
     let PageState::Writing { released, .. } = turn.pages.get(page) else { unreachable!("not accepted") };
-    if let Some(tier) = turn.tier.as_mut().filter(|_| same) {
+    let Some(tier) = turn.tier.as_mut() else { unreachable!("not accepted") };
+    tier.compressed(page, size);
+    if same {
         tier.written(page);
     }
     if released {
@@ -176,6 +188,11 @@ fn store(turn: &mut Turn<'_>, page: PageId, size: u32) -> bool {
         if let Some(at) = tier.store(page, size, turn.machine) {
             turn.issue(Command::Store { page, at, size });
             return true;
+        }
+        if let Some((page, at, size)) = tier.recompress() {
+            turn.issue(Command::Recompress { page, at, size });
+            turn.pages.set(page, PageState::Writing { tries: COMPRESSING, released: false });
+            continue;
         }
         let Some(leaver) = tier.oldest_out() else { return false };
         leave(turn, leaver);

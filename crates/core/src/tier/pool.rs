@@ -28,6 +28,8 @@ const CLASSES: usize = 64;
 pub(super) struct Object {
     pub(super) at: PoolId,
     pub(super) size: u32,
+    /// It has been compressed twice, or need not be.
+    pub(super) dense: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,16 +64,24 @@ pub(super) struct Pool {
     some: u64,
     bin_links: Links,
     lent: usize,
-    /// Grains of all pages.
-    filled: u64,
+    /// Grains of all pages: of those that are not dense, and of those that are.
+    filled: [u64; 2],
     /// By page: its place in grains plus 1; 0: not in the pool.
     at: Box<[u32]>,
+    /// With [`DENSE`].
     size: Box<[u16]>,
     place_links: Links,
-    /// Pages, the one that has been in the pool longest first.
-    ages: List,
+    /// Pages, the one that has been in the pool longest first: those that are not dense, and those that are. Each dense
+    /// page has been in the pool longer than any other page.
+    ages: [List; 2],
     age_links: Links,
 }
+
+/// The bit of a dense page's size.
+const DENSE: u16 = 1 << 15;
+/// Indices of `filled` and `ages`.
+const YOUNG: usize = 0;
+const OLD: usize = 1;
 
 fn grains(size: u32) -> u32 {
     size.div_ceil(GRAIN as u32).max(1)
@@ -93,11 +103,11 @@ impl Pool {
             some: 0,
             bin_links,
             lent: 0,
-            filled: 0,
+            filled: [0; 2],
             at: vec![0; pages].into_boxed_slice(),
             size: vec![0; pages].into_boxed_slice(),
             place_links: Links::new(pages),
-            ages: List::new(),
+            ages: [List::new(), List::new()],
             age_links: Links::new(pages),
         }
     }
@@ -108,7 +118,7 @@ impl Pool {
     }
 
     pub(super) fn pages(&self) -> usize {
-        self.ages.len()
+        self.ages.iter().map(List::len).sum()
     }
 
     pub(super) fn has_vacant(&self) -> bool {
@@ -117,22 +127,52 @@ impl Pool {
 
     pub(super) fn find(&self, page: PageId) -> Option<Object> {
         let at = self.at[page.index()].checked_sub(1)?;
-        Some(Object { at: PoolId(at), size: self.size[page.index()].into() })
+        let (size, dense) = (self.bytes(page.index()), self.size[page.index()] & DENSE != 0);
+        Some(Object { at: PoolId(at), size, dense })
     }
 
     /// The pages, the one that has been in the pool longest first.
     pub(super) fn by_age(&self) -> impl Iterator<Item = PageId> + '_ {
-        core::iter::successors(self.ages.head(), |page| self.age_links.next(*page)).map(PageId::from)
+        let all = |list: &List| core::iter::successors(list.head(), |page| self.age_links.next(*page));
+        all(&self.ages[OLD]).chain(all(&self.ages[YOUNG])).map(PageId::from)
     }
 
     pub(super) fn oldest(&self) -> Option<PageId> {
-        self.ages.head().map(PageId::from)
+        self.ages[OLD].head().or(self.ages[YOUNG].head()).map(PageId::from)
     }
 
-    /// Pages that a frame of the pool holds on average, rounded; `None`: the pool has no frame.
+    /// Of the pages that are not dense, the one that has been in the pool longest, if all of them have more than this
+    /// part of the pool's bytes.
+    pub(super) fn oldest_young(&self, part: u64) -> Option<PageId> {
+        let [young, old] = self.filled;
+        self.ages[YOUNG].head().filter(|_| young * part > young + old).map(PageId::from)
+    }
+
+    /// From now on, the page counts as dense.
+    pub(super) fn ages_to_dense(&mut self, page: PageId) {
+        let i = page.index();
+        let need = u64::from(grains(self.bytes(i)));
+        self.ages[YOUNG].unlink(&mut self.age_links, i);
+        self.ages[OLD].push_tail(&mut self.age_links, i);
+        self.size[i] |= DENSE;
+        (self.filled[YOUNG], self.filled[OLD]) = (self.filled[YOUNG] - need, self.filled[OLD] + need);
+    }
+
+    /// The page's size.
+    fn bytes(&self, i: usize) -> u32 {
+        (self.size[i] & !DENSE).into()
+    }
+
+    fn grains_filled(&self) -> u64 {
+        self.filled.iter().sum()
+    }
+
+    /// Pages that a frame of the pool holds on average, rounded; `None`: the pool has no frame. Of dense pages, if there
+    /// are any: these leave first.
     pub(super) fn per_frame(&self) -> Option<u32> {
-        let pages = self.ages.len() as u64 * u64::from(self.grains_of_page);
-        (self.filled > 0).then(|| (pages / self.filled) as u32)
+        let kind = if self.filled[OLD] > 0 { OLD } else { YOUNG };
+        let pages = self.ages[kind].len() as u64 * u64::from(self.grains_of_page);
+        (self.filled[kind] > 0).then(|| (pages / self.filled[kind]) as u32)
     }
 
     fn bin_of(&self, at: u32) -> usize {
@@ -171,14 +211,20 @@ impl Pool {
     }
 
     /// Gives the page a place. `None`: no bin has room. Pages in the way are moved first.
-    pub(super) fn place(&mut self, page: PageId, size: u32, emit: Emit<'_>, shifted: &mut u64) -> Option<PoolId> {
+    pub(super) fn place(
+        &mut self,
+        page: PageId,
+        (size, dense): (u32, bool),
+        emit: Emit<'_>,
+        shifted: &mut u64,
+    ) -> Option<PoolId> {
         debug_assert!(self.find(page).is_none(), "page {} is placed twice", page.0);
-        let at = self.fit(page, size, emit, shifted)?;
-        self.ages.push_tail(&mut self.age_links, page.index());
+        let at = self.fit(page, (size, dense), emit, shifted)?;
+        self.ages[usize::from(dense)].push_tail(&mut self.age_links, page.index());
         Some(at)
     }
 
-    fn fit(&mut self, page: PageId, size: u32, emit: Emit<'_>, shifted: &mut u64) -> Option<PoolId> {
+    fn fit(&mut self, page: PageId, (size, dense): (u32, bool), emit: Emit<'_>, shifted: &mut u64) -> Option<PoolId> {
         let need = grains(size);
         let bin = self.fitting(need)?;
         self.unfile(bin);
@@ -189,8 +235,8 @@ impl Pool {
         let Bin { pages, filled, end, .. } = &mut self.bins[bin];
         (*filled, *end) = (*filled + need, *end + need);
         pages.push_tail(&mut self.place_links, page.index());
-        self.filled += u64::from(need);
-        (self.at[page.index()], self.size[page.index()]) = (at + 1, size as u16);
+        self.filled[usize::from(dense)] += u64::from(need);
+        (self.at[page.index()], self.size[page.index()]) = (at + 1, size as u16 | if dense { DENSE } else { 0 });
         self.file(bin);
         Some(PoolId(at))
     }
@@ -203,11 +249,11 @@ impl Pool {
             let (from, to) = (self.at[i] - 1, start + end);
             if from != to {
                 *shifted += 1;
-                let size = self.size[i].into();
+                let size = self.bytes(i);
                 emit(Command::Shift { page: PageId::from(i), from: PoolId(from), to: PoolId(to), size });
                 self.at[i] = to + 1;
             }
-            end += grains(self.size[i].into());
+            end += grains(self.bytes(i));
             next = self.place_links.next(i);
         }
         self.bins[bin].end = end;
@@ -216,12 +262,12 @@ impl Pool {
     /// Removes the page. Returns its place.
     pub(super) fn remove(&mut self, page: PageId) -> Option<Object> {
         let found = self.find(page)?;
-        self.ages.unlink(&mut self.age_links, page.index());
+        self.ages[usize::from(found.dense)].unlink(&mut self.age_links, page.index());
         self.unplace(page, found);
         Some(found)
     }
 
-    fn unplace(&mut self, page: PageId, Object { at, size }: Object) {
+    fn unplace(&mut self, page: PageId, Object { at, size, dense }: Object) {
         let (bin, need) = (self.bin_of(at.0), grains(size));
         let lent = self.bins[bin].used == Use::Lent;
         if lent {
@@ -232,10 +278,10 @@ impl Pool {
         self.bins[bin].pages.unlink(&mut self.place_links, page.index());
         self.bins[bin].filled -= need;
         if last {
-            let end = |i: usize| self.at[i] - 1 - bin as u32 * self.grains + grains(self.size[i].into());
+            let end = |i: usize| self.at[i] - 1 - bin as u32 * self.grains + grains(self.bytes(i));
             self.bins[bin].end = before.map_or(0, end);
         }
-        self.filled -= u64::from(need);
+        self.filled[usize::from(dense)] -= u64::from(need);
         (self.at[page.index()], self.size[page.index()]) = (0, 0);
         if lent {
             self.file(bin);
@@ -243,24 +289,24 @@ impl Pool {
     }
 
     fn room(&self) -> u64 {
-        self.lent as u64 * u64::from(self.grains) - self.filled
+        self.lent as u64 * u64::from(self.grains) - self.grains_filled()
     }
 
     /// Grains for this many pages of the mean size in the pool.
     fn wanted(&self, pages: usize) -> u64 {
-        let mean = self.filled.checked_div(self.ages.len() as u64).unwrap_or(u64::from(self.grains_of_page) / 3);
+        let mean = self.grains_filled().checked_div(self.pages() as u64).unwrap_or(u64::from(self.grains_of_page) / 3);
         (pages as u64 + 2) * (mean + 1)
     }
 
     /// Whether there is too little room for this many pages. Some of the room is in pieces that are too small.
     pub(super) fn is_tight(&self, pages: usize) -> bool {
-        self.room() < self.wanted(pages) + self.filled / 64
+        self.room() < self.wanted(pages) + self.grains_filled() / 64
     }
 
     /// Whether a bin is nearly empty and is not needed for this many pages.
     pub(super) fn is_slack(&self, pages: usize) -> bool {
         let emptiest = (self.some != 0).then(|| CLASSES - 1 - self.some.leading_zeros() as usize);
-        let spare = self.room() > 2 * self.wanted(pages) + self.filled / 16 + 2 * u64::from(self.grains);
+        let spare = self.room() > 2 * self.wanted(pages) + self.grains_filled() / 16 + 2 * u64::from(self.grains);
         spare && emptiest.is_some_and(|class| class >= CLASSES * 3 / 4)
     }
 
@@ -289,12 +335,13 @@ impl Pool {
 
     /// Moves a page of a closed bin to another bin. Returns false if none has room.
     pub(super) fn relocate(&mut self, page: PageId, emit: Emit<'_>, shifted: &mut u64) -> bool {
-        let Object { at, size } = self.find(page).expect("it is here");
+        let found = self.find(page).expect("it is here");
+        let Object { at, size, dense } = found;
         if self.fitting(grains(size)).is_none() {
             return false;
         }
-        self.unplace(page, Object { at, size });
-        let to = self.fit(page, size, emit, shifted).expect("a bin has room");
+        self.unplace(page, found);
+        let to = self.fit(page, (size, dense), emit, shifted).expect("a bin has room");
         *shifted += 1;
         emit(Command::Shift { page, from: at, to, size });
         true
@@ -314,22 +361,22 @@ impl Pool {
     }
 
     pub(super) fn check(&self) {
-        let (mut pages, mut filled) = (0, 0);
+        let (mut pages, mut filled) = (0, [0; 2]);
         for (number, bin) in self.bins.iter().enumerate() {
             assert!(bin.used != Use::Closed, "bin {number} has stayed closed");
             assert!(bin.used == Use::Lent || bin.pages.is_empty(), "bin {number} is nobody's and has pages");
             let start = number as u32 * self.grains;
             let (mut end, mut sum, mut next) = (0, 0, bin.pages.head());
             while let Some(i) = next {
-                let (at, need) = (self.at[i] - 1 - start, grains(self.size[i].into()));
+                let (at, need) = (self.at[i] - 1 - start, grains(self.bytes(i)));
                 assert!(at >= end && at + need <= self.grains, "page {i} overlaps another or its bin's end");
                 (end, sum, pages) = (at + need, sum + need, pages + 1);
+                filled[usize::from(self.size[i] & DENSE != 0)] += u64::from(need);
                 next = self.place_links.next(i);
             }
             assert_eq!((bin.end, bin.filled), (end, sum), "bin {number} has lost count");
-            filled += u64::from(sum);
         }
-        assert_eq!((pages, filled), (self.ages.len(), self.filled), "the pool has lost count of its pages");
+        assert_eq!((pages, filled), (self.pages(), self.filled), "the pool has lost count of its pages");
         let here = self.at.iter().filter(|at| **at > 0).count();
         assert_eq!(here, pages, "a page is in the pool and in no bin");
         let lent = self.bins.iter().filter(|bin| bin.used == Use::Lent).count();

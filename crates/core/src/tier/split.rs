@@ -1,15 +1,15 @@
 //! How many frames the pool may have.
 //!
 //! A frame given to the pool keeps some more pages at the pool's cold end, and costs the frames one page at theirs.
-//! So two numbers are counted over a window of faults: loads from the device that a pool of one step more would have
-//! saved, and pages unpacked that the same number of frames more would have kept. Each number is multiplied by its
-//! price, and the border moves one step towards the larger product.
+//! So two sums are kept over a window of faults: the time that a pool of one step more would have saved (a load from the
+//! device becomes one from the pool), and the time that the same number of frames more would have saved (a page from
+//! the pool or from the device had not left). The border moves one step towards the larger sum.
 //!
 //! ```text
 //!   evictions ago   0 ......... step ......................... age of the oldest ...... + step * pages a frame ......
-//!   a fault         `kept`: one  │   from the pool, as it is    │  from the device:       │  from the device,
-//!                   step more    │                              │  `spared` by one step   │  far from any border
-//!                   of frames    │                              │  more of pool           │
+//!   a fault         `kept` by    │   from the pool, as it is    │  from the device:       │  from the device,
+//!                   one step of  │                              │  `spared` by one step   │  far from any border
+//!                   frames more  │                              │  more of pool           │
 //! ```
 //! The time since a page left is the number of evictions since then, so no clock is needed. The sums are halved after
 //! each window, so old counts fade.
@@ -41,6 +41,7 @@ pub(super) struct Split {
     /// By page: when it last left; 0: never.
     left: Box<[u32]>,
     faults: u32,
+    /// Sums of prices.
     spared: u64,
     kept: u64,
 }
@@ -109,12 +110,13 @@ impl Split {
             return;
         }
         let ago = self.ago(page) as usize;
-        if from_pool {
-            self.kept += u64::from(ago <= self.step);
-        } else if !refused {
+        if ago <= self.step {
+            self.kept += if from_pool { self.pool_price } else { self.load_price };
+        }
+        if !from_pool && !refused {
             let end = oldest.map_or(0, |oldest| self.ago(oldest) as usize);
             let more = self.step * per_frame.unwrap_or(UNKNOWN_RATIO) as usize;
-            self.spared += u64::from(ago <= end + more);
+            self.spared += if ago <= end + more { self.load_price.saturating_sub(self.pool_price) } else { 0 };
         }
         self.faults += 1;
         if self.faults >= self.window {
@@ -125,7 +127,7 @@ impl Split {
     /// Moves one step if one side is better by an eighth. Without this margin the border would move to and fro for
     /// ever.
     fn move_border(&mut self) {
-        let (more, less) = (self.spared * self.load_price, self.kept * self.pool_price);
+        let (more, less) = (self.spared, self.kept);
         if more > less + less / 8 {
             self.target = (self.target + self.step).min(self.frames_max);
         } else if less > more + more / 8 {

@@ -5,6 +5,7 @@
 //!   tight    RAM for a quarter  read zeros, write zeros, read in order,     what leaves beside zeros, clean and written; read-ahead;
 //!                               read shuffled, write shuffled               device fault; what leaves beside a load
 //!   memory   the log's buffers  write some, read others, read those again   memory fault
+//!   pool     RAM for half       write text, read shuffled                   page from compressed RAM
 //!   unmapped RAM for all        go round more pages than the valid list     false fault
 //! ```
 
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use super::stretch::{plain, Ground, Plain, Touch};
 use super::{bytes, Course};
 use crate::stats::Stats;
-use crate::{LiveError, Options, Pager, Region};
+use crate::{LiveError, Options, Pager, Region, Tier};
 
 /// Accesses of a stretch where a device answers, and where none does.
 const SLOW: usize = 64;
@@ -41,6 +42,7 @@ pub struct Found {
     pub random_read: Vec<f64>,
     pub random_write: Vec<f64>,
     pub from_memory: Vec<f64>,
+    pub from_pool: Vec<f64>,
     pub unmapped: Vec<f64>,
     /// Copies of a loaded page into place, and the nanoseconds of all.
     pub copies: u64,
@@ -53,6 +55,7 @@ pub fn round(found: &mut Found, backing: &Path, course: Course) -> Result<(), Li
     roomy(found, backing, course)?;
     tight(found, backing, course)?;
     from_memory(found, backing, course)?;
+    from_pool(found, backing, course)?;
     unmapped(found, backing, course)
 }
 
@@ -67,8 +70,18 @@ struct Bench {
 impl Bench {
     /// The pager's statistics outlive it: their mapping is never removed.
     fn new(backing: &Path, course: Course, frames: usize, policy: Option<&str>) -> Result<Bench, LiveError> {
+        Bench::with_tier(backing, course, frames, (policy, Tier::None))
+    }
+
+    fn with_tier(
+        backing: &Path,
+        course: Course,
+        frames: usize,
+        (policy, tier): (Option<&str>, Tier),
+    ) -> Result<Bench, LiveError> {
         let options = Options {
             policy: policy.map(Into::into),
+            tier,
             max_memory: MEMORY,
             backing: backing.to_path_buf(),
             ..Options::new(bytes(frames) as u64)
@@ -168,6 +181,19 @@ fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), 
         bench.ground.touch(others.clone(), Touch::Read);
         found.from_memory.extend(bench.measure(written.iter().copied(), Touch::Read, WRITTEN, &[&stats.log_hits]));
     }
+    Ok(())
+}
+
+/// Pages that come back from compressed RAM, while others go there: pages that compress well, in half of the RAM that
+/// they need.
+fn from_pool(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
+    let pages = course.pages / 2;
+    let small = Course { pages, ..course };
+    let mut bench = Bench::with_tier(backing, small, course.frames, (None, Tier::Lz4))?;
+    let stats = bench.stats;
+    bench.ground.touch(0..pages, Touch::Text);
+    let shuffled = bench.ground.shuffled(fastrand::Rng::with_seed(7));
+    found.from_pool.extend(bench.measure(shuffled, Touch::Read, FAST, &[&stats.tier_loads]));
     Ok(())
 }
 

@@ -86,6 +86,8 @@ pub enum Touch {
     Write,
     /// Writes the whole page with bytes that do not compress, one word of them new.
     Fill,
+    /// The same with bytes that lz4 makes about three times smaller.
+    Text,
 }
 
 /// Memory, paged or not, that the accesses go to.
@@ -93,9 +95,10 @@ pub struct Ground {
     start: usize,
     pages: usize,
     template: Vec<u64>,
+    text: Vec<u64>,
     word: u64,
     /// Nanoseconds of each kind of access without a fault, in the order of `Touch`.
-    plain: [f64; 3],
+    plain: [f64; 4],
 }
 
 impl Ground {
@@ -103,7 +106,10 @@ impl Ground {
     /// The range must be readable and writable, and in no other use, as long as this lives.
     pub unsafe fn new(start: usize, pages: usize, random: &mut fastrand::Rng) -> Ground {
         let template = std::iter::repeat_with(|| random.u64(..)).take(PAGE / 8).collect();
-        Ground { start, pages, template, word: 0, plain: [0.0; 3] }
+        // Every fourth word is new.
+        let text =
+            (0..PAGE / 8).map(|i| if i % 4 == 0 { random.u64(..) } else { 0x0000_7f5e_0000_0000 + i as u64 % 4 });
+        Ground { start, pages, template, text: text.collect(), word: 0, plain: [0.0; 4] }
     }
 
     /// All pages in random order, again and again in another order.
@@ -130,8 +136,9 @@ impl Ground {
             match touch {
                 Touch::Read => drop(place.read_volatile()),
                 Touch::Write => place.write_volatile(self.word),
-                Touch::Fill => {
-                    std::ptr::copy_nonoverlapping(self.template.as_ptr(), place, PAGE / 8);
+                Touch::Fill | Touch::Text => {
+                    let from = if touch == Touch::Fill { &self.template } else { &self.text };
+                    std::ptr::copy_nonoverlapping(from.as_ptr(), place, PAGE / 8);
                     place.write_volatile(self.word);
                 }
             }
@@ -172,7 +179,7 @@ impl Ground {
     }
 
     /// The same ground, with the time of its accesses without a fault.
-    pub fn knowing(self, plain: [f64; 3]) -> Ground {
+    pub fn knowing(self, plain: [f64; 4]) -> Ground {
         Ground { plain, ..self }
     }
 }
@@ -227,13 +234,13 @@ impl Drop for Plain {
 }
 
 /// Nanoseconds of each kind of access, in random order, to memory of this size that is all in RAM.
-pub fn plain(pages: usize) -> sys::Sys<[f64; 3]> {
+pub fn plain(pages: usize) -> sys::Sys<[f64; 4]> {
     let mut random = fastrand::Rng::with_seed(1);
     let memory = Plain::new(pages * PAGE, false)?;
     let mut ground = memory.ground(&mut random);
     ground.touch(0..pages, Touch::Write);
     let order: Vec<usize> = ground.shuffled(random).take(2 * pages).collect();
-    Ok([Touch::Read, Touch::Write, Touch::Fill].map(|touch| {
+    Ok([Touch::Read, Touch::Write, Touch::Fill, Touch::Text].map(|touch| {
         let started = sys::now();
         ground.touch(order.iter().copied(), touch);
         (sys::now() - started) as f64 / order.len() as f64

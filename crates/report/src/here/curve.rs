@@ -161,12 +161,9 @@ impl<'a> Curve<'a> {
         self.question.costs.paging(counts, self.native_fills())
     }
 
-    /// Seconds for a page from a compressed tier, if another page goes there: the fault, the eviction, and a page in
-    /// both directions.
-    pub(super) fn pool_price(&self, page_seconds: f64) -> f64 {
-        let here = &self.question.costs.here;
-        let of = |spread: &coldframe_device::here::Spread| spread.mean.0 as f64 / 1e12;
-        of(&here.memory_fault) + of(&here.evict_dirty) + page_seconds
+    /// Seconds for a page from a compressed tier, while another page goes there.
+    pub(super) fn pool_price(&self) -> f64 {
+        self.question.costs.here.pool_fault.mean.0 as f64 / 1e12
     }
 
     /// The standard error of the mean of the sub-samples' paging times, as a part of it.

@@ -274,6 +274,7 @@ impl Machine for View<'_> {
             | Command::CopySlot { .. }
             | Command::EraseBlock { .. }
             | Command::Compress { .. }
+            | Command::Recompress { .. }
             | Command::Store { .. }
             | Command::Forget { .. }
             | Command::Shift { .. }

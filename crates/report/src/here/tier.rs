@@ -8,7 +8,7 @@
 //! ```text
 //!   device loads  D = (1 - q) M(f) + q M(f + n / q)          M: loads by RAM, from the curve without a tier
 //!   pool loads    H = q (M(f) - M(f + n / q))
-//!   run time      program + paging of D + H x (a fault from RAM + an eviction + a page both ways)
+//!   run time      program + paging of D + H x a page from compressed RAM (`pool_fault`, measured here)
 //! ```
 //! p is the one with the shortest run time, which the live tier looks for, too. This is an estimate: the pool is not
 //! simulated here, and a pool that follows the faults reacts later than one that knows them.
@@ -106,7 +106,7 @@ fn at(curve: &Curve<'_>, point: &Point, pool: u64, compression: &Compression) ->
     let counts = near.with(&far, |near, far| (1.0 - share) * near + share * far);
     let loads = |counts: &super::machine::Counts| counts.device_reads() + counts.memory_loads;
     let from_pool = (share * (loads(&near) - loads(&far))).max(0.0);
-    let paging = curve.paging(&counts).mean + from_pool * curve.pool_price(compression.page_seconds);
+    let paging = curve.paging(&counts).mean + from_pool * curve.pool_price();
     Tiered {
         ram_bytes: point.ram_bytes,
         pool_bytes: pool,

@@ -13,8 +13,7 @@ const ROWS_MIN: usize = 3;
 const LINES: usize = 19;
 /// The most lines for how sure it is.
 const SURE: usize = 3;
-/// The gain of a tier is mentioned if it makes a run this many times as fast. The estimate is cautious: it charges an
-/// eviction to each fault from the pool, and with several processors a thread does the evictions beside the program.
+/// The gain of a tier is mentioned if it makes a run this many times as fast.
 const GAIN: f64 = 1.1;
 /// Lines for the command.
 const COMMAND: usize = 2;
@@ -192,10 +191,7 @@ fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
     });
     let best = gains.filter(|(gain, _)| *gain > GAIN).max_by(|a, b| a.0.total_cmp(&b.0));
     let Some((_, at)) = best else {
-        return filled(
-            "",
-            &format!("A cautious estimate: compressed RAM (--tier lz4) gains less than 10 %, though {smaller}."),
-        );
+        return filled("", &format!("Compressed RAM (--tier lz4) would gain less than 10 %, though {smaller}."));
     };
     let (ram, time) = (exact(at.ram_bytes), human_seconds(at.seconds));
     let time = if at.told { format!("about {time}") } else { format!("{time} or more") };

@@ -107,6 +107,7 @@ pub(super) fn rows(traces: &Path, rows: &mut Vec<Row>) -> Result<(), ReportError
         }
     }
     verdict_rows(&found, rows);
+    hindsight_row(&loads, &found, rows)?;
     renewal_rows(&learning, rows)
 }
 
@@ -192,6 +193,43 @@ fn mix_row(mix: &Found, i: usize, kernel: &str) -> Row {
         holds(mix.time(i) <= NOISE_PERCENT && mix.major(i) <= NOISE_POINTS),
         &note,
     )
+}
+
+/// Moments besides the paper's two, for [`hindsight_row`].
+const MOMENTS: [f64; 3] = [0.0, 0.25, 0.625];
+
+/// How many mixes leave room for an adaptive moment: on each mix, the best of all moments and rules is taken after the
+/// fact. No rule that decides before the run can know which one that is.
+fn hindsight_row(loads: &[Load], found: &[Found], rows: &mut Vec<Row>) -> Result<(), ReportError> {
+    let moments = MOMENTS.map(|xi| kernel("a moment", Activation::Tick(xi)));
+    let kernels: Vec<Kernel> = moments
+        .into_iter()
+        .chain(
+            rules()
+                .filter(|rule| rule.loss == Rule::LEARNT.loss)
+                .map(|rule| kernel("a rule", Activation::Adaptive(rule))),
+        )
+        .collect();
+    let faulting: Vec<(&Load, &Found)> =
+        loads.iter().zip(found).filter(|(_, mix)| mix.results[0].major() > 0).collect();
+    let least = |(load, mix): &(&Load, &Found)| {
+        let majors =
+            kernels.iter().map(|kernel| load.run(kernel).map(|result| change(mix.results[0].major(), result.major())));
+        majors.collect::<Result<Vec<f64>, _>>().map(|all| all.into_iter().fold(f64::INFINITY, f64::min))
+    };
+    let best = faulting.par_iter().map(least).collect::<Result<Vec<f64>, ReportError>>()?;
+    let gains = |((_, mix), best): (&(&Load, &Found), f64)| (mix.name.clone(), mix.major(1).min(mix.major(2)) - best);
+    let room: Vec<(String, f64)> =
+        faulting.iter().zip(best).map(gains).filter(|(_, gain)| *gain > NOISE_POINTS).collect();
+    let shown: Vec<String> = room.iter().map(|(name, gain)| format!("{name} by {gain:.1}")).collect();
+    let name = format!(
+        "of {} mixes that fault: the best of {} moments and rules, known after the run, is better than both fixed ones",
+        faulting.len(),
+        kernels.len()
+    );
+    let note = if shown.is_empty() { "none".to_string() } else { shown.join("; ") };
+    rows.push(row("adaptive", name, None, room.len() as f64, "", Reached::NoClaim, &note));
+    Ok(())
 }
 
 /// The requirements for an adaptive moment: no harm on any mix, and better than both fixed moments on a third of the
