@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Runs real programs with half and a third of their memory: without a tier, with a compressed tier, and with kernel swap.
 
-    python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--no-kernel] [--patience S] [--out FILE.json] [--keep FOLDER]
+    python3 scripts/tier.py target/release/coldframe [--only NAME,NAME] [--shares 50,30] [--tier lz4+zstd] [--no-kernel] [--patience S] [--out FILE.json]
 
 Each program runs plain, then under `coldframe run` with all of its memory (which measures how much that is), and then
-with each share of it: without tier, with `--tier lz4`, with `--tier lz4+zstd` (tier), and, as root, in a memory cgroup with swap on a file, on zram (lz4), and
+with each share of it: without tier, with tier, and, as root, in a memory cgroup with swap on a file, on zram (lz4), and
 on a file behind zswap (lz4, or another compressor that the kernel has).
 
 The cgroup's limit is the memory that the program has under coldframe: the share, and the private memory that coldframe
@@ -43,8 +43,6 @@ TRIES = 3
 # The limit and the compressed memory together may exceed the intended memory by this factor.
 SLACK = 1.05
 MIB = 1 << 20
-# The arms under coldframe, and `--tier` of each.
-TIERS = {"none": "none", "lz4": "lz4", "tier": "lz4+zstd"}
 CGROUPS = "/sys/fs/cgroup/memory"
 ZSWAP = "/sys/module/zswap/parameters"
 
@@ -235,9 +233,9 @@ def rivals() -> tuple[dict, list]:
 
 
 class Bench:
-    def __init__(self, coldframe: str, data: str, folder: str, kernel: dict, patience: float):
+    def __init__(self, coldframe: str, data: str, folder: str, kernel: dict, patience: float, tier: str):
         self.coldframe, self.data, self.folder, self.kernel = os.path.abspath(coldframe), data, folder, kernel
-        self.patience = patience
+        self.patience, self.tier = patience, tier
         self.words = truth.Bench(coldframe, data, folder, False).words
 
     def measure(self, program: truth.Program, shares: list) -> dict:
@@ -254,7 +252,7 @@ class Bench:
         found = {"name": program.name, "plain_seconds": plain.seconds, "memory_bytes": memory, "beside_bytes": beside, "peak_bytes": plain.peak, "load": truth.load(), "shares": {}}
         for share in shares:
             ram = max(memory * share // 100, 1 << 20) // 4096 * 4096
-            arms = {name: self.paged(words, ram, tier, plain) for name, tier in TIERS.items()}
+            arms = {"none": self.paged(words, ram, "none", plain), "tier": self.paged(words, ram, self.tier, plain)}
             for name, place in self.kernel.items():
                 arms[name] = self.swapped(words, place, ram, beside, memory, plain)
             found["shares"][str(share)] = {"ram_bytes": ram, "arms": arms}
@@ -330,6 +328,7 @@ def main() -> int:
     parser.add_argument("coldframe")
     parser.add_argument("--only", default=",".join(CHOSEN))
     parser.add_argument("--shares", default="50,30")
+    parser.add_argument("--tier", default="lz4+zstd", help="the tier, as in `coldframe run --tier`")
     parser.add_argument("--no-kernel", action="store_true")
     parser.add_argument("--patience", type=float, default=PATIENCE_S, help="seconds until a run is stopped")
     parser.add_argument("--out")
@@ -341,7 +340,7 @@ def main() -> int:
     folder = args.keep or tempfile.mkdtemp(prefix="coldframe-tier-", dir="/var/tmp")
     os.makedirs(folder, exist_ok=True)
     truth.inputs(folder)
-    bench, found = Bench(args.coldframe, folder, folder, kernel, args.patience), []
+    bench, found = Bench(args.coldframe, folder, folder, kernel, args.patience, args.tier), []
     wanted = args.only.split(",")
     for program in (p for p in truth.PROGRAMS if p.name in wanted):
         if need := truth.missing(program):
@@ -355,7 +354,7 @@ def main() -> int:
         # A script that is stopped after an hour leaves its results so far.
         if args.out:
             write(args.out, json.dumps({"programs": found, "left_out": lacking}, indent=1))
-    arms = [*TIERS, *kernel]
+    arms = ["none", "tier", *kernel]
     print(table(found, arms))
     print(summary(found, arms))
     for line in lacking:

@@ -11,6 +11,11 @@
 //!                   one step of  │                              │  `spared` by one step   │  far from any border
 //!                   frames more  │                              │  more of pool           │
 //! ```
+//! The first way to count for the frames is that of LRU: only a page that left within one step would have stayed. A
+//! policy that knows better than LRU, or a program that goes round in a loop, gains from each frame, however long ago
+//! pages left: if all pages outside RAM come back in turn, one of `n` stays for each frame more, and `n` is the mean of
+//! the times since they left. The larger of the two sums counts.
+//!
 //! The time since a page left is the number of evictions since then, so no clock is needed. The sums are halved after
 //! each window, so old counts fade.
 
@@ -43,7 +48,12 @@ pub(super) struct Split {
     faults: u32,
     /// Sums of prices.
     spared: u64,
+    held: u64,
     kept: u64,
+    /// Of all faults on pages that had left: their number, their prices, and the times since they left.
+    returned: u64,
+    prices: u64,
+    times: u64,
 }
 
 impl Split {
@@ -61,7 +71,11 @@ impl Split {
             left: vec![0; pages].into_boxed_slice(),
             faults: 0,
             spared: 0,
+            held: 0,
             kept: 0,
+            returned: 0,
+            prices: 0,
+            times: 0,
         }
     }
 
@@ -110,13 +124,20 @@ impl Split {
             return;
         }
         let ago = self.ago(page) as usize;
+        let price = if from_pool { self.pool_price } else { self.load_price };
+        self.returned += 1;
+        self.prices += price;
+        self.times += ago as u64;
         if ago <= self.step {
-            self.kept += if from_pool { self.pool_price } else { self.load_price };
+            self.kept += price;
         }
-        if !from_pool && !refused {
-            let end = oldest.map_or(0, |oldest| self.ago(oldest) as usize);
-            let more = self.step * per_frame.unwrap_or(UNKNOWN_RATIO) as usize;
-            self.spared += if ago <= end + more { self.load_price.saturating_sub(self.pool_price) } else { 0 };
+        let end = oldest.map_or(0, |oldest| self.ago(oldest) as usize);
+        let pages = self.step * per_frame.unwrap_or(UNKNOWN_RATIO) as usize;
+        let gain = self.load_price.saturating_sub(self.pool_price);
+        if from_pool {
+            self.held += if ago + pages > end { gain } else { 0 };
+        } else if !refused {
+            self.spared += if ago <= end + pages { gain } else { 0 };
         }
         self.faults += 1;
         if self.faults >= self.window {
@@ -127,12 +148,56 @@ impl Split {
     /// Moves one step if one side is better by an eighth. Without this margin the border would move to and fro for
     /// ever.
     fn move_border(&mut self) {
-        let (more, less) = (self.spared, self.kept);
+        let in_turn = (self.prices * self.returned * self.step as u64).checked_div(self.times).unwrap_or(0);
+        let (more, less) = (self.spared, self.kept.max(in_turn));
         if more > less + less / 8 {
             self.target = (self.target + self.step).min(self.frames_max);
-        } else if less > more + more / 8 {
+        } else if less > self.held.max(more) / 8 * 9 {
             self.target = self.target.saturating_sub(self.step);
         }
-        (self.faults, self.spared, self.kept) = (0, self.spared / 2, self.kept / 2);
+        (self.faults, self.spared, self.held, self.kept) = (0, self.spared / 2, self.held / 2, self.kept / 2);
+        (self.returned, self.prices, self.times) = (self.returned / 2, self.prices / 2, self.times / 2);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 480 frames: steps of 12. Pages leave in turn, and each one comes back after `ago` evictions. `end` is the time
+    /// since the pool's oldest page left.
+    fn target_after(ago: u32, end: u32, from_pool: bool) -> usize {
+        let (frames_max, frames_first) = (480, 240);
+        let config = TierConfig {
+            frames_max,
+            frames_first,
+            page_bytes: 4096,
+            size_max: 3072,
+            load_price: 60,
+            pool_price: 20,
+            table_bytes: 0,
+            dense_max: 0,
+        };
+        let mut split = Split::new(&config, 4096);
+        for i in 0..4000u32 {
+            split.leaves(PageId(i % 4096));
+            if i >= ago.max(end) {
+                split.fault(PageId(i - ago), from_pool, false, Some(PageId(i - end)), Some(3));
+            }
+        }
+        split.target()
+    }
+
+    #[test]
+    fn the_border_moves_to_whom_the_faults_say_and_stays_where_a_step_less_would_cost_loads() {
+        // Pages come back from the middle of the pool: frames would keep some of them, a smaller pool loses nothing.
+        assert_eq!(target_after(300, 900, true), 0);
+        // They come back from the pool's cold end: with one step less, all of them would be loads.
+        assert_eq!(target_after(880, 900, true), 240);
+        // They come back from the device just after they left the pool, or long after.
+        assert_eq!(target_after(910, 900, false), 480);
+        assert_eq!(target_after(1500, 900, false), 0);
+        // They come back at once: frames would keep all of them.
+        assert_eq!(target_after(5, 900, true), 0);
     }
 }
