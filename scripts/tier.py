@@ -15,6 +15,7 @@ limit is lowered by what they used, and the run is repeated. The script checks n
     times    run time, as a multiple of the plain run's
     flash    MiB written to the swap file, or to the disk below
     =        the output equals the plain run's; ! it differs; - the run was stopped
+    failed   the program ended with an error; with too little memory, the kernel kills it
     +        the kernel had more memory than coldframe; with equal memory it killed the program
 
 A program that sizes its memory by the limit of its cgroup (node) does less paging there than under coldframe.
@@ -38,6 +39,7 @@ import truth
 
 CHOSEN = ["sort", "gawk", "jq", "perl", "ruby", "php", "lua", "node", "sqlite3", "numpy", "m.py", "wordfreq"]
 PATIENCE_S = 150.0
+TOO_LONG = "took too long"
 # The limit of a cgroup is lowered at most this many times; then the last run counts.
 TRIES = 3
 # The limit and the compressed memory together may exceed the intended memory by this factor.
@@ -98,7 +100,7 @@ class Run:
                 self.zswap = max(self.zswap, meminfo("Zswap"))
                 self.charged = max(self.charged, private(group))
             if time.monotonic() > until:
-                self.ended = "took too long"
+                self.ended = TOO_LONG
                 os.killpg(child.pid, signal.SIGKILL)
                 child.wait()
                 return None
@@ -299,26 +301,35 @@ def mark(arm: dict) -> str:
     return ("=" if arm["equal"] else "!") + ("+" if arm.get("over") else "")
 
 
+def multiple(arm: dict, plain: float) -> str:
+    if arm.get("ended", TOO_LONG) != TOO_LONG:
+        return f"{'failed':9}"
+    return f"{arm['seconds'] / plain:6.1f}x{mark(arm):2}"
+
+
 def table(found: list, arms: list) -> str:
     """The results, 80 columns wide."""
     lines = [f"{'program':9} {'RAM':>10} " + " ".join(f"{arm:>8} " for arm in arms) + " flash: none  tier"]
     for one in found:
         for share, at in one["shares"].items():
-            times = [f"{at['arms'][arm]['seconds'] / one['plain_seconds']:6.1f}x{mark(at['arms'][arm]):2}" for arm in arms]
+            times = [multiple(at["arms"][arm], one["plain_seconds"]) for arm in arms]
             flash = [f"{at['arms'][arm].get('flash_bytes', 0) / MIB:6.0f}M" for arm in ("none", "tier")]
             lines.append(f"{one['name']:9} {share:>3}% {truth.size(at['ram_bytes']):>5} " + " ".join(times) + " " + "".join(flash))
     return "\n".join(lines)
 
 
 def summary(found: list, arms: list) -> str:
-    """How many times faster the tier is than each other arm: the median over all programs and shares."""
+    """How many times faster the tier is than each other arm with equal memory: the median over all programs and shares."""
     lines = []
     for arm in (arm for arm in arms if arm != "tier"):
         pairs = [at["arms"] for one in found for at in one["shares"].values() if "ended" not in at["arms"]["tier"]]
-        ratios = sorted(p[arm]["seconds"] / p["tier"]["seconds"] for p in pairs if p[arm]["seconds"] > 0)
+        # A run that failed has no time. A run that took too long has at least its time.
+        fair = [p for p in pairs if p[arm].get("ended", TOO_LONG) == TOO_LONG and not p[arm].get("over")]
+        ratios = sorted(p[arm]["seconds"] / p["tier"]["seconds"] for p in fair)
         if ratios:
-            cut = sum("ended" in p[arm] for p in pairs)
-            at_least = f", of which {cut} were stopped" if cut else ""
+            cut, other = sum("ended" in p[arm] for p in fair), len(pairs) - len(fair)
+            at_least = f", {cut} stopped" if cut else ""
+            at_least += f"; {other} failed or had more memory" if other else ""
             lines.append(f"with the tier {statistics.median(ratios):.2f} times as fast as {arm}, median of {len(ratios)} ({ratios[0]:.2f} to {ratios[-1]:.2f}{at_least})")
     return "\n".join(lines)
 

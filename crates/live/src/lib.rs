@@ -13,6 +13,7 @@
 mod area;
 mod budget;
 mod calibrate;
+mod codec;
 pub mod costs;
 mod dense;
 mod device;

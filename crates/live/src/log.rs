@@ -172,7 +172,7 @@ impl Log {
         unsafe {
             match shared {
                 false => self.sum(address) == pages.sum(page),
-                true => crate::tier::unfold(address, page, scratch) && self.sum(scratch) == pages.sum(page),
+                true => crate::codec::unfold(address, page, scratch) && self.sum(scratch) == pages.sum(page),
             }
         }
     }

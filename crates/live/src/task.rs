@@ -12,11 +12,12 @@ use coldframe_core::{Stage, Ticket};
 use io_uring::{opcode, types, IoUring};
 use lz4_flex::block::CompressTable;
 
+use crate::codec::PACKED;
 use crate::packed::Filling;
 use crate::pool::Pool;
 use crate::reach::Reaching;
 use crate::sys;
-use crate::tier::{Packed, Thick, DENSE_MAX, PACKED};
+use crate::tier::{Packed, Thick, DENSE_MAX};
 use crate::{LiveError, PAGE};
 
 /// Faults that can be served at a time.

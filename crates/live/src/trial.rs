@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use coldframe_trace::entries::Word;
 use lz4_flex::block::CompressTable;
 
+use crate::codec::{pack, unpack, PACKED};
 use crate::lock::Lock;
-use crate::tier::{pack, unpack, PACKED};
 use crate::{sys, PAGE};
 
 /// One page in this many is tried. A try takes about as long as two entries, so entries become only slightly more

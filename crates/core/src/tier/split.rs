@@ -3,7 +3,8 @@
 //! A frame given to the pool keeps some more pages at the pool's cold end, and costs the frames one page at theirs.
 //! So two sums are kept over a window of faults: the time that a pool of one step more would have saved (a load from the
 //! device becomes one from the pool), and the time that the same number of frames more would have saved (a page from
-//! the pool or from the device had not left). The border moves one step towards the larger sum.
+//! the pool or from the device had not left). The border moves one step towards the larger sum; its first moves in one
+//! direction are of one, two and then four steps.
 //!
 //! ```text
 //!   evictions ago   0 ......... step ......................... age of the oldest ...... + step * pages a frame ......
@@ -28,6 +29,8 @@ use crate::ids::PageId;
 
 /// Number of steps from no pool to the largest pool.
 const STEPS: usize = 48;
+/// The most steps that the border moves at a time, until it first stays or turns. Each move is twice the move before.
+const FIRST_STEPS: usize = 4;
 /// A window has as many faults as this part of all frames, with a lower limit.
 const WINDOW: usize = 16;
 const WINDOW_MIN: u32 = 32;
@@ -38,6 +41,10 @@ pub(super) struct Split {
     frames_max: usize,
     target: usize,
     step: usize,
+    /// The first moves, all in one direction: whether it is the pool's, and the steps of the last one.
+    first: Option<(bool, usize)>,
+    /// The border has stayed or turned.
+    settled: bool,
     window: u32,
     load_price: u64,
     pool_price: u64,
@@ -64,6 +71,8 @@ impl Split {
             frames_max,
             target: config.frames_first.min(frames_max),
             step,
+            first: None,
+            settled: false,
             window: ((frames_max / WINDOW) as u32).max(WINDOW_MIN),
             load_price: config.load_price.into(),
             pool_price: config.pool_price.into(),
@@ -145,18 +154,30 @@ impl Split {
         }
     }
 
-    /// Moves one step if one side is better by an eighth. Without this margin the border would move to and fro for
-    /// ever.
+    /// Moves if one side is better by an eighth. Without this margin the border would move to and fro for ever.
     fn move_border(&mut self) {
         let in_turn = (self.prices * self.returned * self.step as u64).checked_div(self.times).unwrap_or(0);
         let (more, less) = (self.spared, self.kept.max(in_turn));
         if more > less + less / 8 {
-            self.target = (self.target + self.step).min(self.frames_max);
+            self.step_towards(true);
         } else if less > self.held.max(more) / 8 * 9 {
-            self.target = self.target.saturating_sub(self.step);
+            self.step_towards(false);
+        } else {
+            self.settled = true;
         }
         (self.faults, self.spared, self.held, self.kept) = (0, self.spared / 2, self.held / 2, self.kept / 2);
         (self.returned, self.prices, self.times) = (self.returned / 2, self.prices / 2, self.times / 2);
+    }
+
+    fn step_towards(&mut self, pool: bool) {
+        self.settled |= self.first.is_some_and(|(before, _)| before != pool);
+        let steps = match self.first {
+            Some((_, steps)) if !self.settled => (2 * steps).min(FIRST_STEPS),
+            _ => 1,
+        };
+        self.first = Some((pool, steps));
+        let way = steps * self.step;
+        self.target = if pool { (self.target + way).min(self.frames_max) } else { self.target.saturating_sub(way) };
     }
 }
 
@@ -164,9 +185,7 @@ impl Split {
 mod tests {
     use super::*;
 
-    /// 480 frames: steps of 12. Pages leave in turn, and each one comes back after `ago` evictions. `end` is the time
-    /// since the pool's oldest page left.
-    fn target_after(ago: u32, end: u32, from_pool: bool) -> usize {
+    fn split() -> Split {
         let (frames_max, frames_first) = (480, 240);
         let config = TierConfig {
             frames_max,
@@ -178,7 +197,23 @@ mod tests {
             table_bytes: 0,
             dense_max: 0,
         };
-        let mut split = Split::new(&config, 4096);
+        Split::new(&config, 4096)
+    }
+
+    #[test]
+    fn the_first_moves_get_longer_until_the_border_turns() {
+        let mut split = split();
+        let step = split.step;
+        [false, false, false].into_iter().for_each(|pool| split.step_towards(pool));
+        assert_eq!(split.target(), 240 - (1 + 2 + 4) * step);
+        [true, true, true].into_iter().for_each(|pool| split.step_towards(pool));
+        assert_eq!(split.target(), 240 - (1 + 2 + 4) * step + 3 * step);
+    }
+
+    /// 480 frames: steps of 12. Pages leave in turn, and each one comes back after `ago` evictions. `end` is the time
+    /// since the pool's oldest page left.
+    fn target_after(ago: u32, end: u32, from_pool: bool) -> usize {
+        let mut split = split();
         for i in 0..4000u32 {
             split.leaves(PageId(i % 4096));
             if i >= ago.max(end) {

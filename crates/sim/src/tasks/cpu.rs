@@ -496,7 +496,7 @@ impl Cpu {
         task.result.minor += u64::from(outcome != Outcome::Waits);
         task.result.in_flight += u64::from(outcome == Outcome::InFlight);
         if outcome == Outcome::Minor {
-            if self.memory.naps_after(walked) {
+            if self.memory.naps_after(walked, self.paging.world.bus.writes()) {
                 // The access is made, even if the page leaves during the nap.
                 self.tasks[running].served = true;
                 self.nap(running, true);

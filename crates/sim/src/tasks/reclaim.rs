@@ -88,12 +88,13 @@ pub const CLEARED: u32 = WRITES_MAX - WRITES_MAX / 8 - WRITES_MAX / 16 - 1;
 /// Pages that one pass of a search wants (`SWAP_CLUSTER_MAX`, `include/linux/swap.h`).
 pub(super) const PASS_PAGES: u32 = 32;
 
-/// Whether a search sleeps that has examined this many pages since its pass began, and `more` now. A pass examines
-/// 1/4096 of RAM, then twice as much each time, and sleeps after each step except the first three (`priority <
-/// DEF_PRIORITY - 2`, `mm/vmscan.c`).
-pub(super) fn naps(frames: u64, looked: u64, more: u64) -> bool {
+/// Whether a search sleeps that has examined this many pages since its pass began, and `more` now, with this many writes
+/// in the device's queue. A pass examines 1/4096 of RAM, then twice as much each time. It sleeps after each step except
+/// the first three, if it has come past more pages in transfer than a pass wants (`sc.nr_scanned && priority <
+/// DEF_PRIORITY - 2 && sc.nr_io_pages > sc.swap_cluster_max`, `mm/vmscan.c` of 2.6.24; without the third part before).
+pub(super) fn naps(frames: u64, looked: u64, more: u64, writes: u32) -> bool {
     let looks = |looked: u64| (looked * 4096 / frames.max(1) + 1).ilog2();
-    looks(looked + more) >= 4 && looks(looked + more) > looks(looked)
+    writes > PASS_PAGES && looks(looked + more) >= 4 && looks(looked + more) > looks(looked)
 }
 
 /// Free frames at which kswapd wakes and goes back to sleep.
@@ -154,7 +155,8 @@ mod tests {
     /// Of 4,096 frames the looks end at 1, 3, 7, 15 and 31 pages: the first sleep is after the fourth.
     #[test]
     fn a_search_sleeps_after_the_fourth_look_and_each_one_after() {
-        let sleeps = |looked, more| naps(4096, looked, more);
+        let sleeps = |looked, more| naps(4096, looked, more, 33);
         assert!(!sleeps(0, 14) && sleeps(0, 15) && sleeps(14, 1) && !sleeps(15, 15) && sleeps(15, 16));
+        assert!(!naps(4096, 0, 15, 32), "it waits for writes only if there are some");
     }
 }

@@ -67,8 +67,8 @@ impl Memory {
     }
 
     /// Whether a task sleeps after a search of this length.
-    pub(super) fn naps_after(&self, walked: u64) -> bool {
-        self.parts.nap > Ps::ZERO && naps(self.frames, 0, walked)
+    pub(super) fn naps_after(&self, walked: u64, writes: u32) -> bool {
+        self.parts.nap > Ps::ZERO && naps(self.frames, 0, walked, writes)
     }
 }
 
@@ -107,11 +107,11 @@ impl Cpu {
         let (now, walked) = (self.now(), self.paging.walked());
         self.paging.search(None);
         self.paging.handle(Event::Reclaim, Class::Background);
-        let walked = self.paging.walked() - walked;
+        let (walked, writes) = (self.paging.walked() - walked, self.paging.world.bus.writes());
         let memory = &mut self.memory;
         memory.counts.pages += 1;
         memory.counts.time += self.paging.world.now - now;
-        let tired = memory.parts.nap > Ps::ZERO && naps(memory.frames, memory.looked, walked);
+        let tired = memory.parts.nap > Ps::ZERO && naps(memory.frames, memory.looked, walked, writes);
         (memory.looked, memory.taken) = (memory.looked + walked, memory.taken + 1);
         if memory.taken == PASS_PAGES {
             (memory.looked, memory.taken) = (0, 0);
