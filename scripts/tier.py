@@ -37,7 +37,26 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import truth
 
-CHOSEN = ["sort", "gawk", "jq", "perl", "ruby", "php", "lua", "node", "sqlite3", "numpy", "m.py", "wordfreq"]
+CHOSEN = ["sort", "gawk", "jq", "perl", "ruby", "php", "lua", "node", "sqlite3", "numpy", "m.py", "wordfreq", "sort-2", "zstd-2", "numpy-2"]
+# Two threads at work at the same time; numpy sorts without Python's lock.
+SORT_NUMBERS = """
+import threading, numpy
+found = {}
+def work(seed):
+    numbers = numpy.random.default_rng(seed).integers(0, 100_000, 4_000_000)
+    for _ in range(2):
+        numbers = numpy.sort(numbers)[::-1].copy()
+    found[seed] = int(numbers[::1000].sum())
+threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 2)]
+[thread.start() for thread in threads]
+[thread.join() for thread in threads]
+print(found[1], found[2])
+"""
+TWO_THREADS = [
+    truth.Program("sort-2", ["sort"], ["sort", "-S", "300M", "--parallel=2", "-o", "{data}/sorted.txt", "{data}/numbers.txt"]),
+    truth.Program("zstd-2", ["zstd"], ["zstd", "-T2", "-9", "--long=25", "-c", "{data}/data.bin"]),
+    truth.Program("numpy-2", ["/usr/bin/python3", "numpy"], ["/usr/bin/python3", "-c", SORT_NUMBERS]),
+]
 PATIENCE_S = 150.0
 TOO_LONG = "took too long"
 # The limit of a cgroup is lowered at most this many times; then the last run counts.
@@ -353,7 +372,7 @@ def main() -> int:
     truth.inputs(folder)
     bench, found = Bench(args.coldframe, folder, folder, kernel, args.patience, args.tier), []
     wanted = args.only.split(",")
-    for program in (p for p in truth.PROGRAMS if p.name in wanted):
+    for program in (p for p in [*truth.PROGRAMS, *TWO_THREADS] if p.name in wanted):
         if need := truth.missing(program):
             lacking.append(f"{program.name}: {need} is not installed")
             continue
@@ -367,7 +386,10 @@ def main() -> int:
             write(args.out, json.dumps({"programs": found, "left_out": lacking}, indent=1))
     arms = ["none", "tier", *kernel]
     print(table(found, arms))
-    print(summary(found, arms))
+    two = [program.name for program in TWO_THREADS]
+    print(summary([one for one in found if one["name"] not in two], arms))
+    if of_two := summary([one for one in found if one["name"] in two], arms):
+        print(f"two threads:\n{of_two}")
     for line in lacking:
         print(line)
     if not args.keep:
