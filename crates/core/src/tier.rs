@@ -39,7 +39,7 @@ mod split;
 
 use pool::{Object, Pool};
 pub use pool::{BIN_FRAMES, GRAIN};
-use split::Split;
+use split::{Origin, PoolNow, Split};
 
 /// The bounds of a tier, known at the start, and the prices that decide its size.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -397,6 +397,9 @@ impl Tier {
 
     fn out(&mut self, page: PageId) -> Leaver {
         let Object { at, size, .. } = self.pool.remove(page).expect("it is there");
+        if self.flags[page.index()] & BESIDE == 0 {
+            self.split.exits(page);
+        }
         self.judge(page, false);
         let stale = self.is_stale(page);
         *if stale { &mut self.counts.written_back } else { &mut self.counts.dropped } += 1;
@@ -416,10 +419,16 @@ impl Tier {
 
     /// A task waits for a page, which is in the pool or on the device. Moves the border from time to time.
     pub(crate) fn fault(&mut self, page: PageId) {
-        let from_pool = self.pool.find(page).is_some();
-        let refused = self.flags[page.index()] & REFUSED != 0;
-        let oldest = self.pool.oldest();
-        self.split.fault(page, from_pool, refused, oldest, self.pool.per_frame());
+        let flags = self.flags[page.index()];
+        let from = match self.pool.find(page) {
+            Some(_) if flags & BESIDE != 0 => Origin::Beside,
+            Some(_) => Origin::Pool,
+            None if flags & REFUSED != 0 => Origin::Refused,
+            None => Origin::Device,
+        };
+        let oldest = self.pool.oldest().filter(|page| self.flags[page.index()] & BESIDE == 0);
+        let pool = PoolNow { oldest, frames: self.frames(), filled: self.pool.frames_filled() };
+        self.split.fault(page, from, pool);
     }
 
     /// Whether the pool needs a bin: a page has found no place, or this many pages are about to leave their frames, and

@@ -367,7 +367,8 @@ fn the_border_goes_to_the_pool_where_it_spares_loads_and_away_where_it_spares_no
     let quarter = |_, _| PAGE_BYTES as u32 / 4;
     let first = TierConfig { frames_first: BIN_FRAMES, ..config(24) };
     let (loads, rig) = loads_in_a_loop(60, Some(first), quarter);
-    assert!(rig.engine.tier_size().unwrap().1 > 12 && loads < 60, "{:?}, {loads} loads", rig.engine.tier_size());
+    // 32 - n frames and 4 * n pages hold 60 from n = 10, which is 12 in whole bins.
+    assert!(rig.engine.tier_size().unwrap().1 >= 12 && loads < 60, "{:?}, {loads} loads", rig.engine.tier_size());
     // The same with pages that do not compress: the pool can keep none of them, so it returns all frames.
     let (_, rig) = loads_in_a_loop(60, Some(config(24)), |_, _| PAGE_BYTES as u32);
     assert_eq!(rig.engine.tier_size().unwrap().2, 0);

@@ -167,12 +167,9 @@ impl Pool {
         self.filled.iter().sum()
     }
 
-    /// Pages that a frame of the pool holds on average, rounded; `None`: the pool has no frame. Of dense pages, if there
-    /// are any: these leave first.
-    pub(super) fn per_frame(&self) -> Option<u32> {
-        let kind = if self.filled[OLD] > 0 { OLD } else { YOUNG };
-        let pages = self.ages[kind].len() as u64 * u64::from(self.grains_of_page);
-        (self.filled[kind] > 0).then(|| (pages / self.filled[kind]) as u32)
+    /// As many frames as the pages fill.
+    pub(super) fn frames_filled(&self) -> usize {
+        self.grains_filled().div_ceil(self.grains_of_page.into()) as usize
     }
 
     fn bin_of(&self, at: u32) -> usize {
