@@ -516,9 +516,9 @@ impl Inner {
         let extent = self.space.extent_of(page).map_or(page, |extent| extent.end);
         let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
         let worth = |page: usize| {
-            let content = self.pages.slot(page).is_some() || self.pages.file(page).is_some();
-            // A compressed page comes as fast when it is needed.
-            content && self.pages.get(page) == Where::Out && !decider.engine.is_in_tier(PageId::from(page))
+            let pooled = decider.engine.is_in_tier(PageId::from(page));
+            let content = pooled || self.pages.slot(page).is_some() || self.pages.file(page).is_some();
+            content && self.pages.get(page) == Where::Out
         };
         let wanted = (first..end).filter(|page| worth(*page)).fold(0, |all, page| all | 1 << (page - first));
         Ahead { goes_on: !ahead.is_empty(), first, wanted }

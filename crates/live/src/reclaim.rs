@@ -6,7 +6,7 @@
 //! ```text
 //!   free frames   low ........ high
 //!   fault         takes a free frame; fewer than `low` are left: call
-//!   reclaimer     sleeps ─ call ─ lock ─ Event::Reclaim, a batch ─ unlock ─ zap, read back, compress ─ lock ─ Store ─ ... until `high`
+//!   reclaimer     sleeps ─ call ─ lock ─ Event::Reclaim, a batch ─ unlock ─ zap, read back, compress ─ lock ─ Store ─ ... until `high` is near
 //! ```
 //! If the reclaimer falls behind, a fault finds no free frame and takes a batch out itself. On a single processor,
 //! there is no reclaimer.
@@ -142,7 +142,8 @@ impl Inner {
         thread.join();
     }
 
-    /// Takes out one batch. Returns false if enough frames are free, or if no page can leave.
+    /// Takes out one batch. Returns false if less than half a batch of frames is missing, or if no page can leave. A
+    /// small batch costs as many interrupts of the other processors as a large one.
     fn reclaim(&self) -> bool {
         let number = self.take_task();
         // SAFETY: the task was free and is this thread's now.
@@ -151,7 +152,8 @@ impl Inner {
         let mut decider = self.enter();
         let batch = self.reclaimer.high - self.reclaimer.low;
         let mut begun = false;
-        for _ in 0..batch {
+        let few = decider.engine.frames().free() + batch / 2 > self.reclaimer.high;
+        for _ in 0..if few { 0 } else { batch } {
             let engine = &decider.engine;
             let enough = engine.frames().free() >= self.reclaimer.high || !engine.may_reclaim();
             if enough || todo.victims.len() + EACH > VICTIMS {

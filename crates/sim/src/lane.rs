@@ -302,14 +302,14 @@ impl Lane {
     }
 
     /// The pages worth reading ahead with a true fault. They are absent before the fault (a victim of the fault itself
-    /// is leaving), and the device has them (a page that was never written out is zeros).
+    /// is leaving), and the pool or the device has them (a page that was never written out is zeros).
     fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
         let (engine, stored) = (&self.engine, &self.world.stored);
         match &mut self.streams {
             Some(streams) if engine.frame_of(page).is_none() => {
                 let mut ahead = behind(streams, page, numbers);
-                let there = |page| engine.frame_of(page).is_some() || engine.is_in_tier(page);
-                ahead.retain(|p| stored.get(p.index()) == Some(&true) && !there(*p));
+                let kept = |page: PageId| stored.get(page.index()) == Some(&true) || engine.is_in_tier(page);
+                ahead.retain(|page| engine.frame_of(*page).is_none() && kept(*page));
                 ahead
             }
             _ => Vec::new(),
