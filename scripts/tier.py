@@ -37,7 +37,7 @@ import time
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import truth
 
-CHOSEN = ["sort", "gawk", "jq", "perl", "ruby", "php", "lua", "node", "sqlite3", "numpy", "m.py", "wordfreq", "sort-2", "zstd-2", "numpy-2"]
+CHOSEN = ["sort", "gawk", "jq", "perl", "ruby", "php", "lua", "node", "numpy", "cc1", "m.py", "wordfreq", "sort-2", "zstd-2", "numpy-2"]
 # Two threads at work at the same time; numpy sorts without Python's lock.
 SORT_NUMBERS = """
 import threading, numpy
@@ -341,13 +341,16 @@ def summary(found: list, arms: list) -> str:
     """How many times faster the tier is than each other arm with equal memory: the median over all programs and shares."""
     lines = []
     for arm in (arm for arm in arms if arm != "tier"):
-        pairs = [at["arms"] for one in found for at in one["shares"].values() if "ended" not in at["arms"]["tier"]]
+        pairs = [at["arms"] for one in found for at in one["shares"].values()]
+        # Where both were stopped, nothing is known.
+        pairs = [p for p in pairs if "ended" not in p["tier"] or "ended" not in p[arm]]
         # A run that failed has no time. A run that took too long has at least its time.
         fair = [p for p in pairs if p[arm].get("ended", TOO_LONG) == TOO_LONG and not p[arm].get("over")]
         ratios = sorted(p[arm]["seconds"] / p["tier"]["seconds"] for p in fair)
         if ratios:
-            cut, other = sum("ended" in p[arm] for p in fair), len(pairs) - len(fair)
+            cut, own, other = sum("ended" in p[arm] for p in fair), sum("ended" in p["tier"] for p in fair), len(pairs) - len(fair)
             at_least = f", {cut} stopped" if cut else ""
+            at_least += f", {own} with the tier stopped" if own else ""
             at_least += f"; {other} failed or had more memory" if other else ""
             lines.append(f"with the tier {statistics.median(ratios):.2f} times as fast as {arm}, median of {len(ratios)} ({ratios[0]:.2f} to {ratios[-1]:.2f}{at_least})")
     return "\n".join(lines)
