@@ -7,9 +7,9 @@ BIN = target/release/coldframe
 
 all: build
 
-# Build the program and its libraries, in target/release.
+# Build the programs and their libraries, in target/release.
 build:
-	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
+	$(CARGO) build --release --locked -p coldframe-cli -p coldframe-study -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
 # Print this list.
 help:
@@ -25,7 +25,7 @@ help:
 
 # Build the same with line numbers for backtraces and profilers, in target/symbols.
 symbols:
-	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-plugin -p coldframe-preload -p coldframe-capi
+	$(CARGO) build --profile symbols --locked -p coldframe-cli -p coldframe-study -p coldframe-plugin -p coldframe-preload -p coldframe-capi
 
 # Run the whole demo with one shipped program: advice, report, and a run in the advised RAM, predicted and measured.
 demo: build

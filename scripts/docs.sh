@@ -7,10 +7,10 @@ generated=docs/book/src/generated
 tools=target/tools
 mkdir -p $generated
 
-for golden in crates/report/src/systems/*/golden.toml; do
+for golden in crates/study/src/*/golden.toml; do
     paper=$(basename "$(dirname "$golden")")
     echo "papers $paper"
-    case $paper in swl | ddb | lobi) picture="-o $generated/$paper.svg" ;; *) picture= ;; esac
+    case $paper in swl | ddb) picture="-o $generated/$paper.svg" ;; *) picture= ;; esac
     # shellcheck disable=SC2086 # two words or none
     "$coldframe" --quiet papers $paper --format markdown $picture > $generated/$paper.md
 done

@@ -24,7 +24,6 @@ mod documents;
 mod emulated;
 mod ending;
 mod failure;
-mod generate;
 mod group;
 mod heatmap;
 mod here;
@@ -33,7 +32,6 @@ mod info;
 mod man;
 mod merge;
 mod output;
-mod papers;
 mod policies;
 mod predict;
 mod priced;
@@ -45,9 +43,8 @@ mod report;
 mod run;
 mod sim;
 mod sim_args;
+mod started;
 mod summary;
-mod teach;
-mod together;
 mod top;
 mod verify;
 mod whole;
@@ -96,7 +93,8 @@ enum Verb {
     Merge(merge::Args),
     Mix(merge::MixArgs),
     Convert(convert::Args),
-    Generate(generate::Args),
+    /// Generate a trace of applications on a phone that take turns in the foreground.
+    Generate(started::Args),
     Record(record::Args),
     Sim(Box<sim::Args>),
     Advise(Box<advise::Args>),
@@ -107,8 +105,10 @@ enum Verb {
     Doctor(doctor::Args),
     Calibrate(calibrate::Args),
     Top(top::Args),
-    Teach(teach::Args),
-    Papers(papers::Args),
+    /// Step through a small lesson: Belady's anomaly, second chance, the parallel handler, PA-Clock, dual buffering.
+    Teach(started::Args),
+    /// Print a paper's figures beside ours.
+    Papers(started::Args),
     Devices(devices::Args),
     Policies(policies::Args),
     Completions(completions::Args),
@@ -132,7 +132,7 @@ fn main() -> ExitCode {
         Verb::Merge(args) => merge::run(args),
         Verb::Mix(args) => merge::mix(args),
         Verb::Convert(args) => convert::run(args),
-        Verb::Generate(args) => generate::run(args),
+        Verb::Generate(args) => started::run("generate", args, quiet),
         Verb::Record(args) => record::run(args, quiet),
         Verb::Sim(args) => sim::run(*args, quiet),
         Verb::Advise(args) => advise::run(*args, quiet),
@@ -143,8 +143,8 @@ fn main() -> ExitCode {
         Verb::Doctor(args) => doctor::run(args),
         Verb::Calibrate(args) => calibrate::run(args, quiet),
         Verb::Top(args) => top::run(args),
-        Verb::Teach(args) => teach::run(args),
-        Verb::Papers(args) => papers::run(args, quiet),
+        Verb::Teach(args) => started::run("teach", args, quiet),
+        Verb::Papers(args) => started::run("papers", args, quiet),
         Verb::Devices(args) => devices::run(args),
         Verb::Policies(args) => policies::run(args),
         Verb::Completions(args) => completions::run(args),

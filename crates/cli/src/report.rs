@@ -24,7 +24,7 @@ Examples:
   coldframe advise bzip2.parquet --format json > advice.json; coldframe report advice.json -o report.html
   coldframe sim bzip2.parquet --policy clock,sieve,opt -o runs.json; coldframe report runs.json --trace bzip2.parquet -o report.html
 
-Results are files written by `advise`, `sim` and `papers --on` with --format json. The page stays below 2 MB for any trace.")]
+Results are files written by `advise` and `sim` with --format json. The page stays below 2 MB for any trace.")]
 pub struct Args {
     /// Results.
     #[arg(required = true)]

@@ -107,7 +107,6 @@ fn a_limit_that_trace_or_sheet_cannot_answer_is_refused_with_what_it_needs() {
         (vec!["check", &trace, "--max-ram", "1KiB"], 2, "less than one page of 4KiB"),
         (vec!["advise", &trace, "--policy", "opt"], 2, "knows the future"),
         (vec!["advise", &trace, "--system", "swl", "--program-time", "1s"], 2, "for the front end none"),
-        (vec!["teach", "pa-clok"], 2, "did you mean `pa-clock`"),
         (vec!["advise", &trace, "--policy", "clok"], 2, "did you mean `clock`"),
         (vec!["advise", &trace, "--device", "nothing"], 2, "nothing"),
         (vec!["advise", &swap], 3, "references"),

@@ -313,8 +313,6 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         (vec!["sim".into(), sqlite.clone(), "--page".into(), "1KiB".into(), "--frames".into(), "4".into()], 2, "4KiB"),
         (vec!["sim".into(), chess.clone(), "-c".into(), config, "--frames".into(), "4".into()], 2, "line 3"),
         (vec!["sim".into(), chess.clone(), "--device".into(), sheet, "--frames".into(), "4".into()], 2, "time.load"),
-        (vec!["papers".into(), "iliad".into()], 2, "iliad"),
-        (vec!["papers".into(), "ddb".into(), "-o".into(), "figures.png".into()], 2, "figures.png"),
         (ddb(&["--set", "machine.buffers=0"]), 2, "`machine.buffers`: is 0"),
         (ddb(&["--set", "machine.buffers=-1"]), 2, "buffers"),
         (ddb(&["--set", "machine.buffers=4000000000"]), 2, "`machine.buffers`: is 4000000000"),
@@ -452,6 +450,7 @@ fn verbs() -> Vec<String> {
 
 #[test]
 fn help_of_every_verb_is_as_it_was_read_last() {
+    coldframe_toolbox::papers();
     let mut text = help("");
     for verb in verbs() {
         let own = help(&verb);
@@ -478,59 +477,6 @@ fn no_name_is_of_two_things() {
             assert!(!names[..i].contains(name), "`{name}` is there twice");
         }
     }
-}
-
-/// One test per paper, so that they run in parallel.
-macro_rules! figures_are_as_they_were_read_last {
-    ($($paper:ident)*) => {
-        mod figures_are_as_they_were_read_last {
-            $(
-                #[test]
-                fn $paper() {
-                    super::hold_figures(stringify!($paper));
-                }
-            )*
-
-            #[test]
-            fn of_every_paper() {
-                let mut held = [$(stringify!($paper)),*];
-                let mut printed = coldframe_report::papers::names();
-                held.sort_unstable();
-                printed.sort_unstable();
-                assert_eq!(held[..], printed[..], "a system with figures is a name below, and the other way round");
-            }
-        }
-    };
-}
-figures_are_as_they_were_read_last!(sap drswap lobi swl ddb);
-
-fn hold_figures(paper: &str) {
-    insta::assert_snapshot!(format!("papers_{paper}"), papers(paper));
-}
-
-/// One line per figure of a paper.
-fn papers(paper: &str) -> String {
-    let rows = json(&["papers", paper, "--format", "json"]);
-    let marked = rows.as_array().unwrap().iter().filter(|r| r.get("claim").is_some()).count();
-    assert_eq!(marked, coldframe_report::papers::claims(paper).unwrap(), "a headline of {paper} names no row");
-    let silent = |r: &&serde_json::Value| r["reached"] == false && r["note"].as_str().is_none_or(str::is_empty);
-    assert_eq!(rows.as_array().unwrap().iter().find(silent), None, "a row is not reached and does not say why");
-    let text: Vec<String> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|r| {
-            format!(
-                "{} | {} | {} | {:.6} | {}",
-                r["item"],
-                r["row"],
-                r["paper_value"],
-                r["our_value"].as_f64().unwrap(),
-                r["reached"]
-            )
-        })
-        .collect();
-    text.join("\n")
 }
 
 #[test]
@@ -615,15 +561,22 @@ fn a_sheet_without_energies_leaves_the_energy_out_and_says_so() {
     assert!(one["notes"].to_string().contains("energy.load"), "{}", one["notes"]);
 }
 
+/// A started program's output and exit code are the verb's. Without the program, the message says how to get it.
 #[test]
-fn the_figures_of_a_paper_are_drawn_as_svg() {
+fn a_verb_of_another_program_starts_it_or_says_how_to_get_it() {
+    coldframe_toolbox::papers();
+    assert_eq!(json(&["teach", "belady", "--format", "json"])["lesson"], "belady");
+    let wrong = coldframe(&["--quiet", "papers", "iliad"]);
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&wrong.stderr).contains("there is no paper `iliad`"));
     let files = Files::new();
-    let path = files.path("ddb.svg").display().to_string();
-    json(&["papers", "ddb", "--format", "json", "-o", &path]);
-    let drawn = std::fs::read_to_string(path).unwrap();
-    for figure in ["Figure 5", "Figure 6", "Figure 7"] {
-        assert!(drawn.contains(figure));
-    }
-    // Figure 5 has two curves of one program; figures 6 and 7 have one curve for each of three programs.
-    assert_eq!(drawn.matches("<polyline").count(), 8);
+    let alone = files.path("coldframe");
+    std::fs::copy(env!("CARGO_BIN_EXE_coldframe"), &alone).expect("a copy");
+    let output = Command::new(alone).args(["papers", "swl"]).env("PATH", "").output().expect("it runs");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(4), "{error}");
+    assert!(
+        error.contains("coldframe-papers") && error.contains("make build") && error.lines().count() == 1,
+        "{error}"
+    );
 }

@@ -242,34 +242,3 @@ fn what_cannot_be_combined_is_refused_with_the_reason() {
     refused(WORKER, "--frames 9,10 --scheduler cfs --journal /tmp/none", "one configuration");
     refused(SWAPS, "--system lobi --scheduler cfs", "swap trace");
 }
-
-/// `papers --on`: a table of 80 columns, a picture, JSON. Options that a part sets are refused.
-#[test]
-fn the_papers_parts_on_a_trace_of_ones_own() {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let picture = folder.path().join("parts.svg");
-    let run = |words: &str| {
-        let words = words.replace("SVG", &picture.display().to_string());
-        let args: Vec<&str> = ["papers", "--on", WORKER, "--ram", "30%"].into_iter().chain(words.split(' ')).collect();
-        coldframe(&args)
-    };
-    let output = run("-o SVG");
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(text.contains("SWL: search in load") && text.contains("Not lobi with drswap: "), "{text}");
-    let own = |line: &&str| !line.contains(WORKER);
-    assert!(text.lines().filter(own).all(|line| line.chars().count() <= 80), "{text}");
-    assert!(std::fs::read_to_string(&picture).expect("a picture").contains("Fault time"));
-    let output = run("--format json");
-    let studies: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let best = studies[0]["combinations"].as_array().expect("a list").iter().map(|one| &one["fault_time_ps"]);
-    assert!(
-        best.map(|time| time.as_u64().expect("a time")).min() < studies[0]["combinations"][0]["fault_time_ps"].as_u64()
-    );
-    for words in ["--set handler=parallel", "--set swap.layout=log", "--set system=swl"] {
-        let output = run(words);
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{words}: {said}");
-        assert!(said.contains("leave it out"), "{words}: {said}");
-    }
-}

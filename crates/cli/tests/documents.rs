@@ -249,6 +249,7 @@ fn what_the_documents_tell_to_type_runs_and_prints_what_they_show() {
     if !have(&[GCC, BZIP2, QEMU, VALGRIND]) {
         return;
     }
+    coldframe_toolbox::papers();
     let inputs = tempfile::tempdir().unwrap();
     provide(inputs.path());
     let can_page = sh(inputs.path(), "coldframe doctor").status.success();

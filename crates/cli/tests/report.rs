@@ -222,46 +222,6 @@ fn stages_energy_wear_and_slots_are_drawn_where_the_results_have_them() {
     assert_eq!(text.matches("<title>block ").count(), 2 * 256);
 }
 
-/// A folded table after the answer shows the effects of the papers' parts. The changes and reasons come from the
-/// study's numbers.
-#[test]
-fn the_papers_parts_are_a_folded_table_behind_the_answer() {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name).display().to_string();
-    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
-    let trace = traces.join("worker.parquet").display().to_string();
-    std::fs::write(at("parts.json"), done(&["papers", "--on", &trace, "--ram", "30%", "--format", "json"])).unwrap();
-    std::fs::write(at("runs.json"), done(&["sim", &trace, "--ram", "30%", "--format", "json"])).unwrap();
-    done(&["report", &at("runs.json"), &at("parts.json"), "--trace", &trace, "-o", &at("report.html")]);
-    let text = std::fs::read_to_string(at("report.html")).unwrap();
-    let (before, section) = text.split_once("<summary><h2>Which part").expect("the section is there, and folded");
-    assert!(before.contains("<h2>Details</h2>") && before.ends_with("<details>"), "it is a detail");
-    let section = section.split("</details>").next().unwrap();
-    let studies: Value = serde_json::from_slice(&std::fs::read(at("parts.json")).unwrap()).unwrap();
-    let combinations = studies[0]["combinations"].as_array().unwrap();
-    let time = |one: &Value| one["fault_time_ps"].as_u64().unwrap() as f64;
-    let alone = combinations.iter().filter(|one| one["parts"].as_array().unwrap().len() < 2);
-    for one in alone {
-        let change = format!("{:+.1} %", 100.0 * (time(one) / time(&combinations[0]) - 1.0));
-        assert!(section.contains(&format!(">{change}</td>")), "{change}: {section}");
-    }
-    assert!(section.contains("the trace has one task, and 2 must take turns"), "{section}");
-    // The page contains the numbers of its JSON, including the study's.
-    assert!(text.contains(studies[0]["sha256"].as_str().unwrap()));
-    // A page needs more than a study of parts. A study of another trace is refused.
-    let refused = |args: &[&str], said: &str| {
-        let output = coldframe(args);
-        let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && error.contains(said), "{args:?}: {error}");
-    };
-    refused(&["report", &at("parts.json"), "-o", &at("none.html")], "coldframe advise");
-    let other = traces.join("game.parquet").display().to_string();
-    refused(
-        &["report", &at("runs.json"), &at("parts.json"), "--trace", &other, "-o", &at("none.html")],
-        "is not the trace",
-    );
-}
-
 #[test]
 fn what_is_no_result_of_this_version_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -291,24 +251,6 @@ fn what_is_no_result_of_this_version_is_refused() {
         assert!(!Path::new(&out).exists());
     }
     assert_eq!(coldframe(&["report", &out]).status.code(), Some(5));
-}
-
-#[test]
-fn a_lesson_is_told_whole_where_nobody_can_press_enter() {
-    let text = String::from_utf8(done(&["teach", "belady"])).unwrap();
-    assert!(
-        text.contains(" 12. read page 5: hit") && text.ends_with("So: 9 faults with 3 frames, 10 with 4.\n"),
-        "{text}"
-    );
-    let lesson: Value = serde_json::from_slice(&done(&["teach", "belady", "--format", "json"])).unwrap();
-    let hits =
-        |run: usize| lesson["runs"][run]["steps"].as_array().unwrap().iter().filter(|s| s["hit"] == true).count();
-    assert_eq!((hits(0), hits(1)), (3, 2));
-    let names = String::from_utf8(done(&["teach"])).unwrap();
-    for name in ["belady", "second-chance", "parallel", "pa-clock", "dual-buffering"] {
-        assert!(names.contains(name), "{name}");
-        done(&["teach", name, "--all"]);
-    }
 }
 
 /// Whether there is a recorder: QEMU with our plugin next to the program, or else valgrind.

@@ -175,6 +175,7 @@ fn top(folder: &Path) -> Value {
 
 #[test]
 fn every_verbs_json_is_of_its_schema() {
+    coldframe_toolbox::papers();
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..3000).map(|i| format!("{} {:x}\n", i % 3, i * 7919 % 100_000 * 64)).collect();
     std::fs::write(folder.path().join("t.din"), lines).unwrap();
@@ -203,6 +204,7 @@ fn every_verbs_json_is_of_its_schema() {
 
 #[test]
 fn every_verb_with_json_has_a_schema_and_every_schema_a_verb() {
+    coldframe_toolbox::papers();
     let folder = tempfile::tempdir().unwrap();
     let help = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(ToString::to_string).collect();

@@ -79,6 +79,7 @@ fn words(line: &str) -> Vec<String> {
 
 /// The first line that is too wide in a terminal with this many columns.
 fn too_wide(columns: usize) -> String {
+    coldframe_toolbox::papers();
     let folder = tempfile::tempdir().unwrap();
     let lines: String = (0..3000).map(|i| format!("{} {:x}\n", i % 3, i * 7919 % 100_000 * 64)).collect();
     std::fs::write(folder.path().join("t.din"), lines).unwrap();
@@ -107,6 +108,7 @@ fn every_verb_fits_120_columns() {
 
 #[test]
 fn every_verbs_help_fits_and_every_verb_is_tried() {
+    coldframe_toolbox::papers();
     let folder = tempfile::tempdir().unwrap();
     let (_, help) = coldframe(&["--help".into()], folder.path(), 80);
     let verbs: Vec<&str> = help

@@ -1,12 +1,11 @@
-//! Advice, and the papers.
+//! Advice.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::{self, QuantityError};
 use coldframe_report::advise::limits::{percent, years};
 use coldframe_report::advise::{self as report, json, words, Cache, Limits, Question};
-use coldframe_report::papers::rows;
 use coldframe_report::ReportError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -76,26 +75,4 @@ fn quantity_of<T>(
     read: fn(&str) -> Result<T, QuantityError>,
 ) -> Result<Option<T>, ReportError> {
     text.map(read).transpose().map_err(|e| ReportError::quantity(name, e))
-}
-
-/// What `coldframe papers --format json` prints; `traces`: the folder with the shipped traces.
-#[pyfunction]
-#[pyo3(signature = (name, traces=None))]
-pub fn papers(py: Python<'_>, name: &str, traces: Option<PathBuf>) -> PyResult<String> {
-    let traces = match traces {
-        Some(folder) => folder,
-        None => shipped_traces().map_err(raise)?,
-    };
-    let rows = py.detach(|| rows(name, &traces, &mut |_| ())).map_err(raise)?;
-    Ok(serde_json::to_string(&rows).expect("rows are plain data"))
-}
-
-/// In the current folder, or in the source tree that the package was built from.
-fn shipped_traces() -> Result<PathBuf, ReportError> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../data/traces");
-    let places = [PathBuf::from("data/traces"), built];
-    places.iter().find(|folder| folder.is_dir()).cloned().ok_or_else(|| {
-        let looked: Vec<_> = places.iter().map(|p| p.display().to_string()).collect();
-        ReportError::setting("traces", format!("the shipped traces are in none of {}; give traces=", looked.join(", ")))
-    })
 }

@@ -24,7 +24,7 @@ mod watch;
 #[pymodule]
 mod _native {
     #[pymodule_export]
-    use crate::advise::{advise, papers};
+    use crate::advise::advise;
     #[pymodule_export]
     use crate::policy::Residents;
     #[pymodule_export]

@@ -97,11 +97,6 @@ def test_limits_of_advice() -> None:
             coldframe.advise(BZIP2, **limits, cache=False)  # type: ignore[arg-type]
 
 
-def test_an_unknown_paper() -> None:
-    with pytest.raises(coldframe.SettingError, match="there are swl, ddb"):
-        coldframe.papers("swll")
-
-
 def test_a_folder_that_cannot_be_written() -> None:
     results = coldframe.sweep("data/traces/fft.parquet", {"frames": 3})
     with pytest.raises(coldframe.FileError, match="give another folder"):

@@ -90,8 +90,3 @@ def test_advice_that_cannot_be_given_says_what_binds(cli: Cli) -> None:
     theirs = cli("advise", CJPEG, "--max-p99", "1ns", "--policy", "clock", "--no-cache", "--format", "json")
     assert theirs.returncode == 1 and not ours.met and ours.config is None and ours.ram_bytes is None
     assert answer(ours.json) == answer(json.loads(theirs.stdout))
-
-
-def test_papers_are_papers(cli: Cli) -> None:
-    theirs = json.loads(cli("papers", "swl", "--format", "json").stdout)
-    assert list(coldframe.papers("swl")) == theirs

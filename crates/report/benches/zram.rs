@@ -1,7 +1,7 @@
 //! The time to compress and decompress a page of 4 KiB, and the compressed size: pages of live programs, with lz4 and
 //! with zstd's first level.
 //!
-//! `make bench-zram` prints the figures of this machine, in the form of those in `systems/zram/mod.rs`.
+//! `make bench-zram` prints the figures of this machine, in the form of those in `systems/zram.rs`.
 
 use std::io::Read;
 use std::os::unix::fs::FileExt;

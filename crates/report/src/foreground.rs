@@ -15,13 +15,13 @@ use coldframe_trace::{Block, Kind, Provenance, Reference};
 
 use crate::error::ReportError;
 use crate::resolve::{spaces, ForegroundPlan};
-use crate::workload;
 
+pub mod phone;
 mod prices;
 mod show;
 mod stored;
 
-pub(crate) use prices::{cost, prices, LINE};
+pub(crate) use prices::prices;
 pub use prices::{energy, Area, BreakEven};
 pub(crate) use show::life;
 pub use show::table;
@@ -92,10 +92,10 @@ impl Owners {
     }
 }
 
-/// By address space: whether it belongs to a service, by its task's name ([`workload::SERVICE`]).
+/// By address space: whether it belongs to a service, by its task's name ([`phone::SERVICE`]).
 fn services(trace: &Provenance, spaces: usize) -> Vec<bool> {
     let mut services = vec![false; spaces];
-    let named = trace.tasks.iter().filter(|task| task.name.starts_with(workload::SERVICE));
+    let named = trace.tasks.iter().filter(|task| task.name.starts_with(phone::SERVICE));
     named.for_each(|task| services[task.space as usize] = true);
     services
 }

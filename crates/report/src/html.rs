@@ -12,7 +12,6 @@ use serde_json::json;
 use crate::advise::json::Answer;
 use crate::error::ReportError;
 use crate::here;
-use crate::parts::Study;
 use crate::plot::escape;
 use crate::result::{SimResult, Trace};
 
@@ -25,7 +24,6 @@ mod group;
 mod heat;
 mod latency;
 mod machine;
-mod parts;
 mod run;
 mod runs;
 mod stages;
@@ -52,13 +50,12 @@ const CHOSEN: &str =
     "<aside id=\"chosen\" hidden><button type=\"button\" id=\"close\">close</button><div id=\"pair\"></div>\
      <table><thead id=\"names\"></thead><tbody id=\"compared\"></tbody></table></aside><div id=\"tip\" hidden></div>";
 
-/// The input of a page: results as `sim`, `advise` and `papers --on` write them with `--format json`.
+/// The input of a page: results as `sim` and `advise` write them with `--format json`.
 #[derive(Debug, Default)]
 pub struct Page {
     advice: Vec<Answer>,
     here: Vec<here::Answer>,
     runs: Vec<SimResult>,
-    studies: Vec<Study>,
     heat: Option<Heat>,
     group: Vec<ProcessFacts>,
 }
@@ -75,7 +72,6 @@ impl Page {
                 Given::Run(run) => self.runs.push(*run),
                 Given::Advice(answer) => self.advice.push(*answer),
                 Given::Here(answer) => self.here.push(*answer),
-                Given::Parts(study) => self.studies.push(*study),
             }
         }
         match self.runs.len() {
@@ -95,8 +91,7 @@ impl Page {
     /// # Errors
     /// A result is of another trace.
     pub fn add_heat(&mut self, path: &str, sha256: &str, heat: Heat) -> Result<(), ReportError> {
-        let parts = self.studies.iter().map(|study| &study.sha256);
-        if self.origins().map(|(_, trace)| &trace.sha256).chain(parts).any(|of| of != sha256) {
+        if self.origins().any(|(_, trace)| trace.sha256 != sha256) {
             let reason =
                 "is not the trace that all results are of; leave out --trace, or report on one trace at a time";
             return Err(ReportError::Unfit { path: path.into(), reason: reason.into() });
@@ -123,18 +118,12 @@ impl Page {
     /// The page: the answer with its chart, why, how sure, and folded all the rest.
     ///
     /// # Errors
-    /// It would be too large, or has parts and no answer.
+    /// It would be too large.
     pub fn html(&self) -> Result<String, ReportError> {
         let all = self.all_runs();
-        if let Some(study) =
-            self.studies.first().filter(|_| all.is_empty() && self.advice.is_empty() && self.here.is_empty())
-        {
-            let reason = "says which parts help, and a page answers what the program needs first; give what `coldframe advise` or `coldframe sim` wrote, too";
-            return Err(ReportError::Unfit { path: format!("the study of {}", study.trace), reason: reason.into() });
-        }
         let runs = Run::all(&all);
         let body = self.answers(&runs) + &self.why() + &self.sure() + &self.details(&runs);
-        let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "here": self.here, "parts": self.studies, "runs": all });
+        let data = json!({ "advice": self.advice.iter().map(Answer::without_run).collect::<Vec<_>>(), "here": self.here, "runs": all });
         let data = data.to_string().replace("</", "<\\/");
         let page = format!(
             "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{}</title>\n\
@@ -198,7 +187,6 @@ impl Page {
     fn details(&self, runs: &[Run<'_>]) -> String {
         let mut out: String = self.here.iter().map(machine::sizes).collect();
         self.advice.iter().for_each(|advice| out += &answer::tried(advice));
-        out += &parts::parts(&self.studies);
         out += &tasks::tasks(runs);
         out += &curves::latencies(runs);
         out += &latency::latencies(runs);

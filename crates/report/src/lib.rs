@@ -4,7 +4,7 @@
 //! - [`experiment`] turns settings and a trace into simulator runs and results. [`mod@swap`] does so for swap traces,
 //!   [`foreground`] for tasks that take turns on a phone, [`tasks`] for several tasks on one processor.
 //! - [`predict`] simulates a live run.
-//! - [`table`] and [`plot`] show results to a person; [`papers`] compares a paper's printed figures with ours.
+//! - [`table`] and [`plot`] show results to a person.
 //!
 //! The command line and the Python package both call this crate and decide nothing themselves.
 #![forbid(unsafe_code)]
@@ -23,8 +23,6 @@ pub mod info;
 pub mod interleave;
 pub mod memory;
 pub mod owner;
-pub mod papers;
-pub mod parts;
 pub mod plot;
 pub mod png;
 pub mod predict;
@@ -39,8 +37,6 @@ pub mod swap_table;
 pub mod systems;
 pub mod table;
 pub mod tasks;
-pub mod teach;
-pub mod workload;
 
 pub use error::ReportError;
 pub use experiment::{run, Progress};

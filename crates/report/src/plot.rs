@@ -2,8 +2,6 @@
 
 use std::fmt::Write;
 
-pub mod bars;
-
 /// A curve: its name and its points (x, y), x ascending.
 #[derive(Clone, Debug)]
 pub struct Series {
@@ -31,8 +29,8 @@ pub struct Plot {
 }
 
 const MARKS: [char; 10] = ['o', 'x', '+', '*', '#', '@', '%', '&', '=', '~'];
-pub(crate) const COLOURS: [&str; 8] =
-    ["#1b6ca8", "#d1495b", "#2e933c", "#8f5db7", "#e08e45", "#4a4a4a", "#00a6a6", "#b5179e"];
+/// The colours of curves and bars, in order.
+pub const COLOURS: [&str; 8] = ["#1b6ca8", "#d1495b", "#2e933c", "#8f5db7", "#e08e45", "#4a4a4a", "#00a6a6", "#b5179e"];
 
 /// An axis between its least and its largest value.
 pub(crate) struct Axis {
@@ -199,8 +197,24 @@ impl Plot {
     }
 }
 
+/// Several pictures below each other as one. Each has a `viewBox`, which gives its height.
+pub fn stack(pictures: &[String]) -> String {
+    let height = |svg: &str| -> Option<f64> {
+        let (_, at) = svg.split_once("viewBox=\"0 0 800 ")?;
+        at.split('"').next()?.trim().parse().ok()
+    };
+    let mut y = 0.0;
+    let mut body = String::new();
+    for svg in pictures {
+        let h = height(svg).unwrap_or(400.0);
+        body += &svg.replacen("<svg ", &format!("<svg y=\"{y}\" width=\"800\" height=\"{h}\" "), 1);
+        y += h;
+    }
+    format!("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 800 {y}\">\n{body}</svg>\n")
+}
+
 /// Escapes text for XML and HTML, including attributes.
-pub(crate) fn escape(text: &str) -> String {
+pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 

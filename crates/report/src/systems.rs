@@ -1,21 +1,13 @@
-//! Systems: one folder each, with all its parts, defaults, prices, printed figures and their comparison with ours.
+//! Systems: one file each, with its part, defaults, prices, front end and backings.
 //!
 //! A system is a set of defaults for the engine, the device and the front end, and names its driver; it runs nothing
 //! itself. Everything else uses [`ALL`] and names no system.
 //!
-//! To add one: copy `zram/`, and add it to [`ALL`].
-
-use std::path::Path;
+//! To add one: copy `zram.rs`, and add it to [`ALL`].
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::flash::Operations;
 use coldframe_device::StagePrices;
-
-use crate::error::ReportError;
-use crate::papers::{Claim, Row};
-use crate::plot::bars::Bars;
-use crate::plot::Plot;
-use crate::teach::Lesson;
 
 pub mod backing;
 pub mod ddb;
@@ -50,16 +42,11 @@ pub struct System {
     pub area: Area,
     /// The front end of its experiments, if it has one.
     pub front_end: Option<&'static FrontEnd>,
-    /// Lessons that show its idea.
-    pub lessons: &'static [Lesson],
-    /// Printed figures beside ours, if there are some.
-    pub figures: Option<Figures>,
     /// Its part that a machine without the other systems can use.
     pub part: Option<&'static Part>,
 }
 
-/// A system's part for a machine of tasks, as settings; [`crate::parts`] tries each part alone and all compatible
-/// parts together.
+/// A system's part for a machine of tasks, as settings. Parts can be tried alone and together.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// Its name, in at most 22 characters.
@@ -131,28 +118,6 @@ pub struct LogDefaults {
     pub device: &'static str,
     /// The cost of a run, in reads.
     pub cost: fn(&Operations) -> u64,
-}
-
-/// All rows of a paper, from the folder with the shipped traces; the callback gets the name of the present trace.
-pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError>;
-
-/// A paper's printed figures beside ours.
-pub struct Figures {
-    /// All rows.
-    pub rows: Rows,
-    /// The curves that the paper draws.
-    pub plots: fn(&Path) -> Result<Vec<Plot>, ReportError>,
-    /// The main claims of the paper, as rows.
-    pub claims: &'static [Claim],
-    /// The bars that the paper draws, if any.
-    pub bars: fn(&Path) -> Result<Vec<Bars>, ReportError>,
-}
-
-impl Figures {
-    /// Rows without curves and bars.
-    pub const fn rows(rows: Rows, claims: &'static [Claim]) -> Figures {
-        Figures { rows, claims, plots: |_| Ok(Vec::new()), bars: |_| Ok(Vec::new()) }
-    }
 }
 
 /// Defaults that a system brings, in the words of the command line.

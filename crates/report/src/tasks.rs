@@ -119,7 +119,7 @@ pub fn run_prefix(
 
 /// A trace's numbers for the driver of tasks.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Counted {
+pub struct Counted {
     /// Tasks.
     pub tasks: usize,
     /// Pages that they touch together.
@@ -132,7 +132,7 @@ pub(crate) struct Counted {
 ///
 /// # Errors
 /// As [`run`].
-pub(crate) fn counted(path: &Path, shift: u32) -> Result<Counted, ReportError> {
+pub fn counted(path: &Path, shift: u32) -> Result<Counted, ReportError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
     let tasks = read(path, shift, u64::MAX, &trace)?;

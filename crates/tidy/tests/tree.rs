@@ -14,6 +14,7 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("record", &["core", "trace"]),
     ("plugin", &[]),
     ("report", &["core", "device", "trace", "sim"]),
+    ("study", &["core", "device", "trace", "sim", "report"]),
     ("cli", &["core", "device", "trace", "sim", "live", "record", "report"]),
     ("py", &["core", "device", "trace", "report"]),
     ("fuzz", &["core", "device", "trace", "report"]),
@@ -58,17 +59,18 @@ fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
     }
 }
 
-/// Only a system's own folder names the system. All other code uses the table of systems.
+/// Only a system's own file names the system, and the study of its paper. All other code uses the table of systems.
 #[test]
-fn systems_are_named_in_their_folders_and_nowhere_else() {
+fn systems_are_named_in_their_files_and_nowhere_else() {
     let systems = root().join("crates/report/src/systems");
-    let folders = std::fs::read_dir(&systems).expect("a folder").filter_map(Result::ok).filter(|e| e.path().is_dir());
-    let names: Vec<String> = folders.map(|folder| folder.file_name().to_string_lossy().into_owned()).collect();
+    let own = files(&systems, "rs").into_iter().filter(|path| text(path).contains("const SYSTEM: System"));
+    let names: Vec<String> = own.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
     assert!(names.len() >= 6 && names.iter().any(|name| name == "swl"), "{names:?}");
     let mut know = Vec::new();
     for path in files(&root().join("crates"), "rs") {
         let (shown, code) = (path.display().to_string(), code(&path));
-        let at_home = path.starts_with(&systems) || shown.ends_with("report/src/systems.rs");
+        let study = path.starts_with(root().join("crates/study"));
+        let at_home = study || path.starts_with(&systems) || shown.ends_with("report/src/systems.rs");
         if at_home || !shown.contains("/src/") || shown.ends_with("tests.rs") {
             continue;
         }

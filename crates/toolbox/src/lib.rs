@@ -45,6 +45,33 @@ pub fn skip(why: &str) {
     assert!(!required, "COLDFRAME_REQUIRE_TOOLS=1 and {why}");
 }
 
+/// Makes sure that the program `coldframe-papers`, which `coldframe` starts from its own folder, is there and not older
+/// than its sources: cargo builds programs for the tests of their own crate only.
+///
+/// # Panics
+/// If it does not build.
+pub fn papers() {
+    let target = std::env::current_exe().unwrap().ancestors().nth(3).unwrap().to_owned();
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let sources = ["core", "device", "trace", "sim", "report", "study"].map(|name| newest(&crates.join(name)));
+    let built = std::fs::metadata(target.join("debug/coldframe-papers")).and_then(|file| file.modified());
+    if built.is_ok_and(|built| sources.iter().all(|source| *source < built)) {
+        return;
+    }
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "-p", "coldframe-study", "--target-dir"]).arg(target);
+    assert!(cargo.current_dir(crates).status().unwrap().success(), "coldframe-papers does not build");
+}
+
+/// When a file of this folder was last written.
+fn newest(folder: &Path) -> std::time::SystemTime {
+    let of = |entry: std::fs::DirEntry| match entry.metadata().unwrap() {
+        kind if kind.is_dir() => newest(&entry.path()),
+        file => file.modified().unwrap(),
+    };
+    std::fs::read_dir(folder).unwrap().map(|entry| of(entry.unwrap())).max().unwrap_or(std::time::UNIX_EPOCH)
+}
+
 /// The shared library `file` of `package`, optimized. It is built now if it is out of date, since cargo does not
 /// promise to build one for tests.
 ///

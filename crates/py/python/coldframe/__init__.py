@@ -15,7 +15,6 @@ from .advice import Advice, advise
 from .config import Config, Settings, grid
 from .errors import ClusterError, Error, FileError, Interrupted, MachineError, SettingError, TraceError
 from .executor import Done, Executor, Threads
-from .figures import Figures, papers
 from .policy import Policy, Residents
 from .progress import Progress
 from .results import Result, Results
@@ -30,7 +29,6 @@ __all__ = [
     "Done",
     "Error",
     "Executor",
-    "Figures",
     "FileError",
     "Interrupted",
     "MachineError",
@@ -47,7 +45,6 @@ __all__ = [
     "__version__",
     "advise",
     "grid",
-    "papers",
     "simulate",
     "sweep",
 ]

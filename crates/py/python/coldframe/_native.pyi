@@ -15,7 +15,6 @@ __all__ = [
     "footprint",
     "info",
     "key",
-    "papers",
     "provenance",
     "settings",
     "settings_file",
@@ -56,7 +55,6 @@ def advise(
     cache: tuple[str, str] | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> tuple[str, str, str, str | None]: ...
-def papers(name: str, traces: str | None = None) -> str: ...
 @final
 class Table:
     def __new__(cls, results: Sequence[str]) -> Table: ...

@@ -11,7 +11,7 @@ use coldframe_sim::ForegroundPrices;
 
 use super::PAGE;
 use crate::error::ReportError;
-use crate::workload::MachineParameters;
+use crate::foreground::phone::MachineParameters;
 
 /// The place of the swap area, with every number read from its sheet.
 #[derive(Clone, Debug)]
@@ -145,14 +145,14 @@ impl Area {
 }
 
 /// The cost of some bytes read or written at once in a memory: time, and energy in picojoules.
-pub(crate) fn cost(m: &BusMemory, size: Bytes, writes: bool) -> (Ps, f64) {
+fn cost(m: &BusMemory, size: Bytes, writes: bool) -> (Ps, f64) {
     let counts = SwapCounts { swap_ins: u64::from(!writes), swap_outs: u64::from(writes), up_time: Ps::ZERO };
     (bus_times(m, size, &counts).active, bus_energy(m, size, Bytes(0), &counts).total().0 as f64)
 }
 
 /// A line of the processor's caches: 64 bytes in the second level, the one next to memory (2.3 GHz Qualcomm 8974, Krait
 /// 400).
-pub const LINE: Bytes = Bytes(64);
+const LINE: Bytes = Bytes(64);
 
 const ONE_READ: SwapCounts = SwapCounts { swap_ins: 1, swap_outs: 0, up_time: Ps::ZERO };
 
@@ -232,8 +232,8 @@ pub(crate) fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPri
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::foreground::phone::shipped;
     use crate::systems::drswap::BACKINGS;
-    use crate::workload::shipped;
 
     fn area(i: usize, device: Option<&str>) -> Area {
         Area::of(&BACKINGS[i], device, Bytes(1 << 20)).unwrap()
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn prices_by_hand() {
-        let m = shipped().machine;
+        let m = shipped();
         let of = |area: Area| prices(&area, &m).unwrap();
         // 1.295 us and 3.21 us are a page read and written in DRAM; PCM twice and twelve times that.
         let nvm = of(area(3, None));

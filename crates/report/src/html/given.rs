@@ -6,12 +6,10 @@ use serde_json::{json, Value};
 
 use crate::advise::json::Answer;
 use crate::here;
-use crate::parts::{Study, KIND};
 use crate::result::{SimResult, SCHEMA_VERSION};
 
 /// The remedy.
-pub const GIVE: &str =
-    "give what `coldframe sim`, `coldframe advise` or `coldframe papers --on` wrote with --format json";
+pub const GIVE: &str = "give what `coldframe sim` or `coldframe advise` wrote with --format json";
 
 /// One of a file's objects.
 pub enum Given {
@@ -21,8 +19,6 @@ pub enum Given {
     Advice(Box<Answer>),
     /// What `advise --device here` wrote.
     Here(Box<here::Answer>),
-    /// What `papers --on` wrote.
-    Parts(Box<Study>),
 }
 
 /// The fields that show the kind of an object, and that it is complete.
@@ -69,7 +65,6 @@ impl Given {
                 run.in_force().map_err(bad)?;
                 Ok(Given::Run(Box::new(run)))
             }
-            (Some(KIND), _) => serde_json::from_value(value).map(Box::new).map(Given::Parts).map_err(bad),
             (Some(kind), _) if kind != "advice" => {
                 Err(format!("is of the kind `{kind}`, which a report does not show; {GIVE}"))
             }

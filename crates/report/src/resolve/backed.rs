@@ -9,11 +9,11 @@ use serde::Serialize;
 use super::log::{self, LogArea, LogSettings};
 use super::{names, size, FrontKey, Pages};
 use crate::error::ReportError;
+use crate::foreground::phone::{self, MachineParameters};
 use crate::foreground::{prices, Area, BreakEven, PAGE};
 use crate::settings::{ReadsMax, Settings, Swap};
 use crate::systems::backing::{self, Backing, Compression};
 use crate::systems::{self, System};
-use crate::workload::{self, MachineParameters};
 
 /// An area with every name resolved.
 #[derive(Clone, Debug)]
@@ -172,6 +172,5 @@ fn reads_max(s: &Swap, area: &Area) -> Result<Option<u32>, ReportError> {
 }
 
 fn phone(settings: &Settings) -> Result<MachineParameters, ReportError> {
-    let Some(path) = &settings.swap.phone else { return Ok(workload::shipped().machine) };
-    workload::read(path).map(|parameters| parameters.machine)
+    settings.swap.phone.as_ref().map_or_else(|| Ok(phone::shipped()), |path| phone::read(path))
 }

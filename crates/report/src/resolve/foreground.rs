@@ -12,11 +12,11 @@ use serde_json::{json, Value};
 use super::backed::{self, BackedArea};
 use super::{failures, front, names, refuse, size, Pages};
 use crate::error::ReportError;
+use crate::foreground::phone::MachineParameters;
 use crate::foreground::{Area, PAGE};
 use crate::settings::{Machine, Settings, Swap, Time};
 use crate::systems::backing::Backing;
 use crate::systems::{self, System};
-use crate::workload::MachineParameters;
 
 /// Time of a reference in a trace without times: 1 ns, an assumption.
 const REFERENCE: Ps = Ps(1_000);

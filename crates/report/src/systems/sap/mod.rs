@@ -7,11 +7,7 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
 
-use crate::papers::Claim;
-use crate::systems::{lobi, swl, Area, Defaults, Driver, Figures, Part, System, TasksDefaults};
-
-pub mod figures;
-pub mod golden;
+use crate::systems::{lobi, swl, Area, Defaults, Driver, Part, System, TasksDefaults};
 
 /// The entry of the table of systems.
 pub const SYSTEM: System = System {
@@ -39,30 +35,12 @@ pub const SYSTEM: System = System {
     }),
     area: Area::Home,
     front_end: None,
-    lessons: &[],
-    figures: Some(Figures::rows(figures::rows, &CLAIMS)),
     part: Some(&PART),
 };
 
 /// Prefetching before the switch, at the paper's first moment (section 5.2, prefetch-75).
 const PART: Part =
     Part { text: "SAP: load before turn", apply: |s| s.tasks.prefetch = Some("75".into()), tasks_min: 2 };
-
-/// The main claims of the paper, and the rows that answer them.
-const CLAIMS: [Claim; 8] = [
-    Claim { text: "prefetch-75: major faults, change in %", item: "table 1", row: "prefetch-75: major faults" },
-    Claim { text: "prefetch-50: major faults, change in %", item: "table 1", row: "prefetch-50: major faults" },
-    Claim { text: "prefetch-75: all faults, change in %", item: "table 1", row: "prefetch-75: all faults" },
-    Claim { text: "prefetch-50: all faults, change in %", item: "table 1", row: "prefetch-50: all faults" },
-    Claim {
-        text: "all faults, 64 to 32 MB, change in %",
-        item: "section 5.3",
-        row: "vanilla: all faults, 64 to 32 MB",
-    },
-    Claim { text: "Interbench: latency, ms", item: "table 2", row: "vanilla: average latency" },
-    Claim { text: "the same with prefetch-75, ms", item: "table 2", row: "prefetch-75: average latency" },
-    Claim { text: "the same with prefetch-50, ms", item: "table 2", row: "prefetch-50: average latency" },
-];
 
 /// The unit of demand paging (section 5.2).
 pub const PAGE: Bytes = Bytes(4096);
@@ -80,7 +58,7 @@ pub const TICK: Ps = Ps::from_us(1_000);
 
 /// The time of a reference. The paper names no processor, only an emulated machine. We assume ten times the instruction
 /// of SWL's board (10 ns), the only board of the papers that is measured.
-pub const REFERENCE: Ps = Ps(10 * swl::front_end::INSTRUCTION.0);
+pub const REFERENCE: Ps = Ps(10 * swl::INSTRUCTION.0);
 
 /// The time that a worker sleeps between two iterations ("accesses allocated memory periodically", section 5.2). The
 /// paper does not print the period. Ours comes from our own run of the test on Linux 6.1: five workers, twelve

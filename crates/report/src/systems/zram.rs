@@ -1,0 +1,78 @@
+//! zram: the swap area is RAM that holds compressed pages, as in Linux (`drivers/block/zram`;
+//! Documentation/admin-guide/blockdev/zram.rst).
+//!
+//! ```text
+//!   RAM   [ frames ................................ ][ compressed pages: size / ratio when the area is full ]
+//!   out   block layer, compress                          in   block layer, decompress
+//! ```
+//!
+//! No device takes part: the processor does all the work, and nothing is erased. Compressed pages take RAM from the
+//! frames; the area is counted as full from the beginning, which is the pessimistic assumption. When not to use it:
+//! for pages that do not compress. It goes with every driver: `--scheduler cfs --backing zram-lz4`.
+//!
+//! Left out: the store's own waste (zsmalloc), pages of one value, which take no room, and pages that do not compress.
+//! One ratio holds for all pages (`swap.ratio`).
+
+use coldframe_core::{Bytes, Ps};
+
+use crate::systems::backing::{Backing, Compression, Path};
+use crate::systems::{drswap, lobi, Area, Defaults, Driver, System};
+
+/// The entry of the table of systems.
+pub const SYSTEM: System = System {
+    name: "zram",
+    paper: "Linux: zram: Compressed RAM-based block devices (Documentation/admin-guide/blockdev/zram.rst)",
+    summary: "a swap area in RAM whose pages are compressed",
+    defaults: || Defaults {
+        policy: "clock",
+        handler: "sequential",
+        page: PAGE,
+        stream: "ID",
+        front_end: "none",
+        device: "LOBI-NAND",
+        load_stopover: None,
+        trans_host_mem: None,
+        main_memory: None,
+    },
+    // The stages of a fault have not been measured for it.
+    prices: lobi::prices,
+    driver: Driver::Foreground(&drswap::FOREGROUND),
+    area: Area::Backed("zram-lz4", &BACKINGS),
+    front_end: None,
+    part: None,
+};
+
+/// A page and a slot: PAGE_SIZE of x86-64 and AArch64.
+pub const PAGE: Bytes = Bytes(4096);
+
+/// The two compressors that Linux users choose between. Times and ratios are for the heap of a Python dictionary, the
+/// middle one of the three programs of `make bench-zram` (perl: ratio 3.0 and 6.5, awk: 4.3 and 8.3): the fastest of
+/// four runs on one core of an Intel Xeon of 2026 in a virtual machine, with `lz4_flex` 0.14 and `zstd` 1.5.7, level
+/// 1.
+pub const BACKINGS: [Backing; 2] = [
+    compressed("zram-lz4", Compression { compress: Ps(4_670_000), decompress: Ps(3_650_000), ratio: 3.5 }),
+    compressed("zram-zstd", Compression { compress: Ps(13_360_000), decompress: Ps(7_350_000), ratio: 6.9 }),
+];
+
+const fn compressed(name: &'static str, compression: Compression) -> Backing {
+    Backing {
+        name,
+        sheet: None,
+        direct_read: false,
+        path: Path::FakeIo,
+        slowdown: (1, 1),
+        compression: Some(compression),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The reason to choose zstd: smaller pages for more time.
+    #[test]
+    fn zstd_is_slower_and_smaller() {
+        let [lz4, zstd] = BACKINGS.map(|backing| backing.compression.expect("it compresses"));
+        assert!(zstd.compress > lz4.compress && zstd.decompress > lz4.decompress && zstd.ratio > lz4.ratio);
+    }
+}

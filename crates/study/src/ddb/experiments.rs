@@ -1,0 +1,140 @@
+//! The runs behind the figures: one program without and with the scheme, with main memory from 0.3 to 1.2 of its
+//! working set.
+
+use std::path::{Path, PathBuf};
+
+use coldframe_report::experiment;
+use coldframe_report::result::RunResult;
+use coldframe_report::settings::{Limit, Settings};
+use coldframe_report::systems::ddb;
+use coldframe_report::ReportError;
+
+/// The paper's programs and our recordings of them.
+pub const PROGRAMS: [(&str, &str); 3] =
+    [("cjpeg", "cjpeg.parquet"), ("djpeg", "djpeg.parquet"), ("fft", "fft.parquet")];
+
+/// The handler without the scheme, as on NAND: load, move, run (section II.2 and figure 3).
+const PLAIN: &str = "sequential";
+
+/// Accesses below the caches that the paper simulates (section III.2).
+pub const ACCESSES: u64 = 100_000;
+
+/// Main memory in tenths of the working set (figures 6 and 7).
+pub const TENTHS: std::ops::RangeInclusive<u64> = 3..=12;
+
+/// The largest main memory in KiB for which the working set is searched.
+const LARGEST: u64 = 128;
+
+/// The same program and RAM without and with the scheme.
+pub struct Pair {
+    /// Without.
+    pub before: RunResult,
+    /// With.
+    pub after: RunResult,
+}
+
+impl Pair {
+    /// t_total with the scheme, percent of that without.
+    pub fn time(&self) -> f64 {
+        percent(total(&self.after), total(&self.before))
+    }
+
+    /// e_paging with the scheme, percent of that without.
+    pub fn energy(&self) -> f64 {
+        percent(energy(&self.after), energy(&self.before))
+    }
+}
+
+/// t_total in milliseconds, equation 2.
+pub fn total(result: &RunResult) -> f64 {
+    result.t_total().map_or(f64::NAN, |t| t.0 as f64 / 1e9)
+}
+
+/// e_paging in millijoules, equation 3.
+pub fn energy(result: &RunResult) -> f64 {
+    result.e_paging().map_or(f64::NAN, |e| e.total().0 as f64 / 1e9)
+}
+
+/// `a` in percent of `b`.
+pub fn percent(a: f64, b: f64) -> f64 {
+    a / b * 100.0
+}
+
+/// A program, measured.
+pub struct Program {
+    /// The paper's name for it.
+    pub name: &'static str,
+    /// Its trace.
+    pub path: PathBuf,
+    /// Accesses simulated; all if `None`.
+    pub accesses: Option<u64>,
+    /// Pages of the working set.
+    pub working_set: u64,
+    /// One for each of `TENTHS`.
+    pub pairs: Vec<Pair>,
+}
+
+impl Program {
+    /// Finds the working set and runs the pairs.
+    ///
+    /// # Errors
+    /// The trace cannot be read.
+    pub fn measure(name: &'static str, path: &Path, accesses: Option<u64>) -> Result<Program, ReportError> {
+        let working_set = working_set(path, accesses)?;
+        let all: Vec<Settings> = TENTHS.flat_map(|t| pair(frames(working_set, t), accesses)).collect();
+        let mut results = experiment::run(path, &all, &mut |_| {})?.into_iter();
+        let mut pairs = Vec::new();
+        while let (Some(before), Some(after)) = (results.next(), results.next()) {
+            pairs.push(Pair { before, after });
+        }
+        Ok(Program { name, path: path.into(), accesses, working_set, pairs })
+    }
+
+    /// The pair at this many tenths of the working set.
+    pub fn at(&self, tenths: u64) -> &Pair {
+        &self.pairs[(tenths - TENTHS.start()) as usize]
+    }
+
+    /// Accesses below the caches that were simulated.
+    pub fn accesses(&self) -> u64 {
+        let front = &self.pairs[0].before.front_end;
+        front.memory_reads + front.memory_writes
+    }
+}
+
+/// Frames for this many tenths of a working set, to the nearest page.
+fn frames(working_set: u64, tenths: u64) -> u64 {
+    ((working_set * tenths + 5) / 10).max(1)
+}
+
+/// Settings of the system under this handler.
+fn settings(handler: &str, frames: u64, accesses: Option<u64>) -> Settings {
+    Settings {
+        system: Some("ddb".into()),
+        handler: Some(handler.into()),
+        frames: Some(frames),
+        limit: Limit { skip: None, accesses },
+        ..Settings::default()
+    }
+}
+
+/// Without the scheme, then with it.
+pub fn pair(frames: u64, accesses: Option<u64>) -> [Settings; 2] {
+    [PLAIN, ddb::DELAYED].map(|handler| settings(handler, frames, accesses))
+}
+
+/// The paper finds its working sets where more main memory changes nearly nothing any more, and less makes the time
+/// grow steeply (section III.3, on figure 5). It prints no rule. Ours: the least main memory with which the program
+/// without the scheme takes at most twice as long as with main memory for all of its pages. Below that, loading pages
+/// again takes longer than everything else.
+fn working_set(path: &Path, accesses: Option<u64>) -> Result<u64, ReportError> {
+    let mut all: Vec<_> = (1..=LARGEST).map(|kib| settings(PLAIN, kib, accesses)).collect();
+    all.push(Settings { frames: None, ram: Some("100%".into()), ..settings(PLAIN, 1, accesses) });
+    let results = experiment::run(path, &all, &mut |_| {})?;
+    let (everything, sizes) = results.split_last().expect("there are some");
+    let found = sizes.iter().find(|result| total(result) <= 2.0 * total(everything));
+    found.map(|result| result.frames as u64).ok_or_else(|| ReportError::Unfit {
+        path: path.display().to_string(),
+        reason: format!("its working set is more than {LARGEST} KiB; record a smaller program"),
+    })
+}

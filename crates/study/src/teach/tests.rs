@@ -1,0 +1,119 @@
+//! The statements of the lessons agree with their sources.
+
+use super::*;
+
+fn played(name: &str) -> Vec<Played> {
+    play(find(name).unwrap()).unwrap()
+}
+
+fn hits(played: &Played) -> Vec<u32> {
+    played.steps.iter().filter(|step| step.fault.is_none()).map(|step| step.page).collect()
+}
+
+#[test]
+fn belady_s_twelve_references_fault_nine_times_in_three_frames_and_ten_times_in_four() {
+    let all = played("belady");
+    assert_eq!((all[0].faults(), all[1].faults()), (9, 10));
+    assert_eq!((hits(&all[0]), hits(&all[1])), (vec![1, 2, 5], vec![1, 2]));
+    // The last state by hand: with three frames 5 3 4, with four 4 5 2 3.
+    let last = |played: &Played| -> Vec<u32> {
+        let mut pages: Vec<u32> = played.steps.last().unwrap().frames.iter().flatten().map(|held| held.page).collect();
+        pages.sort_unstable();
+        pages
+    };
+    assert_eq!((last(&all[0]), last(&all[1])), (vec![3, 4, 5], vec![2, 3, 4, 5]));
+}
+
+#[test]
+fn the_page_in_use_keeps_its_frame_with_clock_and_not_with_fifo() {
+    let all = played("second-chance");
+    assert!(hits(&all[1]).iter().all(|page| *page == 2) && hits(&all[1]).len() == 5);
+    assert!(hits(&all[0]).len() < 5);
+    // The written page is seen to be dirty and is written when it leaves.
+    let clock = &all[1].steps;
+    let written = clock.iter().position(|step| step.writing).unwrap();
+    assert!(clock[written].frames.iter().flatten().any(|held| held.dirty));
+    assert!(clock
+        .iter()
+        .flat_map(|step| &step.said)
+        .any(|line| line.starts_with("page 6 goes over the bus and is written")));
+}
+
+#[test]
+fn the_parallel_handler_starts_the_load_before_the_search() {
+    let all = played("parallel");
+    let place = |played: &Played, word: &str| {
+        played.steps.last().unwrap().said.iter().position(|line| line.contains(word)).unwrap()
+    };
+    assert!(place(&all[0], "begins to load") > place(&all[0], "GetFreeframe"));
+    assert!(place(&all[1], "begins to load") < place(&all[1], "GetFreeframe"));
+    // Figure 7 of SWL, sequential: 86.1 us at one step, 137.95 us at 60; four steps lie on that line.
+    let on_the_line = 86.1 + 3.0 * (137.95 - 86.1) / 59.0;
+    assert!((all[0].longest().0 as f64 / 1e6 - on_the_line).abs() < 0.001, "{:?}", all[0].longest());
+    // The parallel handler's faults all take what its load takes (figure 7: constant).
+    assert_eq!(all[1].longest(), Ps(77_300_000));
+}
+
+#[test]
+fn clock_walks_all_round_and_pa_clock_thirteen_steps() {
+    let all = played("pa-clock");
+    let walks = |played: &Played| -> Vec<String> {
+        let said = played.steps.iter().flat_map(|step| &step.said);
+        said.filter(|line| line.contains("frames examined")).cloned().collect()
+    };
+    assert!(walks(&all[0])[0].contains(" 21 frames examined"), "{:?}", walks(&all[0]));
+    assert!(walks(&all[1])[0].contains(" 13 frames examined"), "{:?}", walks(&all[1]));
+    assert_eq!(all[1].longest(), Ps(77_300_000));
+    assert!(all[0].longest() > all[1].longest());
+}
+
+#[test]
+fn a_page_stays_in_its_buffer_until_the_next_load() {
+    let all = played("dual-buffering");
+    assert!(all[0].steps.iter().all(|step| step.buffers.iter().all(Option::is_none)));
+    assert_eq!(all[1].steps[0].buffers.iter().flatten().collect::<Vec<_>>(), [&1]);
+    assert_eq!(all[1].steps[1].buffers.iter().flatten().collect::<Vec<_>>(), [&2]);
+    // A load alone (DDB table 3, t_pl) is the whole of a fault; the sequential handler moves the page, too (t_pm).
+    assert_eq!((all[1].longest(), all[0].longest()), (Ps(29_330_000), Ps(29_330_000 + 12_860_000)));
+    assert!(words::timeline(&all[1]).contains("buffer 1"));
+}
+
+#[test]
+fn latencies_told_are_those_of_the_lane() {
+    for lesson in ALL {
+        for played in play(lesson).unwrap() {
+            let sum = played.steps.iter().filter_map(|step| step.fault).fold(Ps::ZERO, |sum, latency| sum + latency);
+            assert_eq!(sum, played.paging, "{}", lesson.name);
+            let told = played.steps.iter().flat_map(|step| &step.said).filter(|line| line.contains("after its fault"));
+            assert_eq!(told.count(), played.faults(), "{}", lesson.name);
+        }
+    }
+}
+
+/// A stage's line, and a page that leaves: `PreProcess: 2.93 us`, in hundredths of a microsecond.
+fn hundredths(line: &str) -> u64 {
+    let counts = line.split(':').next().is_some_and(|name| !name.contains(' ') || name.ends_with("is written"));
+    let time = line.split_once(": ").filter(|_| counts).map_or("0", |(_, rest)| rest);
+    let number = time.split([' ', ',']).next().unwrap();
+    assert!(number == "0" || time.split([' ', ',']).nth(1) == Some("us"), "{line}");
+    (number.parse::<f64>().unwrap() * 100.0).round() as u64
+}
+
+#[test]
+fn the_times_told_of_a_fault_add_up_to_it() {
+    for lesson in ALL {
+        for played in play(lesson).unwrap() {
+            for step in &played.steps {
+                let told: u64 = step.said.iter().map(|line| hundredths(line)).sum();
+                // As its own line shows it, to a hundredth.
+                let fault = (step.fault.unwrap_or_default().0 as f64 / 1e4).round() as u64;
+                assert_eq!(told, fault, "{}: {:#?}", lesson.name, step.said);
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unknown_lesson_is_named_with_the_nearest() {
+    assert!(find("beladi").unwrap_err().to_string().contains("did you mean `belady`"));
+}

@@ -1,0 +1,128 @@
+//! The program as a user sees it: figures as they were read last, parts on a trace, lessons, and what is refused.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use coldframe_study::papers::ALL;
+use serde_json::Value;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn run(args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_coldframe-papers"));
+    command.args(args).env("NO_COLOR", "1").env("COLUMNS", "240").output().expect("the program runs")
+}
+
+fn done(args: &[&str]) -> String {
+    let output = run(args);
+    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+fn json(args: &[&str]) -> Value {
+    serde_json::from_str(&done(&[args, &["--format", "json"]].concat())).unwrap_or_else(|e| panic!("{args:?}: {e}"))
+}
+
+/// One line per figure of a paper.
+fn figures_are_as_they_were_read_last(name: &str) {
+    let rows = json(&["papers", name]);
+    let rows = rows.as_array().expect("rows");
+    let paper = ALL.iter().find(|paper| paper.name == name).expect("a paper");
+    let marked = rows.iter().filter(|row| row.get("claim").is_some()).count();
+    assert_eq!(marked, paper.claims.len(), "a headline of {name} names no row");
+    let silent = |row: &&Value| row["reached"] == false && row["note"].as_str().is_none_or(str::is_empty);
+    assert_eq!(rows.iter().find(silent), None, "a row is not reached and does not say why");
+    let line = |r: &Value| {
+        let ours = r["our_value"].as_f64().expect("a number");
+        format!("{} | {} | {} | {ours:.6} | {}", r["item"], r["row"], r["paper_value"], r["reached"])
+    };
+    let lines: Vec<String> = rows.iter().map(line).collect();
+    insta::assert_snapshot!(name, lines.join("\n"));
+}
+
+/// One test per paper, so that they run in parallel.
+macro_rules! figures {
+    ($($paper:ident)*) => {
+        $(
+            #[test]
+            fn $paper() {
+                figures_are_as_they_were_read_last(stringify!($paper));
+            }
+        )*
+
+        #[test]
+        fn every_papers_figures_are_held() {
+            assert_eq!(ALL.iter().map(|paper| paper.name).collect::<Vec<_>>(), [$(stringify!($paper)),*]);
+        }
+    };
+}
+figures!(swl ddb lobi drswap);
+
+#[test]
+fn the_figures_of_a_paper_are_drawn_as_svg() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ddb.svg").display().to_string();
+    json(&["papers", "ddb", "-o", &path]);
+    let drawn = std::fs::read_to_string(path).unwrap();
+    for figure in ["Figure 5", "Figure 6", "Figure 7"] {
+        assert!(drawn.contains(figure));
+    }
+    // Figure 5 has two curves of one program; figures 6 and 7 have one curve for each of three programs.
+    assert_eq!(drawn.matches("<polyline").count(), 8);
+}
+
+/// A table of 80 columns, a picture, JSON. Options that a part sets are refused.
+#[test]
+fn the_papers_parts_on_a_trace_of_ones_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let picture = folder.path().join("parts.svg").display().to_string();
+    let worker = root().join("data/traces/worker.parquet").display().to_string();
+    let on = ["papers", "--on", &worker, "--ram", "30%"];
+    let text = done(&[&on[..], &["-o", &picture]].concat());
+    assert!(text.contains("SWL: search in load") && text.contains("Not lobi with drswap: "), "{text}");
+    let own = |line: &&str| !line.contains(&worker);
+    assert!(text.lines().filter(own).all(|line| line.chars().count() <= 80), "{text}");
+    assert!(std::fs::read_to_string(&picture).unwrap().contains("Fault time"));
+    let studies = json(&on);
+    let times = studies[0]["combinations"].as_array().unwrap().iter().map(|one| one["fault_time_ps"].as_u64().unwrap());
+    let times: Vec<u64> = times.collect();
+    assert!(times.iter().min() < times.first());
+    for set in ["handler=parallel", "swap.layout=log", "system=swl"] {
+        let output = run(&[&on[..], &["--set", set]].concat());
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{set}: {said}");
+        assert!(said.contains("leave it out"), "{set}: {said}");
+    }
+}
+
+#[test]
+fn a_lesson_is_told_whole_where_nobody_can_press_enter() {
+    let text = done(&["teach", "belady"]);
+    let end = "So: 9 faults with 3 frames, 10 with 4.\n";
+    assert!(text.contains(" 12. read page 5: hit") && text.ends_with(end), "{text}");
+    let lesson = json(&["teach", "belady"]);
+    let steps = |run: usize| lesson["runs"][run]["steps"].as_array().unwrap();
+    let hits = |run: usize| steps(run).iter().filter(|step| step["hit"] == true).count();
+    assert_eq!((hits(0), hits(1)), (3, 2));
+    let names = done(&["teach"]);
+    for name in ["belady", "second-chance", "parallel", "pa-clock", "dual-buffering"] {
+        assert!(names.contains(name), "{name}");
+        done(&["teach", name, "--all"]);
+    }
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_what_is() {
+    for (args, said) in [
+        (["papers", "iliad", "--all", "-q"], "there are swl, ddb"),
+        (["papers", "ddb", "-o", "figures.png"], "figures.png"),
+        (["teach", "pa-clok", "--all", "-q"], "did you mean `pa-clock`"),
+    ] {
+        let output = run(&args);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {error}");
+        assert!(error.contains(said), "{args:?}: {error}");
+    }
+}
