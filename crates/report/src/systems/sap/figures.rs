@@ -1,6 +1,4 @@
-//! SAP: its stress test (figures 6 and 7, table 1) and its interactivity test (table 2) on recorded workers. Also
-//! questions that the paper leaves open: schedulers, renewal of the list, timer or tick, following the prediction, an
-//! adaptive activation moment.
+//! SAP: its stress test (figures 6 and 7, table 1).
 //!
 //! The paper names neither the processor nor the disk (an emulated machine), and gives fault counts only as pictures.
 //! So changes are compared.
@@ -15,11 +13,8 @@ use crate::papers::{Reached, Row};
 #[cfg(test)]
 mod claims;
 mod experiments;
-mod following;
-mod interbench;
-mod mixes;
 
-use experiments::{Interactivity, Kernel, Stress, KERNELS};
+use experiments::{stress, KERNELS};
 
 /// A change within this many percentage points counts as reached.
 const POINTS: f64 = 5.0;
@@ -50,22 +45,12 @@ const LESS_NOTE: &str = "first touches at 64 MB, and the pages that come back at
 /// All rows.
 ///
 /// # Errors
-/// A trace cannot be read.
-pub fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+/// A configuration is refused.
+pub fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
     let golden = golden::read();
     let mut rows = Vec::new();
-    progress("worker.parquet");
-    let stress = Stress::read(traces)?;
+    progress("stress");
     stress_rows(&golden, &mut rows)?;
-    progress("game.parquet");
-    interbench::rows(&golden, &mut rows)?;
-    interbench::recorded_rows(&Interactivity::read(traces)?, &mut rows)?;
-    progress("variants");
-    variant_rows(&stress, &mut rows)?;
-    progress("mixes");
-    mixes::rows(traces, &mut rows)?;
-    progress("following");
-    following::rows(traces, &mut rows)?;
     Ok(rows)
 }
 
@@ -105,22 +90,14 @@ fn within(paper: f64, ours: f64, by: f64) -> Reached {
     }
 }
 
-fn holds(shape: bool) -> Reached {
-    if shape {
-        Reached::Shape
-    } else {
-        Reached::No
-    }
-}
-
 /// Figures 6 and 7, table 1, and the text's claims about less RAM.
 fn stress_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
     let mut found = Vec::new();
     for ram in g.ram_mb {
-        for kernel in &KERNELS {
-            let result = Stress::run_fresh(ram, kernel)?;
+        for kernel in KERNELS {
+            let result = stress(ram, kernel)?;
             let (major, faults) = (result.major(), result.faults());
-            let name = format!("{}, {ram} MB", kernel.name);
+            let name = format!("{}, {ram} MB", kernel.0);
             let (p, prefetched) = (result.prefetch, result.prefetched());
             let note = format!(
                 "{} pages prefetched, {} of them used, {} useless; {} made recent; {} lists for who ran next, {} for another; {} faults on pages in flight",
@@ -143,7 +120,7 @@ fn stress_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportErro
     let (at_32, at_64) = found.split_at(KERNELS.len());
     let printed = [g.table1_change_percent.prefetch_75, g.table1_change_percent.prefetch_50];
     for (i, [major, total]) in printed.into_iter().enumerate() {
-        let (ours, name) = (at_32[i + 1], KERNELS[i + 1].name);
+        let (ours, name) = (at_32[i + 1], KERNELS[i + 1].0);
         for (what, paper, ours) in
             [("major", major, change(at_32[0].0, ours.0)), ("all", total, change(at_32[0].1, ours.1))]
         {
@@ -161,50 +138,8 @@ fn stress_rows(g: &golden::Golden, rows: &mut Vec<Row>) -> Result<(), ReportErro
     for (i, paper) in [(0, less.vanilla), (2, less.prefetch_50)] {
         let ours = change(at_64[i].1, at_32[i].1);
         let note = if i == 0 { LESS_NOTE } else { LESS_50_NOTE };
-        let name = format!("{}: all faults, 64 to 32 MB", KERNELS[i].name);
+        let name = format!("{}: all faults, 64 to 32 MB", KERNELS[i].0);
         rows.push(row("section 5.3", name, Some(paper), ours, "%", within(paper, ours, POINTS), note));
     }
-    Ok(())
-}
-
-/// Major faults of the stress test in cases that the paper leaves open or names as future work, and with the RAM that
-/// the kernel keeps for itself.
-fn variant_rows(stress: &Stress, rows: &mut Vec<Row>) -> Result<(), ReportError> {
-    for kernel in experiments::variants() {
-        variant_row(stress, 32, &kernel, kernel.name.into(), rows)?;
-    }
-    for held in [4, 8, 12] {
-        let name = format!("prefetch-75, the kernel holds {held} MB");
-        variant_row(stress, 32 - held, &KERNELS[1], name, rows)?;
-    }
-    Ok(())
-}
-
-/// A kernel compared with the same kernel without prefetching.
-fn variant_row(
-    stress: &Stress,
-    ram_mb: u64,
-    kernel: &Kernel,
-    name: String,
-    rows: &mut Vec<Row>,
-) -> Result<(), ReportError> {
-    let result = stress.run(ram_mb, kernel)?;
-    let mut without = *kernel;
-    without.prefetching.activation = KERNELS[0].prefetching.activation;
-    let vanilla = stress.run(ram_mb, &without)?;
-    let wait = result.tasks.iter().map(|task| task.wait.max().0).max().unwrap_or(0) as f64 / 1e9;
-    let p = result.prefetched();
-    let note = format!(
-        "of {}; all faults {:+.1} %, time {:+.1} %, longest wait from ready to running {wait:.1} ms; {} loads, {} useless; {} made recent",
-        vanilla.major(),
-        change(vanilla.faults(), result.faults()),
-        change(vanilla.time.0, result.time.0),
-        p.loads,
-        p.useless,
-        result.counts.prefetches_present
-    );
-    let no_harm = holds(result.major() <= vanilla.major());
-    let ours = change(vanilla.major(), result.major());
-    rows.push(row("variants", format!("{name}: major faults"), None, ours, "%", no_harm, &note));
     Ok(())
 }

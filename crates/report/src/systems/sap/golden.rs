@@ -18,15 +18,6 @@ pub struct LessRam {
     pub prefetch_50: f64,
 }
 
-/// Table 2: [no prefetching, prefetch-75, prefetch-50].
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[allow(missing_docs)]
-pub struct Table2 {
-    pub avg_latency_ms: [f64; 3],
-    pub latency_sd_ms: [f64; 3],
-    pub desired_cpu_percent: [f64; 3],
-}
-
 /// The figures.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[allow(non_snake_case, missing_docs)]
@@ -39,7 +30,6 @@ pub struct Golden {
     pub worker_mb: u32,
     pub table1_change_percent: Table1,
     pub total_faults_64MB_to_32MB_percent: LessRam,
-    pub table2: Table2,
 }
 
 /// The printed figures.

@@ -49,7 +49,7 @@ const PART: Part =
     Part { text: "SAP: load before turn", apply: |s| s.tasks.prefetch = Some("75".into()), tasks_min: 2 };
 
 /// The main claims of the paper, and the rows that answer them.
-const CLAIMS: [Claim; 8] = [
+const CLAIMS: [Claim; 5] = [
     Claim { text: "prefetch-75: major faults, change in %", item: "table 1", row: "prefetch-75: major faults" },
     Claim { text: "prefetch-50: major faults, change in %", item: "table 1", row: "prefetch-50: major faults" },
     Claim { text: "prefetch-75: all faults, change in %", item: "table 1", row: "prefetch-75: all faults" },
@@ -59,9 +59,6 @@ const CLAIMS: [Claim; 8] = [
         item: "section 5.3",
         row: "vanilla: all faults, 64 to 32 MB",
     },
-    Claim { text: "Interbench: latency, ms", item: "table 2", row: "vanilla: average latency" },
-    Claim { text: "the same with prefetch-75, ms", item: "table 2", row: "prefetch-75: average latency" },
-    Claim { text: "the same with prefetch-50, ms", item: "table 2", row: "prefetch-50: average latency" },
 ];
 
 /// The unit of demand paging (section 5.2).
@@ -93,16 +90,11 @@ pub const ITERATIONS: u32 = 12;
 /// Algorithm 1 prints `nr_tasks > 2`.
 pub const READY_MIN: usize = 3;
 
-/// The paper does not say when a page leaves a list that is not full. We use two time units without use; `coldframe
-/// papers sap` shows other values.
+/// The paper does not say when a page leaves a list that is not full. We use two time units without use.
 pub const IDLE_MAX: u32 = 2;
 
 /// A prefetcher's loads in flight. The paper queues the whole list at once; the engine needs a limit.
 pub const DEPTH: u32 = 16;
-
-/// One job of Interbench's gaming simulation. The paper does not print it, but it follows from table 2: 61.3 % of the
-/// desired processor time at a latency of 63.1 ms means 100 ms of work. The other two columns agree.
-pub const JOB: Ps = Ps::from_us(100_000);
 
 /// The paper measures no stage of a fault. These are the prices of SWL's board without the move of a page, which DMA
 /// does.
@@ -119,16 +111,5 @@ mod tests {
         let printed = golden::read();
         assert_eq!(printed.page_bytes, PAGE.0);
         assert_eq!(printed.list_max, coldframe_core::prefetch::LIST_MAX);
-    }
-
-    /// Without simulation: in all three columns, the share of desired processor time follows from the latency and the
-    /// job.
-    #[test]
-    fn table_2_tells_that_a_job_is_100_ms() {
-        let t = golden::read().table2;
-        for (latency, share) in t.avg_latency_ms.into_iter().zip(t.desired_cpu_percent) {
-            let job = JOB.0 as f64 / 1e9;
-            assert!((100.0 * job / (job + latency) - share).abs() < 0.06, "{latency} {share}");
-        }
     }
 }
