@@ -110,7 +110,7 @@ pub struct Asked {
     /// The scheduler, with --system sap: round-robin, cfs or eevdf [default: cfs].
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     scheduler: Vec<String>,
-    /// When to load the next task's pages, with --system sap [default: off, 75, 50, adaptive].
+    /// When to load the next task's pages, with --system sap [default: off, 75, 50].
     #[arg(long, value_name = "WHEN", value_delimiter = ',')]
     prefetch: Vec<String>,
     /// Any setting by its path, as in the configuration file; may repeat.

@@ -52,7 +52,7 @@ pub struct TasksArgs {
     /// round-robin, cfs (Linux 2.6.24) or eevdf (Linux today); default cfs.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     scheduler: Vec<String>,
-    /// When to load the next task's pages: off, 75, 50, xi=0.6 (part of the slice), timer=0.6 or adaptive; default 75.
+    /// When to load the next task's pages: off, 75, 50, xi=0.6 (part of the slice) or timer=0.6; default 75.
     #[arg(long, value_name = "WHEN", value_delimiter = ',')]
     prefetch: Vec<String>,
     /// Length of a task's list of recent faults, in pages; default 1024.

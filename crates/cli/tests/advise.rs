@@ -168,7 +168,7 @@ fn several_tasks_are_scheduled_prefetch_is_searched_and_sim_repeats_the_answer()
     let (code, advice) = json(&[&["advise", &mix, "--max-slowdown", "40%", "-o", &config], &asked[..]].concat());
     assert_eq!(code, 0, "{advice}");
     let names: Vec<&str> = advice["curves"].as_array().unwrap().iter().map(|c| c["name"].as_str().unwrap()).collect();
-    for when in ["off", "75", "50", "adaptive"] {
+    for when in ["off", "75", "50"] {
         assert!(names.iter().any(|name| name.ends_with(&format!("cfs, prefetch {when}"))), "{names:?}");
     }
     let (best, tasks) = (&advice["best"], advice["regions"].as_array().unwrap());

@@ -108,7 +108,7 @@ fn every_driver_finds_the_same_faults() {
 fn every_driver_and_area_keeps_a_journal_that_replays_also_on_a_device_that_fails() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let trace = mix(&folder);
-    for driver in ["--handler parallel", "--scheduler cfs --prefetch adaptive", "--backing dram --swap-size 20%"] {
+    for driver in ["--handler parallel", "--scheduler cfs --prefetch 75", "--backing dram --swap-size 20%"] {
         for area in [
             "",
             "--system lobi --blocks 96",

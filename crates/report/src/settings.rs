@@ -304,7 +304,7 @@ pub struct Tasks {
     /// `sleeps` or `keeps`: whether a fault gives up the processor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_fault: Option<String>,
-    /// `off`, `75`, `50`, `xi=0.6`, `timer=0.6` or `adaptive`.
+    /// `off`, `75`, `50`, `xi=0.6` or `timer=0.6`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prefetch: Option<String>,
     /// The most pages on a task's list.
@@ -341,24 +341,6 @@ pub struct Tasks {
     /// pages of zeros.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fresh: Option<bool>,
-    /// Linux 2.6's swap token: a task that holds it keeps its pages while it waits in a fault.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token: Option<bool>,
-    /// Linux's kswapd: a task of the kernel frees frames before a fault needs them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kswapd: Option<bool>,
-    /// `waits` or `behind`: whether a dirty page is written before the load that needs its frame, or behind all loads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub page_out: Option<String>,
-    /// After a long search for a page the searcher sleeps so long (Linux: 100ms), or until the device has few writes.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nap: Option<String>,
-    /// `demand` or `in-order`: whether loads that a task waits for go first on the device.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
-    /// Pages whose home slots lie side by side and that are read together (Linux's `page_cluster`: 8; default 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<u32>,
 }
 
 impl Settings {

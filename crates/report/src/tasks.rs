@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use coldframe_core::{Pj, Ps};
+use coldframe_core::Pj;
 use coldframe_sim::tasks::{Cpu, Program, TaskSpec, TasksResult, TraceTasks};
 use coldframe_sim::RunError;
 use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
@@ -211,9 +211,6 @@ fn simulate(
         pause: plan.pause,
         turns: plan.turns,
         fresh: plan.fresh,
-        begins: Ps::ZERO,
-        nice: 0,
-        job: None,
     };
     let specs: Vec<TaskSpec> = tasks.programs.iter().map(|(_, program)| spec(program)).collect();
     let mut cpu = Cpu::new(&plan.config, &specs).map_err(RunError::from)?;

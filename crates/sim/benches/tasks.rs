@@ -42,9 +42,6 @@ fn specs(program: &Program, tasks: u32) -> Vec<TaskSpec> {
         pause: Ps::ZERO,
         turns: 1,
         fresh: false,
-        begins: Ps::ZERO,
-        nice: 0,
-        job: None,
     };
     (0..tasks).map(task).collect()
 }
@@ -68,7 +65,6 @@ fn config(scheduler: &str, frames: u32, activation: Activation) -> TasksConfig {
         scheduler: scheduler::find(scheduler).expect("our own name"),
         slice: None,
         on_fault: OnFault::Sleeps,
-        reclaim: coldframe_sim::tasks::Reclaim::default(),
         prefetching: Prefetching {
             activation,
             list_max: LIST_MAX,

@@ -38,10 +38,7 @@ pub struct Bus {
     done: VecDeque<(Ps, Event)>,
     /// When all demand transfers that are there will be done.
     demand_until: Ps,
-    /// Writes that have not ended.
-    writes: u32,
     busy: Ps,
-    busy_in_background: Ps,
 }
 
 impl Default for Bus {
@@ -54,9 +51,7 @@ impl Default for Bus {
             background: VecDeque::new(),
             done: VecDeque::with_capacity(ROOM),
             demand_until: Ps::ZERO,
-            writes: 0,
             busy: Ps::ZERO,
-            busy_in_background: Ps::ZERO,
         }
     }
 }
@@ -66,7 +61,6 @@ impl Bus {
     /// For a background transfer, this is the time without further demand.
     pub fn submit(&mut self, now: Ps, takes: Ps, end: Option<Event>, class: Class) -> Ps {
         self.advance(now);
-        self.writes += u32::from(is_write(end));
         let transfer = Transfer { takes, end };
         let began = self.current.map_or(now, |(end, _)| end);
         let until = self.demand_until.max(began) + takes;
@@ -109,27 +103,13 @@ impl Bus {
         self.current.map(|(end, _)| end)
     }
 
-    /// Writes of pages that have not ended.
-    pub fn writes(&self) -> u32 {
-        self.writes
-    }
-
     /// Time of all transfers so far.
     pub fn busy(&self) -> Ps {
         self.busy
     }
 
-    /// The part of this time for transfers that no task waited for when they began.
-    pub fn busy_in_background(&self) -> Ps {
-        self.busy_in_background
-    }
-
     fn begin(&mut self, now: Ps) {
-        let next = self.demand.pop_front().or_else(|| {
-            let next = self.background.pop_front()?;
-            self.busy_in_background += next.takes;
-            Some(next)
-        });
+        let next = self.demand.pop_front().or_else(|| self.background.pop_front());
         self.current = next.map(|transfer| (now + transfer.takes, transfer.end));
         self.busy += next.map_or(Ps::ZERO, |transfer| transfer.takes);
     }
@@ -137,14 +117,9 @@ impl Bus {
     fn advance(&mut self, now: Ps) {
         while let Some((at, end)) = self.current.filter(|(at, _)| *at <= now) {
             self.done.extend(end.map(|end| (at, end)));
-            self.writes -= u32::from(is_write(end));
             self.begin(at);
         }
     }
-}
-
-fn is_write(end: Option<Event>) -> bool {
-    matches!(end, Some(Event::Written { .. }))
 }
 
 #[cfg(test)]

@@ -24,8 +24,6 @@ use crate::in_slots::InSlots;
 use crate::page_table::PageTable;
 use crate::read_ahead::beside;
 use crate::swap::read_ahead::Window;
-use crate::tasks::reclaim::WRITES_MAX;
-use crate::tasks::token::SwapToken;
 use crate::tier::TierTimes;
 use crate::watch::Watch;
 use crate::xip::XipMeter;
@@ -202,12 +200,6 @@ pub(crate) struct World {
     pub(crate) halted: Vec<TaskId>,
     /// The outcome of prefetched pages, by task.
     pub(crate) watch: Option<Box<Watch>>,
-    /// The swap token, if the tasks have one.
-    pub(crate) token: Option<Box<SwapToken>>,
-    /// Writes go behind all loads that a task waits for, while the device's queue has room.
-    pub(crate) behind: bool,
-    /// The device takes transfers in the order in which they come.
-    pub(crate) in_order: bool,
     /// The slot that the present event packs compressed pages into.
     packing: Option<SlotId>,
     /// Loads of compressed pages that are under way.
@@ -247,9 +239,6 @@ impl World {
             killed: Vec::new(),
             halted: Vec::new(),
             watch: None,
-            token: None,
-            behind: false,
-            in_order: false,
             packing: None,
             compressed: Vec::new(),
             tier: None,
@@ -427,8 +416,7 @@ impl World {
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.reads += 1;
         self.loaded[i] = true;
-        let class = self.queue(self.class);
-        let ends = self.bus.submit(self.now, takes, Some(end), class);
+        let ends = self.bus.submit(self.now, takes, Some(end), self.class);
         let start = self.loading.map_or(self.now, |(start, _)| start);
         self.loading = Some((start, ends));
     }
@@ -481,8 +469,7 @@ impl World {
         }
         let Some(takes) = self.config.home.write.device else { return self.done.push_back(end) };
         self.writes += u64::from(first);
-        let class = self.queue(self.class);
-        self.bus.submit(self.now, if first { takes } else { Ps::ZERO }, Some(end), class);
+        self.bus.submit(self.now, if first { takes } else { Ps::ZERO }, Some(end), self.class);
     }
 
     fn write(&mut self, page: PageId, to: SlotId) {
@@ -495,24 +482,7 @@ impl World {
         }
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.writes += 1;
-        let behind = self.behind && self.bus.writes() < WRITES_MAX;
-        let class = self.queue(if behind { Class::Background } else { self.class });
-        self.bus.submit(self.now, takes, Some(end), class);
-    }
-
-    /// The queue that a transfer of this class joins.
-    fn queue(&self, class: Class) -> Class {
-        if self.in_order {
-            Class::Demand
-        } else {
-            class
-        }
-    }
-
-    /// Whether the swap token makes the page look referenced.
-    fn is_spared(&mut self, page: PageId) -> bool {
-        let World { token: Some(token), watch: Some(watch), .. } = self else { return false };
-        token.spares(page, |task| watch.is_waiting(task))
+        self.bus.submit(self.now, takes, Some(end), self.class);
     }
 
     /// The page has left its buffer or slot.
@@ -599,7 +569,7 @@ impl Machine for View<'_> {
         if let Some(watch) = self.world.watch.as_mut().filter(|_| referenced) {
             watch.touched(page, self.world.now);
         }
-        referenced || self.world.is_spared(page)
+        referenced
     }
 
     fn dirty(&mut self, page: PageId) -> bool {

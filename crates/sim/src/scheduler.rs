@@ -10,20 +10,16 @@ mod cfs;
 mod eevdf;
 mod round_robin;
 
-/// A task's priority (nice value), -20 to 19.
-pub type Nice = i8;
-
-/// Makes a scheduler for tasks with these priorities. The time is the scheduler's own parameter: the slice of round
-/// robin, the latency of CFS (in which each task runs once), the base slice of EEVDF. `None`: the kernel's value.
-pub type Make = fn(&[Nice], Option<Ps>) -> Box<dyn Scheduler>;
+/// Makes a scheduler for this many tasks, all of the same priority. The time is the scheduler's own parameter: the
+/// slice of round robin, the latency of CFS (in which each task runs once), the base slice of EEVDF. `None`: the
+/// kernel's value.
+pub type Make = fn(usize, Option<Ps>) -> Box<dyn Scheduler>;
 
 /// Names and makers.
 pub const ALL: &[(&str, Make)] = &[
-    ("round-robin", |nices, slice| {
-        Box::new(round_robin::RoundRobin::new(nices.len(), slice.unwrap_or(round_robin::SLICE)))
-    }),
-    ("cfs", |nices, latency| Box::new(cfs::Cfs::new(nices, latency.unwrap_or(cfs::LATENCY)))),
-    ("eevdf", |nices, slice| Box::new(eevdf::Eevdf::new(nices, slice.unwrap_or(eevdf::BASE_SLICE)))),
+    ("round-robin", |tasks, slice| Box::new(round_robin::RoundRobin::new(tasks, slice.unwrap_or(round_robin::SLICE)))),
+    ("cfs", |tasks, latency| Box::new(cfs::Cfs::new(tasks, latency.unwrap_or(cfs::LATENCY)))),
+    ("eevdf", |tasks, slice| Box::new(eevdf::Eevdf::new(tasks, slice.unwrap_or(eevdf::BASE_SLICE)))),
 ];
 
 /// The scheduler of this name.
@@ -71,25 +67,6 @@ pub trait Scheduler {
 
     /// Whether the task is ready and not running.
     fn waits(&self, task: usize) -> bool;
-}
-
-/// Weights of the 40 priorities, -20 to 19 (Linux `prio_to_weight`). Each step is 10 % of processor time, a factor of
-/// 1.25.
-const WEIGHTS: [u64; 40] = [
-    88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916, 9548, 7620, 6100, 4904, 3906, 3121, 2501,
-    1991, 1586, 1277, 1024, 820, 655, 526, 423, 335, 272, 215, 172, 137, 110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
-];
-
-/// The weight of priority 0.
-const NICE_0: u64 = 1024;
-
-fn weight(nice: Nice) -> u64 {
-    WEIGHTS[(i32::from(nice).clamp(-20, 19) + 20) as usize]
-}
-
-/// Converts processor time to the virtual time of a task with this weight.
-fn virtual_time(time: Ps, weight: u64) -> u64 {
-    (u128::from(time.0) * u128::from(NICE_0) / u128::from(weight)) as u64
 }
 
 #[cfg(test)]

@@ -24,20 +24,16 @@ use coldframe_trace::journal::SwapHead;
 use crate::lane::SwapDone;
 use crate::latency::Latency;
 use crate::machine::MachineConfig;
-use crate::scheduler::{Make, Nice};
+use crate::scheduler::Make;
 
-mod adaptive;
-pub mod bound;
 mod cpu;
 mod paging;
 mod program;
-pub mod reclaim;
-pub(crate) mod token;
 
-pub use adaptive::Rule;
 pub use cpu::Cpu;
 pub use program::{Program, Step, TraceTasks};
-pub use reclaim::{PageOut, Queue, Reclaim, ReclaimCounts, Watermarks};
+
+pub use crate::watch::Prefetched;
 
 /// One task.
 #[derive(Clone, Debug)]
@@ -55,12 +51,6 @@ pub struct TaskSpec {
     /// Whether it releases its memory after each round. The next round then begins in a new region, whose pages are
     /// zeros. Pages on their way stay, and so do pages that it shares with other tasks.
     pub fresh: bool,
-    /// When it starts.
-    pub begins: Ps,
-    /// Its priority (nice value).
-    pub nice: Nice,
-    /// Processor time of one job (Interbench's deadline). The extra time of each job is recorded; `None`: no jobs.
-    pub job: Option<Ps>,
 }
 
 /// The moment when the next task's pages are prefetched.
@@ -73,9 +63,6 @@ pub enum Activation {
     Tick(f64),
     /// At a timer set for exactly then (the first approach).
     Timer(f64),
-    /// At the first tick at which the rest of the slice is just enough for the list's absent pages that will probably
-    /// be used, by the time of the last transfers (`tasks/adaptive.rs`).
-    Adaptive(Rule),
 }
 
 /// The prefetcher.
@@ -156,8 +143,6 @@ pub struct TasksConfig {
     pub on_fault: OnFault,
     /// The prefetcher.
     pub prefetching: Prefetching,
-    /// The kernel's memory management besides faults.
-    pub reclaim: Reclaim,
 }
 
 /// The result of a task.
@@ -179,23 +164,6 @@ pub struct TaskResult {
     pub wait: Latency,
     /// Time from a fault to awake, for faults that waited for the device.
     pub stall: Latency,
-    /// The extra time of each job, over its processor time.
-    pub jobs: Vec<Ps>,
-}
-
-/// Prefetched pages of a task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Prefetched {
-    /// Loads that were started.
-    pub loads: u64,
-    /// Pages that were touched.
-    pub used: u64,
-    /// Pages that left untouched. Pages that are in neither count were in RAM or on their way at the end.
-    pub useless: u64,
-    /// Of these, pages that the task had to load itself later: they came too early, or too many came.
-    pub early: u64,
-    /// Major faults of any task on pages that were pushed out by prefetched pages that no task had touched.
-    pub displaced: u64,
 }
 
 /// The result of the prefetcher.
@@ -207,8 +175,6 @@ pub struct PrefetchCounts {
     pub predicted: u64,
     /// Of these, lists of another task than the one that ran next.
     pub mispredicted: u64,
-    /// Faults that waited for a page on its way to the device. Linux would take the page back from the swap cache.
-    pub write_waits: u64,
 }
 
 /// The result of a run.
@@ -220,8 +186,6 @@ pub struct TasksResult {
     pub tasks: Vec<TaskResult>,
     /// The result of the prefetcher.
     pub prefetch: PrefetchCounts,
-    /// The result of the kernel's parts.
-    pub reclaim: ReclaimCounts,
     /// The time until the last task ended.
     pub time: Ps,
     /// Of this, the time while no task was ready.
@@ -259,8 +223,6 @@ impl TasksResult {
             sum.loads += of_task.loads;
             sum.used += of_task.used;
             sum.useless += of_task.useless;
-            sum.early += of_task.early;
-            sum.displaced += of_task.displaced;
         }
         sum
     }

@@ -1,8 +1,17 @@
-//! Outcomes of pages that are prefetched for tasks: used, useless, too early, or evicting pages that others need.
+//! Outcomes of pages that are prefetched for tasks: used or useless.
 
 use coldframe_core::{PageId, Ps, TaskId, Ticket};
 
-use crate::tasks::Prefetched;
+/// Prefetched pages of a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Prefetched {
+    /// Loads that were started.
+    pub loads: u64,
+    /// Pages that were touched.
+    pub used: u64,
+    /// Pages that left untouched. Pages that are in neither count were in RAM or on their way at the end.
+    pub useless: u64,
+}
 
 /// Follows prefetched pages.
 pub(crate) struct Watch {
@@ -16,14 +25,6 @@ pub(crate) struct Watch {
     pub(crate) majors: Vec<(usize, PageId)>,
     /// By page: the task for which the page was prefetched, while no task has touched it.
     prefetched: Vec<Option<u32>>,
-    /// The number of such pages now.
-    untouched: u64,
-    /// By page: the page was prefetched, left untouched, and has not been loaded since.
-    lost: Vec<bool>,
-    /// By page: its number among the pages that left, when it left last. Prefetched pages that no task touched have no
-    /// number.
-    left: Vec<u64>,
-    leavings: u64,
     /// By page: when it was last found touched.
     touched: Vec<Ps>,
     /// The task for which pages are prefetched.
@@ -44,10 +45,6 @@ impl Watch {
             loads: Vec::new(),
             majors: Vec::with_capacity(tasks),
             prefetched: vec![None; pages],
-            untouched: 0,
-            lost: vec![false; pages],
-            left: vec![0; pages],
-            leavings: 0,
             touched: vec![Ps::ZERO; pages],
             wished_for: 0,
             prefetches: vec![Prefetched::default(); tasks],
@@ -67,19 +64,9 @@ impl Watch {
         self.waits_for[task.index()] = None;
     }
 
-    /// Whether the task waits for a page.
-    pub(crate) fn is_waiting(&self, task: usize) -> bool {
-        self.waits_for[task].is_some()
-    }
-
     /// The load of the page, if it is under way.
     pub(crate) fn ticket(&self, page: PageId) -> Option<Ticket> {
         self.tickets[page.index()]
-    }
-
-    /// Loads that were started for no task.
-    pub(crate) fn background_loads(&self) -> u64 {
-        self.prefetches.iter().map(|of_task| of_task.loads).sum()
     }
 
     /// Whether the page was prefetched, and no touch of it has been seen.
@@ -97,22 +84,13 @@ impl Watch {
         self.touched[page.index()] = now;
         if let Some(task) = self.prefetched[page.index()].take() {
             self.prefetches[task as usize].used += 1;
-            self.untouched -= 1;
         }
     }
 
     /// The page leaves RAM.
     pub(crate) fn leaves(&mut self, page: PageId) {
-        match self.prefetched[page.index()].take() {
-            Some(task) => {
-                self.prefetches[task as usize].useless += 1;
-                self.untouched -= 1;
-                self.lost[page.index()] = true;
-            }
-            None => {
-                self.leavings += 1;
-                self.left[page.index()] = self.leavings;
-            }
+        if let Some(task) = self.prefetched[page.index()].take() {
+            self.prefetches[task as usize].useless += 1;
         }
     }
 
@@ -128,10 +106,9 @@ impl Watch {
         }
         self.loads[ticket.index()] = Some(page);
         match self.waits_for.iter().position(|waited| *waited == Some(page)) {
-            Some(task) => self.major(task, page),
+            Some(task) => self.majors.push((task, page)),
             None => {
                 self.prefetched[i] = Some(self.wished_for);
-                (self.lost[i], self.untouched) = (false, self.untouched + 1);
                 self.prefetches[self.wished_for as usize].loads += 1;
                 self.background += 1;
             }
@@ -144,18 +121,5 @@ impl Watch {
         let Some(page) = self.loads.get_mut(ticket.index()).and_then(Option::take) else { return };
         self.tickets[page.index()] = None;
         self.background -= u32::from(std::mem::take(&mut self.for_nobody[page.index()]));
-    }
-
-    /// A task must wait for the page. Was it prefetched too early, or pushed out by prefetching? Prefetched pages that
-    /// no task has touched hold some frames. Without prefetching, as many of the pages that left last would be in these
-    /// frames.
-    fn major(&mut self, task: usize, page: PageId) {
-        self.majors.push((task, page));
-        let i = page.index();
-        if std::mem::take(&mut self.lost[i]) {
-            self.prefetches[task].early += 1;
-        } else if self.leavings - self.left[i] < self.untouched {
-            self.prefetches[self.wished_for as usize].displaced += 1;
-        }
     }
 }

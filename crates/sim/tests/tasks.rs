@@ -8,10 +8,8 @@ use coldframe_core::Ps;
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
-use coldframe_sim::tasks::bound::{Job, Schedule};
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, PageOut, Prefetching, Program, Queue, Reclaim, ReclaimCounts, Rule, Step, TaskSpec,
-    TasksConfig, TasksResult, Watermarks, CAPS,
+    Activation, Area, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::PageRef;
@@ -51,7 +49,6 @@ fn config(frames: usize, scheduler: &str, prefetching: Prefetching) -> TasksConf
         slice: None,
         on_fault: OnFault::Sleeps,
         prefetching,
-        reclaim: Reclaim::default(),
     }
 }
 
@@ -68,9 +65,6 @@ fn tasks(n: u32, program: &Program, rounds: u32) -> Vec<TaskSpec> {
         pause: Ps::ZERO,
         turns: 1,
         fresh: false,
-        begins: Ps::ZERO,
-        nice: 0,
-        job: None,
     };
     (0..n).map(task).collect()
 }
@@ -159,19 +153,6 @@ fn a_list_of_no_pages_changes_nothing() {
     assert_eq!((plain.major(), plain.faults(), plain.time), (empty.major(), empty.faults(), empty.time));
 }
 
-#[test]
-fn a_job_takes_its_processor_time_and_what_others_take() {
-    let alone = TaskSpec { job: Some(MS), ..tasks(1, &sweep(4, 1_000, false), 100).remove(0) };
-    let result = run(&config(16, "cfs", NONE), std::slice::from_ref(&alone));
-    assert_eq!(result.tasks[0].jobs.len(), 40, "100 rounds of 0.4 ms");
-    assert!(result.tasks[0].jobs.iter().skip(1).all(|surplus| *surplus == Ps::ZERO));
-    let mut two = vec![alone, tasks(2, &sweep(4, 1_000, false), 200).remove(1)];
-    two[1].first_page = 4;
-    let result = run(&config(16, "cfs", NONE), &two);
-    let surplus: Ps = result.tasks[0].jobs.iter().copied().sum();
-    assert!(surplus.0.abs_diff(result.tasks[0].ended.unwrap().0 / 2) < 11 * MS.0, "half of the time is the other's");
-}
-
 /// A page that was loaded for a waiting task may be evicted before the task runs; the task's access still completes.
 #[test]
 fn five_tasks_in_four_frames_get_on() {
@@ -192,14 +173,13 @@ proptest! {
         frames in 4..120usize,
         which in 0..scheduler::ALL.len(),
         xi in 0.0..=1.0f64,
-        how in 0..4usize,
+        how in 0..3usize,
         list_max in 0..64usize,
         depth in 1..6u32,
         follow in any::<bool>(),
         writing in any::<bool>(),
     ) {
-        let activation =
-            [Activation::Never, Activation::Tick(xi), Activation::Timer(xi), Activation::Adaptive(Rule::LEARNT)][how];
+        let activation = [Activation::Never, Activation::Tick(xi), Activation::Timer(xi)][how];
         let prefetching = Prefetching { activation, list_max, depth, follow, ..NONE };
         let mut first_page = 0;
         let specs: Vec<TaskSpec> = sizes.iter().enumerate().map(|(i, pages)| {
@@ -230,7 +210,6 @@ proptest! {
         how in prop_oneof![
             (0.0..1.0f64).prop_map(Activation::Tick),
             (0.0..1.0f64).prop_map(Activation::Timer),
-            Just(Activation::Adaptive(Rule::LEARNT)),
         ],
         depth in 1..12u32,
     ) {
@@ -246,19 +225,6 @@ proptest! {
         let longest = result.tasks.iter().map(|task| task.stall.max()).max().unwrap();
         prop_assert!(longest <= load + load + stages, "{longest:?}");
     }
-
-    /// In any fixed schedule of jobs: each page faults once before it is on a list. Afterwards, the faults in a round
-    /// stay within the bound.
-    #[test]
-    fn faults_left_in_a_job_stay_within_the_real_time_bound(
-        sizes in prop::collection::vec(5..60u32, 2..6),
-        spare in 0..40u64,
-        times in 200..4_000u32,
-        xi in 0.0..1.0f64,
-        timer in any::<bool>(),
-    ) {
-        prop_assert_eq!(real_time(&sizes, spare, times, xi, timer).2, None);
-    }
 }
 
 /// Sweeps of these sizes; each task has its own pages.
@@ -272,155 +238,17 @@ fn sweeps(sizes: &[u32], times: u32, writing: bool, rounds: u32) -> Vec<TaskSpec
     sizes.iter().map(spec).collect()
 }
 
-/// Runs jobs of these sizes in turn, in RAM for the two largest neighbours and `spare` pages. Returns the faults of all
-/// jobs, the bound on them without first faults, and the first job that exceeds its bound.
-fn real_time(sizes: &[u32], spare: u64, times: u32, xi: f64, timer: bool) -> (u64, u64, Option<String>) {
-    const ROUNDS: u32 = 8;
-    const DEPTH: u32 = 4;
-    let mut specs = sweeps(sizes, times, true, ROUNDS);
-    // A job ends with its round, and its task is ready again at once.
-    specs.iter_mut().for_each(|spec| spec.pause = Ps(1));
-    let pairs = sizes.iter().zip(sizes.iter().cycle().skip(1)).map(|(a, b)| u64::from(a + b));
-    let frames = pairs.max().unwrap() + spare;
-    let activation = if timer { Activation::Timer(xi) } else { Activation::Tick(xi) };
-    let config = TasksConfig {
-        policy: PolicyChoice::parse("fifo-sc:valid=1").unwrap(),
-        on_fault: OnFault::Keeps,
-        tick: Ps::from_us(100),
-        slice: Some(Ps::from_us(10_000_000)),
-        ..config((frames + u64::from(DEPTH)) as usize, "round-robin", Prefetching { activation, depth: DEPTH, ..NONE })
-    };
-    let result = run(&config, &specs);
-    // Each change of page is a fault of at most six stages, at 0.1 us each.
-    let job = |pages: &u32| Job {
-        pages: u64::from(*pages),
-        work: Ps::from_ns(100) * u64::from(*pages * times),
-        overhead: Ps::from_ns(600) * u64::from(*pages),
-    };
-    let jobs: Vec<Job> = sizes.iter().map(job).collect();
-    // A run of references to one page is not interrupted, so a tick can be late by one run.
-    let tick = config.tick + Ps::from_ns(100) * u64::from(times);
-    let schedule = Schedule { jobs: &jobs, frames, transfer: Ps::from_us(150), queue: u64::from(DEPTH), xi, tick };
-    let (mut all, mut bounds, mut broken) = (0, 0, None);
-    for (i, task) in result.tasks.iter().enumerate() {
-        let left = schedule.faults_left(i).expect("neighbours fit");
-        let (faults, bound) = (task.major + task.in_flight, u64::from(ROUNDS - 2) * left);
-        all += faults;
-        bounds += bound;
-        // The first round's pages are zeros, and the lists are empty in the second round.
-        if faults > bound + jobs[i].pages {
-            broken = Some(format!("job {i}: {faults} faults, bound {bound} and {} first ones", jobs[i].pages));
-        }
-    }
-    (all, bounds, broken)
-}
-
-/// By hand: four jobs of 40 pages, RAM for two of them. At 1 ms a page, a job takes 40 ms. Its second half is 20 ms,
-/// less two for tick and stages. That is time for over 100 transfers of 0.15 ms, more than the 40 needed: only each
-/// page's first fault remains. Without prefetching, each page faults in each round but the first.
-#[test]
-fn a_schedule_with_time_for_all_loads_has_first_faults_only() {
-    let (faults, bound, broken) = real_time(&[40; 4], 0, 10_000, 0.5, true);
-    assert_eq!((faults, bound, broken), (160, 0, None));
-    let (faults, bound, broken) = real_time(&[40; 4], 0, 10_000, 1.0, true);
-    assert_eq!((faults, bound, broken), (4 * 40 * 7, 4 * 40 * 6, None));
-}
-
-/// All parts of the kernel, with a nap of 10 ms.
-fn kernel(frames: usize) -> Reclaim {
-    Reclaim {
-        token: true,
-        kswapd: Some(Watermarks::linux(frames, 4096)),
-        page_out: PageOut::Behind,
-        nap: MS * 10,
-        queue: Queue::InOrder,
-        cluster: 8,
-    }
-}
-
-/// One task sweeps 400 pages in 200 frames, so FIFO always misses. First touches do not wait. kswapd does not preempt,
-/// so it leaves their 200 evictions to the faults. The first load finds no free frame either. kswapd runs during that
-/// load, and then no fault searches.
-#[test]
-fn kswapd_frees_frames_while_tasks_wait() {
-    let specs = tasks(1, &sweep(400, 10, false), 3);
-    let base = TasksConfig { policy: PolicyChoice::parse("fifo").unwrap(), ..config(200, "cfs", NONE) };
-    let kswapd = Some(Watermarks::linux(200, 4096));
-    let alone = run(&base, &specs);
-    let with = run(&TasksConfig { reclaim: Reclaim { kswapd, ..Reclaim::default() }, ..base }, &specs);
-    assert_eq!((alone.major(), with.major()), (800, 800));
-    assert_eq!((alone.tasks.len(), with.tasks.len()), (1, 1));
-    assert_eq!(alone.reclaim, ReclaimCounts::default());
-    assert_eq!(with.counts.evictions - with.reclaim.pages, 201);
-}
-
-/// Four tasks that only wait: a load takes 0.1 ms and the write for its frame 0.05 ms. Each task waits for the
-/// transfers of all four: 0.6 ms with the writes, 0.4 ms without. A pause lets the first round's writes end. The second
-/// round's writes fit in the queue.
-#[test]
-fn pages_are_written_behind_the_loads_of_others() {
-    let stall = |page_out| {
-        let config = TasksConfig { reclaim: Reclaim { page_out, ..Reclaim::default() }, ..config(20, "cfs", NONE) };
-        let specs: Vec<_> =
-            tasks(4, &sweep(30, 1, true), 2).into_iter().map(|spec| TaskSpec { pause: MS * 100, ..spec }).collect();
-        run(&config, &specs).tasks[0].stall.mean().unwrap().0 as f64 / 1e6
-    };
-    let (waits, behind) = (stall(PageOut::Waits), stall(PageOut::Behind));
-    assert!((waits - 600.0).abs() < 60.0 && (behind - 400.0).abs() < 60.0, "{waits} {behind}");
-}
-
-/// Four sweeps of 40 pages in 60 frames; each waits for the loads of all. Only the task that has the token has fewer
-/// faults: its pages stay while it waits. The other tasks have as many faults as before.
-#[test]
-fn the_token_keeps_its_holders_pages() {
-    let specs: Vec<_> =
-        tasks(4, &sweep(40, 10, false), 10).into_iter().map(|spec| TaskSpec { pause: MS, ..spec }).collect();
-    let with = |token| {
-        run(&TasksConfig { reclaim: Reclaim { token, ..Reclaim::default() }, ..config(60, "cfs", NONE) }, &specs)
-    };
-    let (free, held) = (with(false), with(true));
-    assert_eq!((free.reclaim.token_moves, free.reclaim.token_spared), (0, 0));
-    assert!(held.reclaim.token_spared > 0);
-    let fewer = free.tasks.iter().zip(&held.tasks).filter(|(free, held)| held.major < free.major);
-    assert_eq!((held.reclaim.token_moves, fewer.count()), (1, 1));
-    assert!(free.tasks.iter().zip(&held.tasks).all(|(free, held)| held.major <= free.major));
-}
-
-/// 400 pages in order, twice, in 200 frames. FIFO evicts each page just before it is needed. With clusters of 8, every
-/// eighth page is a major fault.
-#[test]
-fn a_cluster_is_read_together() {
-    let base = TasksConfig { policy: PolicyChoice::parse("fifo").unwrap(), ..config(200, "cfs", NONE) };
-    let prefetching = Prefetching { arrival: Arrival::Mapped, ..NONE };
-    let major = |cluster| {
-        let reclaim = Reclaim { cluster, ..Reclaim::NONE };
-        run(&TasksConfig { reclaim, prefetching, ..base.clone() }, &tasks(1, &sweep(400, 1, false), 2)).major()
-    };
-    assert_eq!((major(1), major(8)), (400, 50));
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
-    /// In every setting of the kernel, each task makes its references, and a replay of the journal gives the same
-    /// commands.
+    /// Each task makes its references, and a replay of the journal gives the same commands.
     #[test]
-    fn a_kernel_loses_no_reference_and_its_journal_replays(
+    fn no_reference_is_lost_and_the_journal_replays(
         frames in 8..80usize,
         sizes in prop::collection::vec(2..60u32, 1..4),
-        (token, kswapd, behind, in_order, nap) in (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), 0..3u64),
-        (prefetch, cluster) in (any::<bool>(), 1..9u32),
+        prefetch in any::<bool>(),
     ) {
-        let all = kernel(frames);
-        let reclaim = Reclaim {
-            token,
-            kswapd: all.kswapd.filter(|_| kswapd),
-            page_out: if behind { all.page_out } else { PageOut::Waits },
-            nap: MS * nap,
-            queue: if in_order { all.queue } else { Queue::DemandFirst },
-            cluster,
-        };
         let activation = if prefetch { Activation::Tick(0.5) } else { Activation::Never };
-        let config = TasksConfig { reclaim, ..config(frames, "cfs", Prefetching { activation, ..NONE }) };
+        let config = config(frames, "cfs", Prefetching { activation, ..NONE });
         let specs = sweeps(&sizes, 20, true, 4);
         let mut cpu = Cpu::new(&config, &specs).unwrap();
         cpu.keep_journal();

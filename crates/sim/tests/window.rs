@@ -49,7 +49,6 @@ fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConf
         scheduler: scheduler::find("cfs").expect("a scheduler"),
         slice: None,
         on_fault: OnFault::Sleeps,
-        reclaim: coldframe_sim::tasks::Reclaim::default(),
         prefetching: Prefetching {
             activation: Activation::Never,
             list_max: 0,
@@ -74,9 +73,6 @@ fn task(first_page: u32, references: impl Iterator<Item = (u32, bool)>) -> TaskS
         pause: Ps::ZERO,
         turns: 1,
         fresh: false,
-        begins: Ps::ZERO,
-        nice: 0,
-        job: None,
     }
 }
 

@@ -17,6 +17,7 @@ mod golden;
 mod lobi;
 pub mod papers;
 pub mod parts;
+mod sap;
 mod swl;
 pub mod teach;
 pub mod workload;

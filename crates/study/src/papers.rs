@@ -19,7 +19,8 @@ pub struct Paper {
 }
 
 /// The papers, in the order of their systems.
-pub const ALL: &[Paper] = &[crate::swl::PAPER, crate::ddb::PAPER, crate::lobi::PAPER, crate::drswap::PAPER];
+pub const ALL: &[Paper] =
+    &[crate::swl::PAPER, crate::ddb::PAPER, crate::lobi::PAPER, crate::drswap::PAPER, crate::sap::PAPER];
 
 /// See [`Paper::rows`].
 pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError>;

@@ -58,7 +58,7 @@ macro_rules! figures {
         }
     };
 }
-figures!(swl ddb lobi drswap);
+figures!(swl ddb lobi drswap sap);
 
 #[test]
 fn the_figures_of_a_paper_are_drawn_as_svg() {

@@ -113,12 +113,6 @@ class Tasks(TypedDict, total=False):
     pause: str
     turns: int
     fresh: bool
-    token: bool
-    kswapd: bool
-    page_out: str
-    nap: str
-    queue: str
-    cluster: int
 
 
 class Tier(TypedDict, total=False):

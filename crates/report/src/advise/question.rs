@@ -23,8 +23,8 @@ pub const DEVICE_DEFAULT: &str = "NAND01GW3B2B";
 const HANDLERS_DEFAULT: [&str; 2] = ["parallel", "sequential"];
 /// Pages read ahead with a fault: none, and the live pager's window.
 const READ_AHEADS_DEFAULT: [u32; 2] = [0, 16];
-/// When to load the next task's pages: never, at SAP's two moments, and at an adaptive moment.
-const PREFETCHES_DEFAULT: [&str; 4] = ["off", "75", "50", "adaptive"];
+/// When to load the next task's pages: never, and at SAP's two moments.
+const PREFETCHES_DEFAULT: [&str; 3] = ["off", "75", "50"];
 
 /// The whole question.
 #[derive(Clone, Debug, Default)]

@@ -6,9 +6,7 @@ use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::swap::read_ahead::Window;
-use coldframe_sim::tasks::{
-    Activation, Area, OnFault, PageOut, Prefetching, Queue, Reclaim, Rule, TasksConfig, Watermarks, CAPS,
-};
+use coldframe_sim::tasks::{Activation, Area, OnFault, Prefetching, TasksConfig, CAPS};
 use coldframe_sim::{DeviceTimes, LaneConfig};
 use coldframe_trace::Provenance;
 use serde::Serialize;
@@ -67,18 +65,6 @@ pub struct TasksSettings {
     pub turns: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fresh: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub token: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kswapd: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub page_out: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nap: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub queue: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<u32>,
 }
 
 impl TasksPlan {
@@ -124,10 +110,6 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         return Err(ReportError::setting("policy", reason));
     };
     let t = &settings.tasks;
-    if t.cluster.is_some_and(|pages| pages > 1) && (backed.is_some() || base.area.is_some()) {
-        let reason = "reads home slots, and pages are swapped to an area; give swap.read_ahead or leave the area out";
-        return Err(ReportError::setting("tasks.cluster", reason));
-    }
     let prefetching = prefetching(t, defaults, window)?;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
     let mut machine = machine(&settings, lane, base.front.page())?;
@@ -167,7 +149,6 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         slice: names::positive_time("tasks.slice", &t.slice)?,
         on_fault: on_fault(t)?,
         prefetching,
-        reclaim: reclaim(t, frames, base.front.page())?,
     };
     let rounds = t.rounds.unwrap_or(1);
     if rounds == 0 {
@@ -256,12 +237,6 @@ fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) 
         pause: t.pause.clone(),
         turns: t.turns,
         fresh: t.fresh,
-        token: t.token,
-        kswapd: t.kswapd,
-        page_out: t.page_out.clone(),
-        nap: t.nap.clone(),
-        queue: t.queue.clone(),
-        cluster: t.cluster,
     }
 }
 
@@ -322,48 +297,10 @@ fn on_fault(t: &settings::Tasks) -> Result<OnFault, ReportError> {
     }
 }
 
-/// The kernel's memory management besides faults.
-fn reclaim(t: &settings::Tasks, frames: usize, page: Bytes) -> Result<Reclaim, ReportError> {
-    let page_out = match t.page_out.as_deref() {
-        None | Some("waits") => PageOut::Waits,
-        Some("behind") => PageOut::Behind,
-        Some(other) => {
-            return Err(ReportError::setting("tasks.page_out", format!("`{other}` is not known; give waits or behind")))
-        }
-    };
-    let queue = match t.queue.as_deref() {
-        None | Some("demand") => Queue::DemandFirst,
-        Some("in-order") => Queue::InOrder,
-        Some(other) => {
-            return Err(ReportError::setting("tasks.queue", format!("`{other}` is not known; give demand or in-order")))
-        }
-    };
-    Ok(Reclaim {
-        token: t.token.unwrap_or(false),
-        kswapd: t.kswapd.unwrap_or(false).then(|| Watermarks::linux(frames, page.0)),
-        page_out,
-        nap: names::time("tasks.nap", &t.nap)?.unwrap_or(Ps::ZERO),
-        queue,
-        cluster: cluster(t)?,
-    })
-}
-
-/// Pages that are read together.
-fn cluster(t: &settings::Tasks) -> Result<u32, ReportError> {
-    match t.cluster.unwrap_or(1) {
-        pages @ 1..=64 => Ok(pages),
-        pages => Err(ReportError::setting("tasks.cluster", format!("is {pages}; give from 1 to 64"))),
-    }
-}
-
 fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) -> Result<Prefetching, ReportError> {
     let arrival = match t.arrival.as_deref() {
-        // If only a window or a cluster is read ahead, slices are not kept apart, and no page would be behind one.
-        None if (window != Window::Alone || t.cluster.is_some_and(|pages| pages > 1))
-            && t.prefetch.as_deref() == Some("off") =>
-        {
-            Arrival::Mapped
-        }
+        // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
+        None if window != Window::Alone && t.prefetch.as_deref() == Some("off") => Arrival::Mapped,
         None | Some("mapped") => Arrival::MappedBehindSlice,
         Some("unmapped") => Arrival::BehindSlice,
         Some(other) => {
@@ -392,16 +329,15 @@ fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) ->
     })
 }
 
-/// `off`, `75`, `50`, `xi=0.6`, `timer=0.6` or `adaptive`.
+/// `off`, `75`, `50`, `xi=0.6` or `timer=0.6`.
 fn activation(text: &str) -> Result<Activation, ReportError> {
     let bad = || {
-        let reason = format!("`{text}` is not known; give off, 75, 50, xi=0..1, timer=0..1 or adaptive");
+        let reason = format!("`{text}` is not known; give off, 75, 50, xi=0..1 or timer=0..1");
         ReportError::setting("tasks.prefetch", reason)
     };
     let part = |text: &str| text.parse::<f64>().ok().filter(|xi| (0.0..=1.0).contains(xi)).ok_or_else(bad);
     match (text, text.split_once('=')) {
         ("off", _) => Ok(Activation::Never),
-        ("adaptive", _) => Ok(Activation::Adaptive(Rule::LEARNT)),
         (_, Some(("xi", xi))) => Ok(Activation::Tick(part(xi)?)),
         (_, Some(("timer", xi))) => Ok(Activation::Timer(part(xi)?)),
         (percent, None) => match percent.parse::<u32>() {
@@ -417,45 +353,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_of_the_kernel_are_off_unless_asked_for_and_garbage_is_refused_by_name() {
-        let of = |tasks: settings::Tasks| reclaim(&tasks, 1000, Bytes(4096)).map_err(|e| e.to_string());
-        assert_eq!(of(settings::Tasks::default()), Ok(Reclaim::NONE));
-        let text = |text: &str| Some(text.to_string());
-        let all = settings::Tasks {
-            token: Some(true),
-            kswapd: Some(true),
-            page_out: text("behind"),
-            nap: text("100ms"),
-            queue: text("in-order"),
-            cluster: Some(8),
-            ..Default::default()
-        };
-        let on = of(all).unwrap();
-        assert!(on.token && on.kswapd.is_some() && on.page_out == PageOut::Behind && on.queue == Queue::InOrder);
-        assert_eq!((on.nap, on.cluster), (Ps::from_us(100_000), 8));
-        let refused = [
-            (settings::Tasks { page_out: text("soon"), ..Default::default() }, "tasks.page_out", "waits or behind"),
-            (settings::Tasks { queue: text(""), ..Default::default() }, "tasks.queue", "demand or in-order"),
-            (settings::Tasks { cluster: Some(0), ..Default::default() }, "tasks.cluster", "1 to 64"),
-            (settings::Tasks { cluster: Some(65), ..Default::default() }, "tasks.cluster", "1 to 64"),
-            (settings::Tasks { nap: text("-1s"), ..Default::default() }, "tasks.nap", "give a time"),
-            (settings::Tasks { nap: text("5"), ..Default::default() }, "tasks.nap", "with its unit"),
-            (settings::Tasks { nap: text("99999999s"), ..Default::default() }, "tasks.nap", "give a time"),
-        ];
-        for (tasks, field, remedy) in refused {
-            let said = of(tasks).unwrap_err();
-            assert!(said.contains(field) && said.contains(remedy), "{said}");
-        }
-    }
-
-    #[test]
     fn an_activation_is_a_word_a_percentage_or_a_fraction() {
         assert_eq!(activation("off").unwrap(), Activation::Never);
         assert_eq!(activation("75").unwrap(), Activation::Tick(0.75));
         assert_eq!(activation("xi=0.6").unwrap(), Activation::Tick(0.6));
         assert_eq!(activation("timer=1").unwrap(), Activation::Timer(1.0));
-        assert_eq!(activation("adaptive").unwrap(), Activation::Adaptive(Rule::LEARNT));
-        for bad in ["", "101", "-1", "xi=", "xi=1.1", "xi=nan", "timer", "soon=1"] {
+        for bad in ["", "adaptive", "101", "-1", "xi=", "xi=1.1", "xi=nan", "timer", "soon=1"] {
             let error = activation(bad).unwrap_err();
             assert!(error.to_string().contains("tasks.prefetch"), "{bad}: {error}");
         }

@@ -1,7 +1,7 @@
 //! The result of tasks under a scheduler.
 
 use coldframe_core::Ps;
-use coldframe_sim::tasks::{ReclaimCounts, TaskResult, TasksResult};
+use coldframe_sim::tasks::{TaskResult, TasksResult};
 use coldframe_sim::Latency;
 use serde::{Deserialize, Serialize};
 
@@ -18,9 +18,6 @@ pub struct Tasks {
     pub prefetched: AllPrefetched,
     /// Predictions of the next task.
     pub predictions: Predictions,
-    /// The kernel's memory management besides faults, if it is enabled (`tasks.kswapd` and the like).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kernel: Option<Kernel>,
     /// How often the processor switched to another task.
     pub switches: u64,
     /// Page references of all tasks.
@@ -97,33 +94,6 @@ pub struct Predictions {
     pub wrong: u64,
 }
 
-/// The kernel's memory management besides faults.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kernel {
-    /// Pages that kswapd took out.
-    pub kswapd_pages: u64,
-    /// Processor time of kswapd, in picoseconds.
-    pub kswapd_time_ps: u64,
-    /// Naps after a long search.
-    pub naps: u64,
-    /// How often the swap token went to another task.
-    pub token_moves: u64,
-    /// Pages that a search passed over for the token.
-    pub token_spared: u64,
-    /// How often a search took the token away.
-    pub token_lost: u64,
-}
-
-impl Kernel {
-    /// None if it did nothing.
-    fn of(counts: ReclaimCounts) -> Option<Kernel> {
-        let ReclaimCounts { pages, time, naps, token_moves, token_spared, token_lost } = counts;
-        let (kswapd_pages, kswapd_time_ps) = (pages, time.0);
-        let kernel = Kernel { kswapd_pages, kswapd_time_ps, naps, token_moves, token_spared, token_lost };
-        (counts != ReclaimCounts::default()).then_some(kernel)
-    }
-}
-
 /// Times of a run of tasks, in picoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TasksTimes {
@@ -191,7 +161,6 @@ impl From<&TasksOutcome> for SimResult {
             counts: TasksCounts::from(r),
             prefetched: AllPrefetched { pages: p.into(), made_recent },
             predictions: Predictions { right: r.prefetch.predicted, wrong: r.prefetch.mispredicted },
-            kernel: Kernel::of(r.reclaim),
             switches: r.switches,
             references: r.references,
             time_ps: TasksTimes { total: r.time.0, idle: r.idle.0, device_busy: r.device_busy.0 },

@@ -75,11 +75,6 @@ fn one_string_of_references() {
 fn tasks_under_a_scheduler() {
     let all = tasks::run(&data("memload.parquet"), &settings(&["ram=50%", "system=sap"]), &mut |_| {}).unwrap();
     survives(&SimResult::from(&all[0]).json(), "tasks");
-    let kernel = settings(&["ram=50%", "system=sap", "tasks.kswapd=true", "tasks.token=true"]);
-    let all = tasks::run(&data("memload.parquet"), &kernel, &mut |_| {}).unwrap();
-    let json = SimResult::from(&all[0]).json();
-    assert!(json["kernel"]["kswapd_pages"].as_u64() > Some(0), "{json}");
-    survives(&json, "tasks");
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! The completely fair scheduler as in Linux 2.6.24 (`kernel/sched_fair.c`). The task with the least virtual run time
 //! runs, for its share of a period.
 //!
-//! Names are the kernel's. The model has weights, the period that stretches with more than `NR_LATENCY` tasks, a new
-//! task's debit of one slice, the credit of one latency for sleepers, and preemption at wake-up. It has no groups, no
-//! second processor and no real-time classes.
+//! Names are the kernel's. The model has the period that stretches with more than `NR_LATENCY` tasks, a new task's
+//! debit of one slice, the credit of one latency for sleepers, and preemption at wake-up. All tasks have priority 0, so
+//! virtual time is time. It has no groups, no second processor and no real-time classes.
 
 use coldframe_core::Ps;
 
-use super::{virtual_time, weight, Nice, Scheduler, NICE_0};
+use super::Scheduler;
 
 /// `sysctl_sched_latency` on one processor.
 pub const LATENCY: Ps = Ps::from_us(20_000);
@@ -18,7 +18,6 @@ const WAKEUP_GRANULARITY: Ps = Ps::from_us(10_000);
 
 #[derive(Clone, Copy, Debug)]
 struct Entity {
-    weight: u64,
     vruntime: u64,
     /// When the task joined the ready tasks. Breaks ties as the kernel's tree does: equal keys go to the right.
     joined: u64,
@@ -38,10 +37,9 @@ pub struct Cfs {
 }
 
 impl Cfs {
-    /// A scheduler for tasks with these priorities. Each task runs once in a period of `latency`.
-    pub fn new(nices: &[Nice], latency: Ps) -> Cfs {
-        let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, joined: 0, ready: false, is_new: true };
-        let entities = nices.iter().map(entity).collect();
+    /// A scheduler for this many tasks. Each task runs once in a period of `latency`.
+    pub fn new(tasks: usize, latency: Ps) -> Cfs {
+        let entities = vec![Entity { vruntime: 0, joined: 0, ready: false, is_new: true }; tasks];
         Cfs { latency, entities, running: None, min_vruntime: 0, joins: 0, used: Ps::ZERO }
     }
 
@@ -49,16 +47,10 @@ impl Cfs {
         self.entities.iter().enumerate().filter(|(_, e)| e.ready)
     }
 
-    fn slice_of(&self, weight: u64) -> Ps {
-        let (count, total) = self.ready_ones().fold((0u64, 0u64), |(n, sum), (_, e)| (n + 1, sum + e.weight));
-        let period = self.latency.0 * count.max(NR_LATENCY) / NR_LATENCY;
-        Ps((u128::from(period) * u128::from(weight) / u128::from(total.max(weight))) as u64)
-    }
-
     /// The task with the least key, if the running task runs for this time first.
     fn leftmost(&self, running_for: Ps) -> Option<usize> {
         let key = |(task, e): &(usize, &Entity)| match self.running == Some(*task) {
-            true => (e.vruntime + virtual_time(running_for, e.weight), u64::MAX),
+            true => (e.vruntime + running_for.0, u64::MAX),
             false => (e.vruntime, e.joined),
         };
         self.ready_ones().min_by_key(key).map(|(task, _)| task)
@@ -81,11 +73,11 @@ impl Cfs {
 impl Scheduler for Cfs {
     fn wake(&mut self, task: usize) {
         self.joins += 1;
-        let Entity { weight, vruntime, is_new, .. } = self.entities[task];
+        let Entity { vruntime, is_new, .. } = self.entities[task];
         self.entities[task].ready = true;
         // `place_entity`.
         let placed = match is_new {
-            true => self.min_vruntime + virtual_time(self.slice_of(weight), weight),
+            true => self.min_vruntime + self.slice().0,
             false => vruntime.max(self.min_vruntime.saturating_sub(self.latency.0)),
         };
         let joined = self.joins;
@@ -102,15 +94,15 @@ impl Scheduler for Cfs {
 
     fn charge(&mut self, ran: Ps) {
         if let Some(task) = self.running {
-            let entity = &mut self.entities[task];
-            entity.vruntime += virtual_time(ran, entity.weight);
+            self.entities[task].vruntime += ran.0;
             self.used += ran;
             self.update_min_vruntime();
         }
     }
 
     fn slice(&self) -> Ps {
-        self.slice_of(self.running.map_or(NICE_0, |task| self.entities[task].weight))
+        let count = self.ready() as u64;
+        Ps(self.latency.0 * count.max(NR_LATENCY) / NR_LATENCY / count.max(1))
     }
 
     fn used(&self) -> Ps {
@@ -134,8 +126,7 @@ impl Scheduler for Cfs {
     /// `check_preempt_wakeup`.
     fn preempts(&self, woken: usize) -> bool {
         let Some(running) = self.running else { return true };
-        let granularity = virtual_time(WAKEUP_GRANULARITY, self.entities[woken].weight.max(NICE_0));
-        self.entities[woken].vruntime + granularity < self.entities[running].vruntime
+        self.entities[woken].vruntime + WAKEUP_GRANULARITY.0 < self.entities[running].vruntime
     }
 
     fn ready(&self) -> usize {

@@ -2,20 +2,19 @@
 //! has had no more than its share. The eligible task with the earliest virtual deadline runs until its slice is used
 //! up.
 //!
-//! The model has the base slice, eligibility by the weighted mean of virtual run times, deadlines, the bounded lag that
-//! a sleeping task keeps, and "run to parity": a woken task does not preempt before the slice is over. It has no
-//! groups, no second processor, and no slices per task.
+//! The model has the base slice, eligibility by the mean of virtual run times, deadlines, the bounded lag that a
+//! sleeping task keeps, and "run to parity": a woken task does not preempt before the slice is over. All tasks have
+//! priority 0, so virtual time is time. It has no groups, no second processor, and no slices per task.
 
 use coldframe_core::Ps;
 
-use super::{virtual_time, weight, Nice, Scheduler};
+use super::Scheduler;
 
 /// `sysctl_sched_base_slice` on one processor.
 pub const BASE_SLICE: Ps = Ps::from_us(750);
 
 #[derive(Clone, Copy, Debug)]
 struct Entity {
-    weight: u64,
     vruntime: i64,
     deadline: i64,
     /// Virtual time that the task was owed when it fell asleep.
@@ -27,8 +26,6 @@ struct Entity {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Sums {
     ready: usize,
-    weight: i128,
-    /// The sum of virtual run times, each multiplied by its weight.
     vruntime: i128,
 }
 
@@ -42,9 +39,8 @@ impl Sums {
     }
 
     fn and(self, e: &Entity, times: i128) -> Sums {
-        let weight = times * i128::from(e.weight);
         let ready = self.ready.saturating_add_signed(times as isize);
-        Sums { ready, weight: self.weight + weight, vruntime: self.vruntime + weight * i128::from(e.vruntime) }
+        Sums { ready, vruntime: self.vruntime + times * i128::from(e.vruntime) }
     }
 }
 
@@ -62,10 +58,9 @@ pub struct Eevdf {
 }
 
 impl Eevdf {
-    /// A scheduler for tasks with these priorities and slices of this length.
-    pub fn new(nices: &[Nice], base_slice: Ps) -> Eevdf {
-        let entity = |nice: &Nice| Entity { weight: weight(*nice), vruntime: 0, deadline: 0, lag: 0, ready: false };
-        let entities = nices.iter().map(entity).collect();
+    /// A scheduler for this many tasks, with slices of this length.
+    pub fn new(tasks: usize, base_slice: Ps) -> Eevdf {
+        let entities = vec![Entity { vruntime: 0, deadline: 0, lag: 0, ready: false }; tasks];
         Eevdf { base_slice, entities, sums: Sums::default(), running: None, used: Ps::ZERO, mean_before: 0 }
     }
 
@@ -78,7 +73,7 @@ impl Eevdf {
         self.entities.iter().enumerate().filter(|(_, e)| e.ready).map(at)
     }
 
-    /// `avg_vruntime`: the weighted mean.
+    /// `avg_vruntime`: the mean.
     fn mean(&self, running_for: Ps) -> i64 {
         let ready = self.entities.iter().filter(|e| e.ready);
         debug_assert_eq!(self.sums, ready.fold(Sums::default(), Sums::with), "the sums are those of the ready ones");
@@ -86,9 +81,9 @@ impl Eevdf {
         if let Some(e) = self.running.map(|task| &self.entities[task]).filter(|e| e.ready && running_for > Ps::ZERO) {
             sums = sums.without(e).with(&e.ran(running_for, self.base_slice));
         }
-        match sums.weight {
+        match sums.ready {
             0 => self.mean_before,
-            weight => sums.vruntime.div_euclid(weight) as i64,
+            ready => sums.vruntime.div_euclid(ready as i128) as i64,
         }
     }
 
@@ -116,15 +111,11 @@ impl Eevdf {
 }
 
 impl Entity {
-    fn virtual_slice(&self, slice: Ps) -> i64 {
-        virtual_time(slice, self.weight) as i64
-    }
-
     /// The entity after this time on the processor. If it reaches its deadline, it gets a new one.
     fn ran(mut self, time: Ps, slice: Ps) -> Entity {
-        self.vruntime += virtual_time(time, self.weight) as i64;
+        self.vruntime += time.0 as i64;
         if self.vruntime >= self.deadline {
-            self.deadline = self.vruntime + self.virtual_slice(slice);
+            self.deadline = self.vruntime + slice.0 as i64;
         }
         self
     }
@@ -135,7 +126,7 @@ impl Scheduler for Eevdf {
         let (mean, slice) = (self.mean(Ps::ZERO), self.base_slice);
         let mut entity = self.entities[task];
         entity.vruntime = mean - entity.lag;
-        entity.deadline = entity.vruntime + entity.virtual_slice(slice);
+        entity.deadline = entity.vruntime + slice.0 as i64;
         entity.ready = true;
         self.set(task, entity);
     }
@@ -145,7 +136,7 @@ impl Scheduler for Eevdf {
         if let Some(task) = self.running.take() {
             let mut entity = self.entities[task];
             // `update_entity_lag`: within two slices.
-            let most = 2 * entity.virtual_slice(slice);
+            let most = 2 * slice.0 as i64;
             entity.lag = (mean - entity.vruntime).clamp(-most, most);
             entity.ready = false;
             self.set(task, entity);

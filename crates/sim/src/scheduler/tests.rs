@@ -1,4 +1,4 @@
-//! Tests of the schedulers: `next` predicts `switch`, shares follow the weights, and sleepers are placed as the kernel
+//! Tests of the schedulers: `next` predicts `switch`, shares are equal, and sleepers are placed as the kernel
 //! places them.
 
 use proptest::prelude::*;
@@ -29,24 +29,14 @@ fn shares(scheduler: &mut dyn Scheduler, tasks: usize, ticks: u64) -> Vec<u64> {
 #[test]
 fn equal_tasks_have_equal_time_under_every_scheduler() {
     for (name, make) in ALL {
-        let had = shares(&mut *make(&[0; 5], None), 5, 10_000);
+        let had = shares(&mut *make(5, None), 5, 10_000);
         assert!(had.iter().all(|time| time.abs_diff(2_000) <= 100), "{name}: {had:?}");
-    }
-}
-
-/// One step of priority is a factor of 1.25 in weight; five steps are 1024 to 335 in the kernel's table.
-#[test]
-fn fair_schedulers_share_by_weight() {
-    for name in ["cfs", "eevdf"] {
-        let had = shares(&mut *find(name).unwrap()(&[0, 5], None), 2, 100_000);
-        let share = had[0] as f64 / 100_000.0;
-        assert!((share - 1024.0 / (1024.0 + 335.0)).abs() < 0.01, "{name}: {had:?}");
     }
 }
 
 #[test]
 fn a_cfs_slice_is_a_share_of_a_period_that_stretches_with_more_than_five_tasks() {
-    let mut cfs = find("cfs").unwrap()(&[0; 10], None);
+    let mut cfs = find("cfs").unwrap()(10, None);
     cfs.wake(0);
     cfs.switch();
     assert_eq!(cfs.slice(), times(MS, 20));
@@ -58,7 +48,7 @@ fn a_cfs_slice_is_a_share_of_a_period_that_stretches_with_more_than_five_tasks()
 
 #[test]
 fn a_cfs_sleeper_is_credited_one_latency_and_preempts() {
-    let mut cfs = find("cfs").unwrap()(&[0, 0], None);
+    let mut cfs = find("cfs").unwrap()(2, None);
     cfs.wake(0);
     assert_eq!(cfs.switch(), Some(0));
     cfs.charge(MS);
@@ -77,7 +67,7 @@ fn a_cfs_sleeper_is_credited_one_latency_and_preempts() {
 
 #[test]
 fn round_robin_keeps_the_rest_of_a_slice_over_a_sleep() {
-    let mut queue = find("round-robin").unwrap()(&[0, 0], None);
+    let mut queue = find("round-robin").unwrap()(2, None);
     queue.wake(0);
     queue.wake(1);
     queue.switch();
@@ -114,10 +104,9 @@ proptest! {
     fn next_has_no_side_effect_and_is_what_switch_then_does(
         steps in steps(),
         which in 0..ALL.len(),
-        nices in prop::collection::vec(-20..20i8, 6),
     ) {
         let make = ALL[which].1;
-        let (mut asked, mut silent) = (make(&nices, None), make(&nices, None));
+        let (mut asked, mut silent) = (make(6, None), make(6, None));
         let (mut ready, mut running) = ([false; 6], None);
         for step in steps {
             match step {

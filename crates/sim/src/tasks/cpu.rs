@@ -8,12 +8,8 @@ use coldframe_core::swap::Swap;
 use coldframe_core::{Caps, Config, Engine, Event, PageId, Ps, TaskId};
 use coldframe_trace::journal::{Head, Journal};
 
-use super::adaptive::Adaptive;
 use super::paging::{Outcome, Paging};
-use super::{
-    Activation, Area, OnFault, PageOut, Prefetched, Prefetching, Queue, Rule, Step, TaskResult, TaskSpec, TasksConfig,
-    TasksResult,
-};
+use super::{Activation, Area, OnFault, Prefetched, Prefetching, Step, TaskResult, TaskSpec, TasksConfig, TasksResult};
 use crate::bus::Class;
 use crate::front_end::PageRef;
 use crate::lane::{LaneError, SwapDone};
@@ -22,11 +18,9 @@ use crate::page_table::Masks;
 use crate::scheduler::Scheduler;
 
 mod activation;
-mod kswapd;
 mod memory;
 mod task;
 
-use kswapd::Memory;
 use task::Task;
 
 /// The processor with its tasks.
@@ -41,7 +35,6 @@ pub struct Cpu {
     tasks: Vec<Task>,
     lists: PrefetchLists,
     prefetching: Prefetching,
-    adaptive: Adaptive,
     reference: Ps,
     tick: Ps,
     next_tick: Ps,
@@ -61,7 +54,6 @@ pub struct Cpu {
     idle: Ps,
     switches: u64,
     references: u64,
-    memory: Memory,
 }
 
 impl Cpu {
@@ -70,17 +62,13 @@ impl Cpu {
     /// # Errors
     /// Parameters that do not fit the frames, or bounds of zero.
     pub fn new(config: &TasksConfig, specs: &[TaskSpec]) -> Result<Cpu, LaneError> {
-        // kswapd has the number after the other tasks.
-        let kswapd = config.reclaim.kswapd.map(|_| specs.len());
-        let tasks = specs.len() + usize::from(kswapd.is_some());
+        let tasks = specs.len();
         let pages = specs.iter().map(|spec| spec.first_page + spec.program.pages).max().unwrap_or(0) as usize;
         let p = config.prefetching;
         // A buffer for each task and one for each background load, so a demand load always has one. If pages stay in
         // buffers, there are only as many as the device has; more would add to the RAM.
         let queued = if config.handler.needs_xip { 0 } else { specs.len() as u32 + p.depth };
         let buffers = queued + config.caps.buffers;
-        let clusters = config.reclaim.cluster.saturating_sub(1) * specs.len() as u32;
-        let buffers = buffers + if config.handler.needs_xip { 0 } else { clusters };
         let caps = Caps { buffers, ..config.caps };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: config.evict_batch, caps };
         let policy = config.policy.build(config.frames, pages)?;
@@ -98,42 +86,31 @@ impl Cpu {
                 head.slots = Some(*slots);
             }
         }
-        let rule = match p.activation {
-            Activation::Adaptive(rule) => rule,
-            Activation::Never | Activation::Tick(_) | Activation::Timer(_) => Rule::LEARNT,
-        };
-        let load = config.machine.home.load.device.unwrap_or(config.machine.home.load.processor);
         let mut world = World::new(config.machine.clone(), 0, pages, buffers);
         world.xip.price(config.xip_surplus);
         if caps.direct_read {
             world.read_in_slots();
         }
-        world.in_order = config.reclaim.queue == Queue::InOrder;
-        world.behind = config.reclaim.page_out == PageOut::Behind;
-        world.token = kswapd::token(config, specs);
         let mut paging = Paging::new(engine, world);
-        paging.cluster = config.reclaim.cluster;
         if config.handler.needs_xip {
             paging.table.count_reads();
         }
         let in_place = caps.direct_read || config.handler.needs_xip;
-        let nices: Vec<_> = specs.iter().map(|spec| spec.nice).chain(kswapd.map(|_| 0)).collect();
         Ok(Cpu {
             masks: paging.table.masks(),
             head,
             in_place,
             area: config.area.clone(),
             paging,
-            scheduler: (config.scheduler)(&nices, config.slice),
-            tasks: specs.iter().map(Task::new).chain(kswapd.map(|_| Task::new(&kswapd::spec()))).collect(),
+            scheduler: (config.scheduler)(tasks, config.slice),
+            tasks: specs.iter().map(Task::new).collect(),
             lists: PrefetchLists::new(tasks, p.list_max, p.idle_max),
             prefetching: p,
-            adaptive: Adaptive::new(rule, tasks, load, p.list_max),
             reference: config.reference,
             tick: config.tick,
             next_tick: config.tick,
             timer: None,
-            alarms: (0..).zip(specs).map(|(task, spec)| Reverse((spec.begins, task))).collect(),
+            alarms: (0..tasks).map(|task| Reverse((Ps::ZERO, task))).collect(),
             running: None,
             on_fault: config.on_fault,
             stands: false,
@@ -145,7 +122,6 @@ impl Cpu {
             idle: Ps::ZERO,
             switches: 0,
             references: 0,
-            memory: Memory::new(config, kswapd),
         })
     }
 
@@ -178,7 +154,6 @@ impl Cpu {
             self.events();
             match self.running {
                 Some(_) if self.stands => self.stand(),
-                Some(task) if self.memory.is_kswapd(task) => self.reclaim(task),
                 Some(task) => self.go_on(task),
                 None => self.wait(),
             }
@@ -218,14 +193,9 @@ impl Cpu {
     fn events(&mut self) {
         while let Some(Reverse((_, task))) = self.alarms.peek().copied().filter(|Reverse((at, _))| *at <= self.now()) {
             self.alarms.pop();
-            self.memory.awake(task);
-            if self.tasks[task].rounds == 0 {
-                self.tasks[task].job_began = self.now();
-            }
             self.wake(task);
         }
         self.paging.deliver();
-        self.wake_from_naps();
         self.note_majors();
         self.note_ends();
         while let Some(task) = self.paging.world.resumed.pop_front() {
@@ -241,7 +211,6 @@ impl Cpu {
             }
         }
         self.feed();
-        self.wake_kswapd();
         if self.timer.is_some_and(|at| at <= self.now()) {
             self.ring();
         }
@@ -283,16 +252,10 @@ impl Cpu {
         if !self.stands && self.scheduler.used() >= self.scheduler.slice() {
             return self.switch();
         }
-        let due = match self.prefetching.activation {
-            Activation::Tick(xi) => xi < 1.0 && self.used().0 as f64 > xi * self.unit().0 as f64,
-            Activation::Adaptive(rule) => {
-                self.used().0 * 100 >= self.unit().0 * u64::from(rule.earliest_percent)
-                    && self.unit().saturating_sub(self.used()) <= self.time_needed()
+        if let Activation::Tick(xi) = self.prefetching.activation {
+            if xi < 1.0 && self.used().0 as f64 > xi * self.unit().0 as f64 {
+                self.activate();
             }
-            Activation::Never | Activation::Timer(_) => false,
-        };
-        if due {
-            self.activate();
         }
     }
 
@@ -342,9 +305,7 @@ impl Cpu {
     fn enter(&mut self, task: usize) {
         let now = self.now();
         self.running = Some(task);
-        // A task of the kernel has no pages: neither the foreground nor the recency order change.
-        let has_pages = !self.memory.is_kswapd(task);
-        if let (Area::InPlace(_), true) = (&self.area, has_pages) {
+        if let Area::InPlace(_) = self.area {
             self.paging.handle(Event::Foreground { task: TaskId::from(task) }, Class::Demand);
         }
         let waited = now - self.tasks[task].woken;
@@ -352,7 +313,7 @@ impl Cpu {
         if self.last != Some(task) {
             (self.last, self.switches) = (Some(task), self.switches + 1);
             // Where nothing can be prefetched, slices need not be kept apart, and the policy is the plain one.
-            if has_pages && self.prefetching.activation != Activation::Never && self.lists.any_but(TaskId::from(task)) {
+            if self.prefetching.activation != Activation::Never && self.lists.any_but(TaskId::from(task)) {
                 self.paging.begin_slice();
                 self.make_recent(task);
             }
@@ -455,7 +416,10 @@ impl Cpu {
         let last = steps.get(done.wrapping_sub(1)).copied();
         task.step += done;
         let references = (budget as i64 - left) as u64;
-        self.account(running, references);
+        self.references += references;
+        let time = self.reference * references;
+        self.paging.world.now += time;
+        self.tasks[running].result.useful += time;
         if let Some(step) = last.filter(|_| self.in_place) {
             self.account_in_place(PageId::from(first + step.reference.page()), step);
         }
@@ -465,29 +429,9 @@ impl Cpu {
         }
     }
 
-    fn account(&mut self, running: usize, references: u64) {
-        self.references += references;
-        let time = self.reference * references;
-        self.paging.world.now += time;
-        let task = &mut self.tasks[running];
-        task.result.useful += time;
-        if let Some(job) = task.spec.job {
-            task.job_done += time;
-            while task.job_done >= job {
-                task.job_done = task.job_done - job;
-                // The job ended while the references of this stretch were made.
-                let ended = self.paging.world.now.saturating_sub(task.job_done);
-                task.result.jobs.push(ended.saturating_sub(task.job_began + job));
-                task.job_began = ended;
-            }
-        }
-    }
-
     fn fault(&mut self, running: usize, reference: PageRef) {
         let page = PageId::from(self.tasks[running].spec.first_page as usize + reference.page());
-        let walked = self.paging.walked();
         let outcome = self.paging.fault(running, page, reference.writing());
-        let walked = self.paging.walked() - walked;
         self.note_majors();
         let task = &mut self.tasks[running];
         if outcome == Outcome::Halted {
@@ -496,11 +440,6 @@ impl Cpu {
         task.result.minor += u64::from(outcome != Outcome::Waits);
         task.result.in_flight += u64::from(outcome == Outcome::InFlight);
         if outcome == Outcome::Minor {
-            if self.memory.naps_after(walked, self.paging.world.bus.writes()) {
-                // The access is made, even if the page leaves during the nap.
-                self.tasks[running].served = true;
-                self.nap(running, true);
-            }
             return;
         }
         task.writing = reference.writing().then_some(page);
@@ -542,13 +481,10 @@ impl Cpu {
         for (task, prefetched) in self.tasks.iter_mut().zip(prefetches) {
             task.result.prefetched = prefetched;
         }
-        let programs = self.memory.programs(self.tasks.len());
-        let reclaim = self.reclaim_counts();
         let world = &self.paging.world;
         TasksResult {
             counts: *self.paging.engine.counts(),
-            tasks: self.tasks[..programs].iter().map(|task| task.result.clone()).collect(),
-            reclaim,
+            tasks: self.tasks.iter().map(|task| task.result.clone()).collect(),
             prefetch: self.paging.counts,
             time: world.now,
             idle: self.idle,

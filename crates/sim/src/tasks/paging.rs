@@ -27,8 +27,6 @@ pub(super) struct Paging {
     pub(super) world: World,
     pub(super) table: PageTable,
     pub(super) counts: PrefetchCounts,
-    /// Pages that are read together.
-    pub(super) cluster: u32,
 }
 
 impl Paging {
@@ -36,7 +34,7 @@ impl Paging {
     pub(super) fn new(engine: Engine, mut world: World) -> Paging {
         let (pages, tasks) = (engine.config().pages, engine.config().tasks);
         world.watch = Some(Box::new(Watch::new(pages, tasks)));
-        Paging { engine, world, table: PageTable::new(pages, 1), counts: PrefetchCounts::default(), cluster: 1 }
+        Paging { engine, world, table: PageTable::new(pages, 1), counts: PrefetchCounts::default() }
     }
 
     pub(super) fn watch(&mut self) -> &mut Watch {
@@ -53,10 +51,6 @@ impl Paging {
         self.watch().faults(task, page, now);
         let access = if writing { Access::Write } else { Access::Read };
         let majors = self.watched().majors.len();
-        if self.is_absent(page) {
-            self.world.token.iter_mut().for_each(|token| token.contend(task));
-        }
-        self.search(Some(task));
         self.handle(Event::Fault { task: TaskId::from(task), page, access }, Class::Demand);
         if self.world.resumed.back() == Some(&task) {
             self.world.resumed.pop_back();
@@ -69,16 +63,12 @@ impl Paging {
             return Outcome::Halted;
         }
         let started = self.watched().majors.len() > majors;
-        if started {
-            self.read_cluster(task, page);
-        }
         if let Some(ticket) = self.watched().ticket(page) {
             self.world.bus.hurry(Event::Loaded { ticket });
             if !started {
                 return Outcome::InFlight;
             }
         } else if !started {
-            self.counts.write_waits += 1;
             self.world.bus.hurry(Event::Written { page });
         }
         Outcome::Waits
@@ -92,26 +82,8 @@ impl Paging {
         }
         let before = self.engine.counts().prefetches_dropped;
         self.watch().wished_for = task as u32;
-        let absent = self.is_absent(page);
         self.handle(Event::WillNeed { page }, Class::Background);
-        let done = self.engine.counts().prefetches_dropped == before;
-        if absent && done {
-            self.read_cluster(task, page);
-        }
-        done
-    }
-
-    /// The pages in neighbouring home slots are read with the page; no task waits for them.
-    fn read_cluster(&mut self, task: usize, page: PageId) {
-        let size = self.cluster.max(1);
-        let first = page.0 / size * size;
-        let last = (first + size).min(self.engine.config().pages as u32);
-        for other in (first..last).map(PageId) {
-            if self.is_absent(other) && self.engine.has_spare_buffer() {
-                self.watch().wished_for = task as u32;
-                self.handle(Event::WillNeed { page: other }, Class::Background);
-            }
-        }
+        self.engine.counts().prefetches_dropped == before
     }
 
     /// Ends of transfers that have come.
@@ -122,25 +94,6 @@ impl Paging {
     pub(super) fn handle(&mut self, event: Event, class: Class) {
         self.world.class = class;
         self.world.handle(&mut self.engine, &mut self.table, event);
-    }
-
-    /// Who searches for a page next; `None`: the kernel.
-    pub(super) fn search(&mut self, by: Option<usize>) {
-        self.world.token.iter_mut().for_each(|token| token.search(by));
-    }
-
-    /// Frames that all searches have looked at.
-    pub(super) fn walked(&self) -> u64 {
-        self.engine.counts().walk_sum.0
-    }
-
-    pub(super) fn free_frames(&self) -> usize {
-        self.engine.frames().free()
-    }
-
-    /// Whether a page can leave.
-    pub(super) fn may_reclaim(&self) -> bool {
-        self.engine.may_reclaim()
     }
 
     /// Loads in flight that no task waits for.

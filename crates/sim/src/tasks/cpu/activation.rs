@@ -17,43 +17,20 @@ impl Cpu {
         self.running.and_then(|task| self.tasks[task].unit_last).map_or(slice, |last| last.min(slice))
     }
 
-    /// The task that would run when this slice is over.
-    pub(super) fn next(&self) -> Option<usize> {
-        let rest = self.scheduler.slice().saturating_sub(self.scheduler.used());
-        self.scheduler.next(rest).filter(|next| Some(*next) != self.running)
-    }
-
-    /// For the next task's absent pages, a tick more than that.
-    pub(super) fn time_needed(&self) -> Ps {
-        let Some(next) = self.next().filter(|next| !self.tasks[*next].prefetched) else { return Ps::ZERO };
-        let absent = self.lists.of(TaskId::from(next)).filter(|page| self.paging.is_absent(*page)).count();
-        self.adaptive.ahead(next, absent) + self.tick
-    }
-
     /// Algorithm 1.
     pub(super) fn activate(&mut self) {
-        let Some(next) = self.next() else { return };
+        let rest = self.scheduler.slice().saturating_sub(self.scheduler.used());
+        let Some(next) = self.scheduler.next(rest).filter(|next| Some(*next) != self.running) else { return };
         if self.scheduler.ready() < self.prefetching.ready_min || self.tasks[next].prefetched {
             return;
         }
         self.tasks[next].prefetched = true;
         self.predicted = Some(next);
-        if let Activation::Adaptive(_) = self.prefetching.activation {
-            self.learn(next);
-        }
         // This comes first. Otherwise the loads would push out listed pages that are in RAM.
         self.make_recent(next);
         (self.pending, self.pending_for) = (self.lists.of(TaskId::from(next)).collect(), next);
         self.paging.counts.activations += 1;
         self.feed();
-    }
-
-    /// Looks at the outcome of the pages that were last prefetched for the task.
-    pub(super) fn learn(&mut self, task: usize) {
-        let busy = self.paging.world.bus.busy_in_background();
-        let watch = self.paging.watch();
-        let (so_far, loads) = (watch.prefetches[task], watch.background_loads());
-        self.adaptive.learn(task, so_far, (busy, loads));
     }
 
     /// Gives prefetch hints for as many pages as the device's queue takes.

@@ -31,8 +31,6 @@ pub(super) struct Task {
     pub(super) prefetched: bool,
     /// Whether it was stopped before its end.
     pub(super) halted: bool,
-    pub(super) job_began: Ps,
-    pub(super) job_done: Ps,
     pub(super) result: TaskResult,
 }
 
@@ -57,7 +55,6 @@ impl Task {
             ended: None,
             wait: Latency::new(),
             stall: Latency::new(),
-            jobs: Vec::new(),
         };
         Task {
             spec: spec.clone(),
@@ -73,8 +70,6 @@ impl Task {
             served: false,
             prefetched: false,
             halted: false,
-            job_began: Ps::ZERO,
-            job_done: Ps::ZERO,
             result,
         }
     }

@@ -1,8 +1,8 @@
 //! SAP: scheduler-assisted prefetching (Belogolov, Park, Park, Hong; 2008).
 //!
 //! Its parts are elsewhere. The prefetching lists and the recency rule are in the core (`prefetch`,
-//! `Policy::insert_behind_slice`); tasks, schedulers and loads beside running tasks are in the simulator. This folder
-//! has its numbers, its open questions and its printed figures ([`golden`]).
+//! `Policy::insert_behind_slice`); tasks, schedulers and loads beside running tasks are in the simulator. This file has
+//! its numbers.
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::StagePrices;
@@ -45,13 +45,6 @@ const PART: Part =
 /// The unit of demand paging (section 5.2).
 pub const PAGE: Bytes = Bytes(4096);
 
-/// LoadStopover and transfer of a page by DMA: 20 us and 37.92 us of the sheet LOBI-NAND. The paper names no device
-/// (only an emulated machine's disk). The scheme needs a device that transfers by itself (section 3).
-pub const LOAD: Ps = Ps(57_920_000);
-
-/// The time to program a page, by the same sheet.
-pub const PROGRAM: Ps = Ps::from_us(180);
-
 /// The scheduler tick: 1000 Hz, the finest of Linux 2.6.24. With 250 Hz, a slice of 4 ms (five tasks) is one tick, so
 /// no tick comes within it.
 pub const TICK: Ps = Ps::from_us(1_000);
@@ -60,53 +53,14 @@ pub const TICK: Ps = Ps::from_us(1_000);
 /// of SWL's board (10 ns), the only board of the papers that is measured.
 pub const REFERENCE: Ps = Ps(10 * swl::INSTRUCTION.0);
 
-/// The time that a worker sleeps between two iterations ("accesses allocated memory periodically", section 5.2). The
-/// paper does not print the period. Ours comes from our own run of the test on Linux 6.1: five workers, twelve
-/// iterations each, 100 ms between them.
-pub const PAUSE: Ps = Ps::from_us(100_000);
-
-/// Iterations of a worker, from the same run.
-pub const ITERATIONS: u32 = 12;
-
-/// Algorithm 1 prints `nr_tasks > 2`.
-pub const READY_MIN: usize = 3;
-
-/// The paper does not say when a page leaves a list that is not full. We use two time units without use; `coldframe
-/// papers sap` shows other values.
+/// The paper does not say when a page leaves a list that is not full. We use two time units without use.
 pub const IDLE_MAX: u32 = 2;
 
 /// A prefetcher's loads in flight. The paper queues the whole list at once; the engine needs a limit.
 pub const DEPTH: u32 = 16;
 
-/// One job of Interbench's gaming simulation. The paper does not print it, but it follows from table 2: 61.3 % of the
-/// desired processor time at a latency of 63.1 ms means 100 ms of work. The other two columns agree.
-pub const JOB: Ps = Ps::from_us(100_000);
-
 /// The paper measures no stage of a fault. These are the prices of SWL's board without the move of a page, which DMA
 /// does.
 pub fn prices(policy: &str) -> StagePrices {
     StagePrices { trans_host_mem: Ps::ZERO, ..lobi::prices(policy) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_numbers_are_those_of_the_paper() {
-        let printed = golden::read();
-        assert_eq!(printed.page_bytes, PAGE.0);
-        assert_eq!(printed.list_max, coldframe_core::prefetch::LIST_MAX);
-    }
-
-    /// Without simulation: in all three columns, the share of desired processor time follows from the latency and the
-    /// job.
-    #[test]
-    fn table_2_tells_that_a_job_is_100_ms() {
-        let t = golden::read().table2;
-        for (latency, share) in t.avg_latency_ms.into_iter().zip(t.desired_cpu_percent) {
-            let job = JOB.0 as f64 / 1e9;
-            assert!((100.0 * job / (job + latency) - share).abs() < 0.06, "{latency} {share}");
-        }
-    }
 }
