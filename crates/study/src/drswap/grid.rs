@@ -1,12 +1,12 @@
-//! Every category on every backing and size: table IV, figure 7 and figure 3.
+//! Every category on every backing and size: table IV and section V.E.
 
 use coldframe_core::Bytes;
 use coldframe_report::foreground::Outcome;
 use coldframe_report::systems::drswap::BACKINGS;
 use coldframe_report::ReportError;
 
-use super::{by_equations, input, joules, megabytes, swap_ins, table4, CATEGORIES, SWAP_MIB};
-use super::{DRAM, EMMC, NONE, NVM, NVM_DR};
+use super::{input, joules, megabytes, swap_ins, table4, CATEGORIES, SWAP_MIB};
+use super::{DRAM, EMMC, NVM, NVM_DR};
 use crate::golden::Golden;
 use crate::papers::{Reached, Row};
 use crate::workload::Parameters;
@@ -14,7 +14,7 @@ use crate::workload::Parameters;
 /// Every category on every backing and size.
 pub(super) struct Grid {
     /// By category, size and backing.
-    outcomes: Vec<[[Outcome; 5]; 3]>,
+    outcomes: Vec<[[Outcome; 4]; 3]>,
 }
 
 impl Grid {
@@ -24,9 +24,9 @@ impl Grid {
             progress(category);
             let input = input(p, category)?;
             let one = |mib: u64, backing| input.run(backing, megabytes(p.machine.ram_mb), Bytes(mib << 20), &p.machine);
-            let size = |mib: u64| -> Result<[Outcome; 5], ReportError> {
-                let [a, b, c, d, e] = BACKINGS.each_ref().map(|backing| one(mib, backing));
-                Ok([a?, b?, c?, d?, e?])
+            let size = |mib: u64| -> Result<[Outcome; 4], ReportError> {
+                let [a, b, c, d] = [DRAM, EMMC, NVM, NVM_DR].map(|backing| one(mib, &BACKINGS[backing]));
+                Ok([a?, b?, c?, d?])
             };
             let [small, middle, large] = SWAP_MIB.map(size);
             outcomes.push([small?, middle?, large?]);
@@ -39,13 +39,9 @@ impl Grid {
         &self.outcomes[category][size][backing]
     }
 
-    /// The runs of a size and backing, by category.
-    pub(super) fn column(&self, size: usize, backing: usize) -> impl Iterator<Item = &Outcome> {
-        self.outcomes.iter().map(move |category| &category[size][backing])
-    }
-
+    /// The mean over the categories.
     pub(super) fn mean(&self, size: usize, backing: usize, of: impl Fn(&Outcome) -> f64) -> f64 {
-        self.column(size, backing).map(of).sum::<f64>() / self.outcomes.len() as f64
+        self.outcomes.iter().map(|category| of(&category[size][backing])).sum::<f64>() / self.outcomes.len() as f64
     }
 
     /// Swap-ins with and without direct read: two averages are fitted, all others are predicted.
@@ -63,61 +59,17 @@ impl Grid {
         }
     }
 
-    /// Energy of fifteen minutes by backing and category. The figure prints no numbers: the means are ours; the
-    /// categories are compared with the equations' results for table IV, the savings with the text.
-    pub(super) fn figure_7(&self, golden: &Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
+    /// What DR.Swap saves of the energy of fifteen minutes.
+    pub(super) fn section_5_e(&self, golden: &Golden, rows: &mut Vec<Row>) {
         for (size, mib) in SWAP_MIB.into_iter().enumerate() {
-            for (backing, name) in [(DRAM, "DRAM"), (EMMC, "eMMC"), (NVM, "NVM, no direct read"), (NVM_DR, "DR.Swap")] {
-                let (name, ours) = (format!("{mib} MB: {name}"), self.mean(size, backing, joules));
-                let row = Row::new("figure 7", name, None, ours, "J", Reached::NoClaim);
-                rows.push(row.noted(self.by_term(size, backing)));
-            }
             let saving = (1.0 - self.mean(size, NVM_DR, joules) / self.mean(size, DRAM, joules)) * 100.0;
             let least = golden.number(&format!("results.energy_saving_over_dram_swap_percent_at_least.{mib}"));
             let name = format!("{mib} MB: DR.Swap saves over DRAM, more than");
             let row = Row::new("section V.E", name, least, saving, "%", Reached::yes_if(saving >= least));
             rows.push(row.noted("background power decides, whatever is swapped"));
         }
-        for (size, mib) in SWAP_MIB.into_iter().enumerate() {
-            for (i, category) in CATEGORIES.into_iter().enumerate() {
-                let [disabled, enabled] = table4(golden, category, mib).map(|n| n as u64);
-                for (backing, name, swap_ins) in [(DRAM, "DRAM", disabled), (NVM_DR, "DR.Swap", enabled)] {
-                    let paper = by_equations(backing, mib, disabled, swap_ins)?;
-                    let ours = joules(self.at(i, size, backing));
-                    let name = format!("{mib} MB, {category}: {name}");
-                    rows.push(Row::new("figure 7", name, paper, ours, "J", Reached::NoClaim).noted(FIGURE_7_NOTE));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The ledger, means over the categories in millijoules.
-    fn by_term(&self, size: usize, backing: usize) -> String {
-        let terms = (0..6).map(|i| {
-            let name = self.at(0, size, backing).energy.terms()[i].0;
-            format!("{name} {:.2}", self.mean(size, backing, |o| o.energy.terms()[i].1 .0 as f64 / 1e9))
-        });
-        format!("mJ by term: {}", terms.collect::<Vec<_>>().join(", "))
-    }
-
-    /// Pages to and from the card. The figure prints no numbers.
-    pub(super) fn figure_3(&self, rows: &mut Vec<Row>) {
-        let io = |o: &Outcome| (o.result.card_reads + o.result.card_writes) as f64;
-        let (swap, none) = (self.mean(0, EMMC, io), self.mean(0, NONE, io));
-        let more = |category: usize| io(self.at(category, 0, EMMC)) > io(self.at(category, 0, NONE));
-        let reached = Reached::shape_if((0..CATEGORIES.len()).all(more));
-        let row = Row::new("figure 3", "mean, 128 MB on eMMC to no swap", None, swap / none, "x", reached);
-        rows.push(row.noted(FIGURE_3_WHY));
     }
 }
-
-const FIGURE_7_NOTE: &str =
-    "not printed: the equations on table IV's swap-ins of the category, with twice as many swap-outs; background power is nearly all of it, so that \
-     being near says little";
-
-const FIGURE_3_WHY: &str = "drawn without numbers: swapping greatly increases block I/O; in ours it does in every category if this is reached, but without \
-                            swap files' pages are dropped and read again, which takes from the difference";
 
 fn table_4_rows(golden: &Golden, mib: u64, category: &str, ours: [f64; 2], full: bool, rows: &mut Vec<Row>) {
     let printed = table4(golden, category, mib);

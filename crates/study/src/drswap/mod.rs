@@ -59,7 +59,6 @@ const DRAM: usize = 0;
 const EMMC: usize = 1;
 const NVM: usize = 2;
 const NVM_DR: usize = 3;
-const NONE: usize = 4;
 
 fn golden() -> Golden {
     Golden::read(include_str!("golden.toml"))
@@ -81,9 +80,8 @@ fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportErro
     let mut rows = energy_rows(&golden)?;
     let grid = Grid::new(&p, progress)?;
     grid.table_4(&golden, &mut rows);
-    grid.figure_7(&golden, &mut rows)?;
+    grid.section_5_e(&golden, &mut rows);
     delay::rows(&grid, &golden, &mut rows);
-    grid.figure_3(&mut rows);
     Ok(rows)
 }
 
