@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_device::quantity;
+use coldframe_device::quantity::{self, human_count, human_seconds, ram_size};
 use coldframe_report::advise::limits::{percent, years};
 use coldframe_report::advise::{advise, json, words, Advice, Cache, Limits, Question};
 use coldframe_report::drive::is_swap_trace;
-use coldframe_report::here::words::{exact, human_seconds};
 use coldframe_report::here::Answer;
-use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
 
 use crate::answer;
@@ -226,7 +224,7 @@ fn sentence(found: &Answer) -> String {
         Some(point) => format!(
             "{program} takes {own} alone, and {} with --ram {}, the least that keeps it within {:.0} %\n",
             human_seconds(point.seconds),
-            exact(point.ram_bytes),
+            ram_size(point.ram_bytes),
             found.slowdown_percent
         ),
         None => format!("{program} takes {own} alone, and no --ram keeps it within {:.0} %\n", found.slowdown_percent),

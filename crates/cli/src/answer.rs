@@ -6,13 +6,12 @@ use std::path::Path;
 use std::time::Instant;
 
 use coldframe_device::here::Here;
-use coldframe_device::quantity;
+use coldframe_device::quantity::{self, human_size};
 use coldframe_live::costs::Extent;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
 use coldframe_report::advise::limits::percent;
 use coldframe_report::here::json::DEVICE;
-use coldframe_report::here::words::human_size;
-use coldframe_report::here::{answer, Answer, Costs, Pager, Question};
+use coldframe_report::here::{answer, pager, Answer, Costs, Question};
 use coldframe_report::ReportError;
 use coldframe_trace::{Fidelity, Reader};
 
@@ -89,7 +88,7 @@ impl Machine {
             let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
             return Err(Failure::Other { message, code: 1 });
         }
-        let pager = Pager { ram_least, ..Pager::of(&self.costs.here) };
+        let pager = pager(&self.costs.here);
         Ok(answer(trace, &Question { costs: self.costs, measured: self.measured, pager, slowdown, program_seconds })?)
     }
 }

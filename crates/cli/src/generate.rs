@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_report::table::human_count;
+use coldframe_device::quantity::human_count;
 use coldframe_report::workload::{generate, read, shipped, SHIPPED};
 use coldframe_trace::{Columns, Writer};
 use serde_json::json;

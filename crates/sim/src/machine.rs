@@ -23,6 +23,7 @@ use crate::faulty::{Failures, Faulty};
 use crate::in_slots::InSlots;
 use crate::page_table::PageTable;
 use crate::read_ahead::beside;
+use crate::sources::Sources;
 use crate::swap::read_ahead::Window;
 use crate::tasks::reclaim::WRITES_MAX;
 use crate::tasks::token::SwapToken;
@@ -202,6 +203,8 @@ pub(crate) struct World {
     pub(crate) halted: Vec<TaskId>,
     /// The outcome of prefetched pages, by task.
     pub(crate) watch: Option<Box<Watch>>,
+    /// The sources of loads, if they are counted.
+    pub(crate) sources: Option<Box<Sources>>,
     /// The swap token, if the tasks have one.
     pub(crate) token: Option<Box<SwapToken>>,
     /// Writes go behind all loads that a task waits for, while the device's queue has room.
@@ -247,6 +250,7 @@ impl World {
             killed: Vec::new(),
             halted: Vec::new(),
             watch: None,
+            sources: None,
             token: None,
             behind: false,
             in_order: false,
@@ -414,6 +418,9 @@ impl World {
         self.kind = FaultKind::True;
         let zeros = !in_area && !packed && !self.has_bytes(page);
         self.zero_loads += u64::from(zeros);
+        if let Some(sources) = &mut self.sources {
+            sources.load(page, zeros);
+        }
         self.loaded[i] = false;
         if zeros && self.config.zeros != Zeros::Loaded {
             self.stored[i] = self.config.zeros == Zeros::Once;
@@ -490,6 +497,9 @@ impl World {
         let way = if slot.is_some() { self.config.area.write } else { self.config.home.write };
         self.spend(Stage::GetFreeframe, way.processor);
         self.stored[page.index()] = true;
+        if let Some(sources) = &mut self.sources {
+            sources.write(page);
+        }
         if let (Some(slot), Some(log)) = (slot, &mut self.slot_log) {
             log.push(slot as u32);
         }

@@ -2,8 +2,9 @@
 
 use std::fmt::Write;
 
+use coldframe_device::quantity::human_count;
+
 use super::{escape, short, COLOURS};
-use crate::table::human_count;
 
 /// A chart of bars.
 #[derive(Clone, Debug)]
