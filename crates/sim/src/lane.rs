@@ -1,5 +1,7 @@
 //! A lane: one engine with its clock, its device and its counts.
 
+use std::collections::VecDeque;
+
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
@@ -169,9 +171,12 @@ impl Lane {
         let engine = Engine::new(head.config, policy, config.handler)?;
         let mut machine = MachineConfig::device(config.prices, config.device, Zeros::Loaded);
         machine.failures = config.failures;
+        let instant = machine.takes_no_time().then(VecDeque::new);
+        let mut world = World::new(machine, number, pages, buffers);
+        world.instant = instant;
         Ok(Lane {
             engine,
-            world: World::new(machine, number, pages, buffers),
+            world,
             number,
             unpriced: config.device.program.is_none(),
             head,
@@ -229,7 +234,7 @@ impl Lane {
     pub fn set_tier(&mut self, config: TierConfig, times: TierTimes) -> Result<(), TierError> {
         self.engine.set_tier(config)?;
         self.head.tier = Some(config);
-        self.world.tier = Some(Box::new(times));
+        (self.world.tier, self.world.instant) = (Some(Box::new(times)), None);
         Ok(())
     }
 
@@ -281,7 +286,7 @@ impl Lane {
         world.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
         let ahead = self.behind(page, numbers);
-        let before = *self.engine.counts();
+        let Counts { evictions, dirty_evictions, .. } = *self.engine.counts();
         if let Some(sources) = &mut self.world.sources {
             sources.begins(ahead.is_some());
         }
@@ -303,8 +308,8 @@ impl Lane {
         }
         if let Some(sources) = &mut self.world.sources {
             let after = self.engine.counts();
-            let dirty = after.dirty_evictions - before.dirty_evictions;
-            sources.ends(after.evictions - before.evictions - dirty, dirty);
+            let dirty = after.dirty_evictions - dirty_evictions;
+            sources.ends(after.evictions - evictions - dirty, dirty);
         }
         if writing {
             table.set_dirty(self.number, page);

@@ -148,6 +148,16 @@ impl MachineConfig {
     }
 }
 
+impl MachineConfig {
+    /// Whether no work of a fault takes time: only counts are asked for.
+    pub(crate) fn takes_no_time(&self) -> bool {
+        let nothing = Way { processor: Ps::ZERO, device: Some(Ps::ZERO) };
+        let nothing = Route { load: nothing, write: nothing };
+        let prices = StagePrices::uniform(Ps::ZERO);
+        matches!(&self.stages, Stages::Each(each) if *each == prices) && self.home == nothing && self.area == nothing
+    }
+}
+
 /// The kind of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FaultKind {
@@ -193,6 +203,9 @@ pub(crate) struct World {
     pub(crate) slot_log: Option<Vec<u32>>,
     /// Ends of transfers without a device.
     done: VecDeque<Event>,
+    /// Ends of transfers on a device that takes no time, while the processor takes none either; `None`: they take time,
+    /// on the bus.
+    pub(crate) instant: Option<VecDeque<Event>>,
     /// Loads of zeros and from a tier. They cannot fail.
     zeros: VecDeque<Event>,
     /// Tasks that can go on.
@@ -245,6 +258,7 @@ impl World {
             writes: 0,
             slot_log: None,
             done: VecDeque::new(),
+            instant: None,
             zeros: VecDeque::new(),
             resumed: VecDeque::with_capacity(16),
             killed: Vec::new(),
@@ -274,7 +288,7 @@ impl World {
     }
 
     pub(crate) fn set_collect(&mut self, collect: CollectTimes) {
-        self.config.collect = collect;
+        (self.config.collect, self.instant) = (collect, None);
     }
 
     /// Gives the event to the engine, and then all events that follow without a device.
@@ -361,7 +375,7 @@ impl World {
 
     /// Gives the engine all ends that have come by now.
     pub(crate) fn deliver(&mut self, engine: &mut Engine, table: &mut PageTable) {
-        while let Some(event) = self.bus.ended(self.now) {
+        while let Some(event) = self.instant.as_mut().map_or_else(|| self.bus.ended(self.now), VecDeque::pop_front) {
             self.class = Class::Demand;
             self.handle(engine, table, event);
         }
@@ -369,7 +383,11 @@ impl World {
 
     /// Waits for the next end, and gives it to the engine. Returns false if no transfer is under way.
     pub(crate) fn wait(&mut self, engine: &mut Engine, table: &mut PageTable) -> bool {
-        let Some((end, event)) = self.bus.next_event() else { return false };
+        let next = match &mut self.instant {
+            Some(ends) => ends.pop_front().map(|event| (self.now, event)),
+            None => self.bus.next_event(),
+        };
+        let Some((end, event)) = next else { return false };
         self.wait_until(end);
         self.handle(engine, table, event);
         true
@@ -377,6 +395,9 @@ impl World {
 
     /// Adds the processor time of a stage. The part beside a load in flight counts as the load's.
     fn spend(&mut self, stage: Stage, time: Ps) {
+        if time == Ps::ZERO {
+            return;
+        }
         let beside = match self.loading {
             Some((_, end)) => end.saturating_sub(self.now).min(time),
             None => Ps::ZERO,
@@ -398,6 +419,9 @@ impl World {
     }
 
     fn stage(&mut self, stage: Stage, work: &Work) {
+        if self.instant.is_some() {
+            return;
+        }
         if stage == Stage::TransHostMem && std::mem::take(&mut self.moves_free) {
             return;
         }
@@ -434,6 +458,9 @@ impl World {
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.reads += 1;
         self.loaded[i] = true;
+        if let Some(ends) = &mut self.instant {
+            return ends.push_back(end);
+        }
         let class = self.queue(self.class);
         let ends = self.bus.submit(self.now, takes, Some(end), class);
         let start = self.loading.map_or(self.now, |(start, _)| start);
@@ -505,6 +532,9 @@ impl World {
         }
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.writes += 1;
+        if let Some(ends) = &mut self.instant {
+            return ends.push_back(end);
+        }
         let behind = self.behind && self.bus.writes() < WRITES_MAX;
         let class = self.queue(if behind { Class::Background } else { self.class });
         self.bus.submit(self.now, takes, Some(end), class);
