@@ -10,7 +10,7 @@ use coldframe_report::drive::is_swap_trace;
 use coldframe_report::here::Answer;
 use coldframe_report::{ReportError, Settings};
 
-use crate::answer;
+use crate::advise_here;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
@@ -153,7 +153,7 @@ impl Asked {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    if answer::is_here(&args.asked) {
+    if advise_here::is_here(&args.asked) {
         return here(&args);
     }
     let advice = answer(&args.asked, quiet)?;
@@ -170,7 +170,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The answer for this machine.
 fn here(args: &Args) -> Result<ExitCode, Failure> {
-    let found = answer::of(&args.asked)?;
+    let found = advise_here::of(&args.asked)?;
     let config = found.config();
     if let (Some(path), Some(config)) = (&args.output, &config) {
         output::write(Some(path), config)?;
@@ -186,7 +186,7 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
-    if answer::is_here(&args.asked) {
+    if advise_here::is_here(&args.asked) {
         return check_here(&args);
     }
     let advice = answer(&args.asked, quiet)?;
@@ -201,7 +201,7 @@ pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The answer for this machine.
 fn check_here(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let found = answer::of(&args.asked)?;
+    let found = advise_here::of(&args.asked)?;
     let fits = fits(&found, &args.asked)?;
     let text = match args.format.as_str() {
         "json" => output::json(&found.json()),

@@ -15,9 +15,9 @@ use coldframe_report::drive::is_swap_trace;
 use serde_json::json;
 
 use crate::bundle;
-use crate::choice::{choose, neither, Choice};
 use crate::failure::Failure;
 use crate::output;
+use crate::pick_recorder::{choose, neither, Choice};
 use crate::progress::Line;
 use crate::window;
 use crate::writes;

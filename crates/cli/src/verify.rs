@@ -10,7 +10,7 @@ use coldframe_report::table::styled;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::whole::{ram, worth_running};
+use crate::one_go::{ram, worth_running};
 use crate::{output, Cli, Verb};
 
 /// Runs the program at some sizes of the curve, and prints and returns the results.

@@ -12,9 +12,9 @@ use coldframe_report::table::wrap;
 use coldframe_trace::heat::heat;
 use coldframe_trace::Reader;
 
-use crate::answer::Machine;
-use crate::choice::{choose, Choice};
+use crate::advise_here::Machine;
 use crate::failure::Failure;
+use crate::pick_recorder::{choose, Choice};
 use crate::{emulated, group, output, report, verify, window};
 
 /// The user's request.

@@ -17,7 +17,7 @@ use coldframe_trace::{Fidelity, Reader};
 
 use crate::advise::Asked;
 use crate::failure::Failure;
-use crate::here;
+use crate::here_sheet;
 use crate::run::{default_backing, find_preload, preloads, start};
 
 /// Whether the question is about this machine: its recorder made the trace, the program's own time is known, and no
@@ -68,7 +68,7 @@ impl Machine {
     /// # Errors
     /// This machine cannot page.
     pub fn known() -> Result<Machine, Failure> {
-        let sheet = here::sheet(&default_backing(), Extent::Whole, false)?;
+        let sheet = here_sheet::sheet(&default_backing(), Extent::Whole, false)?;
         let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
         let here = Here::of(&sheet).map_err(ReportError::from)?;
         let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
