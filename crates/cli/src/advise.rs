@@ -3,16 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_device::quantity;
+use coldframe_device::quantity::{self, human_count, human_seconds, ram_size};
 use coldframe_report::advise::limits::{percent, years};
 use coldframe_report::advise::{advise, json, words, Advice, Cache, Limits, Question};
 use coldframe_report::drive::is_swap_trace;
-use coldframe_report::here::words::{exact, human_seconds};
 use coldframe_report::here::Answer;
-use coldframe_report::table::human_count;
 use coldframe_report::{ReportError, Settings};
 
-use crate::answer;
+use crate::advise_here;
 use crate::failure::Failure;
 use crate::output;
 use crate::progress::Line;
@@ -155,7 +153,7 @@ impl Asked {
 }
 
 pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
-    if answer::is_here(&args.asked) {
+    if advise_here::is_here(&args.asked) {
         return here(&args);
     }
     let advice = answer(&args.asked, quiet)?;
@@ -172,7 +170,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The answer for this machine.
 fn here(args: &Args) -> Result<ExitCode, Failure> {
-    let found = answer::of(&args.asked)?;
+    let found = advise_here::of(&args.asked)?;
     let config = found.config();
     if let (Some(path), Some(config)) = (&args.output, &config) {
         output::write(Some(path), config)?;
@@ -188,7 +186,7 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
 }
 
 pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
-    if answer::is_here(&args.asked) {
+    if advise_here::is_here(&args.asked) {
         return check_here(&args);
     }
     let advice = answer(&args.asked, quiet)?;
@@ -203,7 +201,7 @@ pub fn check(args: CheckArgs, quiet: bool) -> Result<ExitCode, Failure> {
 
 /// The answer for this machine.
 fn check_here(args: &CheckArgs) -> Result<ExitCode, Failure> {
-    let found = answer::of(&args.asked)?;
+    let found = advise_here::of(&args.asked)?;
     let fits = fits(&found, &args.asked)?;
     let text = match args.format.as_str() {
         "json" => output::json(&found.json()),
@@ -226,7 +224,7 @@ fn sentence(found: &Answer) -> String {
         Some(point) => format!(
             "{program} takes {own} alone, and {} with --ram {}, the least that keeps it within {:.0} %\n",
             human_seconds(point.seconds),
-            exact(point.ram_bytes),
+            ram_size(point.ram_bytes),
             found.slowdown_percent
         ),
         None => format!("{program} takes {own} alone, and no --ram keeps it within {:.0} %\n", found.slowdown_percent),

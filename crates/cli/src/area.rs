@@ -1,10 +1,9 @@
 //! The swap area of `coldframe run --system`.
 
-use coldframe_device::quantity;
+use coldframe_device::quantity::{self, human_count};
 use coldframe_live::{Options, Snapshot, SwapArea};
 use coldframe_report::resolve::collector;
 use coldframe_report::systems;
-use coldframe_report::table::human_count;
 use serde_json::{json, Value};
 
 use crate::failure::Failure;

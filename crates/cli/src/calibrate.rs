@@ -11,7 +11,7 @@ use coldframe_live::costs::Extent;
 use serde_json::{json, Map, Value};
 
 use crate::failure::Failure;
-use crate::here::{self, said};
+use crate::here_sheet::{self, said};
 use crate::{output, run};
 
 /// Measure what paging costs on this machine, for `--device here`.
@@ -52,8 +52,8 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let backing = args.backing.unwrap_or_else(run::default_backing);
     let extent = if args.short { Extent::Short } else { Extent::Whole };
     let sheet = match args.show {
-        true => here::sheet(&backing, extent, quiet)?,
-        false => here::measured(&backing, extent, quiet)?.0,
+        true => here_sheet::sheet(&backing, extent, quiet)?,
+        false => here_sheet::measured(&backing, extent, quiet)?.0,
     };
     let kept = kept::path();
     let text = match args.format.as_str() {

@@ -52,7 +52,7 @@ fn parse(place: &str, line: &str) -> usize {
     let mut tried = 0;
     for words in commands(line) {
         let own: Vec<_> = words[1..].iter().map(std::ffi::OsString::from).collect();
-        if crate::whole::Asked::read(&own).is_some() {
+        if crate::one_go::Asked::read(&own).is_some() {
             continue;
         }
         tried += 1;

@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use coldframe_report::here::words::human_size;
-use coldframe_report::table::human_count;
+use coldframe_device::quantity::{human_count, human_size};
 use coldframe_trace::{ProcessFacts, Reader};
 
 /// Columns of a line.

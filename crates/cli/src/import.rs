@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_report::table::human_count;
+use coldframe_device::quantity::human_count;
 use coldframe_trace::{import, parse_spec, Options, Reader, Summary, FORMATS};
 use serde_json::json;
 

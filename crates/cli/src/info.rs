@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use coldframe_device::quantity::human_count;
 use coldframe_report::drive::is_swap_trace;
 use coldframe_report::experiment::sha256;
 use coldframe_report::info::Info;
 use coldframe_report::reuse::Reuse;
 use coldframe_report::swap_analysis::analyse;
-use coldframe_report::table::human_count;
 use coldframe_trace::heat::Heat;
 use serde_json::json;
 

@@ -8,11 +8,10 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 mod advise;
-mod answer;
+mod advise_here;
 mod area;
 mod bundle;
 mod calibrate;
-mod choice;
 mod completions;
 mod configured;
 mod convert;
@@ -22,21 +21,23 @@ mod doctor;
 #[cfg(test)]
 mod documents;
 mod emulated;
-mod ending;
 mod failure;
 mod group;
 mod heatmap;
-mod here;
+mod here_sheet;
 mod import;
 mod info;
 mod man;
 mod merge;
+mod one_go;
 mod output;
+mod pick_recorder;
 mod policies;
 mod predict;
 mod priced;
 mod progress;
 mod record;
+mod recording_end;
 mod reduce;
 mod replay;
 mod report;
@@ -47,7 +48,6 @@ mod started;
 mod summary;
 mod top;
 mod verify;
-mod whole;
 mod window;
 mod writes;
 
@@ -117,8 +117,8 @@ enum Verb {
 
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(1).collect();
-    if let Some(asked) = whole::Asked::read(&words) {
-        return whole::run(&asked).unwrap_or_else(|failure| failure.report());
+    if let Some(asked) = one_go::Asked::read(&words) {
+        return one_go::run(&asked).unwrap_or_else(|failure| failure.report());
     }
     coldframe_report::table::fit(output::width());
     let cli = Cli::parse();

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_device::quantity;
-use coldframe_report::table::human_count;
+use coldframe_device::quantity::{self, human_count};
 use coldframe_trace::{merge, Order, Summary};
 use serde_json::json;
 

@@ -2,12 +2,11 @@
 //! flash.
 
 use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_device::quantity::{human_count, human_size, human_time};
 use coldframe_device::used::{self, Moved};
 use coldframe_device::{Sheet, SheetError};
 use coldframe_live::Snapshot;
-use coldframe_report::here::words::human_size;
 use coldframe_report::plot::short as figure;
-use coldframe_report::table::{human_count, human_time};
 use serde_json::{json, Value};
 
 /// The price of a run on a device.

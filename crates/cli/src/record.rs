@@ -7,19 +7,17 @@ use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 use std::time::Duration;
 
-use coldframe_device::quantity;
+use coldframe_device::quantity::{self, human_count, human_size};
 use coldframe_record::{
     record, record_faults, record_swap, Level, Limits, Outcome, Recording, Subject, SwapOrder, Swapped, Via, PLUGIN,
 };
 use coldframe_report::drive::is_swap_trace;
-use coldframe_report::here::words::human_size;
-use coldframe_report::table::human_count;
 use serde_json::json;
 
 use crate::bundle;
-use crate::choice::{choose, neither, Choice};
 use crate::failure::Failure;
 use crate::output;
+use crate::pick_recorder::{choose, neither, Choice};
 use crate::progress::Line;
 use crate::window;
 use crate::writes;

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_report::table::human_count;
+use coldframe_device::quantity::human_count;
 use coldframe_trace::journal::{replay, JournalError};
 use coldframe_trace::timeline;
 use serde_json::json;

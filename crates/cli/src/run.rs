@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
-    Chosen, Faults, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX,
+    Chosen, Faults, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
 };
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
 use coldframe_report::ReportError;
@@ -20,9 +20,6 @@ use crate::failure::Failure;
 use crate::predict::{Predicted, Twice};
 use crate::priced::Priced;
 use crate::{bundle, configured, output, summary};
-
-/// Pages read ahead if neither a flag nor a configuration gives a number.
-const READ_AHEAD_DEFAULT: u32 = 16;
 
 /// The library that holds the program's heap.
 const PRELOAD: &str = "libcoldframe_preload.so";
@@ -223,7 +220,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
     let Some(ram_text) = args.ram.clone().or(configured.ram) else {
         return Err(Failure::usage("--ram: the configuration says no RAM; give --ram SIZE"));
     };
-    let read_ahead = args.read_ahead.or(configured.read_ahead).unwrap_or(READ_AHEAD_DEFAULT);
+    let read_ahead = args.read_ahead.or(configured.read_ahead).unwrap_or(READ_AHEAD);
     let ram = bytes("--ram", &ram_text)?;
     if ram < (FRAMES_MIN * PAGE) as u64 {
         let least = FRAMES_MIN * PAGE / 1024;

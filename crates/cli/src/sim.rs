@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use coldframe_core::Ps;
+use coldframe_device::quantity::{human_count, human_size};
 use coldframe_device::StagePrices;
 use coldframe_report::certainty::{caveat, Certainty};
 use coldframe_report::drive::{self, Drive, Outcomes};
-use coldframe_report::here::words::human_size;
 use coldframe_report::plot::{stack, Plot, Series};
 use coldframe_report::result::{EngineCounts, OneString, SimResult};
 use coldframe_report::settings::SIZES_DEFAULT;
-use coldframe_report::table::{human_count, results as table};
+use coldframe_report::table::results as table;
 use coldframe_report::{foreground, swap_table, tasks, Progress, ReportError, RunResult, Settings, Sweep};
 use coldframe_sim::Latency;
 use coldframe_trace::{timeline, Clock};

@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
-use coldframe_device::quantity;
+use coldframe_device::quantity::{self, human_count};
 use coldframe_live::{Snapshot, StatsFile, PAGE};
-use coldframe_report::table::{human_count, styled};
+use coldframe_report::table::styled;
 use serde_json::json;
 
 use crate::failure::Failure;

@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 
 use clap::Parser;
+use coldframe_device::quantity::{human_count, human_seconds};
 use coldframe_report::here::json::Verified;
-use coldframe_report::here::words::human_seconds;
 use coldframe_report::here::{Answer, Point};
-use coldframe_report::table::{human_count, styled};
+use coldframe_report::table::styled;
 use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::whole::{ram, worth_running};
+use crate::one_go::{ram, worth_running};
 use crate::{output, Cli, Verb};
 
 /// Runs the program at some sizes of the curve, and prints and returns the results.

@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use coldframe_device::quantity::human_count;
 use coldframe_live::doctor::file_system;
 use coldframe_live::{span, Options, Recorder, StatsFile, FRAMES_MIN};
 use coldframe_record::{native, resolve};
-use coldframe_report::table::human_count;
 use coldframe_trace::entries::{delayed, own, Word};
 use coldframe_trace::window::{window, Recorded as Process};
 use coldframe_trace::{ProgramFacts, Summary, TraceError};
 use serde_json::{json, Value};
 
-use crate::choice::pageable;
-use crate::ending::{self, Ended, Signals};
 use crate::failure::Failure;
+use crate::pick_recorder::pageable;
+use crate::recording_end::{self, Ended, Signals};
 use crate::run::{default_backing, find_preload, preloads, start};
 
 /// The result of a recording.
@@ -87,7 +87,7 @@ pub fn record(order: &Order, out: &Path) -> Result<Recorded, Failure> {
     let signals = Signals::catch()?;
     let started = Instant::now();
     let child = start(command, &preload, &options, None)?.child();
-    let Ended { status, limit, left } = ending::wait(child, folder.path(), &signals, order.max_time)?;
+    let Ended { status, limit, left } = recording_end::wait(child, folder.path(), &signals, order.max_time)?;
     let seconds = started.elapsed().as_secs_f64();
     let processes = read(folder.path(), status)?;
     let lost = processes.iter().any(Process::is_cut_short);

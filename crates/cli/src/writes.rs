@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use coldframe_device::quantity::human_count;
 use coldframe_live::writes::{Interval, WriteWatch};
 use coldframe_live::PAGE;
 use coldframe_record::{native, resolve, Subject};
-use coldframe_report::table::human_count;
 use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, Provenance, Reference, Summary, Writer};
 use serde_json::{json, Value};
 

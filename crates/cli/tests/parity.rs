@@ -1,11 +1,21 @@
-//! The machines agree: a fresh engine repeats the live pager's journal, and the simulator predicts the live pager's
-//! faults from the program's references.
+//! The machines agree: a fresh engine repeats the live pager's journal; the simulator, `run --predict` and the answer for
+//! this machine predict the live pager's faults from the program's references.
 
 use std::path::Path;
 use std::process::Command;
 
+use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::collect;
-use coldframe_live::{Faults, Options, Pager, Region, Snapshot, SwapArea, Wait, PAGE};
+use coldframe_core::Ps;
+use coldframe_device::here::{Here, Spread};
+use coldframe_live::{Faults, Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MIN, PAGE};
+use coldframe_report::here::rows::Rows;
+use coldframe_report::here::simulate::simulate;
+use coldframe_report::here::{self, Pager as Model};
+use coldframe_report::predict::predict;
+use coldframe_trace::journal;
+use coldframe_trace::span::{Span, BASE_RECORDED};
+use coldframe_trace::{Block, Columns, Fidelity, Kind, ProgramFacts, Provenance, Reference, Task, Writer};
 use serde_json::Value;
 
 const PAGES: usize = 1200;
@@ -53,9 +63,9 @@ fn ran(options: Options, string: &[(usize, bool)]) -> Snapshot {
         // SAFETY: a byte of the region; volatile, so that every reference is made.
         unsafe {
             if *write {
-                // The byte is never zero: the pager gives a page of zeros no place on the device, and the trace cannot
-                // tell such a page from others.
-                std::ptr::write_volatile(place, i as u8 | 1);
+                // The byte is never zero: the pager gives a page of zeros no place on the device. It is also never the
+                // one that is there: the pager does not write pages with unchanged bytes. A trace does not show either.
+                std::ptr::write_volatile(place, ((i / PAGE) as u8) << 1 | 1);
             } else {
                 std::ptr::read_volatile(place);
             }
@@ -200,6 +210,72 @@ fn the_simulator_predicts_the_faults_of_one_thread_with_read_ahead_exactly() {
         let read_ahead = live(policy, string, 16);
         assert_eq!(read_ahead, predicted(policy, string, 16, folder.path()), "{policy}");
         assert!(read_ahead.0 < live(policy, string, 0).0, "{policy}: nothing was read ahead");
+    }
+}
+
+/// The string as a recorder writes it.
+fn recorded(string: &[(usize, bool)], path: &Path) {
+    let mut writer = Writer::create(path, Columns { time: false, task: true, count: false }).unwrap();
+    let mut block = Block::new();
+    for part in string.chunks(block.capacity()) {
+        for (page, write) in part {
+            let kind = if *write { Kind::Write } else { Kind::Read };
+            block.push(Reference::new(BASE_RECORDED + (page * PAGE) as u64, 1, kind));
+        }
+        writer.write(&block).unwrap();
+        block.clear();
+    }
+    let tasks = vec![Task { id: 0, name: "thread 1".into(), space: 0 }];
+    let program = Some(ProgramFacts { seconds: 1.0, ..ProgramFacts::default() });
+    writer.finish(Provenance { tasks, program, ..Provenance::new("a test", Fidelity::Window) }).unwrap();
+}
+
+#[test]
+fn live_prediction_and_answer_are_one_model() {
+    let (folder, string) = (tempfile::tempdir().unwrap(), string_with_scans(15));
+    let (trace, path) = (folder.path().join("trace.parquet"), folder.path().join("journal"));
+    recorded(&string, &trace);
+    let rows = Rows::read(&trace, None).unwrap();
+    for ram in [FRAMES_MIN, RAM, 2 * RAM].map(|frames| (frames * PAGE) as u64) {
+        for read_ahead in [None, Some(0)] {
+            // Everything else is as the pager chooses it on this machine.
+            let usual = Options::new(ram);
+            let read_ahead = read_ahead.unwrap_or(usual.read_ahead);
+            let max_memory = (PAGES * PAGE) as u64;
+            let stats = ran(Options { max_memory, read_ahead, journal: Some(path.clone()), ..usual }, &string);
+            let live = [
+                stats.true_faults,
+                stats.false_faults,
+                stats.cold_faults,
+                stats.device_reads + stats.log_hits,
+                stats.evictions,
+                // The pager looks at the bytes of some clean pages.
+                stats.dirty_evictions - stats.writes_saved,
+            ];
+            // The costs of this machine, as far as the pager has measured them.
+            let read = Ps(stats.device_read_ns * 1_000);
+            let costs = Here { device_fault: Spread { mean: read, ..Spread::default() }, ..Here::default() };
+            let model = here::pager(&costs);
+            let journal = std::fs::read(&path).unwrap();
+            let (head, _) = journal::open(&journal).unwrap();
+            assert_eq!(head.config, model.with(ram).config(PAGES, true));
+            assert_eq!(head.policy, PolicyChoice::parse(&model.policy).unwrap().to_string());
+            let counts = if read_ahead == 0 {
+                let span = Span { start: BASE_RECORDED, len: max_memory };
+                let predicted = predict(&trace, &head, span).unwrap();
+                let of_prediction =
+                    [predicted.true_faults, predicted.false_faults, predicted.zero_fills, predicted.swap_loads];
+                assert_eq!((live[..4].to_vec(), live[5]), (of_prediction.to_vec(), predicted.pages_written), "{ram}");
+                simulate(&rows, &Model { read_ahead, ..model }, &[ram]).unwrap()
+            } else {
+                simulate(&rows, &model, &[ram]).unwrap()
+            };
+            let counts = &counts[0];
+            let loads = counts.device_reads() + counts.memory_loads;
+            let of_answer =
+                [counts.true_faults, counts.false_faults, counts.zero_fills, loads, counts.evictions(), counts.dirty()];
+            assert_eq!(live.map(|count| count as f64), of_answer, "{ram} bytes, read-ahead {read_ahead}");
+        }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Quantities with units, as people and data sheets write them: `64KiB`, `25us`, `18.96us`, `1295.48nJ`.
+//! Quantities with units: read and written exactly, as people and data sheets write them (`64KiB`, `18.96us`,
+//! `1295.48nJ`), and rounded for people (`84 MiB`, `12.3 s`, `1 234`).
 
 use std::fmt;
 
@@ -158,9 +159,115 @@ fn shown(value: u64, units: [(&str, u64); 4], smallest: &str) -> String {
     format!("{value}{smallest}")
 }
 
+/// A time with three digits and its unit.
+pub fn human_time(time: Ps) -> String {
+    let (value, unit) = in_unit(time);
+    let decimals = match value {
+        v if v >= 99.95 || v == 0.0 => 0,
+        v if v >= 9.995 => 1,
+        _ => 2,
+    };
+    format!("{value:.decimals$} {unit}").trim_end().to_string()
+}
+
+/// A time with two decimals, for columns of times that add up.
+pub fn fine_time(time: Ps) -> String {
+    match in_unit(time) {
+        (0.0, _) => "0".into(),
+        (value, unit) => format!("{value:.2} {unit}"),
+    }
+}
+
+fn in_unit(time: Ps) -> (f64, &'static str) {
+    let ps = time.0 as f64;
+    match time.0 {
+        0 => (0.0, ""),
+        1..=999 => (ps, "ps"),
+        1_000..=999_999 => (ps / 1e3, "ns"),
+        1_000_000..=999_999_999 => (ps / 1e6, "us"),
+        1_000_000_000..=999_999_999_999 => (ps / 1e9, "ms"),
+        _ => (ps / 1e12, "s"),
+    }
+}
+
+/// A count with blanks between thousands.
+pub fn human_count(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            out.push(' ');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A size with two or three digits: `84 MiB`, `13.7 MiB`, `640 KiB`.
+pub fn human_size(bytes: u64) -> String {
+    let (value, unit) = match bytes {
+        0..=1_048_575 => (bytes as f64 / 1024.0, "KiB"),
+        1_048_576..=1_073_741_823 => (bytes as f64 / 1_048_576.0, "MiB"),
+        _ => (bytes as f64 / 1_073_741_824.0, "GiB"),
+    };
+    // A tenth of zero is not printed.
+    match (unit, value < 99.95) {
+        ("KiB", _) | (_, false) => format!("{value:.0} {unit}"),
+        _ => format!("{} {unit}", (value * 10.0).round() / 10.0),
+    }
+}
+
+/// Seconds with two or three digits: `0.92 s`, `12.3 s`, `5.2 min`.
+pub fn human_seconds(seconds: f64) -> String {
+    match seconds {
+        s if s < 0.0095 => format!("{:.1} ms", s * 1e3),
+        s if s < 0.1 => format!("{:.0} ms", s * 1e3),
+        s if s < 10.0 => format!("{s:.2} s"),
+        s if s < 100.0 => format!("{s:.1} s"),
+        s if s < 600.0 => format!("{s:.0} s"),
+        s if s < 36_000.0 => format!("{:.1} min", s / 60.0),
+        s => format!("{:.1} h", s / 3600.0),
+    }
+}
+
+/// A size in the form of `--ram`: exact, in MiB if quarters of one are enough.
+pub fn ram_size(bytes: u64) -> String {
+    match bytes {
+        b if b % (1 << 30) == 0 => format!("{}GiB", b >> 30),
+        b if b % (1 << 18) == 0 => format!("{}MiB", b as f64 / 1_048_576.0),
+        b => format!("{}KiB", b >> 10),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_have_three_digits_and_where_they_add_up_two_decimals() {
+        let times = [0, 7, 85_220_000, 106_700_000, 9_999_000, 2_930_000, 4_550_000_000_000].map(Ps);
+        assert_eq!(times.map(human_time), ["0", "7.00 ps", "85.2 us", "107 us", "10.0 us", "2.93 us", "4.55 s"]);
+        assert_eq!(times.map(fine_time), ["0", "7.00 ps", "85.22 us", "106.70 us", "10.00 us", "2.93 us", "4.55 s"]);
+    }
+
+    #[test]
+    fn sizes_and_times_have_two_or_three_digits() {
+        let mib = 1 << 20;
+        assert_eq!(
+            [84 * mib, 8 * mib + mib / 2, 640 << 10, 3 << 30].map(human_size),
+            ["84 MiB", "8.5 MiB", "640 KiB", "3 GiB"]
+        );
+        assert_eq!(
+            [0.0012, 0.056, 0.924, 12.34, 123.4, 3000.0].map(human_seconds),
+            ["1.2 ms", "56 ms", "0.92 s", "12.3 s", "123 s", "50.0 min"]
+        );
+        assert_eq!([14_004 << 10, 999 * mib + mib / 2].map(human_size), ["13.7 MiB", "1000 MiB"]);
+        assert_eq!([68 * mib, 2 << 30, 300 << 10].map(ram_size), ["68MiB", "2GiB", "300KiB"]);
+        assert_eq!([38_400 << 10, 14_080 << 10, 14_004 << 10].map(ram_size), ["37.5MiB", "13.75MiB", "14004KiB"]);
+        for size in [68 * mib, 38_400 << 10, 14_080 << 10, 14_004 << 10] {
+            assert_eq!(bytes(&ram_size(size)), Ok(Bytes(size)), "as it is typed");
+        }
+    }
 
     #[test]
     fn what_a_data_sheet_prints_is_read_exactly() {

@@ -4,8 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use crate::sys;
 
-/// Frames that the engine does not get. The engine reuses a frame as soon as it has commanded that the page leaves,
-/// but the page stays in memory until its thread has taken it out. The reserve covers the pages in between.
+/// Frames that the engine does not get, for pages that the engine takes as gone and that are still in memory.
 #[derive(Debug)]
 pub struct Reserve {
     frames: usize,
@@ -14,15 +13,9 @@ pub struct Reserve {
 }
 
 impl Reserve {
-    /// Room for four batches where that is little, and at least for one; with little RAM, for an eighth of it.
-    pub fn of(frames: usize, batch: usize) -> Reserve {
-        let wanted = batch.max((4 * batch).min(frames / 64));
-        Reserve { frames: wanted.min(frames / 8), leaving: AtomicUsize::new(0) }
-    }
-
-    /// Number of frames in the reserve.
-    pub fn frames(&self) -> usize {
-        self.frames
+    /// So many of them (`coldframe_pager_plan::Plan`).
+    pub fn of(frames: usize) -> Reserve {
+        Reserve { frames, leaving: AtomicUsize::new(0) }
     }
 
     /// One more page is leaving. Returns false if the reserve is used up; the caller then takes its victims out at
@@ -70,14 +63,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reserve_is_small_where_ram_is_large_and_never_most_of_it() {
-        let of = |frames, batch| Reserve::of(frames, batch).frames();
-        assert_eq!((of(64, 8), of(64, 32), of(1024, 8), of(1 << 20, 32)), (8, 8, 16, 128));
-    }
-
-    #[test]
     fn who_fills_the_reserve_makes_room_before_the_engine_goes_on() {
-        let reserve = Reserve::of(64, 8);
+        let reserve = Reserve::of(8);
         assert!((0..8).all(|_| reserve.has_room()));
         assert!(!reserve.has_room());
         reserve.left(9);

@@ -1,13 +1,12 @@
 //! The compressed form of a page: a word that it repeats, or lz4's or zstd's output behind a byte that tells which.
 
+pub use coldframe_pager_plan::TIER_PAGE_MAX as SIZE_MAX;
 use lz4_flex::block::{compress_into_with_table, decompress_into, CompressTable};
 
 use crate::{dense, packed, PAGE};
 
 /// Compressed size of a page that repeats one word.
 const WORD: usize = size_of::<u64>();
-/// A page is kept only if it becomes no larger than this.
-pub const SIZE_MAX: usize = PAGE / 4 * 3;
 /// The first byte of a compressed page, unless it repeats one word.
 const LZ4: u8 = 0;
 const ZSTD: u8 = 1;

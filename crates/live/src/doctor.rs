@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::device::Device;
 use crate::space::Space;
 use crate::sys::{self, Notify, Source, Uffd};
-use crate::{calibrate, Wait, PAGE};
+use crate::{calibrate, PAGE};
 
 /// The state of something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
@@ -215,7 +215,7 @@ fn latency(device: &Device) -> Finding {
     })();
     match measured {
         Ok(m) => {
-            let wait = if m.wait(Wait::Auto) == Wait::Read { "read" } else { "brief" };
+            let wait = if m.overlaps() { "brief" } else { "read" };
             let found = format!(
                 "4 KiB read {:.1} us (median), page out of the page table {:.2} us: --wait {wait}, pa-clock:budget={}",
                 m.read_ns as f64 / 1e3,

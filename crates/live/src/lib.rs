@@ -80,7 +80,7 @@ pub use coldframe_trace::span;
 pub use error::LiveError;
 pub use inject::Inject;
 pub use mapping::Spot;
-pub use options::{Faults, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+pub use options::{Faults, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 pub use pager::Pager;
 pub use recorder::Recorder;
 pub use region::{Advice, Pin, Region};

@@ -24,19 +24,18 @@ use crate::sys;
 use crate::tier::IN_POOL;
 use crate::{LiveError, PAGE};
 
+pub use coldframe_pager_plan::{LOG_BUFFERS as BUFFERS, SEGMENT};
+
 mod area;
 mod blocks;
 mod children;
 mod orders;
 mod writer;
 
-pub use area::BUFFERS;
 use area::{Inside, Refused};
 use blocks::Blocks;
 use writer::Writer;
 
-/// Slots of a segment.
-pub const SEGMENT: usize = 32;
 /// Bits of a slot's number below the number of its file.
 const FILE_SHIFT: u32 = 40;
 /// Bits of a slot's number below the number of the page within the slot: 0 for a page that has it alone, otherwise from 1.
@@ -79,7 +78,7 @@ impl Log {
         sealer: Option<Sealer>,
         blocks: Option<usize>,
     ) -> Result<Log, LiveError> {
-        let least = (2 * pages).div_ceil(SEGMENT) + area::BUFFERS;
+        let least = (2 * pages).div_ceil(SEGMENT) + BUFFERS;
         let segments = segments_of(&device, least, bytes_max);
         let mut inside = Inside::new(segments)?;
         inside.blocks = blocks.map(|blocks| Blocks::new(pages, blocks, segments)).transpose()?;

@@ -4,12 +4,13 @@
 use std::ops::Range;
 
 use coldframe_core::{Event, PageId};
+use coldframe_pager_plan::HINTS;
 
 use crate::pager::{Decider, Inner, Kind, Pager};
 use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
-use crate::task::{Laps, Todo, LOADS, VICTIMS};
+use crate::task::{Laps, Todo, VICTIMS};
 use crate::{Faults, LiveError, Options, Snapshot, PAGE};
 
 /// After this many discarded pages, the engine's lock is freed for others.
@@ -193,7 +194,7 @@ impl Inner {
         self.tasks().give(number);
     }
 
-    /// Loads absent pages, half as many at a time as can be in flight.
+    /// Loads absent pages, [`HINTS`] at a time.
     pub(crate) fn load_pages(&self, pages: impl Iterator<Item = usize>) {
         if self.is_unpaged() {
             return;
@@ -206,7 +207,7 @@ impl Inner {
         while pages.peek().is_some() {
             self.with_task(|decider, todo| {
                 todo.together = true;
-                for page in pages.by_ref().take(LOADS / 2) {
+                for page in pages.by_ref().take(HINTS) {
                     if self.pages.get(page) == Where::Out {
                         self.wish(decider, todo, page);
                     }

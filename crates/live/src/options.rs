@@ -3,16 +3,8 @@
 
 use std::path::PathBuf;
 
+pub use coldframe_pager_plan::{FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use serde::{Deserialize, Serialize};
-
-/// Bytes of a page.
-pub const PAGE: usize = 4096;
-
-/// The least RAM, in frames: a batch of victims, the pages of some instructions in flight, and some that stay.
-pub const FRAMES_MIN: usize = 64;
-
-/// The most pages of read-ahead. With the page of the fault, they are half of the loads that can be in flight.
-pub const READ_AHEAD_MAX: u32 = crate::task::LOADS as u32 / 2 - 1;
 
 /// Who handles a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -152,7 +144,7 @@ impl Options {
         Options {
             ram,
             policy: None,
-            handler: "parallel".to_string(),
+            handler: coldframe_pager_plan::HANDLER.to_string(),
             max_memory: 64 << 30,
             base: None,
             backing: std::env::temp_dir(),
@@ -165,7 +157,7 @@ impl Options {
             journal: None,
             observe: false,
             record: None,
-            read_ahead: 16,
+            read_ahead: READ_AHEAD,
             evict_batch: None,
             lets_go: false,
             stats_fd: None,

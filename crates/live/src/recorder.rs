@@ -18,7 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::Release};
 use std::sync::Arc;
 
-use coldframe_trace::entries::{delayed, is_sampled, own, worked, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
+use coldframe_trace::entries::{
+    delayed, is_sampled, own, worked, Record, Word, CHUNK, COMMAND, HEAD, MAGIC, RECORD, RECORDS,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::lock::Lock;
@@ -42,38 +44,45 @@ pub struct Recorder {
 }
 
 /// The other costs of an entry, as a part of its handler's work and its way. Used only to decide whether more entries
-/// are possible.
+/// are possible. Measured (`docs/book/src/truth.md`): 3 us in the kernel's fault and 1 to 3 us of cache misses, beside 4
+/// to 5 us in the handler and 3 us on the way.
 const BESIDES: f64 = 0.6;
-/// Upper limit of the entries' time, as a part of the program's own time so far.
+/// Upper limit of the entries' time, as a part of the program's own time so far. With the other costs, recording then
+/// takes about as long as the program: 0.6 x (1 + 0.6) = 0.96.
 const SHARE: f64 = 0.6;
-/// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner.
+/// The program's own time over which the patience is spread, in nanoseconds. Many programs end sooner. A guess.
 const FIRST_NS: f64 = 1e9;
-/// Nanoseconds that entries may take beyond their share before the recorder reacts. This part of the patience is added
-/// to them, because a program's start has more entries than the rest.
-const SLACK_NS: f64 = 40e6;
+/// Nanoseconds that entries may take beyond their share before the recorder reacts: two periods, so that one busy period
+/// changes nothing. This part of the patience (a guess) is added to them, because a program's start has more entries
+/// than the rest.
+const SLACK_NS: f64 = 2.0 * PERIOD_NS as f64;
 const SLACK: f64 = 0.25;
-/// Below this part of the time, entries take little.
+/// Below this part of the time, entries take little: a sixth of [`SHARE`], so that a window that shrinks by a quarter
+/// stays below it. A guess.
 const IDLE: f64 = 0.10;
-/// Buckets of the histogram of ways: 4 for each power of two of nanoseconds.
-const BUCKETS: usize = 160;
-/// The longest and the shortest window, as parts of the sampled pages in RAM.
+/// Buckets of the histogram of ways: 4 for each power of two of nanoseconds, up to 2^40 (18 minutes).
+const BUCKETS: usize = 4 * 40;
+/// The longest and the shortest window, as parts of the sampled pages in RAM. Guesses: curves begin at a window, and
+/// hardly a program is usable in less than a sixteenth of its memory.
 const WIDEST: usize = 16;
 const NARROWEST: usize = 64;
 /// If the sampling cannot be reduced any more, the window may grow to this part of the sampled pages. With less RAM
-/// than that, the program would have far too many faults anyway.
+/// than that, the program would have far too many faults anyway. A guess.
 const LAST: (usize, usize) = (3, 4);
-/// The least useful number of sampled pages.
-const SAMPLED_MIN: usize = 512;
-/// The shortest window.
-const WINDOW_MIN: usize = 32;
-/// How often the entries' time is checked, in nanoseconds and in entries.
+/// The least useful number of sampled pages: 64 chunks, for an error of about an eighth.
+const SAMPLED_MIN: usize = 64 * CHUNK as usize;
+/// The shortest window: half of the least RAM of a pager.
+const WINDOW_MIN: usize = crate::FRAMES_MIN / 2;
+/// How often the entries' time is checked, in nanoseconds and in entries. Guesses: 50 times a second costs nothing.
 const PERIOD_NS: u64 = 20_000_000;
 const PERIOD: u64 = 64;
-/// How often the kernel's numbers are read, in nanoseconds.
-const LOOK_NS: u64 = 20_000_000;
-/// A thread whose way takes longer than this has waited for something else, in nanoseconds.
+/// How often the kernel's numbers are read, in nanoseconds: once a period.
+const LOOK_NS: u64 = PERIOD_NS;
+/// A thread whose way takes longer than this has waited for something else, in nanoseconds. A way takes 3 us
+/// (`docs/book/src/truth.md`); a thread that waits for a processor waits for a millisecond.
 const WAIT_NS: u64 = 50_000;
-/// Bytes of the file that are reserved at a time.
+/// Bytes of the file that are reserved at a time: 256 Ki records, which take the program two
+/// seconds at 10 us each. A guess.
 const STEP: usize = 4 << 20;
 /// The whole file.
 const LEN: usize = HEAD + RECORDS * RECORD;

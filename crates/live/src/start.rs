@@ -10,12 +10,13 @@ use std::sync::Arc;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
-use coldframe_core::{Caps, Config, Engine, TierConfig};
+use coldframe_core::{Engine, TierConfig};
+use coldframe_pager_plan::{fitting, Plan, BATCH_MAX, TIER_BATCH_MAX};
 use coldframe_trace::journal::{Head, SwapHead};
 
 use crate::area;
 use crate::budget::{Reserve, Sharing};
-use crate::calibrate::{self, Measured, BATCH_MAX};
+use crate::calibrate::{self, Measured};
 use crate::device::Device;
 use crate::journal::JournalFile;
 use crate::lead::Lead;
@@ -32,7 +33,7 @@ use crate::stats::{Chosen, Stats};
 use crate::store::Store;
 use crate::sys::{self, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
-use crate::tier::{self, Pool};
+use crate::tier::{Pool, DENSE_MAX};
 use crate::watched::{Knobs, Watched};
 use crate::{Faults, LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
@@ -121,38 +122,42 @@ fn build(
         None if options.record.is_some() => Measured { read_ns: 1, step_ns: 1 },
         None => calibrate::measure(&device.to_measure()?, &uffd, &space)?,
     };
-    options.policy = Some(measured.policy(&options));
-    let wait = measured.wait(options.wait);
+    options.policy = Some(measured.policy(options.policy.as_deref()));
+    let wait = match options.wait {
+        Wait::Auto if measured.overlaps() => Wait::Brief,
+        Wait::Auto => Wait::Read,
+        given => given,
+    };
     let tasks = tasks(&mut options, wait)?;
     if options.record.is_some() || options.swap.is_some() || options.observe {
         options.tier = Tier::None;
     }
-    let batch = options.evict_batch.map_or(measured.evict_batch(options.wait).min(frames / 8), |n| n as usize);
+    let usual = fitting(measured.evict_batch(options.wait != Wait::Read), frames);
+    let batch = options.evict_batch.map_or(usual, |n| n as usize);
     if batch == 0 || batch > BATCH_MAX.min(frames / 2) {
         let reason = format!("`{batch}` is not from 1 to {}", BATCH_MAX.min(frames / 2));
         return Err(LiveError::Setting { field: "evict_batch", reason });
     }
-    let batch = if options.tier == Tier::None { batch } else { batch.min(tier::BATCH_MAX) };
+    let batch = if options.tier == Tier::None { batch } else { batch.min(TIER_BATCH_MAX) };
     options.evict_batch = Some(batch as u32);
     if options.read_ahead > READ_AHEAD_MAX {
         let reason = format!("`{}` is more than {READ_AHEAD_MAX} pages", options.read_ahead);
         return Err(LiveError::Setting { field: "read_ahead", reason });
     }
-    let buffers = (TASKS + LOADS / 2).min(frames / 4);
-    // A recorder's window has exactly the frames that were asked for.
-    let reserve = Reserve::of(if options.observe || options.record.is_some() { 0 } else { frames }, batch);
+    let plan = Plan::of(frames, batch);
+    let plan = if options.observe || options.record.is_some() { plan.without_reserve() } else { plan };
     let swap = options.swap.as_ref().map(|area| area.head(&device, pages, options.backing_max)).transpose()?;
     let knobs = options.record.as_ref().map(recorder::knobs_of);
-    let frames_left = frames - reserve.frames();
     let tier = match options.tier {
         Tier::None => None,
-        tier => tier::config(tier, frames_left, batch, buffers, measured.read_ns),
+        Tier::Lz4 => plan.tier(measured.read_ns, 0),
+        Tier::Lz4Zstd => plan.tier(measured.read_ns, DENSE_MAX),
     };
     if tier.is_some_and(|tier| tier.dense_max > 0) {
         crate::dense::prepare()?;
     }
-    let (engine, head) = engine(&options, (frames_left, pages), batch, buffers, (swap, tier), knobs.clone())?;
-    let reclaimer = Reclaimer::new(tier.is_some(), frames_left, batch);
+    let (engine, head) = engine(&options, &plan, pages, (swap, tier), knobs.clone())?;
+    let reclaimer = Reclaimer::new(tier.is_some(), plan.frames, batch);
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
     stats.set_chosen(&Chosen { policy, wait: options.wait, evict_batch: batch as u32 });
@@ -161,7 +166,7 @@ fn build(
     Stats::add(&stats.frames, frames as u64);
     let blocks = head.swap.as_ref().map(area::blocks);
     let journal = journal(&options, &head)?;
-    let (side, loads) = side(buffers, journal)?;
+    let (side, loads) = side(plan.buffers, journal)?;
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
     crate::pause::set(options.inject.map_or(0, |inject| inject.pause));
     let store = Store::open(&options.backing, options.inject)?;
@@ -196,7 +201,7 @@ fn build(
         epoch: AtomicU32::new(0),
         resident: AtomicUsize::new(0),
         loads,
-        reserve,
+        reserve: Reserve::of(plan.reserve),
         reclaimer,
         sharing: Sharing::default(),
         stats,
@@ -266,9 +271,8 @@ fn pages(options: &Options) -> Result<usize, LiveError> {
 
 fn engine(
     options: &Options,
-    (frames, pages): (usize, usize),
-    evict_batch: usize,
-    buffers: usize,
+    plan: &Plan,
+    pages: usize,
     (swap, tier): (Option<SwapHead>, Option<TierConfig>),
     knobs: Option<Arc<Knobs>>,
 ) -> Result<(Engine, Head), LiveError> {
@@ -276,8 +280,8 @@ fn engine(
     let text = options.policy.as_deref().unwrap_or_default();
     let choice = PolicyChoice::parse(text).map_err(|e| bad("policy", e.to_string()))?;
     let policy = match knobs {
-        Some(knobs) => Box::new(Watched::new(frames, knobs)),
-        None => choice.build(frames, pages).map_err(|e| bad("policy", e.to_string()))?,
+        Some(knobs) => Box::new(Watched::new(plan.frames, knobs)),
+        None => choice.build(plan.frames, pages).map_err(|e| bad("policy", e.to_string()))?,
     };
     let usable = |h: &&handler::Handler| !h.needs_xip;
     let handler = handler::find(&options.handler).filter(usable).ok_or_else(|| {
@@ -287,15 +291,7 @@ fn engine(
             format!("there is no handler `{}` for this machine; there are {}", options.handler, names.join(", ")),
         )
     })?;
-    // Reference bits are emulated by unmapping; dirty bits by write-protection, which is the machine's business.
-    let caps = Caps {
-        reference_bit: false,
-        dirty_bit: true,
-        buffers: buffers as u32,
-        direct_read: false,
-        places: swap.is_none(),
-    };
-    let config = Config { frames, pages, tasks: TASKS, evict_batch, caps };
+    let config = plan.config(pages, swap.is_none());
     let head = Head { swap, tier, ..Head::new(choice.to_string(), handler, config) };
     let mut engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
     if let Some(swap) = &head.swap {

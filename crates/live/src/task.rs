@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU32;
 
 use coldframe_core::tier::{BIN_FRAMES, GRAIN};
 use coldframe_core::{Stage, Ticket};
+pub use coldframe_pager_plan::{LOADS, TASKS};
 use io_uring::{opcode, types, IoUring};
 use lz4_flex::block::CompressTable;
 
@@ -20,10 +21,6 @@ use crate::sys;
 use crate::tier::{Packed, Thick, DENSE_MAX};
 use crate::{LiveError, PAGE};
 
-/// Faults that can be served at a time.
-pub const TASKS: usize = 32;
-/// Loads that one fault or one list of prefetch hints can have in flight.
-pub const LOADS: usize = 64;
 /// Pages that one fault moves to the holding area before the engine's lock is freed; further pages are moved at once.
 pub const MOVES: usize = 256;
 /// Victims of one fault: a batch, and the pages of a release.

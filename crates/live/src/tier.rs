@@ -20,8 +20,9 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use coldframe_core::tier::{BIN_FRAMES, GRAIN, TABLE_BYTES};
-use coldframe_core::{Event, PageId, PoolId, SlotId, TierConfig};
+use coldframe_core::tier::{BIN_FRAMES, GRAIN};
+use coldframe_core::{Event, PageId, PoolId, SlotId};
+use coldframe_pager_plan::TIER_BATCH_MAX;
 
 use crate::codec::{pack, repack, unfold, unpack, SIZE_MAX};
 use crate::fatal;
@@ -31,7 +32,7 @@ use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{Load, Source, Todo, Victim};
-use crate::{LiveError, Tier, PAGE};
+use crate::{LiveError, PAGE};
 
 /// The slot of a page that has content, but none in the log.
 pub const IN_POOL: u64 = 1 << 62;
@@ -42,17 +43,7 @@ const PLACES: usize = DENSE_MAX + 1;
 const WAITING: usize = (PLACES * SIZE_MAX).next_multiple_of(PAGE);
 /// The most pages that are being compressed a second time.
 pub const DENSE_MAX: usize = 8;
-/// The time for a page that comes from the pool and goes back, in nanoseconds: two switches, four system calls, lz4 and
-/// the hash, twice. 20 to 30 us are measured (`docs/book/src/speed.md`).
-const POOL_NS: u32 = 24_000;
-/// The most pages that are evicted together. Two such batches, with the two bins that each may have to clear, are the
-/// victims of one fault.
-pub const BATCH_MAX: usize = 24;
-const _: () = assert!(2 * (BATCH_MAX + 2 * BIN_FRAMES) <= crate::task::VICTIMS);
-/// The pool leaves at least this part of all frames.
-const LEFT_PART: usize = 8;
-/// The pool also leaves this many frames besides a batch and the loads that can be in flight.
-const LEFT_MORE: usize = 8;
+const _: () = assert!(2 * (TIER_BATCH_MAX + 2 * BIN_FRAMES) <= crate::task::VICTIMS);
 
 /// The mapping. Pages of it that are not lent are not in RAM.
 #[derive(Debug)]
@@ -156,22 +147,6 @@ impl Drop for Pool {
             unsafe { sys::unmap_memory(self.start, self.len + WAITING) };
         }
     }
-}
-
-/// The bounds of a tier for this many frames; `None`: there are too few.
-pub fn config(tier: Tier, frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Option<TierConfig> {
-    let left = (frames / LEFT_PART).max(buffers + batch + LEFT_MORE);
-    let frames_max = frames.checked_sub(left)? / BIN_FRAMES * BIN_FRAMES;
-    (frames_max >= 2 * BIN_FRAMES).then_some(TierConfig {
-        frames_max,
-        frames_first: frames_max / 2,
-        page_bytes: PAGE as u32,
-        size_max: SIZE_MAX as u32,
-        load_price: read_ns.clamp(1, u64::from(u32::MAX)) as u32,
-        pool_price: POOL_NS,
-        table_bytes: TABLE_BYTES,
-        dense_max: if tier == Tier::Lz4Zstd { DENSE_MAX as u32 } else { 0 },
-    })
 }
 
 /// A page that has left, and whose size is being reported.
@@ -460,17 +435,5 @@ impl Inner {
         fatal::stop(format_args!(
             "the compressed page for {address:#x} is not what was put into memory (its checksum differs)"
         ))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn little_ram_has_no_tier() {
-        assert!(config(Tier::Lz4, 48, 8, 16, 80_000).is_some_and(|c| c.frames_max == 16));
-        assert!(config(Tier::Lz4, 36, 8, 16, 80_000).is_none());
-        assert!(config(Tier::Lz4, 8192, 16, 64, 80_000).is_some_and(|c| c.frames_max == 7168 && c.load_price == 80_000));
     }
 }

@@ -1,7 +1,8 @@
 //! Replaces `live/src/log.rs`, which also reads and writes. The log's tables are compiled unchanged.
 
-/// Slots of a segment, as in `live/src/log.rs`.
+/// Slots of a segment and buffers, as in `pager-plan`.
 pub const SEGMENT: usize = 32;
+pub const BUFFERS: usize = 8;
 
 #[path = "../../live/src/log/area.rs"]
 pub mod area;

@@ -3,22 +3,22 @@
 //!
 //! ```text
 //!   window trace ─ rows ─► processes ─ simulate ─► counts by RAM ─ price (Here) ─► run time by RAM ─► words, JSON
-//!                          (dense pages)  (machine: the engine, no time)            (curve: knee, thrash, advice)
+//!                          (dense pages)  (sim's lane, no time)                     (curve: knee, thrash, advice)
 //! ```
 //! RAM here is the RAM of `coldframe run --ram`: RAM for paged memory, for each process. Memory that is not paged
 //! comes on top and is printed separately.
 
 use std::path::Path;
 
-use coldframe_core::Bytes;
 use coldframe_device::here::Here;
-use coldframe_trace::span::PAGE;
+use coldframe_pager_plan::Measured;
+pub use coldframe_pager_plan::Pager;
 
 use crate::error::ReportError;
 
+pub mod counts;
 mod curve;
 pub mod json;
-pub mod machine;
 pub mod price;
 pub mod rows;
 pub mod simulate;
@@ -32,62 +32,9 @@ pub use price::Costs;
 use curve::Curve;
 use rows::Rows;
 
-/// The live pager's configuration, as far as it affects evictions and loads.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Pager {
-    /// Policy, as on the command line.
-    pub policy: String,
-    /// Most pages read ahead.
-    pub read_ahead: u32,
-    /// Victims that are evicted together.
-    pub evict_batch: usize,
-    /// Loads in flight.
-    pub buffers: usize,
-    /// The least RAM, in bytes.
-    pub ram_least: u64,
-}
-
-impl Default for Pager {
-    /// The defaults of `coldframe run`: `live/src/{options,calibrate,task,start}.rs`. 24 victims are evicted together
-    /// if a read of a page takes about 50 us.
-    fn default() -> Pager {
-        let (policy, ram_least) = ("multi-queue".into(), 64 * PAGE);
-        Pager { policy, read_ahead: 16, evict_batch: 24, buffers: 32 + 64 / 2, ram_least }
-    }
-}
-
-/// The time of an eviction beside a read (`live/src/calibrate.rs`, `evict_batch`), in nanoseconds.
-const VICTIM_NS: u64 = 2_000;
-/// Nothing overlaps with a device this fast (`live/src/calibrate.rs`, `FAST_NS`).
-const FAST_NS: u64 = 8_000;
-/// Bounds of a batch (there as well).
-const BATCH: std::ops::RangeInclusive<u64> = 8..=32;
-
-impl Pager {
-    /// As the pager adapts to this machine: as many victims are evicted together as a read of the device hides.
-    pub fn of(here: &Here) -> Pager {
-        let read = here.device_fault.mean.0 / 1000;
-        let batch = if read < FAST_NS { *BATCH.end() } else { (read / VICTIM_NS).clamp(*BATCH.start(), *BATCH.end()) };
-        Pager { evict_batch: batch as usize, ..Pager::default() }
-    }
-
-    /// Frames of the engine of a pager with this much RAM: all frames without the reserve for pages on their way out
-    /// (`live/src/budget.rs`).
-    pub fn engine_frames(&self, ram: u64) -> usize {
-        let frames = (ram / PAGE) as usize;
-        let batch = self.evict_batch.min(frames / 8);
-        let reserve = batch.max((4 * batch).min(frames / 64)).min(frames / 8);
-        frames - reserve
-    }
-
-    /// The least RAM whose engine has this many frames.
-    pub fn ram_for(&self, frames: u64) -> Bytes {
-        let mut ram = (frames * PAGE).max(self.ram_least);
-        while (self.engine_frames(ram) as u64) < frames {
-            ram += PAGE;
-        }
-        Bytes(ram)
-    }
+/// The pager on this machine. A fault's whole time stands for a read of the device.
+pub fn pager(here: &Here) -> Pager {
+    Pager::of(&Measured { read_ns: here.device_fault.mean.0 / 1000, step_ns: 1 })
 }
 
 /// The question.

@@ -12,6 +12,7 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
 use coldframe_device::StagePrices;
+use coldframe_pager_plan::HINTS;
 use coldframe_sim::page_table::{Masks, PageTable};
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
@@ -22,9 +23,6 @@ use serde::Serialize;
 
 use crate::error::ReportError;
 use crate::interleave::Interleave;
-
-/// Pages that a live pager loads at a time for a list of prefetch hints (`live`: half of its `LOADS`).
-const WISHES: usize = 32;
 
 /// What the engines counted, all processes together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -74,7 +72,7 @@ struct Machine {
 /// # Errors
 /// The recording cannot be read, or this version does not know the policy or handler.
 pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, ReportError> {
-    let config = lane_config(head)?;
+    let config = unpriced(head)?;
     let mut reader = Reader::open(path)?;
     let tasks = reader.provenance().tasks.clone();
     let mut processes: BTreeMap<u32, Process> = BTreeMap::new();
@@ -99,9 +97,9 @@ pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, Repor
     Ok(prediction)
 }
 
-/// Only counts are needed. The device takes no time: a faulting thread waits for everything that its fault causes, as
-/// in a live run.
-fn lane_config(head: &Head) -> Result<LaneConfig, ReportError> {
+/// The lane of a live pager. Only counts are needed. The device takes no time: a faulting thread waits for everything
+/// that its fault causes, as in a live run.
+pub(crate) fn unpriced(head: &Head) -> Result<LaneConfig, ReportError> {
     let handler = handler::find(&head.handler)
         .ok_or_else(|| ReportError::setting("handler", format!("there is no handler `{}`", head.handler)))?;
     Ok(LaneConfig {
@@ -188,7 +186,7 @@ impl Machine {
                 self.tell(Event::Pinned { page });
             }),
             Note::WillNeed => loop {
-                let wishes = pages.by_ref().take(WISHES);
+                let wishes = pages.by_ref().take(HINTS);
                 if wishes.map(|page| self.tell(Event::WillNeed { page })).count() == 0 {
                     break;
                 }

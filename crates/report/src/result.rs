@@ -3,6 +3,7 @@
 
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::energy::{e_paging, t_paging, t_total, AccessCounts, Ledger};
+use coldframe_device::quantity::human_count;
 use coldframe_device::quantity::show_bytes;
 use coldframe_device::StagePrices;
 use coldframe_sim::front_end::FrontEndCounts;
@@ -13,7 +14,6 @@ use serde_json::Value;
 
 use crate::certainty::Certainty;
 use crate::memory::{self, MemoryPrices};
-use crate::table::human_count;
 use crate::tasks::failures;
 
 mod foreground;

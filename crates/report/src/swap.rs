@@ -3,13 +3,13 @@
 use std::path::Path;
 
 use coldframe_device::flash::{self, FlashTime, Operations, Wear};
+use coldframe_device::quantity::human_size;
 use coldframe_sim::swap::{SwapConfig, SwapResult, SwapRun};
 use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::Value;
 
 use crate::error::ReportError;
 use crate::experiment::{sha256, tell, Progress, Sink, Unit};
-use crate::here::words::human_size;
 use crate::resolve::{swaps, SwapPlan};
 use crate::result::{SimResult, SlotMap, Trace};
 use crate::settings::Settings;

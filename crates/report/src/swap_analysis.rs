@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 
+use coldframe_device::quantity::human_count;
 use coldframe_trace::swap::{SwapOp, SwapTrace};
 use serde_json::{json, Value};
 
 use crate::plot::{Plot, Series};
-use crate::table::{human_count, styled};
+use crate::table::styled;
 
 /// Groups of the slides, in slots of the log.
 const GROUPS: [usize; 3] = [8, 16, 32];

@@ -2,9 +2,10 @@
 
 use coldframe_core::Ps;
 use coldframe_device::flash::write_amplification;
+use coldframe_device::quantity::{human_count, human_time};
 
 use crate::swap::{size_text, SwapOutcome};
-use crate::table::{human_count, human_time, styled};
+use crate::table::styled;
 
 /// Columns that a narrow page drops first.
 const LEAST: [&str; 9] =

@@ -4,56 +4,13 @@ use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use coldframe_core::Ps;
+use coldframe_device::quantity::human_size;
+pub use coldframe_device::quantity::{fine_time, human_count, human_time};
 use coldframe_sim::TierDone;
 use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
 use comfy_table::{CellAlignment, ContentArrangement, Table, TableComponent};
 
-use crate::here::words::human_size;
 use crate::result::RunResult;
-
-/// A time with three digits and its unit.
-pub fn human_time(time: Ps) -> String {
-    let (value, unit) = scaled(time);
-    let decimals = match value {
-        v if v >= 99.95 || v == 0.0 => 0,
-        v if v >= 9.995 => 1,
-        _ => 2,
-    };
-    format!("{value:.decimals$} {unit}").trim_end().to_string()
-}
-
-/// A time with two decimals, for columns of times that add up.
-pub fn fine_time(time: Ps) -> String {
-    match scaled(time) {
-        (0.0, _) => "0".into(),
-        (value, unit) => format!("{value:.2} {unit}"),
-    }
-}
-
-fn scaled(time: Ps) -> (f64, &'static str) {
-    let ps = time.0 as f64;
-    match time.0 {
-        0 => (0.0, ""),
-        1..=999 => (ps, "ps"),
-        1_000..=999_999 => (ps / 1e3, "ns"),
-        1_000_000..=999_999_999 => (ps / 1e6, "us"),
-        1_000_000_000..=999_999_999_999 => (ps / 1e9, "ms"),
-        _ => (ps / 1e12, "s"),
-    }
-}
-
-/// A count with blanks between thousands.
-pub fn human_count(n: u64) -> String {
-    let digits = n.to_string();
-    let mut out = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(' ');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 /// Columns of the page for tables; 0: no limit.
 static WIDTH: AtomicUsize = AtomicUsize::new(0);
@@ -164,26 +121,29 @@ pub fn folded(text: &str, width: usize) -> String {
             continue;
         }
         let indent = line.chars().take_while(|c| *c == ' ').count();
-        let mut at = indent;
-        out += &" ".repeat(indent);
-        for (i, word) in line.split_whitespace().enumerate() {
-            let len = word.chars().count();
-            if i > 0 && at + 1 + len > width {
-                out += "\n";
-                out += &" ".repeat(indent + 2);
-                at = indent + 2;
-            } else if i > 0 {
-                out.push(' ');
-                at += 1;
-            }
-            out += word;
-            at += len;
-        }
+        out += &wrap(&" ".repeat(indent), line, indent + 2, width).join("\n");
         if line.ends_with('\n') {
             out.push('\n');
         }
     }
     out
+}
+
+/// Wraps words behind a title to lines of at most `width` columns; all but the first are indented. A word that is longer
+/// than a line stays whole.
+pub fn wrap(title: &str, text: &str, indent: usize, width: usize) -> Vec<String> {
+    let (mut all, mut line, mut empty) = (Vec::new(), title.to_string(), true);
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
+            all.push(std::mem::replace(&mut line, " ".repeat(indent)));
+        } else if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    all.push(line);
+    all
 }
 
 /// One row for each result.
@@ -271,13 +231,6 @@ mod tests {
     }
 
     #[test]
-    fn times_have_three_digits_and_where_they_add_up_two_decimals() {
-        let times = [0, 7, 85_220_000, 106_700_000, 9_999_000, 2_930_000, 4_550_000_000_000].map(Ps);
-        assert_eq!(times.map(human_time), ["0", "7.00 ps", "85.2 us", "107 us", "10.0 us", "2.93 us", "4.55 s"]);
-        assert_eq!(times.map(fine_time), ["0", "7.00 ps", "85.22 us", "106.70 us", "10.00 us", "2.93 us", "4.55 s"]);
-    }
-
-    #[test]
     fn a_column_that_no_row_has_is_left_out() {
         let row = |life: &str| vec!["a".to_string(), "1".into(), life.into()];
         let shown = |rows| styled(&["name", "faults", "life"], rows, 1).within(80).0.to_string();
@@ -290,6 +243,7 @@ mod tests {
         assert_eq!(folded("  a line of some words\nb\n", 12), "  a line of\n    some\n    words\nb\n");
         assert_eq!(folded("short", 12), "short");
         assert_eq!(folded("averyveryverylongword is one", 12), "averyveryverylongword\n  is one");
+        assert_eq!(wrap("Of: ", "some more words", 4, 9), ["Of: some", "    more", "    words"]);
         let table = format!("{}\n", "─".repeat(30));
         assert_eq!(folded(&table, 12), table);
     }

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use coldframe_core::Ps;
 use coldframe_device::here::{Here, Spread};
-use coldframe_report::here::machine::Counts;
+use coldframe_device::quantity::human_size;
+use coldframe_report::here::counts::Counts;
 use coldframe_report::here::rows::{Rows, MANAGED};
 use coldframe_report::here::simulate::simulate;
-use coldframe_report::here::words::{human_size, words};
-use coldframe_report::here::{answer, Answer, Costs, Pager, Question};
+use coldframe_report::here::words::words;
+use coldframe_report::here::{answer, pager, Answer, Costs, Pager, Question};
 use coldframe_trace::provenance::Compression;
 use coldframe_trace::span::{Note, Span, BASE_RECORDED, PAGE};
 use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
@@ -70,7 +71,7 @@ fn question() -> Question {
         entry: us(4),
     };
     let costs = Costs { here, ..Costs::default() };
-    Question { costs, measured: String::new(), pager: Pager::of(&here), slowdown: 0.1, program_seconds: None }
+    Question { costs, measured: String::new(), pager: pager(&here), slowdown: 0.1, program_seconds: None }
 }
 
 /// Pseudo-random numbers (SplitMix64).

@@ -1,5 +1,7 @@
 //! A lane: one engine with its clock, its device and its counts.
 
+use std::collections::VecDeque;
+
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
@@ -16,6 +18,7 @@ use crate::machine::{CollectTimes, DeviceTimes, FaultKind, MachineConfig, World,
 use crate::numbering::Numbering;
 use crate::page_table::PageTable;
 use crate::read_ahead::behind;
+use crate::sources::{SourceCounts, Sources};
 use crate::tier::{TierDone, TierTimes};
 
 /// The configuration of a lane.
@@ -168,9 +171,12 @@ impl Lane {
         let engine = Engine::new(head.config, policy, config.handler)?;
         let mut machine = MachineConfig::device(config.prices, config.device, Zeros::Loaded);
         machine.failures = config.failures;
+        let instant = machine.takes_no_time().then(VecDeque::new);
+        let mut world = World::new(machine, number, pages, buffers);
+        world.instant = instant;
         Ok(Lane {
             engine,
-            world: World::new(machine, number, pages, buffers),
+            world,
             number,
             unpriced: config.device.program.is_none(),
             head,
@@ -199,6 +205,17 @@ impl Lane {
         &self.page_costs
     }
 
+    /// Counts the sources of loads from now on; the device keeps the last `kept` pages written in memory. A fault then
+    /// takes until the device has done all that the fault causes.
+    pub fn note_sources(&mut self, kept: u32) {
+        self.world.sources = Some(Box::new(Sources::new(self.world.stored.len(), kept)));
+    }
+
+    /// The sources of loads; all zero without an earlier call of [`note_sources`](Self::note_sources).
+    pub fn sources(&self) -> SourceCounts {
+        self.world.sources.as_ref().map(|sources| sources.counts).unwrap_or_default()
+    }
+
     /// Gives its engine a swap area. Call it before the first reference.
     ///
     /// # Errors
@@ -217,7 +234,7 @@ impl Lane {
     pub fn set_tier(&mut self, config: TierConfig, times: TierTimes) -> Result<(), TierError> {
         self.engine.set_tier(config)?;
         self.head.tier = Some(config);
-        self.world.tier = Some(Box::new(times));
+        (self.world.tier, self.world.instant) = (Some(Box::new(times)), None);
         Ok(())
     }
 
@@ -269,9 +286,13 @@ impl Lane {
         world.kind = FaultKind::Write;
         let access = if writing { Access::Write } else { Access::Read };
         let ahead = self.behind(page, numbers);
+        let Counts { evictions, dirty_evictions, .. } = *self.engine.counts();
+        if let Some(sources) = &mut self.world.sources {
+            sources.begins(ahead.is_some());
+        }
         self.world.resumed.clear();
         self.world.handle(&mut self.engine, table, Event::Fault { task: TaskId(0), page, access });
-        let together = self.read_ahead(table, &ahead);
+        let together = self.read_ahead(table, &ahead.unwrap_or_default());
         let Lane { engine, world, .. } = self;
         while world.resumed.is_empty() && world.halted.is_empty() {
             assert!(world.wait(engine, table), "a task that stands still waits for the device");
@@ -282,8 +303,13 @@ impl Lane {
         }
         // Pages that are read ahead are one read with the page, as on Linux: the task goes on when all of them are
         // there.
-        if together {
+        if together || self.world.sources.is_some() {
             self.settle(table);
+        }
+        if let Some(sources) = &mut self.world.sources {
+            let after = self.engine.counts();
+            let dirty = after.dirty_evictions - dirty_evictions;
+            sources.ends(after.evictions - evictions - dirty, dirty);
         }
         if writing {
             table.set_dirty(self.number, page);
@@ -301,18 +327,18 @@ impl Lane {
         }
     }
 
-    /// The pages worth reading ahead with a true fault. They are absent before the fault (a victim of the fault itself
+    /// The pages worth reading ahead with a true fault; `None`: it continues no stream. They are absent before the fault (a victim of the fault itself
     /// is leaving), and the pool or the device has them (a page that was never written out is zeros).
-    fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
+    fn behind(&mut self, page: PageId, numbers: Option<&Numbering>) -> Option<Vec<PageId>> {
         let (engine, stored) = (&self.engine, &self.world.stored);
         match &mut self.streams {
             Some(streams) if engine.frame_of(page).is_none() => {
-                let mut ahead = behind(streams, page, numbers);
+                let mut ahead = behind(streams, page, numbers)?;
                 let kept = |page: PageId| stored.get(page.index()) == Some(&true) || engine.is_in_tier(page);
                 ahead.retain(|page| engine.frame_of(*page).is_none() && kept(*page));
-                ahead
+                Some(ahead)
             }
-            _ => Vec::new(),
+            _ => None,
         }
     }
 

@@ -23,6 +23,7 @@ use crate::faulty::{Failures, Faulty};
 use crate::in_slots::InSlots;
 use crate::page_table::PageTable;
 use crate::read_ahead::beside;
+use crate::sources::Sources;
 use crate::swap::read_ahead::Window;
 use crate::tier::TierTimes;
 use crate::watch::Watch;
@@ -145,6 +146,16 @@ impl MachineConfig {
     }
 }
 
+impl MachineConfig {
+    /// Whether no work of a fault takes time: only counts are asked for.
+    pub(crate) fn takes_no_time(&self) -> bool {
+        let nothing = Way { processor: Ps::ZERO, device: Some(Ps::ZERO) };
+        let nothing = Route { load: nothing, write: nothing };
+        let prices = StagePrices::uniform(Ps::ZERO);
+        matches!(&self.stages, Stages::Each(each) if *each == prices) && self.home == nothing && self.area == nothing
+    }
+}
+
 /// The kind of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum FaultKind {
@@ -190,6 +201,9 @@ pub(crate) struct World {
     pub(crate) slot_log: Option<Vec<u32>>,
     /// Ends of transfers without a device.
     done: VecDeque<Event>,
+    /// Ends of transfers on a device that takes no time, while the processor takes none either; `None`: they take time,
+    /// on the bus.
+    pub(crate) instant: Option<VecDeque<Event>>,
     /// Loads of zeros and from a tier. They cannot fail.
     zeros: VecDeque<Event>,
     /// Tasks that can go on.
@@ -200,6 +214,8 @@ pub(crate) struct World {
     pub(crate) halted: Vec<TaskId>,
     /// The outcome of prefetched pages, by task.
     pub(crate) watch: Option<Box<Watch>>,
+    /// The sources of loads, if they are counted.
+    pub(crate) sources: Option<Box<Sources>>,
     /// The slot that the present event packs compressed pages into.
     packing: Option<SlotId>,
     /// Loads of compressed pages that are under way.
@@ -234,11 +250,13 @@ impl World {
             writes: 0,
             slot_log: None,
             done: VecDeque::new(),
+            instant: None,
             zeros: VecDeque::new(),
             resumed: VecDeque::with_capacity(16),
             killed: Vec::new(),
             halted: Vec::new(),
             watch: None,
+            sources: None,
             packing: None,
             compressed: Vec::new(),
             tier: None,
@@ -259,7 +277,7 @@ impl World {
     }
 
     pub(crate) fn set_collect(&mut self, collect: CollectTimes) {
-        self.config.collect = collect;
+        (self.config.collect, self.instant) = (collect, None);
     }
 
     /// Gives the event to the engine, and then all events that follow without a device.
@@ -346,7 +364,7 @@ impl World {
 
     /// Gives the engine all ends that have come by now.
     pub(crate) fn deliver(&mut self, engine: &mut Engine, table: &mut PageTable) {
-        while let Some(event) = self.bus.ended(self.now) {
+        while let Some(event) = self.instant.as_mut().map_or_else(|| self.bus.ended(self.now), VecDeque::pop_front) {
             self.class = Class::Demand;
             self.handle(engine, table, event);
         }
@@ -354,7 +372,11 @@ impl World {
 
     /// Waits for the next end, and gives it to the engine. Returns false if no transfer is under way.
     pub(crate) fn wait(&mut self, engine: &mut Engine, table: &mut PageTable) -> bool {
-        let Some((end, event)) = self.bus.next_event() else { return false };
+        let next = match &mut self.instant {
+            Some(ends) => ends.pop_front().map(|event| (self.now, event)),
+            None => self.bus.next_event(),
+        };
+        let Some((end, event)) = next else { return false };
         self.wait_until(end);
         self.handle(engine, table, event);
         true
@@ -362,6 +384,9 @@ impl World {
 
     /// Adds the processor time of a stage. The part beside a load in flight counts as the load's.
     fn spend(&mut self, stage: Stage, time: Ps) {
+        if time == Ps::ZERO {
+            return;
+        }
         let beside = match self.loading {
             Some((_, end)) => end.saturating_sub(self.now).min(time),
             None => Ps::ZERO,
@@ -383,6 +408,9 @@ impl World {
     }
 
     fn stage(&mut self, stage: Stage, work: &Work) {
+        if self.instant.is_some() {
+            return;
+        }
         if stage == Stage::TransHostMem && std::mem::take(&mut self.moves_free) {
             return;
         }
@@ -403,6 +431,9 @@ impl World {
         self.kind = FaultKind::True;
         let zeros = !in_area && !packed && !self.has_bytes(page);
         self.zero_loads += u64::from(zeros);
+        if let Some(sources) = &mut self.sources {
+            sources.load(page, zeros);
+        }
         self.loaded[i] = false;
         if zeros && self.config.zeros != Zeros::Loaded {
             self.stored[i] = self.config.zeros == Zeros::Once;
@@ -416,6 +447,9 @@ impl World {
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.reads += 1;
         self.loaded[i] = true;
+        if let Some(ends) = &mut self.instant {
+            return ends.push_back(end);
+        }
         let ends = self.bus.submit(self.now, takes, Some(end), self.class);
         let start = self.loading.map_or(self.now, |(start, _)| start);
         self.loading = Some((start, ends));
@@ -477,11 +511,17 @@ impl World {
         let way = if slot.is_some() { self.config.area.write } else { self.config.home.write };
         self.spend(Stage::GetFreeframe, way.processor);
         self.stored[page.index()] = true;
+        if let Some(sources) = &mut self.sources {
+            sources.write(page);
+        }
         if let (Some(slot), Some(log)) = (slot, &mut self.slot_log) {
             log.push(slot as u32);
         }
         let Some(takes) = way.device else { return self.done.push_back(end) };
         self.writes += 1;
+        if let Some(ends) = &mut self.instant {
+            return ends.push_back(end);
+        }
         self.bus.submit(self.now, takes, Some(end), self.class);
     }
 

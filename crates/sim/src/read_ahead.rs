@@ -12,15 +12,19 @@ use coldframe_core::{Engine, PageId, SlotId};
 use crate::numbering::Numbering;
 use crate::swap::read_ahead::Window;
 
-/// The pages that are worth loading with a true fault on `page`, in their order. `numbers`: `None` if pages are
-/// numbered by address.
-pub fn behind(streams: &mut Streams, page: PageId, numbers: Option<&Numbering>) -> Vec<PageId> {
-    let Some(numbers) = numbers else { return streams.fault(page).map(PageId).collect() };
+/// The pages behind a true fault on `page` that continues a stream, in their order; `None`: it continues none.
+/// `numbers`: `None` if pages are numbered by address.
+pub fn behind(streams: &mut Streams, page: PageId, numbers: Option<&Numbering>) -> Option<Vec<PageId>> {
+    let Some(numbers) = numbers else {
+        let ahead = streams.fault(page);
+        return (!ahead.is_empty()).then(|| ahead.map(PageId).collect());
+    };
     let (space, number) = numbers.place(page.0);
     // A stream needs only to tell neighbours, which the low bits do: 2^32 pages of 4 KiB are 16 TiB.
     let low = number as u32;
     let ahead = streams.fault(PageId(low));
-    ahead.filter_map(|next| numbers.find(space, number + u64::from(next - low))).map(PageId).collect()
+    let find = |next| numbers.find(space, number + u64::from(next - low)).map(PageId);
+    (!ahead.is_empty()).then(|| ahead.filter_map(find).collect())
 }
 
 /// The pages to read together with `page`: pages in the window of its slot that exist only there. None if `page` is in
@@ -48,15 +52,15 @@ mod tests {
         }
         let page = |true_number: u64| PageId(numbers.find(0, true_number).unwrap());
         let mut streams = Streams::new(4);
-        assert_eq!(behind(&mut streams, page(10), Some(&numbers)), []);
-        assert_eq!(behind(&mut streams, page(11), Some(&numbers)), [page(12), page(13)]);
-        assert_eq!(behind(&mut streams, page(14), Some(&numbers)), [], "15 to 18 were never touched");
+        assert_eq!(behind(&mut streams, page(10), Some(&numbers)), None);
+        assert_eq!(behind(&mut streams, page(11), Some(&numbers)), Some(vec![page(12), page(13)]));
+        assert_eq!(behind(&mut streams, page(14), Some(&numbers)), Some(vec![]), "15 to 18 were never touched");
     }
 
     #[test]
     fn pages_numbered_by_address_need_no_translation() {
         let mut streams = Streams::new(4);
-        assert_eq!(behind(&mut streams, PageId(10), None), []);
-        assert_eq!(behind(&mut streams, PageId(11), None), [PageId(12), PageId(13)]);
+        assert_eq!(behind(&mut streams, PageId(10), None), None);
+        assert_eq!(behind(&mut streams, PageId(11), None), Some(vec![PageId(12), PageId(13)]));
     }
 }

@@ -13,15 +13,13 @@ use std::ops::Range;
 
 use super::blocks::Blocks;
 use super::children::Children;
-use super::SEGMENT;
+use super::{BUFFERS, SEGMENT};
 use crate::sys;
 use crate::table::Table;
 use crate::{LiveError, PAGE};
 
 /// In place of a page: the slot has several compressed pages.
 pub const SHARED: u32 = u32::MAX;
-/// Buffers: 1 MiB. One is filled, one is written, and the others absorb a slow write and serve reads meanwhile.
-pub const BUFFERS: usize = 8;
 /// Room is reserved for this many segments at a time: 16 MiB.
 pub const RESERVE: usize = 128;
 /// If fewer segments are left than this, more room is reserved. They are filled while the file system works.

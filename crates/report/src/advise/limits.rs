@@ -1,6 +1,7 @@
 //! The limits, and which of them a price misses.
 
 use coldframe_core::{Bytes, Pj, Ps};
+use coldframe_device::quantity::human_time;
 use coldframe_device::quantity::{show_bytes, show_energy, show_time};
 
 use crate::advise::cost::Cost;
@@ -73,7 +74,7 @@ pub(super) fn misses(limits: &Limits, point: &Point, cost: &Cost) -> Vec<String>
         }
     }
     if let Some(limit) = limits.p99 {
-        let shown = crate::table::human_time;
+        let shown = human_time;
         match &cost.p99 {
             Ok(found) if *found <= limit => {}
             Ok(found) => all.push(format!("p99 of a fault is {}, above {}", shown(*found), shown(limit))),

@@ -1,14 +1,14 @@
 //! The answer as text: the number first, then the curve, the reasons, what to do, and how sure it is.
 
 use coldframe_core::{Bytes, Ps};
+use coldframe_device::quantity::{human_count, human_size, human_time};
 use coldframe_sim::shorten::WINDOW;
 
 use crate::advise::cost::{Cost, Range};
 use crate::advise::{Advice, Candidate};
 use crate::certainty::caveat;
-use crate::here::words::human_size;
 use crate::plot::{short, Plot, Series};
-use crate::table::{human_count, human_time, styled};
+use crate::table::styled;
 
 /// A size for people. The configuration has it in the form of the command line.
 pub fn ram(size: Bytes) -> String {

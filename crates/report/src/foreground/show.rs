@@ -1,14 +1,15 @@
 //! Outcomes of tasks in the foreground as a table and as JSON.
 
+use coldframe_device::quantity::{human_count, human_size, human_time};
+
 use crate::systems::backing;
 use coldframe_device::flash::{life_years, wear};
 use coldframe_device::start_gap::levelled;
 
 use super::{Outcome, Stored, PAGE};
 use crate::certainty::caveat;
-use crate::here::words::human_size;
 use crate::resolve::ForegroundPlan;
-use crate::table::{human_count, human_time, styled};
+use crate::table::styled;
 
 const HEADINGS: [&str; 12] = [
     "backing",

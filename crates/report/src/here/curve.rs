@@ -1,10 +1,11 @@
 //! The curve: run time by RAM, where it thrashes, and the size to recommend.
 
 use coldframe_core::Bytes;
+use coldframe_pager_plan::FRAMES_MIN;
 use coldframe_trace::span::PAGE;
 use serde::{Deserialize, Serialize};
 
-use super::machine::Counts;
+use super::counts::Counts;
 use super::price::Seconds;
 use super::rows::Rows;
 use super::simulate::simulate;
@@ -121,8 +122,7 @@ impl<'a> Curve<'a> {
     }
 
     fn add(&mut self, mut sizes: Vec<u64>) -> Result<(), ReportError> {
-        let least = self.question.pager.ram_least;
-        sizes.iter_mut().for_each(|ram| *ram = (*ram).max(least));
+        sizes.iter_mut().for_each(|ram| *ram = (*ram).max(FRAMES_MIN as u64 * PAGE));
         sizes.sort_unstable();
         sizes.dedup();
         sizes.retain(|ram| self.tried.iter().all(|tried| tried.ram != *ram));

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use coldframe_device::quantity::human_size;
 use coldframe_trace::span::PAGE;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -168,8 +169,8 @@ impl Answer {
             notes.push(format!("{share:.decimals$} % of the pages recorded: paging time +-{error_percent:.0} %"));
         }
         if self.window_pages > 0 {
-            let window = super::words::human_size(self.window_pages * PAGE);
-            let told = super::words::human_size(self.told_bytes);
+            let window = human_size(self.window_pages * PAGE);
+            let told = human_size(self.told_bytes);
             notes.push(format!("window of {window}: below {told} run times are at least those"));
         }
         if let Some(inferred) = rows.inferred {

@@ -4,7 +4,7 @@ use coldframe_core::Ps;
 use coldframe_device::here::{Here, Spread};
 use serde::{Deserialize, Serialize};
 
-use super::machine::Counts;
+use super::counts::Counts;
 
 /// Seconds, with a range.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]

@@ -1,18 +1,18 @@
 //! Runs a trace through the engines of many sizes of RAM at once, on all cores.
 
-use coldframe_core::PageId;
+use coldframe_core::fault::handler;
+use coldframe_core::{Event, PageId, Ps};
+use coldframe_pager_plan::{Pager, Plan, BUFFERED, HANDLER};
 use coldframe_sim::numbering::Numbering;
 use coldframe_sim::page_table::{PageTable, LANES};
-use coldframe_sim::PageRef;
+use coldframe_sim::{Lane, PageRef};
+use coldframe_trace::journal::Head;
 use rayon::prelude::*;
 
-use super::machine::{Counts, Lane, Near};
+use super::counts::Counts;
 use super::rows::{Process, Rows};
-use super::Pager;
 use crate::error::ReportError;
-
-/// The least frames of a lane. With fewer, an engine has no room for a batch of victims and the pages in flight.
-const FRAMES_LEAST: usize = 8;
+use crate::predict::unpriced;
 
 /// The counts of a run for each of these sizes of RAM, in bytes; every process has this much.
 ///
@@ -30,8 +30,8 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
         .par_iter()
         .map(|(group, process)| {
             let mine: Vec<usize> = (*group..sizes.len()).step_by(groups).collect();
-            let frames: Vec<usize> = mine.iter().map(|i| frames(pager, sizes[*i], rows.sample)).collect();
-            Ok(mine.into_iter().zip(pass(process, pager, &frames, rows.sample)?).collect())
+            let plans: Vec<Plan> = mine.iter().map(|i| pager.with(sizes[*i]).sampled(rows.sample)).collect();
+            Ok(mine.into_iter().zip(pass(process, pager, &plans, rows.sample)?).collect())
         })
         .collect();
     let mut all = vec![Counts::default(); sizes.len()];
@@ -39,41 +39,29 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
     Ok(all)
 }
 
-/// The engine's frames for a share of the pages.
-fn frames(pager: &Pager, bytes: u64, sample: f64) -> usize {
-    ((pager.engine_frames(bytes) as f64 * sample).round() as usize).max(FRAMES_LEAST)
+/// The lane of the live pager: no event takes time, and the log's buffers keep the pages written last.
+fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) -> Result<Lane, ReportError> {
+    let head = Head::new(pager.policy.clone(), handler::find(HANDLER).expect("it is there"), plan.config(pages, true));
+    let config = unpriced(&head)?;
+    let mut lane = Lane::new(&config, number as u32, pages, 1).map_err(coldframe_sim::RunError::from)?;
+    lane.set_read_ahead(pager.read_ahead);
+    lane.note_sources((BUFFERED as f64 * sample).round() as u32);
+    Ok(lane)
 }
 
-/// The neighbours of a process's pages.
-struct Places<'a> {
-    pages: &'a [u64],
-    numbers: Numbering,
-}
-
-impl Near for Places<'_> {
-    fn place(&self, page: PageId) -> u64 {
-        self.pages[page.index()]
-    }
-
-    fn find(&self, place: u64) -> Option<PageId> {
-        self.numbers.find(0, place).map(PageId)
-    }
-}
-
-fn pass(process: &Process, pager: &Pager, frames: &[usize], sample: f64) -> Result<Vec<Counts>, ReportError> {
+fn pass(process: &Process, pager: &Pager, plans: &[Plan], sample: f64) -> Result<Vec<Counts>, ReportError> {
     let pages = process.pages.len();
     let mut numbers = Numbering::new(0);
     process.pages.iter().for_each(|page| _ = numbers.number(0, *page));
-    let near = Places { pages: &process.pages, numbers };
-    let mut table = PageTable::new(pages, frames.len());
+    let mut table = PageTable::new(pages, plans.len());
     let masks = table.masks();
-    let made = frames.iter().enumerate().map(|(i, frames)| Lane::new(pager, *frames, i as u32, pages, sample));
+    let made = plans.iter().enumerate().map(|(i, plan)| lane(pager, plan, i, pages, sample));
     let mut lanes = made.collect::<Result<Vec<Lane>, ReportError>>()?;
     let mut released = process.released.iter().peekable();
     for (i, row) in process.rows.iter().enumerate() {
         while let Some((_, gone)) = released.next_if(|(at, _)| *at <= i) {
             for lane in &mut lanes {
-                gone.iter().for_each(|page| lane.release(&mut table, PageId(*page)));
+                gone.iter().for_each(|page| lane.tell(&mut table, Event::Released { page: PageId(*page) }));
             }
         }
         let (page, writing) = ((row >> 1) as usize, row & 1 == 1);
@@ -83,10 +71,10 @@ fn pass(process: &Process, pager: &Pager, frames: &[usize], sample: f64) -> Resu
         }
         let mut missing = table.miss(&masks, page, kind);
         while missing != 0 {
-            let lane = missing.trailing_zeros();
+            let lane = &mut lanes[missing.trailing_zeros() as usize];
             missing &= missing - 1;
-            lanes[lane as usize].fault(&mut table, PageId(page as u32), writing, &near);
+            lane.fault(&mut table, PageId(page as u32), writing, false, Ps::ZERO, Some(&numbers));
         }
     }
-    Ok(lanes.iter().map(Lane::counts).collect())
+    Ok(lanes.iter().map(|lane| Counts::of(lane.engine().counts(), &lane.sources())).collect())
 }

@@ -14,16 +14,16 @@
 //! simulated here, and a pool that follows the faults reacts later than one that knows them.
 
 use coldframe_core::tier::{PACK_EACH, PACK_HEAD, TABLE_BYTES};
+use coldframe_pager_plan::TIER_LEFT_PART;
 use coldframe_trace::provenance::Compression;
 use coldframe_trace::span::PAGE;
 use serde::{Deserialize, Serialize};
 
 use super::curve::{Curve, Point, THRASHES};
 
-/// Parts of the RAM in which the pool's size is searched, and the most of them that it may have (`live/src/tier.rs`,
-/// `LEFT_PART`).
+/// Parts of the RAM in which the pool's size is searched, and the most of them that it may have.
 const PARTS: u64 = 16;
-const PARTS_MAX: u64 = 14;
+const PARTS_MAX: u64 = PARTS - PARTS / TIER_LEFT_PART as u64;
 /// The part of the pool that is used: bins have room left (`core/src/tier/pool.rs`: a few hundredths).
 const USED: f64 = 0.97;
 /// The least number of tried pages for a result.
@@ -104,7 +104,7 @@ fn at(curve: &Curve<'_>, point: &Point, pool: u64, compression: &Compression) ->
     let deep = (pool.saturating_sub(tables) as f64 * compression.ratio() * USED / share) as u64;
     let (near, far) = (curve.counts_at(frames), curve.counts_at((frames + deep).min(curve.needed)));
     let counts = near.with(&far, |near, far| (1.0 - share) * near + share * far);
-    let loads = |counts: &super::machine::Counts| counts.device_reads() + counts.memory_loads;
+    let loads = |counts: &super::counts::Counts| counts.device_reads() + counts.memory_loads;
     let from_pool = (share * (loads(&near) - loads(&far))).max(0.0);
     let paging = curve.paging(&counts).mean + from_pool * curve.pool_price();
     Tiered {

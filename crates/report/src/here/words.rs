@@ -1,8 +1,10 @@
 //! The answer as text: with the line that names its files, at most 20 lines of 80 columns.
 
+use coldframe_device::quantity::{human_count, human_seconds, human_size, ram_size};
+
 use super::curve::Point;
 use super::json::Answer;
-use crate::table::human_count;
+use crate::table::wrap;
 
 /// Columns of a line.
 const WIDTH: usize = 80;
@@ -17,42 +19,6 @@ const SURE: usize = 3;
 const GAIN: f64 = 1.1;
 /// Lines for the command.
 const COMMAND: usize = 2;
-
-/// A size with two or three digits: `84 MiB`, `13.7 MiB`, `640 KiB`.
-pub fn human_size(bytes: u64) -> String {
-    let (value, unit) = match bytes {
-        0..=1_048_575 => (bytes as f64 / 1024.0, "KiB"),
-        1_048_576..=1_073_741_823 => (bytes as f64 / 1_048_576.0, "MiB"),
-        _ => (bytes as f64 / 1_073_741_824.0, "GiB"),
-    };
-    // A tenth of zero is not printed.
-    match (unit, value < 99.95) {
-        ("KiB", _) | (_, false) => format!("{value:.0} {unit}"),
-        _ => format!("{} {unit}", (value * 10.0).round() / 10.0),
-    }
-}
-
-/// Seconds with two or three digits: `0.92 s`, `12.3 s`, `5.2 min`.
-pub fn human_seconds(seconds: f64) -> String {
-    match seconds {
-        s if s < 0.0095 => format!("{:.1} ms", s * 1e3),
-        s if s < 0.1 => format!("{:.0} ms", s * 1e3),
-        s if s < 10.0 => format!("{s:.2} s"),
-        s if s < 100.0 => format!("{s:.1} s"),
-        s if s < 600.0 => format!("{s:.0} s"),
-        s if s < 36_000.0 => format!("{:.1} min", s / 60.0),
-        s => format!("{:.1} h", s / 3600.0),
-    }
-}
-
-/// A size in the form of `--ram`: exact, in MiB if quarters of one are enough.
-pub fn exact(bytes: u64) -> String {
-    match bytes {
-        b if b % (1 << 30) == 0 => format!("{}GiB", b >> 30),
-        b if b % (1 << 18) == 0 => format!("{}MiB", b as f64 / 1_048_576.0),
-        b => format!("{}KiB", b >> 10),
-    }
-}
 
 /// The whole answer; `config`: the file with the advised settings, if there is one. If other lines are long, the table
 /// has fewer sizes; then the kernel's counterpart of the tier is left out.
@@ -134,7 +100,7 @@ fn table(answer: &Answer, points: &[&Point]) -> String {
         let mark = if Some(point.ram_bytes) == answer.ram_bytes { "*" } else { " " };
         out += &format!(
             "{mark} {:>10}  {:>8}  {span:>26}  {:>7}  {:>15}\n",
-            exact(point.ram_bytes),
+            ram_size(point.ram_bytes),
             human_size(point.ram_bytes + answer.not_paged_bytes),
             format!("{times:.*}", if times < 10.0 { 2 } else { 0 }),
             human_count(point.device_reads),
@@ -156,11 +122,11 @@ fn thrashes(answer: &Answer) -> String {
     match answer.thrash_bytes {
         Some(bytes) => format!(
             "Thrashes below --ram {}: with less it takes more than twice as long as with all its RAM.",
-            exact(bytes)
+            ram_size(bytes)
         ),
         None => {
             let least = answer.curve.last().map_or(0, |point| point.ram_bytes);
-            format!("Does not thrash with --ram {} or more.", exact(least))
+            format!("Does not thrash with --ram {} or more.", ram_size(least))
         }
     }
 }
@@ -170,7 +136,7 @@ fn recommended(answer: &Answer) -> String {
     let Some(point) = answer.ram_bytes.and_then(|ram| answer.at(ram)) else {
         return format!("Recommended: none; no size keeps it within {percent:.0} % of its own time.");
     };
-    let (ram, time, range) = (exact(point.ram_bytes), human_seconds(point.seconds), range(point));
+    let (ram, time, range) = (ram_size(point.ram_bytes), human_seconds(point.seconds), range(point));
     let of = match answer.within_slowdown {
         true => format!("at most {percent:.0} % slower"),
         false => format!(
@@ -193,7 +159,7 @@ fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
     let Some((_, at)) = best else {
         return filled("", &format!("Compressed RAM (--tier lz4) would gain less than 10 %, though {smaller}."));
     };
-    let (ram, time) = (exact(at.ram_bytes), human_seconds(at.seconds));
+    let (ram, time) = (ram_size(at.ram_bytes), human_seconds(at.seconds));
     let time = if at.told { format!("about {time}") } else { format!("{time} or more") };
     let without = human_size(at.bytes_written_without);
     let with = if at.bytes_written == 0 { "nothing".into() } else { human_size(at.bytes_written) };
@@ -209,7 +175,7 @@ fn tier(answer: &Answer, points: &[&Point], kernel: bool) -> String {
 /// long one is left out.
 fn command(answer: &Answer, config: Option<&str>) -> String {
     let Some(ram) = answer.ram_bytes else { return String::new() };
-    let how = config.map_or_else(|| format!("--ram {}", exact(ram)), |path| format!("-c {path}"));
+    let how = config.map_or_else(|| format!("--ram {}", ram_size(ram)), |path| format!("-c {path}"));
     let of = |command: &str| format!("coldframe run {how} -- {command}");
     let whole = broken("Run it so: ", &of(answer.command.as_deref().unwrap_or(&answer.program)));
     match whole.lines().count() > COMMAND || whole.lines().any(|line| line.chars().count() > WIDTH) {
@@ -220,7 +186,7 @@ fn command(answer: &Answer, config: Option<&str>) -> String {
 
 /// A command in lines that a shell reads as one.
 fn broken(title: &str, command: &str) -> String {
-    let lines = wrap(title, command, WIDTH - 2);
+    let lines = wrap(title, command, title.len(), WIDTH - 2);
     lines.join(" \\\n") + "\n"
 }
 
@@ -230,7 +196,7 @@ fn filled(title: &str, text: &str) -> String {
 
 /// Text in lines, with an upper limit.
 fn lines(title: &str, text: &str, most: usize) -> String {
-    let mut all = wrap(title, text, WIDTH);
+    let mut all = wrap(title, text, title.len(), WIDTH);
     if all.len() > most {
         all.truncate(most);
         let last = all.pop().unwrap_or_default();
@@ -240,51 +206,9 @@ fn lines(title: &str, text: &str, most: usize) -> String {
     all.join("\n") + "\n"
 }
 
-/// Wraps words to at most `width` columns. All lines but the first are indented by the title's width.
-fn wrap(title: &str, text: &str, width: usize) -> Vec<String> {
-    let (mut all, mut line) = (Vec::new(), title.to_string());
-    let mut empty = true;
-    for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > width {
-            all.push(std::mem::replace(&mut line, " ".repeat(title.chars().count())));
-            empty = true;
-        }
-        if !empty {
-            line.push(' ');
-        }
-        line.push_str(word);
-        empty = false;
-    }
-    all.push(line);
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn sizes_and_times_have_two_or_three_digits() {
-        let mib = 1 << 20;
-        assert_eq!(
-            [84 * mib, 8 * mib + mib / 2, 640 << 10, 3 << 30].map(human_size),
-            ["84 MiB", "8.5 MiB", "640 KiB", "3 GiB"]
-        );
-        assert_eq!(
-            [0.0012, 0.056, 0.924, 12.34, 123.4, 3000.0].map(human_seconds),
-            ["1.2 ms", "56 ms", "0.92 s", "12.3 s", "123 s", "50.0 min"]
-        );
-        assert_eq!([14_004 << 10, 999 * mib + mib / 2].map(human_size), ["13.7 MiB", "1000 MiB"]);
-        assert_eq!([68 * mib, 2 << 30, 300 << 10].map(exact), ["68MiB", "2GiB", "300KiB"]);
-        assert_eq!([38_400 << 10, 14_080 << 10, 14_004 << 10].map(exact), ["37.5MiB", "13.75MiB", "14004KiB"]);
-        for size in [68 * mib, 38_400 << 10, 14_080 << 10, 14_004 << 10] {
-            assert_eq!(
-                coldframe_device::quantity::bytes(&exact(size)).map(|bytes| bytes.0),
-                Ok(size),
-                "as it is typed"
-            );
-        }
-    }
 
     #[test]
     fn a_command_goes_on_as_a_shell_reads_it() {

@@ -3,9 +3,9 @@
 
 use std::fmt::Write;
 
+use coldframe_device::quantity::human_size;
 use serde_json::{json, Value};
 
-use crate::here::words::human_size;
 use crate::html::words::note;
 use crate::plot::{escape, Axis, COLOURS};
 

@@ -1,14 +1,13 @@
 //! Curves by RAM: misses by policy with OPT as the bound, and latencies.
 
 use coldframe_core::Ps;
+use coldframe_device::quantity::{human_count, human_size, human_time};
 
 use crate::advise::json::Answer;
-use crate::here::words::human_size;
 use crate::html::chart::{charts, Chart, Line, Mark, Point, Unit};
 use crate::html::run::Run;
 use crate::html::words::{folded, note, section};
 use crate::result::Distribution;
-use crate::table::{human_count, human_time};
 
 /// A time of a distribution, in picoseconds.
 type Of = fn(&Distribution) -> u64;

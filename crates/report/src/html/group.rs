@@ -1,8 +1,8 @@
 //! The processes of a recorded command.
 
+use coldframe_device::quantity::{human_seconds, human_size};
 use coldframe_trace::ProcessFacts;
 
-use crate::here::words::{human_seconds, human_size};
 use crate::html::words::{note, table, Row};
 
 /// Processes shown; the largest ones.

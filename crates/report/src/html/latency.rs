@@ -3,12 +3,12 @@
 use std::fmt::Write;
 
 use coldframe_core::Ps;
+use coldframe_device::quantity::{human_count, human_time};
 
 use crate::html::run::Run;
 use crate::html::words::{folded, note, time};
 use crate::plot::escape;
 use crate::result::Distribution;
-use crate::table::{human_count, human_time};
 
 /// Strips shown; the others' numbers are in the table of runs, and the script draws two that are chosen.
 const SHOWN: usize = 40;

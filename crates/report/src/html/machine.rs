@@ -1,7 +1,9 @@
 //! The answer about this machine: run time by RAM.
 
+use coldframe_device::quantity::{human_seconds, human_size, ram_size};
+
 use crate::here::json::Verified;
-use crate::here::words::{exact, human_seconds, human_size, range};
+use crate::here::words::range;
 use crate::here::{Answer, Point as Size};
 use crate::html::chart::{charts, Chart, Line, Mark, Point, Unit};
 use crate::html::words::{count, folded, list, note, table, Row};
@@ -58,7 +60,7 @@ fn headline(answer: &Answer) -> String {
 fn command(answer: &Answer) -> String {
     let words = escape(answer.command.as_deref().unwrap_or(&answer.program));
     let run = match answer.ram_bytes {
-        Some(ram) => format!("<p><code>coldframe run --ram {} -- {words}</code></p>", exact(ram)),
+        Some(ram) => format!("<p><code>coldframe run --ram {} -- {words}</code></p>", ram_size(ram)),
         None => format!("<p><code>{words}</code></p>"),
     };
     match answer.not_paged_bytes {
@@ -119,7 +121,7 @@ fn predicted(answer: &Answer, size: &Size) -> Point {
 
 fn cells(answer: &Answer, size: &Size) -> Vec<String> {
     vec![
-        exact(size.ram_bytes),
+        ram_size(size.ram_bytes),
         human_size(size.ram_bytes + answer.not_paged_bytes),
         human_seconds(size.seconds),
         human_seconds(size.seconds_low),

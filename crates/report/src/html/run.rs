@@ -1,8 +1,7 @@
 //! One run of the page: its name and its place, for any simulator driver.
 
-use coldframe_device::quantity;
+use coldframe_device::quantity::{self, human_size};
 
-use crate::here::words::human_size;
 use crate::html::words::text;
 use crate::result::{InForce, OneString, Sections, SimResult};
 

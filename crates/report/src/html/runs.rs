@@ -1,9 +1,10 @@
 //! The table of all runs.
 
+use coldframe_device::quantity::human_count;
+
 use crate::html::run::Run;
 use crate::html::words::{count, folded, note, plain, table, time, Row};
 use crate::plot::escape;
-use crate::table::human_count;
 
 /// The headline of a page that has only runs, as a sentence.
 pub fn headline(runs: &[Run<'_>]) -> String {

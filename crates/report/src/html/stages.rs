@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use coldframe_core::Ps;
+use coldframe_device::quantity::fine_time;
 
 use crate::html::run::Run;
 use crate::html::words::{folded, note};
 use crate::plot::{escape, COLOURS};
-use crate::table::fine_time;
 
 /// Runs shown.
 const SHOWN: usize = 40;

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
+use coldframe_device::quantity::human_count;
+
 use crate::html::run::Run;
 use crate::html::words::{count, folded, note, table, Row};
 use crate::plot::{escape, COLOURS};
 use crate::result::{AreaView, SlotMap, WearMap};
-use crate::table::human_count;
 
 /// Runs whose maps are shown.
 const SHOWN: usize = 6;

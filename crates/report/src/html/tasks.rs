@@ -1,10 +1,11 @@
 //! Runs of several tasks: on one processor with a scheduler (`--system sap`), and in the foreground in turn (`--system drswap`).
 
+use coldframe_device::quantity::human_count;
+
 use crate::html::run::Run;
 use crate::html::words::{energy, folded, note, table, time, Row};
 use crate::plot::escape;
 use crate::result::{Task, Tasks};
-use crate::table::human_count;
 
 /// Runs whose tasks are shown one by one.
 const SHOWN: usize = 6;

@@ -1,12 +1,11 @@
 //! Values of results as text, tables and sections.
 
 use coldframe_core::Ps;
+use coldframe_device::quantity::{human_count, human_size, human_time};
 
 use crate::advise::cost::Range;
-use crate::here::words::human_size;
 use crate::html::chart::Unit;
 use crate::plot::escape;
-use crate::table::{human_count, human_time};
 
 /// Under a heading.
 pub fn section(title: &str, body: &str) -> String {

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use coldframe_core::Ps;
+use coldframe_device::quantity::{human_count, human_time};
 use coldframe_sim::tasks::TaskResult;
 
 use super::TasksOutcome;
 use crate::certainty::caveat;
-use crate::table::{human_count, human_time, styled};
+use crate::table::styled;
 
 /// The failures of a failing device, as a line; empty if there were none.
 pub(crate) fn failures(failures: u64, halted: u64) -> String {

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
+use coldframe_device::quantity::human_count;
 use coldframe_report::plot::{escape, short, COLOURS};
-use coldframe_report::table::human_count;
 
 /// A chart of bars.
 #[derive(Clone, Debug)]

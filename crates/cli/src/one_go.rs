@@ -4,15 +4,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use coldframe_report::here::words::{exact, words};
+use coldframe_device::quantity::ram_size;
+use coldframe_report::here::words::words;
 use coldframe_report::here::Answer;
 use coldframe_report::html::Page;
+use coldframe_report::table::wrap;
 use coldframe_trace::heat::heat;
 use coldframe_trace::Reader;
 
-use crate::answer::Machine;
-use crate::choice::{choose, Choice};
+use crate::advise_here::Machine;
 use crate::failure::Failure;
+use crate::pick_recorder::{choose, Choice};
 use crate::{emulated, group, output, report, verify, window};
 
 /// The user's request.
@@ -86,7 +88,7 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
     let config = answer.config().map(|_| config.display().to_string());
     let mut text = words(&answer, config.as_deref()) + &group::of(&trace);
     for remark in recorded.remarks() {
-        text += &folded(&format!("Note: {remark}."));
+        text += &(wrap("", &format!("Note: {remark}."), 0, WIDTH).join("\n") + "\n");
     }
     if !asked.quiet {
         text += &files;
@@ -101,20 +103,6 @@ fn here(asked: &Asked, folder: &Path) -> Result<ExitCode, Failure> {
 
 /// Columns of a line.
 const WIDTH: usize = 80;
-
-/// Wraps a sentence.
-fn folded(text: &str) -> String {
-    let mut lines = vec![String::new()];
-    for word in text.split(' ') {
-        let line = lines.last_mut().expect("there is one");
-        match line.chars().count() + 1 + word.chars().count() > WIDTH && !line.is_empty() {
-            true => lines.push(word.into()),
-            false if line.is_empty() => line.push_str(word),
-            false => line.extend([" ", word]),
-        }
-    }
-    lines.join("\n") + "\n"
-}
 
 /// Writes the files to keep, and prints their names.
 fn write(folder: &Path, trace: &Path, answer: &Answer) -> Result<String, Failure> {
@@ -158,20 +146,12 @@ pub fn worth_running(answer: &Answer) -> Vec<u64> {
 
 /// A size in the form of `--ram`.
 pub fn ram(size: u64) -> String {
-    exact(size)
+    ram_size(size)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_sentence_is_folded_and_no_word_is_lost() {
-        let text = format!("{} end.", "some words ".repeat(12).trim_end());
-        let shown = folded(&text);
-        assert!(shown.lines().count() == 2 && shown.lines().all(|line| line.len() <= WIDTH), "{shown}");
-        assert_eq!(shown.replace('\n', " ").trim_end(), text);
-    }
 
     fn read(words: &[&str]) -> Option<Asked> {
         Asked::read(&words.iter().map(OsString::from).collect::<Vec<_>>())

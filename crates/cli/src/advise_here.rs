@@ -6,19 +6,18 @@ use std::path::Path;
 use std::time::Instant;
 
 use coldframe_device::here::Here;
-use coldframe_device::quantity;
+use coldframe_device::quantity::{self, human_size};
 use coldframe_live::costs::Extent;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
 use coldframe_report::advise::limits::percent;
 use coldframe_report::here::json::DEVICE;
-use coldframe_report::here::words::human_size;
-use coldframe_report::here::{answer, Answer, Costs, Pager, Question};
+use coldframe_report::here::{answer, pager, Answer, Costs, Question};
 use coldframe_report::ReportError;
 use coldframe_trace::{Fidelity, Reader};
 
 use crate::advise::Asked;
 use crate::failure::Failure;
-use crate::here;
+use crate::here_sheet;
 use crate::run::{default_backing, find_preload, preloads, start};
 
 /// Whether the question is about this machine: its recorder made the trace, the program's own time is known, and no
@@ -69,7 +68,7 @@ impl Machine {
     /// # Errors
     /// This machine cannot page.
     pub fn known() -> Result<Machine, Failure> {
-        let sheet = here::sheet(&default_backing(), Extent::Whole, false)?;
+        let sheet = here_sheet::sheet(&default_backing(), Extent::Whole, false)?;
         let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
         let here = Here::of(&sheet).map_err(ReportError::from)?;
         let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
@@ -89,7 +88,7 @@ impl Machine {
             let message = format!("its heap takes {heap}, and no --ram is less than {least}: there is nothing to save");
             return Err(Failure::Other { message, code: 1 });
         }
-        let pager = Pager { ram_least, ..Pager::of(&self.costs.here) };
+        let pager = pager(&self.costs.here);
         Ok(answer(trace, &Question { costs: self.costs, measured: self.measured, pager, slowdown, program_seconds })?)
     }
 }

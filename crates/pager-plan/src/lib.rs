@@ -1,0 +1,281 @@
+//! What the live pager decides from sizes and measured times, as pure functions. The pager calls them at its start;
+//! the answer for this machine and `run --predict` call them to simulate the same pager.
+//!
+//! ```text
+//!   Measured ─► policy, wait, batch of victims ─┐
+//!   RAM ────────────────────────────────────────┴─► Plan: frames, reserve, batch, buffers ─► the engine's Config, tier
+//! ```
+#![forbid(unsafe_code)]
+
+use coldframe_core::tier::{BIN_FRAMES, TABLE_BYTES};
+use coldframe_core::{Bytes, Caps, Config, TierConfig};
+
+/// Bytes of a page.
+pub const PAGE: usize = 4096;
+/// The least RAM, in frames: eight times the least batch of victims, since a batch takes at most an eighth.
+pub const FRAMES_MIN: usize = 8 * BATCH_MIN;
+/// Faults that can be served at a time. A guess: more than the processors of most machines.
+pub const TASKS: usize = 32;
+/// Loads that one fault or one list of prefetch hints can have in flight: twice the pages that come with one fault or
+/// are hinted at a time, so that the next ones can start.
+pub const LOADS: usize = 2 * HINTS;
+/// Pages that are loaded at a time for a list of prefetch hints. A guess: 128 KiB, as much as Linux reads ahead at
+/// most by default (`VM_READAHEAD_PAGES`).
+pub const HINTS: usize = 32;
+/// The most pages of read-ahead. With the page of the fault, they are half of the loads that can be in flight.
+pub const READ_AHEAD_MAX: u32 = LOADS as u32 / 2 - 1;
+/// The default of the most pages of read-ahead. A guess: half of what is possible.
+pub const READ_AHEAD: u32 = LOADS as u32 / 4;
+/// The default policy.
+pub const POLICY: &str = "multi-queue";
+/// The default handler: the load starts before the search for a frame.
+pub const HANDLER: &str = "parallel";
+
+/// Slots of a segment of the log. One write has so many pages: 128 KiB.
+pub const SEGMENT: usize = 32;
+/// Buffers of the log, a segment each: 1 MiB. One is filled, one is written, and the others absorb a slow write and
+/// serve reads meanwhile.
+pub const LOG_BUFFERS: usize = 8;
+/// Written pages that the log's buffers still have: all buffers but the one that is being filled.
+pub const BUFFERED: usize = (LOG_BUFFERS - 1) * SEGMENT;
+
+/// A device this fast is read synchronously: a ring costs more than it hides. Measured: with a device of 5 us a fault
+/// takes 13 us by reads and 19 us by the ring. At 15 us both take the same time, and a stream with read-ahead is
+/// three times as fast through the ring.
+const FAST_NS: u64 = 8_000;
+/// A victim is taken out in about 2 us beside a read. Measured: 8 victims hide 93 % of the work behind a read of
+/// 17 us, 32 hide 79 %.
+const VICTIM_NS: u64 = 2_000;
+/// The fewest victims that are evicted together, unless fewer are asked for: a read of 17 us hides as many.
+const BATCH_MIN: usize = 8;
+/// The most victims that are evicted together. A guess: more hardly save time, since they share only two switches and
+/// a flush of the TLB.
+pub const BATCH_MAX: usize = 32;
+/// A false fault in steps of a walk: the signal and the move back (4.2 us if a move takes 1.0 us).
+const FALSE_FAULT_STEPS: u64 = 4;
+
+/// The most pages that are evicted together if there is a tier. Two such batches, with the two bins that each may have
+/// to clear, are the victims of one fault: 2 x (24 + 2 x 4) = 64.
+pub const TIER_BATCH_MAX: usize = 24;
+/// The largest compressed page that is kept: three quarters of a page. One that takes more saves less than a quarter
+/// of a frame, and costs as much time as any other.
+pub const TIER_PAGE_MAX: usize = PAGE / 4 * 3;
+/// A tier leaves at least this part of all frames. A guess: with less, each touch would unpack a page.
+pub const TIER_LEFT_PART: usize = 8;
+/// A tier also leaves this many frames besides a batch and the loads that can be in flight. A guess: the pages of some
+/// instructions.
+const TIER_LEFT_MORE: usize = 8;
+/// The time for a page that comes from the pool and goes back, in nanoseconds: two switches, four system calls, lz4 and
+/// the hash, twice. 20 to 30 us are measured (`docs/book/src/speed.md`).
+const POOL_NS: u32 = 24_000;
+
+/// Medians that a pager measures at its start, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub struct Measured {
+    /// A read of one page.
+    pub read_ns: u64,
+    /// One step of a walk that clears an emulated reference bit: the page is taken out of the page table.
+    pub step_ns: u64,
+}
+
+impl Measured {
+    /// Whether waiting threads let work overlap with the device: they ask through a ring, poll for about one device
+    /// time, then sleep. Otherwise they read synchronously.
+    pub fn overlaps(&self) -> bool {
+        self.read_ns >= FAST_NS
+    }
+
+    /// Victims that are evicted together: as many as can be taken out during a read; [`BATCH_MAX`] if nothing
+    /// `overlaps`.
+    pub fn evict_batch(&self, overlaps: bool) -> usize {
+        match overlaps {
+            false => BATCH_MAX,
+            true => ((self.read_ns / VICTIM_NS) as usize).clamp(BATCH_MIN, BATCH_MAX),
+        }
+    }
+
+    /// The policy that was asked for, or the default, with the parameters that depend on this machine filled in.
+    pub fn policy(&self, asked: Option<&str>) -> String {
+        let asked = asked.unwrap_or(POLICY);
+        let missing = |parameter: &str| !asked.contains(&format!("{parameter}="));
+        let joined = |parameter: String| {
+            let joint = if asked.contains(':') { ',' } else { ':' };
+            format!("{asked}{joint}{parameter}")
+        };
+        match asked.split(':').next().unwrap_or_default() {
+            "pa-clock" if missing("budget") => joined(format!("budget={}", self.budget())),
+            "fifo-sc" | "pa-fifo-sc" if missing("valid") => joined(format!("valid={}%", 100 - self.invalid_percent())),
+            _ => asked.to_string(),
+        }
+    }
+
+    /// Steps of a walk that a read hides: SWL section 3.2, equation 2.
+    pub fn budget(&self) -> u64 {
+        (self.read_ns / self.step_ns.max(1)).max(1)
+    }
+
+    /// Percentage of frames to keep unmapped. A false fault pays if it saves more load time than it costs. With half
+    /// the frames unmapped, FIFO loads 12 % fewer pages of a Zipf string and has 0.6 false faults for each load
+    /// (measured: 18.5 % to 16.3 % of accesses for 9.7 %). So this pays if a read takes at least about 5 false faults;
+    /// with an eighth of the frames unmapped, at least about 2.
+    pub fn invalid_percent(&self) -> u64 {
+        match self.read_ns / (self.step_ns.max(1) * FALSE_FAULT_STEPS) {
+            0..=1 => 1,
+            2..=4 => 12,
+            5..=9 => 25,
+            _ => 50,
+        }
+    }
+}
+
+/// The pager's choices that do not depend on its RAM.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pager {
+    /// Policy, as on the command line.
+    pub policy: String,
+    /// Most pages read ahead.
+    pub read_ahead: u32,
+    /// Victims that are evicted together, if RAM allows.
+    pub evict_batch: usize,
+}
+
+impl Pager {
+    /// The defaults of `coldframe run` on a machine with these times.
+    pub fn of(measured: &Measured) -> Pager {
+        let evict_batch = measured.evict_batch(measured.overlaps());
+        Pager { policy: measured.policy(None), read_ahead: READ_AHEAD, evict_batch }
+    }
+
+    /// The pager with this much RAM, in bytes.
+    pub fn with(&self, ram: u64) -> Plan {
+        let frames = ram as usize / PAGE;
+        Plan::of(frames, fitting(self.evict_batch, frames))
+    }
+
+    /// The least RAM whose engine has this many frames.
+    pub fn ram_for(&self, frames: u64) -> Bytes {
+        let mut ram = (frames as usize).max(FRAMES_MIN);
+        while (self.with((ram * PAGE) as u64).frames as u64) < frames {
+            ram += 1;
+        }
+        Bytes((ram * PAGE) as u64)
+    }
+}
+
+/// The batch for this many frames: with little RAM, an eighth of it.
+pub fn fitting(batch: usize, frames: usize) -> usize {
+    batch.min(frames / 8)
+}
+
+/// A pager's numbers for some RAM.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plan {
+    /// Frames of the engine.
+    pub frames: usize,
+    /// Frames that the engine does not get. The engine reuses a frame as soon as it has commanded that the page leaves,
+    /// but the page stays in memory until its thread has taken it out. The reserve covers the pages in between.
+    pub reserve: usize,
+    /// Victims that are evicted together.
+    pub evict_batch: usize,
+    /// Loads in flight.
+    pub buffers: usize,
+}
+
+impl Plan {
+    /// For this many frames of RAM and this batch. The reserve is four batches where that is little (a 64th of RAM),
+    /// and at least one; with little RAM, it is an eighth. Each task can have a load in flight and half of them can be
+    /// a list of hints besides, within a quarter of the frames.
+    pub fn of(frames: usize, evict_batch: usize) -> Plan {
+        let wanted = evict_batch.max((4 * evict_batch).min(frames / 64));
+        let (reserve, buffers) = (wanted.min(frames / 8), (TASKS + LOADS / 2).min(frames / 4));
+        Plan { frames: frames - reserve, reserve, evict_batch, buffers }
+    }
+
+    /// The same with no frame in reserve: a recorder's window has exactly the frames that were asked for.
+    pub fn without_reserve(self) -> Plan {
+        Plan { frames: self.frames + self.reserve, reserve: 0, ..self }
+    }
+
+    /// The same for a share of all pages, and of the frames for them. With fewer than 8 frames, an engine has no room
+    /// for a batch of victims and the pages in flight.
+    pub fn sampled(self, share: f64) -> Plan {
+        if share >= 1.0 {
+            return self;
+        }
+        let frames = ((self.frames as f64 * share).round() as usize).max(8);
+        let (evict_batch, buffers) = (fitting(self.evict_batch, frames), self.buffers.min(frames / 4));
+        Plan { frames, evict_batch: evict_batch.max(1), buffers: buffers.max(1), ..self }
+    }
+
+    /// The engine's configuration for this many pages. Reference bits are emulated by unmapping; dirty bits by
+    /// write-protection, which is the machine's business. `places`: the pager chooses the place of each page on the
+    /// device, not a swap area.
+    pub fn config(&self, pages: usize, places: bool) -> Config {
+        let Plan { frames, evict_batch, buffers, .. } = *self;
+        let caps = Caps { reference_bit: false, dirty_bit: true, buffers: buffers as u32, direct_read: false, places };
+        Config { frames, pages, tasks: TASKS, evict_batch, caps }
+    }
+
+    /// The bounds of a tier, if a read takes this long; `None`: there are too few frames. It begins with half of what
+    /// it may have, a guess: the border then moves by itself.
+    pub fn tier(&self, read_ns: u64, dense_max: usize) -> Option<TierConfig> {
+        let left = (self.frames / TIER_LEFT_PART).max(self.buffers + self.evict_batch + TIER_LEFT_MORE);
+        let frames_max = self.frames.checked_sub(left)? / BIN_FRAMES * BIN_FRAMES;
+        (frames_max >= 2 * BIN_FRAMES).then_some(TierConfig {
+            frames_max,
+            frames_first: frames_max / 2,
+            page_bytes: PAGE as u32,
+            size_max: TIER_PAGE_MAX as u32,
+            load_price: read_ns.clamp(1, u64::from(u32::MAX)) as u32,
+            pool_price: POOL_NS,
+            table_bytes: TABLE_BYTES,
+            dense_max: dense_max as u32,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slow_device_gives_a_long_walk_and_a_long_invalid_list() {
+        let (disk, ram) = (Measured { read_ns: 70_000, step_ns: 1_000 }, Measured { read_ns: 4_000, step_ns: 1_000 });
+        assert_eq!(disk.policy(Some("pa-clock")), "pa-clock:budget=70");
+        assert_eq!(disk.policy(Some("pa-clock:insert-bit=set")), "pa-clock:insert-bit=set,budget=70");
+        assert_eq!(disk.policy(Some("pa-clock:budget=3")), "pa-clock:budget=3");
+        assert_eq!(disk.policy(Some("fifo-sc")), "fifo-sc:valid=50%");
+        assert_eq!(ram.policy(Some("pa-fifo-sc")), "pa-fifo-sc:valid=99%");
+        assert_eq!((ram.policy(Some("clock")), ram.policy(None)), ("clock".into(), POLICY.into()));
+        assert_eq!((disk.overlaps(), ram.overlaps()), (true, false));
+        assert_eq!([disk.evict_batch(true), ram.evict_batch(true), ram.evict_batch(false)], [32, 8, 32]);
+    }
+
+    #[test]
+    fn the_reserve_is_small_where_ram_is_large_and_never_most_of_it() {
+        let of = |frames, batch| Plan::of(frames, batch).reserve;
+        assert_eq!((of(64, 8), of(64, 32), of(1024, 8), of(1 << 20, 32)), (8, 8, 16, 128));
+    }
+
+    #[test]
+    fn the_least_ram_for_some_frames_has_them_and_a_page_less_has_not() {
+        let pager = Pager::of(&Measured { read_ns: 50_000, step_ns: 1 });
+        for frames in [100u64, 2_000, 100_000] {
+            let ram = pager.ram_for(frames).0;
+            assert!(pager.with(ram).frames as u64 >= frames);
+            assert!((pager.with(ram - PAGE as u64).frames as u64) < frames);
+        }
+        assert_eq!(pager.ram_for(1).0 as usize, FRAMES_MIN * PAGE);
+    }
+
+    #[test]
+    fn little_ram_has_no_tier() {
+        let tier = |frames, evict_batch, buffers| {
+            Plan { frames, evict_batch, buffers, reserve: 0 }
+                .tier(80_000, 0)
+                .map(|tier| (tier.frames_max, tier.load_price))
+        };
+        assert_eq!([tier(48, 8, 16), tier(36, 8, 16)], [Some((16, 80_000)), None]);
+        assert_eq!(tier(8192, 16, 64), Some((7168, 80_000)));
+    }
+}
