@@ -5,7 +5,7 @@
 //! The C library does not see these threads (see [`crate::thread`]), and they allocate nothing.
 //!
 //! One handler leads: it reads the messages and serves those that need no waiting, so that one processor does the
-//! work. Before the leader waits, another handler takes the lead (see [`crate::lead`] and [`crate::follow`]).
+//! work. Before the leader waits, another handler takes the lead (see [`crate::lead`]).
 //!
 //! A crew is stopped through the descriptor that it reads anyway, so stopping costs nothing during work. The stopping
 //! thread touches one control page for each handler. A handler that gets the message for a control page brings the
@@ -23,7 +23,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::fatal;
-use crate::follow::Follow;
+use crate::lead::Streak;
 use crate::memory::Signals;
 use crate::pager::{Inner, Kind};
 use crate::sys::{self, Errno, Message, Sys};
@@ -253,8 +253,7 @@ fn run(shift: &Shift) {
     // SAFETY: the pager outlives the crew.
     let inner = unsafe { &*shift.inner };
     let me = sys::thread();
-    let mut follow = Follow::new();
-    sys::ask_for_short_slices();
+    let mut streak = Streak::default();
     loop {
         inner.lead.take(me);
         match inner.uffd.get().read() {
@@ -263,7 +262,7 @@ fn run(shift: &Shift) {
                     inner.lead.give(me);
                     return shift.leave(inner, turn);
                 }
-                _ => serve(inner, &message, &mut follow),
+                _ => serve(inner, &message, &mut streak),
             },
             Err(Errno::AGAIN) => {}
             Err(error) => fatal::stop(format_args!("faults cannot be read: {}", error.io())),
@@ -271,14 +270,11 @@ fn run(shift: &Shift) {
     }
 }
 
-fn serve(inner: &Inner, message: &Message, follow: &mut Follow) {
+fn serve(inner: &Inner, message: &Message, streak: &mut Streak) {
     let kind = if message.protected { Kind::Protected } else { Kind::Missing };
-    follow.met(message.thread);
-    inner.lead.serves_one_thread(follow.follows());
+    inner.lead.serves(streak, message.thread);
     inner.serve(message.address, message.write, kind, message.thread);
-    if follow.waking(&inner.lead.drawn, || inner.uffd.get().wake(message.address & !(PAGE - 1))) {
-        inner.lead.look_after();
-    }
+    inner.uffd.get().wake(message.address & !(PAGE - 1));
 }
 
 impl Shift {

@@ -23,7 +23,6 @@ mod error;
 mod evict;
 pub mod extents;
 mod fatal;
-mod follow;
 mod foreign;
 mod fork;
 mod handlers;

@@ -108,12 +108,6 @@ impl Pager {
         self.inner.without_handlers(work)
     }
 
-    /// Call this before the calling thread makes a thread or a process, or asks or sets where a thread may run. All
-    /// threads then run where they were allowed to, for at least the next 50 ms ([`crate::Options::lets_go`]).
-    pub fn let_go(&self) {
-        self.inner.lead.drawn.let_go();
-    }
-
     /// The number of threads of this process that belong to the pager.
     pub fn threads(&self) -> usize {
         self.inner.threads()

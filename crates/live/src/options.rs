@@ -132,10 +132,6 @@ pub struct Options {
     /// Victims that are evicted together, at most 32; `None`: as many as a read of the device hides, fewer if RAM is
     /// small.
     pub evict_batch: Option<u32>,
-    /// The program calls [`crate::Pager::let_go`] before it asks or sets where threads may run, or makes a thread or
-    /// a process. Then a thread with many faults stays on its handler's processor from one fault to the next.
-    #[serde(default)]
-    pub lets_go: bool,
     /// A file descriptor (a memfd of at least `Stats::BYTES`) for the statistics; `None`: the pager makes its own.
     pub stats_fd: Option<i32>,
     /// Failures of the device to inject, for tests: see [`crate::Inject`].
@@ -167,7 +163,6 @@ impl Options {
             record: None,
             read_ahead: 16,
             evict_batch: None,
-            lets_go: false,
             stats_fd: None,
             inject: None,
         }

@@ -182,7 +182,7 @@ fn build(
         source,
         uffd: Own::new(uffd),
         crew: Lock::new(None),
-        lead: Lead::new(options.lets_go && options.handlers() > 1),
+        lead: Lead::new(),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         memory: Own::new(sys::OwnMemory::open()),
         tasks: Own::new(tasks),

@@ -42,7 +42,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     let read = |name| unsafe { variable(environment, name) };
     let layout_only = read(LAYOUT_ONLY) == Some("1");
     let options = match read(OPTIONS).map(Options::decode) {
-        Some(Ok(options)) => Options { lets_go: true, ..options },
+        Some(Ok(options)) => options,
         Some(Err(error)) => fail(error.code(), format_args!("COLDFRAME_OPTIONS: {error}")),
         None if layout_only => Options { max_memory: Options::MAX_MEMORY, ..Options::new(0) },
         None => fail(SETTING, format_args!("COLDFRAME_OPTIONS is not set; start the program with `coldframe run`")),
