@@ -136,18 +136,18 @@ impl Inner {
     /// Holds all pages. A page that the program has made inaccessible cannot be held. It is write-protected and
     /// copied, so that its bytes stay the same even if it becomes accessible just now.
     ///
-    /// A page that should be there may be absent (see `refill`). If signals report faults, this call then fails. If
-    /// messages report faults, this thread sleeps in the call until another thread helps (see `reach`).
+    /// A page that should be there may be absent (see `refill`). This thread then sleeps in the call until another
+    /// thread helps (see `reach`), or the call fails if faults of system calls are not reported.
     fn hold(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
         // Victims take long, and this thread may sleep until it is helped. While only one thread faults, the log's
-        // writer can help: another handler would have to learn whom it follows, for each batch anew.
+        // writer can help, and the lead need not go from one handler to the next with each batch.
         match (victims.is_empty(), self.log.get().has_writer()) {
             (true, _) => {}
             (false, true) => self.lead.step_aside_for_others(),
             (false, false) => self.lead.step_aside(),
         }
         let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
-        let own = || victims.iter().filter(|v| self.by_message() && !v.held).map(|v| v.page);
+        let own = || victims.iter().filter(|v| !v.held).map(|v| v.page);
         let _reach = Reach::new(&task.reaching, own());
         self.log.get().watch();
         own().for_each(|page| _ = self.refill(page));

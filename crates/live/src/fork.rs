@@ -30,7 +30,7 @@ use crate::recorder::Recording;
 use crate::space;
 use crate::stats::Stats;
 use crate::sys::{self, Errno, Sys};
-use crate::{Faults, LiveError};
+use crate::LiveError;
 
 /// After this time, a message says what a fork waits for.
 const LONG_NS: u64 = 2_000_000_000;
@@ -230,11 +230,9 @@ impl Inner {
     }
 
     fn hire_in_child(&self) -> Result<(), LiveError> {
-        if let Faults::Handlers(_) = self.options.faults {
-            let crew = self.hire(true).map_err(|e| LiveError::os("threads that handle faults", e))?;
-            // SAFETY: `fork_prepare` has taken the lock.
-            *unsafe { self.crew.held() } = Some(crew);
-        }
+        let crew = self.hire(true).map_err(|e| LiveError::os("threads that handle faults", e))?;
+        // SAFETY: `fork_prepare` has taken the lock.
+        *unsafe { self.crew.held() } = Some(crew);
         Ok(())
     }
 

@@ -1,5 +1,4 @@
-//! Threads that handle faults. If the process has the rights, they also serve the faults of system calls; a signal
-//! handler cannot.
+//! Threads that handle faults. If the process has the rights, they also serve the faults of system calls.
 //!
 //! If a handler died, threads would wait for ever. So any failure of a handler ends the whole process with a message.
 //! The C library does not see these threads (see [`crate::thread`]), and they allocate nothing.
@@ -28,7 +27,7 @@ use crate::memory::Signals;
 use crate::pager::{Inner, Kind};
 use crate::sys::{self, Errno, Message, Sys};
 use crate::thread::{spawn_raw, RawThread};
-use crate::{Faults, LiveError, PAGE};
+use crate::{LiveError, PAGE};
 
 /// The handlers of a pager.
 pub(crate) struct Crew {
@@ -131,10 +130,10 @@ impl Inner {
 
     /// Starts a new crew, with its gate open or shut. Fewer handlers than asked for are enough.
     pub(crate) fn hire(&self, open: bool) -> Sys<Crew> {
-        let Faults::Handlers(count) = self.options.faults else { return Err(Errno(libc::EINVAL)) };
-        let control = sys::map_memory(count.max(1) * PAGE, None)?;
-        let pages = control..control + count.max(1) * PAGE;
-        let mut threads = Vec::with_capacity(count.max(1));
+        let count = self.options.handlers;
+        let control = sys::map_memory(count * PAGE, None)?;
+        let pages = control..control + count * PAGE;
+        let mut threads = Vec::with_capacity(count);
         let shift = Box::new(Shift {
             inner: self,
             open: AtomicU32::new(0),
@@ -147,7 +146,7 @@ impl Inner {
         let watched = unsafe { sys::advise(pages.clone(), libc::MADV_DONTFORK) }
             .and_then(|()| self.uffd.get().register(pages.clone()));
         let mut result = watched;
-        while result.is_ok() && threads.len() < count.max(1) {
+        while result.is_ok() && threads.len() < count {
             // SAFETY: the shift outlives its threads.
             match unsafe { spawn_raw(handler, (&raw const *shift).cast_mut().cast()) } {
                 Ok(thread) => threads.push(thread),
@@ -230,10 +229,7 @@ impl Shift {
     /// Control pages that are mapped.
     fn len(&self) -> usize {
         // SAFETY: the pager outlives the crew.
-        match unsafe { &*self.inner }.options.faults {
-            Faults::Handlers(count) => count.max(1),
-            Faults::InThread => 0,
-        }
+        unsafe { &*self.inner }.options.handlers
     }
 }
 

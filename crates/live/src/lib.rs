@@ -53,7 +53,6 @@ mod recorder;
 mod region;
 mod seal;
 mod secret;
-mod signal;
 mod space;
 #[cfg(test)]
 mod stale;
@@ -79,7 +78,7 @@ pub use coldframe_trace::span;
 pub use error::LiveError;
 pub use inject::Inject;
 pub use mapping::Spot;
-pub use options::{Faults, Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+pub use options::{Options, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 pub use pager::Pager;
 pub use recorder::Recorder;
 pub use region::{Advice, Pin, Region};

@@ -10,7 +10,7 @@ use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{Laps, Todo, LOADS, VICTIMS};
-use crate::{Faults, LiveError, Options, Snapshot, PAGE};
+use crate::{LiveError, Options, Snapshot, PAGE};
 
 /// After this many discarded pages, the engine's lock is freed for others.
 const DISCARDS: usize = 256;
@@ -75,7 +75,7 @@ impl Pager {
         self.inner.unpin_touched(self.inner.pages_at(address, len));
     }
 
-    /// Before a fork, called by the forking thread if threads handle faults (otherwise this happens by itself). When
+    /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself). When
     /// it returns, no fault is in flight and none begins.
     pub fn fork_prepare(&self) {
         self.inner.fork_prepare();
@@ -156,11 +156,6 @@ impl Pager {
 }
 
 impl Inner {
-    /// Whether faults come as messages, including those of system calls.
-    pub(crate) fn by_message(&self) -> bool {
-        self.options.faults != Faults::InThread
-    }
-
     pub(crate) fn frames(&self) -> usize {
         self.options.ram as usize / PAGE
     }

@@ -14,28 +14,6 @@ pub const FRAMES_MIN: usize = 64;
 /// The most pages of read-ahead. With the page of the fault, they are half of the loads that can be in flight.
 pub const READ_AHEAD_MAX: u32 = crate::task::LOADS as u32 / 2 - 1;
 
-/// Who handles a fault.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Faults {
-    /// The thread that faulted, in a SIGBUS handler. No other thread has to be woken, which halves the time of a
-    /// fault that needs no device. For programs that keep these conditions:
-    ///
-    /// - No thread touches a region while it has SIGBUS blocked: the kernel then ends the process, and this cannot be
-    ///   prevented.
-    /// - If the program has its own handler for SIGBUS, it is set before the first pager starts; signals that are not
-    ///   ours are passed on to it. A handler that is set later takes our faults away; the next call to the pager
-    ///   reports it.
-    /// - A system call on an absent page fails with EFAULT: `pin` it first.
-    ///
-    /// A thread may have any stack. At most 64 faults are in progress at a time; others wait.
-    InThread,
-    /// This many threads of the pager. They need no rights. With rights (root, CAP_SYS_PTRACE, access to
-    /// `/dev/userfaultfd`, or `vm.unprivileged_userfaultfd=1`) they also serve system calls on absent pages. Without
-    /// rights such calls fail with EFAULT; `pin` the range first.
-    Handlers(usize),
-}
-
 /// How a thread waits for the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -114,8 +92,10 @@ pub struct Options {
     /// Whether evicted pages stay in RAM, compressed.
     #[serde(default)]
     pub tier: Tier,
-    /// Who handles a fault.
-    pub faults: Faults,
+    /// Number of threads of the pager that handle faults, at least 1. They need no rights. With rights (root,
+    /// CAP_SYS_PTRACE, access to `/dev/userfaultfd`, or `vm.unprivileged_userfaultfd=1`) they also serve system calls
+    /// on absent pages. Without rights such calls fail with EFAULT; `pin` the range first.
+    pub handlers: usize,
     /// Keep pages encrypted and authenticated on the backing, with a key that lives only in memory.
     pub encrypt: bool,
     /// The file for the journal. If it is a folder: a file `PID.N` in it for each program that is started.
@@ -156,7 +136,7 @@ impl Options {
             wait: Wait::Auto,
             swap: None,
             tier: Tier::usual(),
-            faults: Faults::Handlers(2),
+            handlers: 2,
             encrypt: false,
             journal: None,
             observe: false,
@@ -165,14 +145,6 @@ impl Options {
             evict_batch: None,
             stats_fd: None,
             inject: None,
-        }
-    }
-
-    /// Number of threads that handle faults; 0 if the faulting thread does.
-    pub(crate) fn handlers(&self) -> usize {
-        match self.faults {
-            Faults::InThread => 0,
-            Faults::Handlers(count) => count.max(1),
         }
     }
 

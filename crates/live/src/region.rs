@@ -35,7 +35,7 @@ pub(crate) struct FileRegion {
 
 /// Managed memory, aligned to a page. It is unmapped when dropped; a file's dirty pages are written first.
 ///
-/// A *system call* on an absent page is served if the process has the rights for it ([`crate::Faults::Handlers`]).
+/// A *system call* on an absent page is served if the process has the rights for it ([`crate::Options::handlers`]).
 /// Otherwise it fails with EFAULT: `pin` the range first.
 #[derive(Debug)]
 pub struct Region {
@@ -69,7 +69,6 @@ impl Pager {
     /// A file that cannot be opened for reading and writing, or is empty or not regular; too many files; no address
     /// space.
     pub fn file(&self, path: &Path) -> Result<Region, LiveError> {
-        self.inner.look_for_strangers();
         if self.inner.is_unpaged() {
             let reason = "this process was forked and runs without paging".to_string();
             return Err(LiveError::Backing { path: path.to_path_buf(), reason });
@@ -99,7 +98,6 @@ impl Pager {
     }
 
     fn region(&self, len: usize, file: Option<usize>) -> Result<Region, LiveError> {
-        self.inner.look_for_strangers();
         if len == 0 {
             return Err(LiveError::Setting {
                 field: "len",
@@ -159,7 +157,6 @@ impl Region {
     /// A range that is not the region's; more pages than may be pinned.
     pub fn pin(&self, range: Range<usize>) -> Result<Pin<'_>, LiveError> {
         let pages = self.pages_of(&range)?;
-        self.pager.inner.look_for_strangers();
         self.pager.inner.pin_pages(pages)?;
         Ok(Pin { region: self, range })
     }
@@ -171,7 +168,6 @@ impl Region {
     /// A range that is not the region's.
     pub fn prefault(&self, range: Range<usize>) -> Result<(), LiveError> {
         let pages = self.pages_of(&range)?;
-        self.pager.inner.look_for_strangers();
         self.pager.inner.load_pages(pages);
         Ok(())
     }

@@ -34,7 +34,7 @@ use crate::sys::{self, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::tier::{self, Pool};
 use crate::watched::{Knobs, Watched};
-use crate::{Faults, LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use crate::{LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
 impl Pager {
     /// Starts a pager.
@@ -42,15 +42,9 @@ impl Pager {
     /// # Errors
     /// This machine does not allow it, settings are not possible, or the backing cannot be used.
     pub fn start(options: Options) -> Result<Pager, LiveError> {
-        let notify = match options.faults {
-            Faults::InThread => &[Notify::Signal][..],
-            Faults::Handlers(_) => &[Notify::Message, Notify::UserMessage],
-        };
-        let pager = made(options, source(notify)?)?;
-        match pager.inner.options.faults {
-            Faults::InThread => crate::signal::install()?,
-            Faults::Handlers(_) => pager.inner.start_handlers()?,
-        }
+        let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
+        let pager = made(options, source.map_err(missing)?)?;
+        pager.inner.start_handlers()?;
         crate::process::register(&pager.inner)?;
         Ok(pager)
     }
@@ -62,20 +56,11 @@ impl Pager {
     /// As for `start`.
     pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
         // Handlers, writer and reclaimer, and those that replace them after a change of user.
-        crate::thread::reserve(2 * (options.handlers() + 2));
-        let pager = made(options, source(&[Notify::Message])?)?;
+        crate::thread::reserve(2 * (options.handlers.max(1) + 2));
+        let pager = made(options, Source::find(Notify::Message).map_err(missing)?)?;
         pager.inner.start_handlers()?;
         Ok(pager)
     }
-}
-
-/// The first of these kinds that is available.
-fn source(kinds: &[Notify]) -> Result<Source, LiveError> {
-    let mut found = Source::find(kinds[0]);
-    for kind in &kinds[1..] {
-        found = found.or_else(|_| Source::find(*kind));
-    }
-    found.map_err(missing)
 }
 
 /// A pager without handlers for its faults.
@@ -102,6 +87,7 @@ fn build(
     (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
     known: Option<Measured>,
 ) -> Result<Inner, LiveError> {
+    options.handlers = options.handlers.max(1);
     let (before, started) = (recorder::in_ram(sys::open_file(c"/proc/self/statm").ok().as_ref()), sys::now());
     if options.record.is_some() {
         recorder::fit(&mut options);
@@ -218,10 +204,7 @@ fn build(
 /// container or a filter without io_uring), by plain reads.
 fn tasks(options: &mut Options, wait: Wait) -> Result<Tasks, LiveError> {
     // Besides its handlers' faults, a program may map, discard, pin and fork at the same time.
-    let count = match options.faults {
-        Faults::InThread => TASKS,
-        Faults::Handlers(count) => (count + 6).min(TASKS),
-    };
+    let count = (options.handlers + 6).min(TASKS);
     let asked = std::mem::replace(&mut options.wait, wait);
     match Tasks::new(count, wait != Wait::Read) {
         Err(_) if asked == Wait::Auto && wait != Wait::Read => {

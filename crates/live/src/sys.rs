@@ -15,7 +15,7 @@ mod uffd;
 use crate::errno::Words;
 pub(crate) use crate::high::{move_high, move_high_inherited, with_room};
 pub use leaving::{drop_pages, hold, iovec, is_there, peek_elsewhere, read_pipe, write_pipe, OwnMemory};
-pub use signals::{block_signals, has_default_action, pending_signals, restore_signals, take_signal, unblock_signal};
+pub use signals::{block_signals, restore_signals, take_signal};
 pub use uffd::{Message, Notify, Source, Uffd};
 
 /// An error number of the kernel.

@@ -6,7 +6,7 @@ mod apart;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use coldframe_core::policy::{self, ParamKind};
-use coldframe_live::{Faults, Options, Pager, Region, FRAMES_MIN, PAGE};
+use coldframe_live::{Options, Pager, Region, FRAMES_MIN, PAGE};
 
 fn pager(frames: usize, policy: &str, change: impl FnOnce(&mut Options)) -> Pager {
     let ram = (frames * PAGE) as u64;
@@ -40,9 +40,9 @@ fn count_up(region: &Region, threads: usize, steps: u64) {
     std::thread::scope(|scope| (0..threads).for_each(|thread| _ = scope.spawn(move || one(thread))));
 }
 
-fn forty_threads(faults: Faults) {
+fn forty_threads(handlers: usize) {
     for policy in ["fifo", "fifo-sc:valid=2", "multi-queue", "clock-pro", "s3-fifo"] {
-        let pager = pager(FRAMES_MIN, policy, |o| o.faults = faults);
+        let pager = pager(FRAMES_MIN, policy, |o| o.handlers = handlers);
         let region = pager.anonymous(4 * FRAMES_MIN * PAGE).unwrap();
         count_up(&region, 40, 100);
         pager.check();
@@ -50,15 +50,9 @@ fn forty_threads(faults: Faults) {
 }
 
 #[test]
-fn forty_threads_in_sixty_four_frames_come_to_their_end_with_handlers() {
-    let name = "forty_threads_in_sixty_four_frames_come_to_their_end_with_handlers";
-    apart::well(name, || forty_threads(Faults::Handlers(3)));
-}
-
-#[test]
-fn forty_threads_in_sixty_four_frames_come_to_their_end_by_themselves() {
-    let name = "forty_threads_in_sixty_four_frames_come_to_their_end_by_themselves";
-    apart::well(name, || forty_threads(Faults::InThread));
+fn forty_threads_in_sixty_four_frames_come_to_their_end() {
+    let name = "forty_threads_in_sixty_four_frames_come_to_their_end";
+    apart::well(name, || [3, 26].into_iter().for_each(forty_threads));
 }
 
 /// Two passes in order. Pages come in long lists, and each list evicts its own pages.

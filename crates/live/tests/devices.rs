@@ -1,16 +1,15 @@
-//! A device that fails in every way that can be simulated, under anonymous memory and under a file, with faults handled
-//! in the thread or by handlers. The program is stopped with a reason, waits, or continues. It never reads a wrong
+//! A device that fails in every way that can be simulated, under anonymous memory and under a file. The program is stopped with a reason, waits, or continues. It never reads a wrong
 //! byte, never hangs, and never believes that a file is safe when it is not.
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_live::{Faults, Inject, Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Inject, Options, Pager, Region, Wait, PAGE};
 
 const RAM: u64 = 1 << 20;
 const PAGES: usize = 1024;
-/// The variable that selects this process's case: its number, mode and folder.
+/// The variable that selects this process's case: its number and folder.
 const CASE: &str = "COLDFRAME_DEVICE_CASE";
 
 /// How a program may end.
@@ -68,10 +67,6 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-fn modes() -> [Faults; 2] {
-    [Faults::InThread, Faults::Handlers(2)]
-}
-
 /// The value of every word of a page, with the round that wrote it.
 fn value(page: usize, round: u64) -> u64 {
     (page as u64 + 1) << 16 | round
@@ -90,8 +85,8 @@ const ROUNDS: u64 = 3;
 
 /// The program: in each round it reads and writes all pages. It exits with 3 if a byte is wrong, and with 4 if `flush`
 /// failed.
-fn program(inject: Inject, faults: Faults, file: Option<&Path>) {
-    let options = Options { inject: Some(inject), faults, wait: Wait::Read, max_memory: 1 << 28, ..Options::new(RAM) };
+fn program(inject: Inject, file: Option<&Path>) {
+    let options = Options { inject: Some(inject), wait: Wait::Read, max_memory: 1 << 28, ..Options::new(RAM) };
     let pager = Pager::start(options).unwrap();
     let mut region = match file {
         Some(path) => pager.file(path).unwrap(),
@@ -118,23 +113,22 @@ fn program(inject: Inject, faults: Faults, file: Option<&Path>) {
 #[test]
 fn the_program_of_a_case() {
     let Ok(case) = std::env::var(CASE) else { return };
-    let mut words = case.splitn(3, ' ');
-    let mut number = || words.next().unwrap().parse::<usize>().unwrap();
-    let (case, mode) = (number(), number());
+    let mut words = case.splitn(2, ' ');
+    let case: usize = words.next().unwrap().parse().unwrap();
     let path = words.next().filter(|path| !path.is_empty());
     // A hang is a failure: the signal ends the process.
     // SAFETY: no pointers.
     unsafe { libc::alarm(100) };
-    program(cases()[case].inject, modes()[mode], path.map(Path::new));
+    program(cases()[case].inject, path.map(Path::new));
     std::process::exit(0);
 }
 
 /// How the process of a case ends, and its output.
-fn run(case: usize, mode: usize, path: Option<&Path>) -> (Option<i32>, Option<i32>, String) {
+fn run(case: usize, path: Option<&Path>) -> (Option<i32>, Option<i32>, String) {
     let path = path.map(|path| path.display().to_string()).unwrap_or_default();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "the_program_of_a_case", "--nocapture", "--test-threads=1"]);
-    let output = command.env(CASE, format!("{case} {mode} {path}")).output().unwrap();
+    let output = command.env(CASE, format!("{case} {path}")).output().unwrap();
     (output.status.code(), output.status.signal(), last_words(&String::from_utf8_lossy(&output.stderr)))
 }
 
@@ -164,7 +158,8 @@ fn file_is_right(path: &Path) -> bool {
     bytes.chunks(PAGE).enumerate().all(|(page, bytes)| is_right(bytes, page, ROUNDS))
 }
 
-fn try_mode(mode: usize) {
+#[test]
+fn a_failing_device_never_gives_wrong_bytes_and_never_hangs() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("region");
     let mut bad = Vec::new();
@@ -177,7 +172,7 @@ fn try_mode(mode: usize) {
             if let Some(path) = path {
                 std::fs::write(path, vec![0u8; PAGES * PAGE]).unwrap();
             }
-            let (code, signal, said) = run(i, mode, path);
+            let (code, signal, said) = run(i, path);
             let right = path.is_none_or(|path| code != Some(0) || file_is_right(path));
             if !judge(end, code, &said) || !right {
                 bad.push(format!(
@@ -188,24 +183,7 @@ fn try_mode(mode: usize) {
             }
         }
     }
-    assert!(
-        bad.is_empty(),
-        "{} of {} cases with {:?}:\n{}",
-        bad.len(),
-        2 * cases().len(),
-        modes()[mode],
-        bad.join("\n")
-    );
-}
-
-#[test]
-fn a_failing_device_never_gives_wrong_bytes_and_never_hangs_with_faults_in_the_thread() {
-    try_mode(0);
-}
-
-#[test]
-fn a_failing_device_never_gives_wrong_bytes_and_never_hangs_with_handlers() {
-    try_mode(1);
+    assert!(bad.is_empty(), "{} of {} cases:\n{}", bad.len(), 2 * cases().len(), bad.join("\n"));
 }
 
 /// A loop device over a file, while the value exists; `None`: only root may make one, and not everywhere.
@@ -235,7 +213,7 @@ fn a_block_device_takes_pages_and_gives_them_back() {
         eprintln!("no loop device here");
         return;
     };
-    let options = Options { backing: disk.0.clone().into(), faults: Faults::InThread, ..Options::new(RAM) };
+    let options = Options { backing: disk.0.clone().into(), ..Options::new(RAM) };
     let pager = Pager::start(options).unwrap();
     let mut region = pager.anonymous(PAGES * PAGE).unwrap();
     (0..PAGES).for_each(|page| write(&mut region, page, 1));

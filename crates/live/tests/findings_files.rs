@@ -27,14 +27,12 @@ fn two_threads_that_open_files_at_the_same_time_get_each_its_own() {
             for (number, path) in (1u8..).zip(&files) {
                 let (pager, start) = (&pager, &start);
                 scope.spawn(move || {
-                    with_signal_stack(|| {
-                        for round in 0..400 {
-                            start.wait();
-                            let region = pager.file(path).unwrap();
-                            start.wait();
-                            assert_eq!(region.as_slice()[round], number, "round {round}");
-                        }
-                    });
+                    for round in 0..400 {
+                        start.wait();
+                        let region = pager.file(path).unwrap();
+                        start.wait();
+                        assert_eq!(region.as_slice()[round], number, "round {round}");
+                    }
                 });
             }
         });
@@ -73,20 +71,16 @@ fn read_ahead_does_not_run_into_a_file_that_is_on_its_way_out() {
             scope.spawn(|| {
                 // It comes after the streamed page, at the first free place, and is long enough to be in flight for a
                 // while.
-                with_signal_stack(|| {
-                    while !done.load(Ordering::Relaxed) {
-                        for (number, path) in [(2, &a), (3, &b)] {
-                            let region = pager.file(path).unwrap();
-                            (0..32).for_each(|page| assert_eq!(region.as_slice()[page * PAGE], number, "page {page}"));
-                        }
+                while !done.load(Ordering::Relaxed) {
+                    for (number, path) in [(2, &a), (3, &b)] {
+                        let region = pager.file(path).unwrap();
+                        (0..32).for_each(|page| assert_eq!(region.as_slice()[page * PAGE], number, "page {page}"));
                     }
-                });
-            });
-            with_signal_stack(|| {
-                for _ in 0..300 {
-                    (0..96).for_each(|page| assert_eq!(streamed.as_slice()[page * PAGE], 1));
                 }
             });
+            for _ in 0..300 {
+                (0..96).for_each(|page| assert_eq!(streamed.as_slice()[page * PAGE], 1));
+            }
             done.store(true, Ordering::Relaxed);
         });
         pager.check();

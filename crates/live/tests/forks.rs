@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coldframe_live::{Faults, Options, Pager, Region, PAGE};
+use coldframe_live::{Options, Pager, Region, PAGE};
 use common::{in_child, pager, round_of, stamp, wait_for};
 
 const PAGES: usize = 512;
@@ -71,11 +71,9 @@ fn limit(what: libc::__rlimit_resource_t, to: u64) {
 }
 
 fn both(name: &str, test: impl Fn(&dyn Fn(&mut Options))) {
-    for (faults, encrypt) in [(Faults::InThread, false), (Faults::Handlers(2), true)] {
-        eprintln!("{name}: {faults:?}");
-        test(&|options| {
-            (options.faults, options.encrypt) = (faults, encrypt);
-        });
+    for encrypt in [false, true] {
+        eprintln!("{name}, encrypted: {encrypt}");
+        test(&|options| options.encrypt = encrypt);
     }
 }
 
@@ -138,7 +136,7 @@ fn a_child_that_may_have_no_more_threads_runs_unpaged() {
         return;
     }
     let (status, words) = in_child(|| {
-        let mut region = region(&pager(64 * PAGE as u64, |options| options.faults = Faults::Handlers(2)));
+        let mut region = region(&pager(64 * PAGE as u64, |_| ()));
         // SAFETY: no pointers.
         assert_eq!(unsafe { libc::setresuid(54322, 54322, 54322) }, 0);
         // The first limit that allows the child leaves no room for another thread.

@@ -3,12 +3,12 @@
 mod apart;
 
 use apart::well;
-use coldframe_live::{Faults, Options, Pager, PAGE};
+use coldframe_live::{Options, Pager, PAGE};
 
 const RAM: u64 = 1 << 20;
 
 fn pager(handlers: usize) -> Pager {
-    let options = Options { max_memory: 1 << 30, faults: Faults::Handlers(handlers), ..Options::new(RAM) };
+    let options = Options { max_memory: 1 << 30, handlers, ..Options::new(RAM) };
     Pager::start(options).unwrap()
 }
 

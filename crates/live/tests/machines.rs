@@ -8,7 +8,7 @@
 use std::io;
 use std::path::Path;
 
-use coldframe_live::{Faults, Inject, Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Inject, Options, Pager, Region, Wait, PAGE};
 
 const RAM: u64 = 1 << 20;
 const PAGES: usize = 1024;
@@ -19,7 +19,7 @@ fn pager(change: impl FnOnce(&mut Options)) -> Pager {
     Pager::start(options).unwrap()
 }
 
-const MODES: [Faults; 2] = [Faults::InThread, Faults::Handlers(2)];
+const MODES: [usize; 2] = [1, 3];
 
 /// Writes and reads four times the RAM, in order and at random, and compares with a shadow.
 fn exercise(pager: &Pager, mut region: Region, rounds: u64) {
@@ -42,12 +42,12 @@ fn exercise(pager: &Pager, mut region: Region, rounds: u64) {
 
 /// A pager and a region, in a thread that `prepare` has changed.
 fn on_a_machine(prepare: impl Fn() -> io::Result<()> + Sync, change: impl Fn(&mut Options) + Sync) {
-    for faults in MODES {
+    for handlers in MODES {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 prepare().unwrap();
                 let pager = pager(|o| {
-                    o.faults = faults;
+                    o.handlers = handlers;
                     change(o);
                 });
                 let region = pager.anonymous(PAGES * PAGE).unwrap();
@@ -155,8 +155,8 @@ fn a_device_that_stumbles_in_either_mode() {
 #[test]
 fn memory_that_the_program_gives_to_ksm_or_wants_in_huge_pages() {
     for advice in [libc::MADV_MERGEABLE, libc::MADV_HUGEPAGE] {
-        for faults in MODES {
-            let pager = pager(|o| o.faults = faults);
+        for handlers in MODES {
+            let pager = pager(|o| o.handlers = handlers);
             let region = pager.anonymous(PAGES * PAGE).unwrap();
             // SAFETY: advice about memory of ours; a kernel that does not know it refuses.
             unsafe { libc::madvise(region.as_ptr() as *mut libc::c_void, PAGES * PAGE, advice) };
@@ -169,11 +169,11 @@ fn memory_that_the_program_gives_to_ksm_or_wants_in_huge_pages() {
 #[test]
 fn the_smallest_stacks_that_the_system_allows() {
     for encrypt in [false, true] {
-        for faults in MODES {
-            let pager = pager(|o| (o.faults, o.encrypt) = (faults, encrypt));
+        for handlers in MODES {
+            let pager = pager(|o| (o.handlers, o.encrypt) = (handlers, encrypt));
             let region = pager.anonymous(PAGES * PAGE).unwrap();
             let job = Job { memory: region.as_ptr(), bad: false };
-            assert!(!in_a_small_thread(job), "{faults:?}, encrypted: {encrypt}");
+            assert!(!in_a_small_thread(job), "{handlers} handlers, encrypted: {encrypt}");
             pager.check();
         }
     }

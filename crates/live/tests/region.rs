@@ -1,6 +1,6 @@
 //! Regions as a program sees them: reads return what was written, in the given RAM.
 
-use coldframe_live::{Advice, Faults, Options, Pager, Region, Tier, Wait, PAGE};
+use coldframe_live::{Advice, Options, Pager, Region, Tier, Wait, PAGE};
 
 const RAM: u64 = 2 << 20;
 
@@ -66,7 +66,7 @@ fn what_is_written_is_read_from_sealed_pages() {
 
 #[test]
 fn threads_of_its_own_serve_system_calls_too() {
-    let pager = pager(|o| o.faults = Faults::Handlers(2));
+    let pager = pager(|_| ());
     exercise(&pager, 1);
     let mut region = pager.anonymous(4 * RAM as usize).unwrap();
     for page in 0..region.len() / PAGE {

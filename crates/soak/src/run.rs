@@ -36,7 +36,7 @@ pub fn run(setting: &Setting, millis: u64, memory: &Path, disk: &Path, stats_fd:
         stay_on_one_processor();
     }
     let options = setting.options(memory, disk, stats_fd);
-    let start = if setting.is_for_program() { Pager::start_for_program } else { Pager::start };
+    let start = if setting.program { Pager::start_for_program } else { Pager::start };
     let pager = start(options).unwrap_or_else(|e| wrong(format_args!("the pager does not start: {e}")));
     let region = pager.anonymous(setting.shared * PAGE).unwrap_or_else(|e| wrong(format_args!("no region: {e}")));
     let path = memory.join("region");

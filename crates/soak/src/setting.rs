@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
 use coldframe_core::swap::{collect, VICTIMS_MAX};
-use coldframe_live::{Faults, Inject, Options, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{Inject, Options, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 use fastrand::Rng;
 
 /// The most threads; each has its own words in each shared page.
@@ -52,7 +52,7 @@ pub struct Setting {
     pub file: usize,
     pub own: usize,
     pub threads: usize,
-    pub faults: Faults,
+    pub handlers: usize,
     pub wait: Wait,
     pub device: Device,
     pub encrypt: bool,
@@ -99,7 +99,7 @@ impl Setting {
             file,
             own,
             threads,
-            faults: if random.u8(..3) == 0 { Faults::Handlers(random.usize(1..=4)) } else { Faults::InThread },
+            handlers: if random.u8(..3) == 0 { random.usize(1..=4) } else { 24 },
             wait: *random.choice(&[Wait::Auto, Wait::Read, Wait::Brief, Wait::Poll, Wait::Sleep]).expect("not empty"),
             device: device(random),
             encrypt: random.u8(..4) == 0,
@@ -139,11 +139,6 @@ impl Setting {
         Setting { file: 0, shared: self.shared + self.file, swap: Some(area), ..self }
     }
 
-    /// Whether the pager's own threads handle faults, and forks are reported to the pager.
-    pub fn is_for_program(&self) -> bool {
-        self.program && matches!(self.faults, Faults::Handlers(_))
-    }
-
     /// The pager's options; swap files are below these folders.
     pub fn options(&self, memory: &Path, disk: &Path, stats_fd: Option<i32>) -> Options {
         let pages = 2 * (self.shared + self.file + self.threads * self.own) + 1024;
@@ -153,7 +148,7 @@ impl Setting {
             max_memory: (pages * PAGE) as u64,
             backing: self.folder(memory, disk),
             wait: self.wait,
-            faults: self.faults,
+            handlers: self.handlers,
             encrypt: self.encrypt,
             observe: self.observe,
             read_ahead: self.read_ahead,
@@ -232,8 +227,8 @@ impl fmt::Display for Setting {
         )?;
         write!(
             f,
-            " {:?} {:?} {:?} ahead {} batch {:?}",
-            self.faults, self.wait, self.device, self.read_ahead, self.evict_batch
+            " handlers {} {:?} {:?} ahead {} batch {:?}",
+            self.handlers, self.wait, self.device, self.read_ahead, self.evict_batch
         )?;
         if self.fork_ms > 0 {
             write!(f, " fork {} ms x{}", self.fork_ms, self.children)?;
@@ -244,7 +239,7 @@ impl fmt::Display for Setting {
                 write!(f, " {name}")?;
             }
         }
-        if self.is_for_program() {
+        if self.program {
             write!(f, " for-program")?;
         }
         if let Some(SwapArea { bytes, collector, victims }) = &self.swap {
