@@ -52,7 +52,6 @@ mod top;
 mod verify;
 mod whole;
 mod window;
-mod writes;
 
 const AFTER: &str = "\
 Examples:

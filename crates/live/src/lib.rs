@@ -23,7 +23,6 @@ mod error;
 mod evict;
 pub mod extents;
 mod fatal;
-mod foreign;
 mod fork;
 mod handlers;
 mod high;
@@ -71,7 +70,6 @@ mod tier;
 mod trial;
 mod unpaged;
 mod watched;
-pub mod writes;
 
 pub use area::SwapArea;
 pub use coldframe_trace::span;
