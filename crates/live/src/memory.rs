@@ -260,9 +260,7 @@ impl Inner {
             recording.released(page);
         }
         let slot = self.pages.set_slot(page, None);
-        if self.pages.file(page).is_none() {
-            self.log.get().forget(page, slot);
-        }
+        self.log.get().forget(page, slot);
         true
     }
 
@@ -288,7 +286,7 @@ impl Inner {
         loop {
             match self.pages.get(page) {
                 Where::Nowhere if self.begin(page) => {}
-                Where::Nowhere | Where::Lost => return Err(self.hole(page)),
+                Where::Nowhere => return Err(self.hole(page)),
                 Where::Out | Where::Held => self.serve(address, true, Kind::Missing, 0),
                 Where::Clean => self.serve(address, true, Kind::Protected, 0),
                 Where::Busy | Where::Leaving => self.pages.wait(page),

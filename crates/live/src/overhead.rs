@@ -79,7 +79,7 @@ impl Inner {
         // Entries that are only read are in RAM, too, as the kernel's one page of zeros. Without forks that is all of
         // these two tables.
         let forked = self.stats().forks.load(Relaxed) > 0;
-        let ([state, slot, epoch, _, sum, seal, nonce], [used, birth, free, deferred]) =
+        let ([state, slot, epoch, sum, seal, nonce], [used, birth, free, deferred]) =
             (self.pages.tables(), self.log.get().tables());
         let epochs = [epoch, birth].into_iter().filter(|_| forked);
         let tables = [state, slot, sum, seal, nonce, used, free, deferred].into_iter().chain(epochs);

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use coldframe_core::fault::handler;
@@ -22,7 +22,7 @@ use crate::lead::Lead;
 use crate::lock::Lock;
 use crate::log::Log;
 use crate::machine::Side;
-use crate::pager::{Decider, Inner, Own, FILES};
+use crate::pager::{Decider, Inner, Own};
 use crate::pages::Pages;
 use crate::reclaim::Reclaimer;
 use crate::recorder::{self, Recording};
@@ -187,7 +187,6 @@ fn build(
         sharing: Sharing::default(),
         stats,
         stats_fd,
-        files: [const { AtomicPtr::new(std::ptr::null_mut()) }; FILES],
         write_share: AtomicU32::new(0),
         last_error: AtomicI32::new(0),
         fork_mask: AtomicUsize::new(0),

@@ -164,42 +164,6 @@ fn limit_soft(what: libc::__rlimit_resource_t, to: u64) {
     assert_eq!(unsafe { libc::setrlimit(what, &limit) }, 0);
 }
 
-#[test]
-fn a_child_has_no_memory_where_its_parent_has_the_region_of_a_file() {
-    both("file", |change| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, vec![1u8; PAGES * PAGE]).unwrap();
-        let (status, words) = in_child(|| {
-            let pager = pager(64 * PAGE as u64, change);
-            let mut file = pager.file(&path).unwrap();
-            file.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 2);
-            let touched = child(|| {
-                // SAFETY: a test of what happens.
-                unsafe { file.as_ptr().read_volatile() };
-            });
-            assert_eq!(touched, -libc::SIGSEGV);
-            // SAFETY: the child ends without returning.
-            let pid = unsafe { libc::fork() };
-            if pid == 0 {
-                // A new mapping at these addresses is not removed with the old one.
-                let mine = pager.anonymous(PAGES * PAGE).unwrap();
-                (0..PAGES).for_each(|page| stamp(&mine, page, 5));
-                drop(file);
-                look(&mine, 5);
-                // SAFETY: ends the process.
-                unsafe { libc::_exit(0) };
-            }
-            file.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 3);
-            file.flush().unwrap();
-            assert_eq!(wait_for(pid), 0);
-        });
-        assert_eq!(status, 0, "{words}");
-        let bytes = std::fs::read(&path).unwrap();
-        assert!(bytes.iter().step_by(PAGE).all(|byte| *byte == 3));
-    });
-}
-
 /// The address at which `map_early` wants its page, and then the page's address.
 static EARLY: AtomicUsize = AtomicUsize::new(0);
 
@@ -219,16 +183,15 @@ extern "C" fn map_early() {
 #[test]
 fn what_a_child_maps_before_its_pager_is_at_work_is_kept() {
     both("early", |change| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, vec![1u8; PAGES * PAGE]).unwrap();
         let (status, words) = in_child(|| {
             // SAFETY: a function of that type.
             assert_eq!(unsafe { libc::pthread_atfork(None, None, Some(map_early)) }, 0);
             let pager = pager(64 * PAGE as u64, change);
-            let file = pager.file(&path).unwrap();
-            let region = region(&pager);
-            EARLY.store(file.as_ptr() as usize, Ordering::Relaxed);
+            let (region, mut own) = (region(&pager), pager.anonymous(PAGES * PAGE).unwrap());
+            own.as_mut_slice()[0] = 1;
+            let address = own.as_ptr() as usize;
+            pager.note(address..address + PAGES * PAGE, |manner| manner.dont_fork = true);
+            EARLY.store(address, Ordering::Relaxed);
             assert_eq!(
                 child(|| {
                     look(&region, 1);
@@ -237,7 +200,7 @@ fn what_a_child_maps_before_its_pager_is_at_work_is_kept() {
                 }),
                 0
             );
-            assert_eq!(file.as_slice()[0], 1);
+            assert_eq!(own.as_slice()[0], 1);
         });
         assert_eq!(status, 0, "{words}");
     });

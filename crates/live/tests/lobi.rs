@@ -272,9 +272,4 @@ fn what_cannot_be_is_refused_with_the_reason() {
     let small = SwapArea { bytes: Some(6 * SwapArea::BLOCK), ..area("greedy", 1) };
     assert!(refused(small, None).contains("`blocks` is 6; give 7 to"));
     assert!(refused(area("greedy", 1), Some(1 << 22)).contains("the swap file has room for 2 MiB"));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
-    std::fs::write(&path, "text").unwrap();
-    let said = pager(|_| {}).file(&path).unwrap_err().to_string();
-    assert!(said.contains("a page of a file has its place there"), "{said}");
 }

@@ -94,31 +94,6 @@ fn a_region_is_zero_at_first_and_after_advice() {
 }
 
 #[test]
-fn a_file_region_is_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("data");
-    let mut bytes: Vec<u8> = (0..4 * RAM as usize + 1000).map(|i| (i / 7) as u8).collect();
-    std::fs::write(&path, &bytes).unwrap();
-    let pager = pager(|_| {});
-    let mut region = pager.file(&path).unwrap();
-    assert!(region.as_slice() == bytes);
-    let mut random = fastrand::Rng::with_seed(3);
-    for _ in 0..3000 {
-        let at = random.usize(..bytes.len());
-        (bytes[at], region.as_mut_slice()[at]) = (at as u8 ^ 0x55, at as u8 ^ 0x55);
-    }
-    let last = bytes.len() - 1;
-    (bytes[last], region.as_mut_slice()[last]) = (77, 77);
-    region.flush().unwrap();
-    assert!(std::fs::read(&path).unwrap() == bytes, "what was flushed is in the file");
-    region.as_mut_slice()[5] = 99;
-    drop(region);
-    bytes[5] = 99;
-    assert!(std::fs::read(&path).unwrap() == bytes, "a dropped region is in the file");
-    assert!(pager.file(&path).unwrap().as_slice() == bytes);
-}
-
-#[test]
 fn pinned_pages_stay_and_system_calls_may_use_them() {
     let pager = pager(|_| {});
     let mut region = pager.anonymous(4 * RAM as usize).unwrap();

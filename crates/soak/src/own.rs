@@ -95,7 +95,6 @@ impl<'a> Own<'a> {
             4 | 5 => self.pin(start, end.min(start + 3), random),
             6 => self.through_the_kernel(start, end),
             7 => self.replace(random),
-            8 => self.region.flush().expect("nothing to flush"),
             _ => (start..end).for_each(|page| self.check(page)),
         }
     }

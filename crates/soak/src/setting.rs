@@ -47,9 +47,8 @@ pub struct Setting {
     pub policy: String,
     pub handler: &'static str,
     pub frames: usize,
-    /// Pages in managed regions: shared by all threads, of the file, of each thread's own region.
+    /// Pages in managed regions: shared by all threads, and of each thread's own region.
     pub shared: usize,
-    pub file: usize,
     pub own: usize,
     pub threads: usize,
     pub handlers: usize,
@@ -87,19 +86,17 @@ impl Setting {
         let frames = frames + if random.bool() { random.usize(..frames) } else { 0 };
         let threads = *random.choice(&[1, 2, 2, 3, 4, 4, 6, 8, 16, THREADS_MAX]).expect("not empty");
         let pages = frames * random.usize(2..=16);
-        let file = if random.u8(..3) == 0 { pages / random.usize(2..8) } else { 0 };
-        let own = ((pages - file) / random.usize(2..5) / threads).max(4);
-        let shared = pages.saturating_sub(file + own * threads).max(frames);
+        let own = (pages / random.usize(2..5) / threads).max(4);
+        let shared = pages.saturating_sub(own * threads).max(frames);
         Setting {
             seed,
             policy: policy(random, frames),
             handler: if random.u8(..4) == 0 { "sequential" } else { "parallel" },
             frames,
             shared,
-            file,
             own,
             threads,
-            handlers: if random.u8(..3) == 0 { random.usize(1..=4) } else { 24 },
+            handlers: *random.choice(&[1, 2, 2, 3, 8, 26]).expect("not empty"),
             wait: *random.choice(&[Wait::Auto, Wait::Read, Wait::Brief, Wait::Poll, Wait::Sleep]).expect("not empty"),
             device: device(random),
             encrypt: random.u8(..4) == 0,
@@ -123,25 +120,25 @@ impl Setting {
     }
 
     /// Half of all settings have a swap area, and a third have a tier. The area's size lies between half of what is
-    /// written and a size that is never collected. A file's pages have no slots in a swap area.
+    /// written and a size that is never collected.
     fn with_area(self, random: &mut Rng) -> Setting {
         if random.bool() {
             let (_, tier) = random.choice(Tier::ALL).expect("there are tiers");
             return Setting { tier, ..self };
         }
-        let pages = (self.shared + self.file + self.own * self.threads) as u64;
+        let pages = (self.shared + self.own * self.threads) as u64;
         let blocks = pages * random.u64(4..=16) / 8 / 32 + u64::from(SwapArea::START) + random.u64(1..=4);
         let area = SwapArea {
             bytes: Some(blocks * SwapArea::BLOCK),
             collector: random.choice(collect::ALL).expect("there are collectors").name.to_string(),
             victims: random.u32(1..=VICTIMS_MAX),
         };
-        Setting { file: 0, shared: self.shared + self.file, swap: Some(area), ..self }
+        Setting { swap: Some(area), ..self }
     }
 
     /// The pager's options; swap files are below these folders.
     pub fn options(&self, memory: &Path, disk: &Path, stats_fd: Option<i32>) -> Options {
-        let pages = 2 * (self.shared + self.file + self.threads * self.own) + 1024;
+        let pages = 2 * (self.shared + self.threads * self.own) + 1024;
         Options {
             policy: Some(self.policy.clone()),
             handler: self.handler.to_string(),
@@ -219,10 +216,10 @@ fn value(random: &mut Rng, kind: &ParamKind) -> Option<String> {
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setting { seed, policy, frames, shared, file, own, threads, .. } = self;
+        let Setting { seed, policy, frames, shared, own, threads, .. } = self;
         write!(
             f,
-            "seed {seed}: {policy} {} frames {frames} shared {shared} file {file} own {own} threads {threads}",
+            "seed {seed}: {policy} {} frames {frames} shared {shared} own {own} threads {threads}",
             self.handler
         )?;
         write!(
