@@ -4,24 +4,58 @@ mod common;
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use coldframe_live::{Advice, Inject, LiveError, Pager, Region, PAGE};
+use coldframe_core::policy::{self, ParamKind};
+use coldframe_live::{Advice, Inject, LiveError, Pager, Region, PAGE, READ_AHEAD_MAX};
 use common::*;
 
-/// Two sequential passes. The second pass reads ahead, so one report maps many pages.
-fn two_passes(policy: &str, ahead: u32) {
-    let pager = pager(SMALL, |o| (o.policy, o.read_ahead) = (Some(policy.to_string()), ahead));
-    let pages = 512;
-    let mut region = pager.anonymous(pages * PAGE).unwrap();
-    (0..pages).for_each(|page| put(&mut region, page, page as u64 + 1));
-    (0..2).for_each(|_| (0..pages).for_each(|page| assert_eq!(read(&region, page), page as u64 + 1, "{policy}")));
+/// Two passes in order. Pages come in long lists, and each list evicts its own pages: a thread must not wait for a page
+/// that it has itself to copy in.
+fn two_passes(policy: &str) {
+    let pager = pager(SMALL, |o| (o.policy, o.read_ahead) = (Some(policy.to_string()), READ_AHEAD_MAX));
+    let region = pager.anonymous(3 * SMALL as usize).unwrap();
+    for round in 0..2 {
+        for page in 0..region.len() / PAGE {
+            assert_eq!(round_of(&region, page), round, "{policy}");
+            stamp(&region, page, round + 1);
+        }
+    }
     pager.check();
 }
 
+/// Each policy with its parameters; required parameters and `valid` have all small values.
+fn policies() -> Vec<String> {
+    let mut all = Vec::new();
+    for spec in policy::ALL {
+        let open = spec.params.iter().find(|param| match param.kind {
+            ParamKind::Count { default, .. } => default.is_none(),
+            ParamKind::Frames { default_percent } => default_percent.is_none(),
+            _ => false,
+        });
+        match open {
+            Some(param) => all.extend((1..=16).map(|value| format!("{}:{}={value}", spec.name, param.name))),
+            None => all.push(spec.name.to_string()),
+        }
+    }
+    all
+}
+
 #[test]
-fn a_thread_does_not_wait_for_a_page_that_it_has_itself_to_copy_in() {
-    for valid in [1, 2, 5, 16] {
-        succeeds(|| two_passes(&format!("fifo-sc:valid={valid}"), 31));
-        succeeds(|| two_passes(&format!("pa-fifo-sc:valid={valid}"), 31));
+fn a_list_of_any_length_is_passed_twice_with_the_longest_read_ahead() {
+    succeeds(|| policies().iter().for_each(|policy| two_passes(policy)));
+}
+
+/// More threads than the smallest RAM has pages for.
+#[test]
+fn forty_threads_in_sixty_four_frames_come_to_their_end() {
+    for handlers in [3, 26] {
+        succeeds(|| {
+            for policy in ["fifo", "fifo-sc:valid=2", "multi-queue", "clock-pro", "s3-fifo"] {
+                let pager = pager(SMALL, |o| (o.handlers, o.policy) = (handlers, Some(policy.to_string())));
+                let region = pager.anonymous(4 * SMALL as usize).unwrap();
+                count_up(&region, 40, 100);
+                pager.check();
+            }
+        });
     }
 }
 

@@ -207,6 +207,34 @@ fn what_a_child_maps_before_its_pager_is_at_work_is_kept() {
 }
 
 #[test]
+fn a_child_that_outlives_its_parent_still_sees_its_memory() {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    // The middle process forks the process that checks, and ends at once.
+    let (status, words) = in_child(|| {
+        let region = region(&pager(64 * PAGE as u64, |_| ()));
+        // SAFETY: the parent ends, the child continues.
+        unsafe {
+            if libc::fork() != 0 {
+                libc::_exit(0);
+            }
+            libc::usleep(100_000);
+        }
+        look(&region, 1);
+        // SAFETY: one byte.
+        assert_eq!(unsafe { libc::write(ends[1], c"!".as_ptr().cast(), 1) }, 1);
+    });
+    let mut verdict = 0u8;
+    // SAFETY: our own end of the pipe; room for one byte.
+    let read = unsafe {
+        libc::close(ends[1]);
+        libc::read(ends[0], (&raw mut verdict).cast(), 1)
+    };
+    assert_eq!((status, read, verdict), (0, 1, b'!'), "{words}");
+}
+
+#[test]
 fn a_pager_names_the_descriptors_that_tell_of_its_children() {
     let (status, words) = in_child(|| {
         let folder = tempfile::tempdir().unwrap();
