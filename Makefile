@@ -35,7 +35,7 @@ demo: build
 TESTED = --workspace --lib --bins --tests --examples
 
 # Tests of the live pager that run again with the compressed tier.
-TIERED = --test region --test soak --test forks --test findings_pages --test threads
+TIERED = --test region --test forks --test findings_pages --test threads
 
 # Run every test. If a tool is missing, its tests are skipped and print its name (with COLDFRAME_REQUIRE_TOOLS=1 they
 # fail). Tests mostly wait, so those of the tier and of Python run beside the others; they print at their end.

@@ -26,7 +26,7 @@ typedef enum coldframe_status {
    */
   COLDFRAME_STATUS_MACHINE = 4,
   /**
-   * The swap file or a region's file cannot be used, or there is no room left.
+   * The swap file cannot be used, or there is no room left.
    */
   COLDFRAME_STATUS_BACKING = 5,
   /**
@@ -155,17 +155,6 @@ enum coldframe_status coldframe_region_anonymous(const struct coldframe_pager *p
                                                  struct coldframe_region **out);
 
 /**
- * A file, as in a shared mapping. What is written to the memory reaches the file when the page leaves RAM, when it
- * is flushed, and when the region is closed. The region is as long as the file. `*out` is null if that fails.
- *
- * Contract:
- * `pager` is null or a handle that has not been closed; `path` is null or a C string; `out` is null or can be written to.
- */
-enum coldframe_status coldframe_region_file(const struct coldframe_pager *pager,
-                                            const char *path,
-                                            struct coldframe_region **out);
-
-/**
  * The region's first byte; null for a null handle.
  *
  * Contract:
@@ -180,15 +169,6 @@ void *coldframe_region_base(const struct coldframe_region *region);
  * `region` is null or a handle that has not been closed.
  */
 size_t coldframe_region_len(const struct coldframe_region *region);
-
-/**
- * Writes every page of a file's region that was changed before the call to the file, durably. Private memory has
- * nothing to flush.
- *
- * Contract:
- * `region` is null or a handle that has not been closed.
- */
-enum coldframe_status coldframe_flush(const struct coldframe_region *region);
 
 /**
  * Loads a range and keeps it in RAM until `coldframe_unpin` of the same range. Pins nest.
@@ -226,8 +206,7 @@ enum coldframe_status coldframe_will_need(const struct coldframe_region *region,
                                           size_t count);
 
 /**
- * Drops the content of a range. Private memory reads as zeros from then on. A file's region reads as the file has
- * it; unflushed writes are lost.
+ * Drops the content of a range. It reads as zeros from then on.
  *
  * Contract:
  * `region` is null or a handle that has not been closed, and the range's content is not needed any more.
@@ -235,8 +214,7 @@ enum coldframe_status coldframe_will_need(const struct coldframe_region *region,
 enum coldframe_status coldframe_discard(const struct coldframe_region *region, size_t offset, size_t len);
 
 /**
- * Closes the region; null is fine. Its memory must not be touched any more. A file's dirty pages are written first.
- * If that fails, the status says so, and the region is closed all the same.
+ * Closes the region; null is fine. Its memory must not be touched any more.
  *
  * Contract:
  * `region` is null or a handle that has not been closed, and no thread uses it or its memory any more.

@@ -1,15 +1,14 @@
 //! Regions: managed memory with a base and a length. Ranges are in bytes from the base. A range that covers a part of
 //! a page acts on the whole page.
 
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::ops::Range;
-use std::path::Path;
 use std::ptr::null_mut;
 
 use coldframe_live::{Advice, LiveError, Region, PAGE};
 
 use crate::pager::{pager, ColdframePager};
-use crate::status::{call, give, text, Failure, Status};
+use crate::status::{call, give, Failure, Status};
 
 /// A region: memory, aligned to a page, that may be larger than RAM. Any thread may touch it.
 ///
@@ -56,29 +55,6 @@ pub unsafe extern "C" fn coldframe_region_anonymous(
     })
 }
 
-/// A file, as in a shared mapping. What is written to the memory reaches the file when the page leaves RAM, when it
-/// is flushed, and when the region is closed. The region is as long as the file. `*out` is null if that fails.
-///
-/// # Safety
-/// `pager` is null or a handle that has not been closed; `path` is null or a C string; `out` is null or can be written to.
-#[no_mangle]
-pub unsafe extern "C" fn coldframe_region_file(
-    pager: *const ColdframePager,
-    path: *const c_char,
-    out: *mut *mut ColdframeRegion,
-) -> Status {
-    call(|| {
-        let open = || {
-            // SAFETY: the caller answers for it.
-            let path = unsafe { text("path", path) }?.ok_or_else(|| Failure::usage("path: a null pointer"))?;
-            // SAFETY: as above.
-            Ok(ColdframeRegion(unsafe { self::pager(pager) }?.file(Path::new(path))?))
-        };
-        // SAFETY: as above.
-        unsafe { give("out", out, open) }
-    })
-}
-
 /// The region's first byte; null for a null handle.
 ///
 /// # Safety
@@ -97,17 +73,6 @@ pub unsafe extern "C" fn coldframe_region_base(region: *const ColdframeRegion) -
 pub unsafe extern "C" fn coldframe_region_len(region: *const ColdframeRegion) -> usize {
     // SAFETY: the caller answers for it.
     unsafe { self::region(region) }.map_or(0, Region::len)
-}
-
-/// Writes every page of a file's region that was changed before the call to the file, durably. Private memory has
-/// nothing to flush.
-///
-/// # Safety
-/// `region` is null or a handle that has not been closed.
-#[no_mangle]
-pub unsafe extern "C" fn coldframe_flush(region: *const ColdframeRegion) -> Status {
-    // SAFETY: the caller answers for it.
-    call(|| Ok(unsafe { self::region(region) }?.flush()?))
 }
 
 /// Loads a range and keeps it in RAM until `coldframe_unpin` of the same range. Pins nest.
@@ -177,8 +142,7 @@ pub unsafe extern "C" fn coldframe_will_need(
     })
 }
 
-/// Drops the content of a range. Private memory reads as zeros from then on. A file's region reads as the file has
-/// it; unflushed writes are lost.
+/// Drops the content of a range. It reads as zeros from then on.
 ///
 /// # Safety
 /// `region` is null or a handle that has not been closed, and the range's content is not needed any more.
@@ -188,19 +152,17 @@ pub unsafe extern "C" fn coldframe_discard(region: *const ColdframeRegion, offse
     call(|| Ok(unsafe { self::region(region) }?.advise(range(offset, len), Advice::DontNeed)?))
 }
 
-/// Closes the region; null is fine. Its memory must not be touched any more. A file's dirty pages are written first.
-/// If that fails, the status says so, and the region is closed all the same.
+/// Closes the region; null is fine. Its memory must not be touched any more.
 ///
 /// # Safety
 /// `region` is null or a handle that has not been closed, and no thread uses it or its memory any more.
 #[no_mangle]
 pub unsafe extern "C" fn coldframe_region_close(region: *mut ColdframeRegion) -> Status {
     call(|| {
-        if region.is_null() {
-            return Ok(());
+        if !region.is_null() {
+            // SAFETY: made by `Box::into_raw` in `give`; the caller has given it up.
+            drop(unsafe { Box::from_raw(region) });
         }
-        // SAFETY: made by `Box::into_raw` in `give`; the caller has given it up.
-        let region = unsafe { Box::from_raw(region) };
-        Ok(region.0.flush()?)
+        Ok(())
     })
 }

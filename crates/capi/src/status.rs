@@ -16,7 +16,7 @@ pub enum Status {
     Usage = 2,
     /// This machine does not allow it; `coldframe doctor` gives the reason.
     Machine = 4,
-    /// The swap file or a region's file cannot be used, or there is no room left.
+    /// The swap file cannot be used, or there is no room left.
     Backing = 5,
     /// A bug in coldframe. The handles of this call must not be used any more.
     Bug = 125,

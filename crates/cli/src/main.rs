@@ -49,7 +49,6 @@ mod summary;
 mod top;
 mod verify;
 mod window;
-mod writes;
 
 const AFTER: &str = "\
 Examples:

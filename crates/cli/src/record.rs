@@ -20,7 +20,6 @@ use crate::output;
 use crate::pick_recorder::{choose, neither, Choice};
 use crate::progress::Line;
 use crate::window;
-use crate::writes;
 
 /// Page size of an emulator's recording: that of this machine's pager.
 const PAGE: &str = "4KiB";
@@ -34,7 +33,6 @@ Examples:
   coldframe record --level exact -o bzip2.parquet -- bzip2 -9 -k file
   coldframe record --via qemu --max-size 100MiB -- python3 script.py
   coldframe record --via perf --attach 4711 --max-time 10s -o faults.parquet
-  coldframe record --via writes --interval 100ms -o writes.parquet -- python3 script.py
   coldframe record --via swap --ram 64MiB -o swap.csv -- python3 script.py
   coldframe record --via faults --window 256 --overhead -- python3 script.py
   coldframe record --level exact --skip-refs 50000000 --max-refs 4000000 -- povray scene.pov
@@ -52,8 +50,6 @@ references to pages of 4 KiB. --level exact records every reference with its add
 An emulator does not see what the kernel touches in system calls.
 
 --via perf records page faults only (package linux-perf).
---via writes asks the kernel at each --interval which pages were written (PAGEMAP_SCAN with asynchronous write \
-protection, Linux 6.7).
 --via swap runs the program in a memory cgroup of --ram, as root on a machine that has swap. It reads the program's \
 page tables at each --interval and writes a swap trace (CSV): which page went to which slot, and when it came back.
 
@@ -67,12 +63,12 @@ pub struct Args {
     #[arg(short)]
     output: Option<PathBuf>,
     /// The recorder. auto: this machine's pager (faults), or an emulator.
-    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "writes", "swap"], default_value = "auto")]
+    #[arg(long, value_parser = ["auto", "qemu", "valgrind", "perf", "faults", "swap"], default_value = "auto")]
     via: String,
     /// Size of the window with --via faults, without sampling [default: window and sample aim at half the program's speed].
     #[arg(long, value_name = "PAGES")]
     window: Option<usize>,
-    /// Time between two looks, with --via writes [default: 100ms] or swap [default: 10ms].
+    /// Time between two looks, with --via swap [default: 10ms].
     #[arg(long)]
     interval: Option<String>,
     /// The program's RAM, with --via swap.
@@ -108,7 +104,7 @@ pub struct Args {
     /// Write counts and times as JSON to this file.
     #[arg(long)]
     stats: Option<PathBuf>,
-    /// Record this running process, for --max-time [default: 10s], with --via perf or writes.
+    /// Record this running process, for --max-time [default: 10s], with --via perf.
     #[arg(long, value_name = "PID", conflicts_with = "command")]
     attach: Option<u32>,
     /// The program and its arguments.
@@ -123,15 +119,12 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     if args.via == "faults" {
         return windowed(&args, quiet);
     }
-    if args.via == "writes" {
-        return written(&args, quiet);
-    }
     if args.via == "swap" {
         return swapped(&args, quiet);
     }
     if args.attach.is_some() {
         return Err(Failure::usage(
-            "--attach needs --via perf or writes: neither pager nor emulator can take over a running program",
+            "--attach needs --via perf: neither pager nor emulator can take over a running program",
         ));
     }
     if args.via != "auto" {
@@ -217,7 +210,7 @@ fn windowed(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     refuse_limits(args)?;
     if args.attach.is_some() {
         return Err(Failure::usage(
-            "--attach needs --via perf or writes: a window of pages must be there from the program's start",
+            "--attach needs --via perf: a window of pages must be there from the program's start",
         ));
     }
     let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
@@ -249,7 +242,7 @@ fn default_output(command: &[OsString]) -> PathBuf {
 const ATTACHED: Duration = Duration::from_secs(10);
 
 /// Ctrl-C and SIGTERM end a recording, not the recorder.
-pub fn stop_by_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
+fn stop_by_signal(stop: &Arc<AtomicBool>) -> Result<(), Failure> {
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         signal_hook::flag::register(signal, Arc::clone(stop))
             .map_err(|e| Failure::Other { message: format!("cannot catch signal {signal}: {e}"), code: 5 })?;
@@ -273,8 +266,8 @@ fn subject(args: &Args) -> Result<Subject, Failure> {
 }
 
 /// Time between two looks.
-fn interval(args: &Args, default: Duration) -> Result<Duration, Failure> {
-    let Some(text) = &args.interval else { return Ok(default) };
+fn interval(args: &Args) -> Result<Duration, Failure> {
+    let text = args.interval.as_deref().unwrap_or("10ms");
     let time = quantity::time(text).map_err(|e| Failure::usage(format!("--interval: {e}")))?;
     match Duration::from_nanos(time.0 / 1000) {
         short if short < Duration::from_millis(1) => Err(Failure::usage("--interval: give at least 1ms")),
@@ -285,7 +278,7 @@ fn interval(args: &Args, default: Duration) -> Result<Duration, Failure> {
 fn swapped(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
     refuse_limits(args)?;
     let Subject::Program(program, arguments) = subject(args)? else {
-        return Err(Failure::usage("--attach needs --via perf or writes: a running program keeps the RAM that it has"));
+        return Err(Failure::usage("--attach needs --via perf: a running program keeps the RAM that it has"));
     };
     let ram = args
         .ram
@@ -302,7 +295,7 @@ fn swapped(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
         search_path: std::env::var_os("PATH").unwrap_or_default(),
         out,
         ram,
-        interval: interval(args, Duration::from_millis(10))?,
+        interval: interval(args)?,
         stop: Arc::default(),
         overhead: args.overhead,
     };
@@ -354,20 +347,6 @@ fn swap_json(order: &SwapOrder, s: &Swapped) -> serde_json::Value {
         "kernel_outs": s.kernel_outs, "kernel_ins": s.kernel_ins, "major_faults": s.major_faults, "looks": s.looks,
         "looking_seconds": s.looking, "longest_gap_seconds": s.longest.as_secs_f64(), "mappings_too_large": s.too_large,
         "seconds": s.seconds, "native_seconds": s.native_seconds, "status": s.status.code() })
-}
-
-fn written(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {
-    refuse_limits(args)?;
-    let interval = interval(args, Duration::from_millis(100))?;
-    let out = args.output.clone().unwrap_or_else(|| default_output(&args.command));
-    let recorded = writes::record(&subject(args)?, interval, &out, args.overhead)?;
-    if !quiet {
-        output::tell(&recorded.words(&out));
-    }
-    if let Some(path) = &args.stats {
-        output::write(Some(path), &output::json(&recorded.json(&out)))?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 fn faults(args: &Args, quiet: bool) -> Result<ExitCode, Failure> {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
-    Chosen, Faults, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
+    Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
 };
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
 use coldframe_report::ReportError;
@@ -253,7 +253,7 @@ fn options(args: &Args) -> Result<Options, Failure> {
             _ => Wait::Auto,
         },
         swap: args.area.area(args.predict)?,
-        faults: Faults::Handlers(args.handlers),
+        handlers: args.handlers,
         encrypt: args.encrypt,
         tier: tier(args, usual.tier)?,
         read_ahead,

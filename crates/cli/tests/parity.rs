@@ -8,7 +8,7 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::collect;
 use coldframe_core::Ps;
 use coldframe_device::here::{Here, Spread};
-use coldframe_live::{Faults, Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MIN, PAGE};
+use coldframe_live::{Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MIN, PAGE};
 use coldframe_report::here::rows::Rows;
 use coldframe_report::here::simulate::simulate;
 use coldframe_report::here::{self, Pager as Model};
@@ -46,16 +46,14 @@ fn options(policy: &str) -> Options {
     }
 }
 
-/// The true and false faults on Linux. The thread handles its own faults. With handler threads, counts differed on busy
-/// processors (measured, at a load of 10 on two processors: 3 of 22,695 true faults, 31 of 4,831 false faults). The
-/// cause is not known.
+/// The true and false faults on Linux, with one handler.
 fn live(policy: &str, string: &[(usize, bool)], read_ahead: u32) -> (u64, u64) {
     let stats = ran(Options { read_ahead, ..options(policy) }, string);
     (stats.true_faults, stats.false_faults)
 }
 
 fn ran(options: Options, string: &[(usize, bool)]) -> Snapshot {
-    let pager = Pager::start(Options { faults: Faults::InThread, ..options }).unwrap();
+    let pager = Pager::start(Options { handlers: 1, ..options }).unwrap();
     let mut region = pager.anonymous(PAGES * PAGE).unwrap();
     let bytes = region.as_mut_slice();
     for (i, (page, write)) in string.iter().enumerate() {

@@ -264,7 +264,7 @@ fn what_only_an_emulator_gives_does_not_go_with_the_pager() {
         (&["--via", "faults", "--level", "exact"][..], "--level does not go with --via faults"),
         (&["--via", "perf", "--max-time", "1s"], "--max-time does not go with --via perf"),
         (&["--level", "page", "--window", "64"], "--window is for this machine's pager"),
-        (&["--attach", "1"], "--via perf or writes"),
+        (&["--attach", "1"], "--via perf"),
     ] {
         let mut command = coldframe();
         command.arg("record").args(words);

@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,11 +20,8 @@ const LEAST: u64 = 16 << 20;
 #[derive(Debug)]
 pub struct Device {
     fd: OwnedFd,
-    /// The last page of a file need not be whole, but direct writes must be. This descriptor writes it, through the
-    /// page cache.
-    tail: Option<OwnedFd>,
     path: PathBuf,
-    /// Length in bytes of a block device, or of a region's file.
+    /// Length in bytes of a block device.
     pub len: Option<u64>,
     inject: Option<Injector>,
 }
@@ -42,7 +39,7 @@ impl Device {
                 .open(path)
                 .map_err(|e| backing(path, e))?;
             let len = io::Seek::seek(&mut &file, io::SeekFrom::End(0)).map_err(|e| backing(path, e))?;
-            return Ok(Device::new(file, None, path, Some(len), inject));
+            return Ok(Device::new(file, path, Some(len), inject));
         }
         if !kind.is_dir() {
             let reason =
@@ -59,31 +56,7 @@ impl Device {
             Some(libc::EOPNOTSUPP | libc::EISDIR) => named_and_unlinked(path),
             _ => Err(error),
         });
-        Ok(Device::new(file.map_err(|e| backing(path, e))?, None, path, None, inject))
-    }
-
-    /// A region's file.
-    ///
-    /// # Errors
-    /// It cannot be opened for reading and writing, is empty, or is not a regular file.
-    pub fn region(path: &Path, inject: Option<Inject>) -> Result<Device, LiveError> {
-        let refuse = |reason: &str| LiveError::Backing { path: path.to_path_buf(), reason: reason.to_string() };
-        let plain = OpenOptions::new().read(true).write(true).open(path).map_err(|e| backing(path, e))?;
-        let meta = plain.metadata().map_err(|e| backing(path, e))?;
-        if !meta.is_file() {
-            return Err(refuse("is not a regular file"));
-        }
-        if file_limit().is_some_and(|limit| limit < meta.size()) {
-            return Err(refuse("is longer than the files that this process may write (ulimit -f); raise the limit"));
-        }
-        if meta.size() == 0 {
-            return Err(refuse("is empty; give it its length first (truncate -s SIZE)"));
-        }
-        let file = direct(OpenOptions::new().read(true).write(true), 0)
-            .open(path)
-            .or_else(|_| plain.try_clone())
-            .map_err(|e| backing(path, e))?;
-        Ok(Device::new(file, Some(plain), path, Some(meta.size()), inject))
+        Ok(Device::new(file.map_err(|e| backing(path, e))?, path, None, inject))
     }
 
     /// A device of the same kind that measurements may write to, without injected failures: another swap file, or the
@@ -96,21 +69,20 @@ impl Device {
             None => Device::swap(&self.path, None),
             Some(_) => {
                 let fd = self.fd.try_clone().map_err(|error| backing(&self.path, error))?;
-                Ok(Device::new(File::from(fd), None, &self.path, self.len, None))
+                Ok(Device::new(File::from(fd), &self.path, self.len, None))
             }
         }
     }
 
     /// From a swap file that is open already.
     pub fn from_swap_file(file: OwnedFd, path: &Path, inject: Option<Inject>) -> Device {
-        Device::new(File::from(file), None, path, None, inject)
+        Device::new(File::from(file), path, None, inject)
     }
 
-    fn new(file: File, tail: Option<File>, path: &Path, len: Option<u64>, inject: Option<Inject>) -> Device {
-        let high = |file: File| sys::move_high(OwnedFd::from(file));
+    fn new(file: File, path: &Path, len: Option<u64>, inject: Option<Inject>) -> Device {
         let inject =
             inject.filter(Inject::is_of_device).map(|inject| Injector { inject, operations: AtomicU64::new(0) });
-        Device { fd: high(file), tail: tail.map(high), path: path.to_path_buf(), len, inject }
+        Device { fd: sys::move_high(OwnedFd::from(file)), path: path.to_path_buf(), len, inject }
     }
 
     /// Where it is, for messages.
@@ -121,11 +93,6 @@ impl Device {
     /// Its descriptor.
     pub fn raw(&self) -> RawFd {
         self.fd.as_raw_fd()
-    }
-
-    /// Its descriptors.
-    pub fn descriptors(&self) -> impl Iterator<Item = RawFd> + '_ {
-        [Some(&self.fd), self.tail.as_ref()].into_iter().flatten().map(AsRawFd::as_raw_fd)
     }
 
     /// Whether reads must go through `read`, since tests change their results.
@@ -140,7 +107,6 @@ impl Device {
     pub unsafe fn read(&self, into: usize, offset: u64) -> Sys<()> {
         let mut patience = PATIENCE;
         loop {
-            let whole = self.len.map_or(PAGE as u64, |len| len.saturating_sub(offset).min(PAGE as u64));
             if self.one_in(|i| i.read_late) {
                 sys::sleep_us(20_000);
             }
@@ -150,9 +116,7 @@ impl Device {
                 None => unsafe { sys::read_at(self.raw(), into, PAGE, offset) },
             };
             match result {
-                Ok(n) if n as u64 >= whole && !self.one_in(|i| i.read_short) => {
-                    // SAFETY: as above; what lies behind the end of the file is zeros, as in a file mapping.
-                    unsafe { std::ptr::write_bytes((into + whole as usize) as *mut u8, 0, PAGE - whole as usize) };
+                Ok(n) if n >= PAGE && !self.one_in(|i| i.read_short) => {
                     self.flip(into);
                     return Ok(());
                 }
@@ -164,33 +128,17 @@ impl Device {
         }
     }
 
-    /// Writes whole pages. Of the last page, the part beyond the end of a region's file is not written.
+    /// Writes whole pages.
     ///
     /// # Safety
     /// `from` must be good for `len` bytes, aligned to a page.
     pub unsafe fn write(&self, from: usize, len: usize, offset: u64) -> Sys<()> {
-        let mut end = len;
-        if let (Some(file), Some(tail)) = (self.len, &self.tail) {
-            let over = (offset + len as u64).saturating_sub(file) as usize;
-            if over > 0 {
-                end = len - PAGE;
-                // SAFETY: the caller answers for the memory.
-                unsafe { self.write_all(tail.as_raw_fd(), from + end, PAGE - over, offset + end as u64)? };
-            }
-        }
-        // SAFETY: as above.
-        unsafe { self.write_all(self.raw(), from, end, offset) }
-    }
-
-    /// # Safety
-    /// `from` must be good for `len` bytes.
-    unsafe fn write_all(&self, fd: RawFd, from: usize, len: usize, offset: u64) -> Sys<()> {
         let (mut done, mut patience) = (0, PATIENCE);
         while done < len {
             // SAFETY: the caller answers for the memory.
             let result = match self.chance(Operation::Write) {
                 Some(error) => Err(error),
-                None => unsafe { sys::write_at(fd, from + done, len - done, offset + done as u64) },
+                None => unsafe { sys::write_at(self.raw(), from + done, len - done, offset + done as u64) },
             };
             match result {
                 // A direct write starts at a page: what a short one has written of the last page is written again.
@@ -239,15 +187,6 @@ impl Device {
     /// The largest size that it is allowed, if that is less than the largest size that it can have.
     pub fn limit(&self) -> Option<u64> {
         self.len.or_else(file_limit)
-    }
-
-    /// Makes what was written durable.
-    pub fn sync(&self) -> Sys<()> {
-        for fd in self.descriptors() {
-            // SAFETY: no pointers.
-            sys::again(|| unsafe { sys::call(libc::SYS_fdatasync, [fd as usize, 0, 0, 0, 0, 0]) })?;
-        }
-        Ok(())
     }
 
     fn one_in(&self, field: impl Fn(&Inject) -> u32) -> bool {
@@ -379,24 +318,6 @@ mod tests {
         unsafe { device.read(back.0.as_mut_ptr() as usize, 8192).unwrap() };
         assert_eq!(back.0, page.0);
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
-    }
-
-    #[test]
-    fn the_tail_of_a_file_keeps_its_length() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, vec![1u8; PAGE + 100]).unwrap();
-        let device = Device::region(&path, None).unwrap();
-        let mut page = Page([9; PAGE]);
-        // SAFETY: a page.
-        unsafe {
-            device.read(page.0.as_mut_ptr() as usize, PAGE as u64).unwrap();
-            assert_eq!((page.0[99], page.0[100]), (1, 0));
-            device.write(Page([5; PAGE]).0.as_ptr() as usize, PAGE, PAGE as u64).unwrap();
-        }
-        device.sync().unwrap();
-        let bytes = std::fs::read(&path).unwrap();
-        assert_eq!((bytes.len(), bytes[PAGE - 1], bytes[PAGE + 99]), (PAGE + 100, 1, 5));
     }
 
     #[test]

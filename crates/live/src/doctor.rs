@@ -86,14 +86,14 @@ fn full_rights() -> Finding {
 }
 
 fn user_rights() -> Finding {
-    match Uffd::open(Notify::Signal) {
+    match Uffd::open(Notify::UserMessage) {
         Ok(_) => finding("userfaultfd, faults of the program", Health::Good, "allowed", ""),
         Err(error) => finding("userfaultfd, faults of the program", Health::Missing, error.io().to_string(), RIGHTS),
     }
 }
 
 fn move_pages() -> Finding {
-    let can = Uffd::open(Notify::Signal).is_ok_and(|uffd| uffd.can_move);
+    let can = Uffd::open(Notify::UserMessage).is_ok_and(|uffd| uffd.can_move);
     let health = if can { Health::Good } else { Health::Warning };
     let found = if can { "UFFDIO_MOVE is there" } else { "no UFFDIO_MOVE" };
     finding("pages move without copying", health, found, "Linux 6.8 or newer; until then a false fault copies")
@@ -103,7 +103,7 @@ fn move_pages() -> Finding {
 /// sought. The kernel refuses it for memory that is registered for write protection, which this pager needs. So it is
 /// reported and not used.
 fn protected_reads() -> Finding {
-    let can = Source::find(Notify::Signal).is_ok_and(|source| source.protects_reads());
+    let can = Source::find(Notify::UserMessage).is_ok_and(|source| source.protects_reads());
     let found = if can { "there, and not used" } else { "not in this kernel (Linux 7.2); not used" };
     finding("read-write protection of pages (RWP)", Health::Note, found, "")
 }
@@ -208,7 +208,7 @@ fn folder(path: &Path) -> Vec<Finding> {
 
 fn latency(device: &Device) -> Finding {
     let measured = (|| {
-        let uffd = Uffd::open(Notify::Signal).map_err(|e| e.io().to_string())?;
+        let uffd = Uffd::open(Notify::UserMessage).map_err(|e| e.io().to_string())?;
         let space = Space::new(16 * PAGE, None).map_err(|e| e.to_string())?;
         uffd.register(space.holding_area()).map_err(|e| e.io().to_string())?;
         calibrate::measure(device, &uffd, &space).map_err(|e| e.to_string())

@@ -25,7 +25,7 @@ pub enum LiveError {
         /// What would make it available.
         remedy: &'static str,
     },
-    /// The swap file or a region's file cannot be used.
+    /// The swap file cannot be used.
     #[error("{path}: {reason}", path = path.display())]
     Backing {
         /// The file or its folder.

@@ -15,22 +15,19 @@ use crate::sys::{self, Errno};
 use crate::task::{Move, Task, Todo, Victim, VICTIMS};
 use crate::PAGE;
 
-/// The result of an eviction: the number of anonymous pages that are safe in the log, the number of file pages that
-/// were tried, and a bit for each of those that failed.
+/// The result of an eviction: the number of pages that are safe in the log.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Outcome {
     pub written: usize,
     /// Pages staged to be compressed, after those.
     pub packed: usize,
-    pub files: usize,
-    pub failed: u64,
 }
 
 impl Inner {
-    /// Takes the victims out. Those with bytes to save stay in `todo.victims`: anonymous pages first, then those of
-    /// files.
+    /// Takes the victims out. Those with bytes to save stay in `todo.victims`: pages for the log first, then those to
+    /// be compressed.
     pub(crate) fn evict(&self, todo: &mut Todo) -> Outcome {
-        if todo.victims.is_empty() && todo.retries.is_empty() {
+        if todo.victims.is_empty() {
             return Outcome::default();
         }
         self.zap(todo);
@@ -111,14 +108,12 @@ impl Inner {
         Stats::add(&self.stats().flushes, flushes);
     }
 
-    /// The order: anonymous pages for the log, then pages to be compressed, then pages of files, then pages with
-    /// nothing to write.
+    /// The order: pages for the log, then pages to be compressed, then pages with nothing to write.
     fn rank(&self, victim: &Victim) -> u8 {
         match (victim.pack, victim.write) {
             (true, _) => 1,
-            (false, true) if self.pages.file(victim.page).is_some() => 2,
             (false, true) => 0,
-            (false, false) => 3,
+            (false, false) => 2,
         }
     }
 
@@ -136,18 +131,18 @@ impl Inner {
     /// Holds all pages. A page that the program has made inaccessible cannot be held. It is write-protected and
     /// copied, so that its bytes stay the same even if it becomes accessible just now.
     ///
-    /// A page that should be there may be absent (see `refill`). If signals report faults, this call then fails. If
-    /// messages report faults, this thread sleeps in the call until another thread helps (see `reach`).
+    /// A page that should be there may be absent (see `refill`). This thread then sleeps in the call until another
+    /// thread helps (see `reach`), or the call fails if faults of system calls are not reported.
     fn hold(&self, task: &Task, victims: &[Victim], mut pages: &[libc::iovec]) {
         // Victims take long, and this thread may sleep until it is helped. While only one thread faults, the log's
-        // writer can help: another handler would have to learn whom it follows, for each batch anew.
+        // writer can help, and the lead need not go from one handler to the next with each batch.
         match (victims.is_empty(), self.log.get().has_writer()) {
             (true, _) => {}
             (false, true) => self.lead.step_aside_for_others(),
             (false, false) => self.lead.step_aside(),
         }
         let (pipe, scratch) = (task.pipe.1.as_raw_fd(), task.scratch());
-        let own = || victims.iter().filter(|v| self.by_message() && !v.held).map(|v| v.page);
+        let own = || victims.iter().filter(|v| !v.held).map(|v| v.page);
         let _reach = Reach::new(&task.reaching, own());
         self.log.get().watch();
         own().for_each(|page| _ = self.refill(page));
@@ -180,30 +175,23 @@ impl Inner {
         }
     }
 
-    /// Saves the staged bytes: those for the log, and those of files. Those to be compressed stay staged.
-    fn save(&self, todo: &mut Todo, [anonymous, packed]: [usize; 2]) -> Outcome {
-        let (staging, dirty) = (self.tasks().get(todo.task).staging, todo.victims.len());
+    /// Saves the staged bytes for the log. Those to be compressed stay staged.
+    fn save(&self, todo: &mut Todo, [written, packed]: [usize; 2]) -> Outcome {
         let victims: [u32; VICTIMS] = std::array::from_fn(|i| todo.victims.get(i).map_or(0, |v| v.page as u32));
-        let saved = self.append(todo, &victims[..anonymous]);
+        let saved = self.append(todo, &victims[..written]);
         Stats::add(&self.stats().writes_saved, saved as u64);
-        self.learn_write_share(saved, anonymous);
-        let first = anonymous + packed;
-        let mut outcome = Outcome { written: anonymous, packed, files: dirty - first, failed: 0 };
-        for i in 0..outcome.files {
-            let (page, from) = (victims[first + i] as usize, staging + (first + i) * PAGE);
-            outcome.failed |= u64::from(!self.write_file_page(page, from)) << i;
-        }
-        outcome
+        self.learn_write_share(saved, written);
+        Outcome { written, packed }
     }
 
-    /// Copies the held bytes into the staging area, and sorts the victims there: anonymous pages, then those of
-    /// files. In the pipe, the bytes are in the order in which they were held, perhaps in several parts. Returns how
-    /// many pages are for the log, and how many are to be compressed.
+    /// Copies the held bytes into the staging area, and sorts the victims there. In the pipe, the bytes are in the
+    /// order in which they were held, perhaps in several parts. Returns how many pages are for the log, and how many
+    /// are to be compressed.
     fn stage(&self, todo: &mut Todo) -> [usize; 2] {
         let task = self.tasks().get(todo.task);
         let count = |rank| todo.victims.iter().filter(|v| self.rank(v) == rank).count();
         let counts = [count(0), count(1)];
-        let mut next = [0, counts[0], counts[0] + counts[1]];
+        let mut next = [0, counts[0]];
         for run in todo.victims.chunk_by_mut(|a, b| self.rank(a) == self.rank(b)) {
             let at = &mut next[usize::from(self.rank(&run[0]))];
             let into = task.staging + *at * PAGE;
@@ -249,29 +237,6 @@ impl Inner {
             false => 0,
         });
         log.append(staging, victims, &sums, &self.pages, self.stats())
-    }
-
-    /// Writes a file's page to its place in the file. Returns false if the device refused.
-    pub(crate) fn write_file_page(&self, page: usize, from: usize) -> bool {
-        // SAFETY: the bytes are this thread's.
-        let sum = unsafe { self.log.get().sum(from) };
-        if self.pages.slot(page).is_some() && self.pages.sum(page) == sum {
-            Stats::add(&self.stats().writes_saved, 1);
-            return true;
-        }
-        let (device, offset) = self.device_place(page).expect("a file's page has a place");
-        Stats::add(&self.stats().device_writes, 1);
-        // SAFETY: as above.
-        if let Err(error) = unsafe { device.write(from, PAGE, offset) } {
-            Stats::add(&self.stats().failures, 1);
-            fatal::warn(format_args!("{}: {}, writing at {offset}", device.path().display(), error.io()));
-            return false;
-        }
-        Stats::add(&self.stats().pages_written, 1);
-        Stats::add(&self.stats().device_bytes_written, PAGE as u64);
-        self.pages.set_sum(page, sum);
-        self.pages.set_slot(page, Some(0));
-        true
     }
 
     /// The share of the pages mapped readable lately that were written later. Above a tenth, hashing is cheaper than

@@ -26,14 +26,12 @@ pub struct Manner {
     pub dont_fork: bool,
     /// MADV_WIPEONFORK: a child gets zeros.
     pub wipe_on_fork: bool,
-    /// Number of the file that it is a region of; `None`: anonymous memory.
-    pub file: Option<u8>,
 }
 
 impl Manner {
     /// As mmap gives it.
     pub const fn new(protection: i32) -> Manner {
-        Manner { protection, locked: false, dont_fork: false, wipe_on_fork: false, file: None }
+        Manner { protection, locked: false, dont_fork: false, wipe_on_fork: false }
     }
 }
 

@@ -13,8 +13,7 @@
 //! A frame that is or was shared with a child must be write-protected before it is held for eviction: a write would
 //! go to a new frame that is not held. Each page knows the epoch in which it was mapped, and a fork begins a new
 //! epoch. Outside of `prepare` and the fork, a child does not inherit the memory. So a child made by a raw system
-//! call finds no memory there, and never zeros. A child does not inherit regions of files either, since parent and
-//! child would write their copies of a page to the same place. Until the child's pager has started, zeros hold the
+//! call finds no memory there, and never zeros. Until the child's pager has started, zeros hold the
 //! place, so that other mappings of the child, including the pager's own memory, get other addresses.
 
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -30,7 +29,7 @@ use crate::recorder::Recording;
 use crate::space;
 use crate::stats::Stats;
 use crate::sys::{self, Errno, Sys};
-use crate::{Faults, LiveError};
+use crate::LiveError;
 
 /// After this time, a message says what a fork waits for.
 const LONG_NS: u64 = 2_000_000_000;
@@ -43,11 +42,6 @@ pub(crate) struct Ready {
     device: Result<Device, LiveError>,
     /// The kernel refused to let the memory be inherited: there must be no child.
     refused: Option<Errno>,
-}
-
-/// Whether a child inherits the parent's memory there.
-pub(crate) fn is_inherited(manner: &Manner) -> bool {
-    !manner.dont_fork && manner.file.is_none()
 }
 
 impl Inner {
@@ -192,7 +186,7 @@ impl Inner {
         let watch = |range| uffd.register(range).map_err(|e| LiveError::os("watch memory (UFFDIO_REGISTER)", e));
         watch(self.space.holding_area())?;
         for (range, manner) in self.space.frozen() {
-            if is_inherited(&manner) {
+            if !manner.dont_fork {
                 self.dont_inherit(&range)?;
                 watch(range.clone())?;
                 self.protect_clean(self.space.pages_of(&range))?;
@@ -230,11 +224,9 @@ impl Inner {
     }
 
     fn hire_in_child(&self) -> Result<(), LiveError> {
-        if let Faults::Handlers(_) = self.options.faults {
-            let crew = self.hire(true).map_err(|e| LiveError::os("threads that handle faults", e))?;
-            // SAFETY: `fork_prepare` has taken the lock.
-            *unsafe { self.crew.held() } = Some(crew);
-        }
+        let crew = self.hire(true).map_err(|e| LiveError::os("threads that handle faults", e))?;
+        // SAFETY: `fork_prepare` has taken the lock.
+        *unsafe { self.crew.held() } = Some(crew);
         Ok(())
     }
 
@@ -258,7 +250,7 @@ impl Inner {
     fn inherit(&self, on: bool) -> Sys<()> {
         let kept = if on { &[libc::MADV_DOFORK][..] } else { &[libc::MADV_DONTFORK] };
         let wiped = if on { [libc::MADV_WIPEONFORK, kept[0]] } else { [kept[0], libc::MADV_KEEPONFORK] };
-        let advice = |manner: &Manner| if is_inherited(manner) { kept } else { &wiped };
+        let advice = |manner: &Manner| if !manner.dont_fork { kept } else { &wiped };
         let managed = self.space.frozen().into_iter().map(|(range, manner)| (range, advice(&manner)));
         for (range, advice) in managed.chain([(self.space.holding_area(), kept)]) {
             for advice in advice {

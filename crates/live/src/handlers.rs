@@ -1,11 +1,10 @@
-//! Threads that handle faults. If the process has the rights, they also serve the faults of system calls; a signal
-//! handler cannot.
+//! Threads that handle faults. If the process has the rights, they also serve the faults of system calls.
 //!
 //! If a handler died, threads would wait for ever. So any failure of a handler ends the whole process with a message.
 //! The C library does not see these threads (see [`crate::thread`]), and they allocate nothing.
 //!
 //! One handler leads: it reads the messages and serves those that need no waiting, so that one processor does the
-//! work. Before the leader waits, another handler takes the lead (see [`crate::lead`] and [`crate::follow`]).
+//! work. Before the leader waits, another handler takes the lead (see [`crate::lead`]).
 //!
 //! A crew is stopped through the descriptor that it reads anyway, so stopping costs nothing during work. The stopping
 //! thread touches one control page for each handler. A handler that gets the message for a control page brings the
@@ -23,12 +22,12 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::fatal;
-use crate::follow::Follow;
+use crate::lead::Streak;
 use crate::memory::Signals;
 use crate::pager::{Inner, Kind};
 use crate::sys::{self, Errno, Message, Sys};
 use crate::thread::{spawn_raw, RawThread};
-use crate::{Faults, LiveError, PAGE};
+use crate::{LiveError, PAGE};
 
 /// The handlers of a pager.
 pub(crate) struct Crew {
@@ -131,10 +130,10 @@ impl Inner {
 
     /// Starts a new crew, with its gate open or shut. Fewer handlers than asked for are enough.
     pub(crate) fn hire(&self, open: bool) -> Sys<Crew> {
-        let Faults::Handlers(count) = self.options.faults else { return Err(Errno(libc::EINVAL)) };
-        let control = sys::map_memory(count.max(1) * PAGE, None)?;
-        let pages = control..control + count.max(1) * PAGE;
-        let mut threads = Vec::with_capacity(count.max(1));
+        let count = self.options.handlers;
+        let control = sys::map_memory(count * PAGE, None)?;
+        let pages = control..control + count * PAGE;
+        let mut threads = Vec::with_capacity(count);
         let shift = Box::new(Shift {
             inner: self,
             open: AtomicU32::new(0),
@@ -147,7 +146,7 @@ impl Inner {
         let watched = unsafe { sys::advise(pages.clone(), libc::MADV_DONTFORK) }
             .and_then(|()| self.uffd.get().register(pages.clone()));
         let mut result = watched;
-        while result.is_ok() && threads.len() < count.max(1) {
+        while result.is_ok() && threads.len() < count {
             // SAFETY: the shift outlives its threads.
             match unsafe { spawn_raw(handler, (&raw const *shift).cast_mut().cast()) } {
                 Ok(thread) => threads.push(thread),
@@ -230,10 +229,7 @@ impl Shift {
     /// Control pages that are mapped.
     fn len(&self) -> usize {
         // SAFETY: the pager outlives the crew.
-        match unsafe { &*self.inner }.options.faults {
-            Faults::Handlers(count) => count.max(1),
-            Faults::InThread => 0,
-        }
+        unsafe { &*self.inner }.options.handlers
     }
 }
 
@@ -253,8 +249,7 @@ fn run(shift: &Shift) {
     // SAFETY: the pager outlives the crew.
     let inner = unsafe { &*shift.inner };
     let me = sys::thread();
-    let mut follow = Follow::new();
-    sys::ask_for_short_slices();
+    let mut streak = Streak::default();
     loop {
         inner.lead.take(me);
         match inner.uffd.get().read() {
@@ -263,7 +258,7 @@ fn run(shift: &Shift) {
                     inner.lead.give(me);
                     return shift.leave(inner, turn);
                 }
-                _ => serve(inner, &message, &mut follow),
+                _ => serve(inner, &message, &mut streak),
             },
             Err(Errno::AGAIN) => {}
             Err(error) => fatal::stop(format_args!("faults cannot be read: {}", error.io())),
@@ -271,14 +266,11 @@ fn run(shift: &Shift) {
     }
 }
 
-fn serve(inner: &Inner, message: &Message, follow: &mut Follow) {
+fn serve(inner: &Inner, message: &Message, streak: &mut Streak) {
     let kind = if message.protected { Kind::Protected } else { Kind::Missing };
-    follow.met(message.thread);
-    inner.lead.serves_one_thread(follow.follows());
+    inner.lead.serves(streak, message.thread);
     inner.serve(message.address, message.write, kind, message.thread);
-    if follow.waking(&inner.lead.drawn, || inner.uffd.get().wake(message.address & !(PAGE - 1))) {
-        inner.lead.look_after();
-    }
+    inner.uffd.get().wake(message.address & !(PAGE - 1));
 }
 
 impl Shift {

@@ -11,8 +11,8 @@
 //! soft = hard:  0 1 2 │ the program's ...... │ ours │ soft
 //! ```
 //!
-//! The descriptors of a process: the userfaultfd, its pidfd, its memory as a file, the statistics, the swap file (two
-//! more for a journal and for the tail of a file region), the liveness pipe of each living child, and for each task
+//! The descriptors of a process: the userfaultfd, its pidfd, its memory as a file, the statistics, the swap file (one
+//! more for a journal), the liveness pipe of each living child, and for each task
 //! (handlers + 6) a pipe of two and, with rings, a ring. With two handlers that is 29.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

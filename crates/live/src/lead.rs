@@ -11,13 +11,28 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use crate::follow::Drawn;
 use crate::sys;
 
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 /// Taken, and at least one thread sleeps until it is free.
 const AWAITED: u32 = 2;
+
+/// Messages of one thread in a row after which its handler expects more of them.
+const STREAK: u32 = 16;
+
+/// The thread of a handler's last message, and the number of its messages in a row before that one.
+#[derive(Default)]
+pub(crate) struct Streak(u32, u32);
+
+impl Streak {
+    /// A message of `thread` has come. Returns whether it is one of many in a row.
+    fn goes_on(&mut self, thread: u32) -> bool {
+        let again = thread == self.0 && thread != 0;
+        *self = Streak(thread, if again { self.1.saturating_add(1) } else { 0 });
+        self.1 >= STREAK
+    }
+}
 
 /// The lead.
 #[derive(Debug)]
@@ -26,15 +41,12 @@ pub(crate) struct Lead {
     /// The thread that leads; 0: none.
     leader: AtomicU32,
     one_thread: AtomicBool,
-    /// The thread that may run only where its handler does.
-    pub(crate) drawn: Drawn,
 }
 
 impl Lead {
-    /// No thread leads. `keeps`: see [`Drawn::new`].
-    pub(crate) fn new(keeps: bool) -> Lead {
-        let (word, leader, one_thread) = (AtomicU32::new(FREE), AtomicU32::new(0), AtomicBool::new(false));
-        Lead { word, leader, one_thread, drawn: Drawn::new(keeps) }
+    /// No thread leads.
+    pub(crate) fn new() -> Lead {
+        Lead { word: AtomicU32::new(FREE), leader: AtomicU32::new(0), one_thread: AtomicBool::new(false) }
     }
 
     /// Takes the lead, unless this thread has it. Sleeps until it is free.
@@ -44,11 +56,7 @@ impl Lead {
         }
         if self.word.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_err() {
             while self.word.swap(AWAITED, Ordering::Acquire) != FREE {
-                match self.drawn.patience() {
-                    Some(us) => sys::futex_wait_for(&self.word, AWAITED, us),
-                    None => sys::futex_wait(&self.word, AWAITED),
-                }
-                self.drawn.look_after();
+                sys::futex_wait(&self.word, AWAITED);
             }
         }
         self.leader.store(me, Ordering::Relaxed);
@@ -63,14 +71,9 @@ impl Lead {
         }
     }
 
-    /// A thread has been drawn: the thread that waits for the lead must look after it.
-    pub(crate) fn look_after(&self) {
-        sys::futex_wake(&self.word, 1);
-    }
-
-    /// `one`: lately only one thread has faulted, and the leader serves it.
-    pub(crate) fn serves_one_thread(&self, one: bool) {
-        self.one_thread.store(one, Ordering::Relaxed);
+    /// The leader serves this message.
+    pub(crate) fn serves(&self, streak: &mut Streak, thread: u32) {
+        self.one_thread.store(streak.goes_on(thread), Ordering::Relaxed);
     }
 
     /// Whether the leader serves one thread only.
@@ -97,7 +100,6 @@ impl Lead {
     pub(crate) fn forget(&self) {
         self.leader.store(0, Ordering::Relaxed);
         self.word.store(FREE, Ordering::Relaxed);
-        self.drawn.forget();
     }
 }
 
@@ -107,7 +109,7 @@ mod tests {
 
     #[test]
     fn one_leads_at_a_time_and_who_steps_aside_lets_another_one_lead() {
-        let (lead, inside) = (Lead::new(true), AtomicU32::new(0));
+        let (lead, inside) = (Lead::new(), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
@@ -132,12 +134,13 @@ mod tests {
 
     #[test]
     fn with_one_thread_a_leader_keeps_the_lead_while_it_waits_for_the_device() {
-        let (lead, me) = (Lead::new(true), sys::thread());
+        let (lead, me) = (Lead::new(), sys::thread());
         lead.take(me);
-        lead.serves_one_thread(true);
+        let mut streak = Streak::default();
+        (0..=STREAK).for_each(|_| lead.serves(&mut streak, me));
         lead.step_aside_for_others();
         assert_eq!(lead.leader.load(Ordering::Relaxed), me);
-        lead.serves_one_thread(false);
+        lead.serves(&mut streak, me + 1);
         lead.step_aside_for_others();
         assert_eq!(lead.leader.load(Ordering::Relaxed), 0);
     }

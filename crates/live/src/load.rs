@@ -3,12 +3,9 @@
 
 use std::sync::atomic::Ordering;
 
-use coldframe_core::Ticket;
-
 use crate::device::Device;
 use crate::log::{self, Found};
 use crate::pager::Inner;
-use crate::region::FileRegion;
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{Load, Ring, Source, Todo};
@@ -30,9 +27,6 @@ impl Inner {
     /// Finds the place of the bytes, and copies them if they are in RAM.
     fn look_for(&self, load: &mut Load) {
         (load.source, load.shared) = (Source::Device, false);
-        if self.pages.file(load.page).is_some() {
-            return;
-        }
         load.shared = self.pages.slot(load.page).is_some_and(log::is_shared);
         match self.log.get().find(&self.pages, load.page, load.into) {
             Found::Zeros => load.source = Source::Zeros,
@@ -50,18 +44,7 @@ impl Inner {
     }
 
     pub(crate) fn device_place(&self, page: usize) -> Option<(&Device, u64)> {
-        match self.pages.file(page) {
-            Some(file) => {
-                let region = self.file(file);
-                Some((&region.device, ((page - region.first.load(Ordering::Acquire)) * PAGE) as u64))
-            }
-            None => self.pages.slot(page).filter(|slot| *slot != IN_POOL).map(|slot| self.log.get().place(slot)),
-        }
-    }
-
-    pub(crate) fn file(&self, file: usize) -> &FileRegion {
-        // SAFETY: a file region's entry is set before its pages can fault and stays until they cannot.
-        unsafe { &*self.files[file].load(Ordering::Acquire) }
+        self.pages.slot(page).filter(|slot| *slot != IN_POOL).map(|slot| self.log.get().place(slot))
     }
 
     /// Submits the noted reads. If this thread may not submit, plain reads do the work.
@@ -159,15 +142,6 @@ impl Inner {
         }
     }
 
-    /// Reads a page of a file at once. A page that cannot be read stops the program.
-    pub(crate) fn read_file_page(&self, page: usize, into: usize) {
-        let mut load = Load { source: Source::Device, ..Load::new(Ticket(0), page, into) };
-        load.good = Some(self.read_now(&load));
-        if !self.verified(&mut load, into) {
-            self.lost(page);
-        }
-    }
-
     /// Whether the buffer holds the right bytes. A collection may have moved the page after the request, and its old
     /// slot may hold other bytes by now; then the page is looked up once more.
     fn verified(&self, load: &mut Load, scratch: usize) -> bool {
@@ -206,21 +180,8 @@ impl Inner {
     }
 
     fn check(&self, load: &Load, scratch: usize) -> bool {
-        let (log, page) = (self.log.get(), load.page);
         // SAFETY: the buffer is the load's.
-        let good = unsafe {
-            if self.pages.file(page).is_some() {
-                let sum = log.sum(load.into);
-                let known = self.pages.set_slot(page, Some(0)).is_some();
-                let good = !known || sum == self.pages.sum(page);
-                if !known {
-                    self.pages.set_sum(page, sum);
-                }
-                good
-            } else {
-                log.verify(&self.pages, page, load.into, scratch)
-            }
-        };
+        let good = unsafe { self.log.get().verify(&self.pages, load.page, load.into, scratch) };
         if !good {
             self.last_error.store(0, Ordering::Relaxed);
         }

@@ -119,7 +119,7 @@ impl Log {
 
     /// All descriptors: the files, and the pipes that show which children live.
     pub fn descriptors(&self) -> Vec<RawFd> {
-        let mut all: Vec<RawFd> = self.files.iter().flat_map(Device::descriptors).collect();
+        let mut all: Vec<RawFd> = self.files.iter().map(Device::raw).collect();
         let _signals = Signals::block();
         all.extend(self.state.lock().children.descriptors());
         all

@@ -130,10 +130,7 @@ impl Linux<'_> {
     fn evict(&mut self, page: usize) {
         let packs = self.side.packs.take().filter(|(packed, _)| *packed == page);
         let write = self.side.written.take() == Some(page) || packs.is_some_and(|(_, dirty)| dirty);
-        let pack = packs.is_some() && self.pager.pages.file(page).is_none();
-        if packs.is_some() && !pack {
-            self.todo.refused.push(page as u32);
-        }
+        let pack = packs.is_some();
         let protected = self.side.protected.take().is_some_and(|(p, _)| p == page);
         let held = !(protected || self.stays(page)) && self.rest(page);
         let address = if held { self.pager.holding(page) } else { self.pager.address(page) };
@@ -232,14 +229,7 @@ impl Machine for Linux<'_> {
                 self.pager.log.get().send(page.index(), to, &self.pager.pages);
                 self.side.written = Some(page.index());
             }
-            // A page of a file. It is held, and is written like a page that leaves.
-            Command::Write { page, from: None, .. } if self.todo.refusing == Some(page.index()) => {}
-            Command::Write { page, from: None, .. } if self.pager.pages.file(page.index()).is_none() => {
-                self.pager.write_taken(self.todo, page.index());
-            }
-            Command::Write { page, from: None, .. } => {
-                self.todo.retries.push((page.index(), self.todo.failing));
-            }
+            Command::Write { page, from: None, .. } => self.pager.write_taken(self.todo, page.index()),
             Command::Unmap { page } => self.unmap(page.index()),
             Command::Evict { page, .. } => self.evict(page.index()),
             Command::Map { page, place: Place::Frame(_), .. } => self.map(page.index()),

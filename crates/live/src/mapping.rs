@@ -49,7 +49,7 @@ impl Pager {
     /// No address space is left, or the spot is not free or not in the span.
     pub fn map_at(&self, spot: Spot, len: usize, protection: i32) -> Result<*mut u8, LiveError> {
         let _signals = Signals::block();
-        self.inner.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection, None).map(|at| at.start as *mut u8)
+        self.inner.map(spot, len.div_ceil(PAGE).max(1) * PAGE, protection).map(|at| at.start as *mut u8)
     }
 
     /// Unmaps a range; a later touch is a SIGSEGV. Parts that are free stay so.
@@ -115,14 +115,8 @@ impl Inner {
         address.clamp(span.start, span.end)..end.clamp(span.start, span.end)
     }
 
-    /// Opens `len` bytes, in whole pages; they belong to a file if one is given. Signals are blocked.
-    pub(crate) fn map(
-        &self,
-        spot: Spot,
-        len: usize,
-        protection: i32,
-        file: Option<usize>,
-    ) -> Result<Range<usize>, LiveError> {
+    /// Opens `len` bytes, in whole pages. Signals are blocked.
+    pub(crate) fn map(&self, spot: Spot, len: usize, protection: i32) -> Result<Range<usize>, LiveError> {
         let _changing = self.space.changing();
         let span = self.space.span();
         let full = |free: usize| LiveError::Full { asked: len, free, max: span.len() };
@@ -141,33 +135,23 @@ impl Inner {
             _ if self.space.extents().is_free(&range) => {}
             _ => return Err(full(self.space.extents().free())),
         }
-        if let Err(error) = self.open(&range, protection, file) {
+        if let Err(error) = self.open(&range, protection) {
             self.restore(&range);
             return Err(LiveError::os("map memory", error));
         }
         Ok(range)
     }
 
-    fn open(&self, range: &Range<usize>, protection: i32, file: Option<usize>) -> Sys<()> {
+    fn open(&self, range: &Range<usize>, protection: i32) -> Sys<()> {
         if self.is_unpaged() {
             self.open_plain(range, protection)?;
-            self.space.extents().insert(range.clone(), Kind::Managed(Manner::new(protection)));
-            return Ok(());
+        } else {
+            // SAFETY: the range is free.
+            unsafe { space::map_open(range, protection)? };
+            self.uffd.get().register(range.clone())?;
+            Stats::add(&self.stats().managed, self.space.pages_of(range).len() as u64);
         }
-        // SAFETY: the range is free.
-        unsafe { space::map_open(range, protection)? };
-        self.uffd.get().register(range.clone())?;
-        let pages = self.space.pages_of(range);
-        self.space
-            .extents()
-            .insert(range.clone(), Kind::Managed(Manner { file: file.map(|f| f as u8), ..Manner::new(protection) }));
-        if file.is_some() {
-            for page in pages.clone() {
-                self.pages.set_file(page, file);
-                self.begin(page);
-            }
-        }
-        Stats::add(&self.stats().managed, pages.len() as u64);
+        self.space.extents().insert(range.clone(), Kind::Managed(Manner::new(protection)));
         Ok(())
     }
 
@@ -180,7 +164,7 @@ impl Inner {
                 self.unpin_touched(self.space.pages_of(&range));
                 self.space.extents().change(range.clone(), |manner| manner.locked = false);
             }
-            if !crate::fork::is_inherited(&manner) {
+            if manner.dont_fork {
                 if self.close(&range, true).is_err() {
                     crate::fatal::warn("a forked process could not give back what it was not to inherit");
                 }
@@ -271,7 +255,6 @@ impl Inner {
             Where::Out if self.pages.slot(page).is_none() && !self.has_slot(page) => {
                 let rests = decider.engine.accepts(&Event::Released { page: PageId::from(page) });
                 if rests {
-                    self.pages.set_file(page, None);
                     self.pages.set(page, Where::Nowhere);
                 }
                 rests
@@ -312,7 +295,7 @@ impl Inner {
     pub(crate) fn has_content(&self, page: usize) -> bool {
         match self.pages.get(page) {
             Where::Nowhere => false,
-            Where::Out => self.pages.slot(page).is_some() || self.pages.file(page).is_some(),
+            Where::Out => self.pages.slot(page).is_some(),
             _ => true,
         }
     }

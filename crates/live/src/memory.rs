@@ -11,7 +11,7 @@ use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{Laps, Todo, VICTIMS};
-use crate::{Faults, LiveError, Options, Snapshot, PAGE};
+use crate::{LiveError, Options, Snapshot, PAGE};
 
 /// After this many discarded pages, the engine's lock is freed for others.
 const DISCARDS: usize = 256;
@@ -76,7 +76,7 @@ impl Pager {
         self.inner.unpin_touched(self.inner.pages_at(address, len));
     }
 
-    /// Before a fork, called by the forking thread if threads handle faults (otherwise this happens by itself). When
+    /// Before a fork, called by the forking thread of a pager `for_program` (otherwise this happens by itself). When
     /// it returns, no fault is in flight and none begins.
     pub fn fork_prepare(&self) {
         self.inner.fork_prepare();
@@ -107,12 +107,6 @@ impl Pager {
     /// Runs `work` while the pager has no threads. It must not touch managed memory.
     pub fn without_handlers<T>(&self, work: impl FnOnce() -> T) -> T {
         self.inner.without_handlers(work)
-    }
-
-    /// Call this before the calling thread makes a thread or a process, or asks or sets where a thread may run. All
-    /// threads then run where they were allowed to, for at least the next 50 ms ([`crate::Options::lets_go`]).
-    pub fn let_go(&self) {
-        self.inner.lead.drawn.let_go();
     }
 
     /// The number of threads of this process that belong to the pager.
@@ -163,11 +157,6 @@ impl Pager {
 }
 
 impl Inner {
-    /// Whether faults come as messages, including those of system calls.
-    pub(crate) fn by_message(&self) -> bool {
-        self.options.faults != Faults::InThread
-    }
-
     pub(crate) fn frames(&self) -> usize {
         self.options.ram as usize / PAGE
     }
@@ -272,9 +261,7 @@ impl Inner {
             recording.released(page);
         }
         let slot = self.pages.set_slot(page, None);
-        if self.pages.file(page).is_none() {
-            self.log.get().forget(page, slot);
-        }
+        self.log.get().forget(page, slot);
         true
     }
 
@@ -300,7 +287,7 @@ impl Inner {
         loop {
             match self.pages.get(page) {
                 Where::Nowhere if self.begin(page) => {}
-                Where::Nowhere | Where::Lost => return Err(self.hole(page)),
+                Where::Nowhere => return Err(self.hole(page)),
                 Where::Out | Where::Held => self.serve(address, true, Kind::Missing, 0),
                 Where::Clean => self.serve(address, true, Kind::Protected, 0),
                 Where::Busy | Where::Leaving => self.pages.wait(page),

@@ -6,27 +6,6 @@ use std::path::PathBuf;
 pub use coldframe_pager_plan::{FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use serde::{Deserialize, Serialize};
 
-/// Who handles a fault.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Faults {
-    /// The thread that faulted, in a SIGBUS handler. No other thread has to be woken, which halves the time of a
-    /// fault that needs no device. For programs that keep these conditions:
-    ///
-    /// - No thread touches a region while it has SIGBUS blocked: the kernel then ends the process, and this cannot be
-    ///   prevented.
-    /// - If the program has its own handler for SIGBUS, it is set before the first pager starts; signals that are not
-    ///   ours are passed on to it. A handler that is set later takes our faults away; the next call to the pager
-    ///   reports it.
-    /// - A system call on an absent page fails with EFAULT: `pin` it first.
-    ///
-    /// A thread may have any stack. At most 64 faults are in progress at a time; others wait.
-    InThread,
-    /// This many threads of the pager. They need no rights. With rights (root, CAP_SYS_PTRACE, access to
-    /// `/dev/userfaultfd`, or `vm.unprivileged_userfaultfd=1`) they also serve system calls on absent pages. Without
-    /// rights such calls fail with EFAULT; `pin` the range first.
-    Handlers(usize),
-}
 
 /// How a thread waits for the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -106,8 +85,10 @@ pub struct Options {
     /// Whether evicted pages stay in RAM, compressed.
     #[serde(default)]
     pub tier: Tier,
-    /// Who handles a fault.
-    pub faults: Faults,
+    /// Number of threads of the pager that handle faults, at least 1. They need no rights. With rights (root,
+    /// CAP_SYS_PTRACE, access to `/dev/userfaultfd`, or `vm.unprivileged_userfaultfd=1`) they also serve system calls
+    /// on absent pages. Without rights such calls fail with EFAULT; `pin` the range first.
+    pub handlers: usize,
     /// Keep pages encrypted and authenticated on the backing, with a key that lives only in memory.
     pub encrypt: bool,
     /// The file for the journal. If it is a folder: a file `PID.N` in it for each program that is started.
@@ -124,10 +105,6 @@ pub struct Options {
     /// Victims that are evicted together, at most 32; `None`: as many as a read of the device hides, fewer if RAM is
     /// small.
     pub evict_batch: Option<u32>,
-    /// The program calls [`crate::Pager::let_go`] before it asks or sets where threads may run, or makes a thread or
-    /// a process. Then a thread with many faults stays on its handler's processor from one fault to the next.
-    #[serde(default)]
-    pub lets_go: bool,
     /// A file descriptor (a memfd of at least `Stats::BYTES`) for the statistics; `None`: the pager makes its own.
     pub stats_fd: Option<i32>,
     /// Failures of the device to inject, for tests: see [`crate::Inject`].
@@ -152,24 +129,15 @@ impl Options {
             wait: Wait::Auto,
             swap: None,
             tier: Tier::usual(),
-            faults: Faults::Handlers(2),
+            handlers: 2,
             encrypt: false,
             journal: None,
             observe: false,
             record: None,
             read_ahead: READ_AHEAD,
             evict_batch: None,
-            lets_go: false,
             stats_fd: None,
             inject: None,
-        }
-    }
-
-    /// Number of threads that handle faults; 0 if the faulting thread does.
-    pub(crate) fn handlers(&self) -> usize {
-        match self.faults {
-            Faults::InThread => 0,
-            Faults::Handlers(count) => count.max(1),
         }
     }
 

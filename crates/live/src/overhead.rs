@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use crate::pager::Inner;
 use crate::stats::Stats;
 use crate::sys;
-use crate::{Faults, Tier, PAGE};
+use crate::{Tier, PAGE};
 
 /// Bytes that can be in RAM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Overhead {
 
 /// A ring in whole pages: 128 submission entries of 64 bytes, 256 completion entries of 16, their indices and heads.
 const RING: usize = 4 * PAGE;
-/// The part of a handler's stack that the fault path touches (see `signal.rs`: 12 KiB with encryption), its
+/// The part of a handler's stack that the fault path touches (12 KiB with encryption), its
 /// thread-local block, and its kernel stack of 16 KiB.
 const HANDLER: usize = 12 * 1024 + PAGE + 16 * 1024;
 /// The engine's bytes for each frame: itself 8, two links of each list it is on 16, the policy's notes 16
@@ -49,14 +49,10 @@ const IN_TIER: u64 = 1;
 impl Inner {
     /// The pager's overhead now.
     pub(crate) fn overhead(&self) -> Overhead {
-        let handlers = match self.options.faults {
-            Faults::InThread => 0,
-            Faults::Handlers(count) => count,
-        };
         let memory: usize = self.plaintext().map(|range| range.len()).sum();
         let rings = if *self.rings.get() { self.tasks().len() * RING } else { 0 };
         // The writer and the reclaimer are threads like the handlers.
-        let threads = handlers + 1 + usize::from(self.reclaimer.is_wanted());
+        let threads = self.options.handlers + 1 + usize::from(self.reclaimer.is_wanted());
         let (blocks, in_area) = self.blocks.map_or((0, 0), |blocks| (blocks * BLOCK, IN_AREA));
         let fixed = memory + rings + threads * HANDLER + self.frames() * FRAME + Stats::BYTES + 2 * PAGE + blocks;
         let dense = if self.options.tier == Tier::Lz4Zstd { crate::dense::BYTES } else { 0 };
@@ -83,7 +79,7 @@ impl Inner {
         // Entries that are only read are in RAM, too, as the kernel's one page of zeros. Without forks that is all of
         // these two tables.
         let forked = self.stats().forks.load(Relaxed) > 0;
-        let ([state, slot, epoch, _, sum, seal, nonce], [used, birth, free, deferred]) =
+        let ([state, slot, epoch, sum, seal, nonce], [used, birth, free, deferred]) =
             (self.pages.tables(), self.log.get().tables());
         let epochs = [epoch, birth].into_iter().filter(|_| forked);
         let tables = [state, slot, sum, seal, nonce, used, free, deferred].into_iter().chain(epochs);

@@ -3,7 +3,7 @@
 use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use coldframe_core::prefetch::Streams;
@@ -22,7 +22,6 @@ use crate::machine::{Linux, Side};
 use crate::pages::{Owner, Pages, Where};
 use crate::reclaim::Reclaimer;
 use crate::recorder::Recording;
-use crate::region::FileRegion;
 use crate::space::Space;
 use crate::stats::Stats;
 use crate::store::Store;
@@ -30,9 +29,6 @@ use crate::sys::{self, Errno, Source, Uffd};
 use crate::task::{Laps, Tasks, Todo, Victim, ASLEEP, RESUMED, VICTIMS, WAITING};
 use crate::tier::Pool;
 use crate::{Options, Wait, PAGE};
-
-/// The most regions that are files.
-pub(crate) const FILES: usize = 255;
 
 /// Pages that are compressed before the engine gets their sizes. A fault may be waiting for one of them, or for the
 /// engine's lock.
@@ -126,7 +122,6 @@ pub(crate) struct Inner {
     pub(crate) sharing: Sharing,
     pub(crate) stats: &'static Stats,
     pub(crate) stats_fd: Option<OwnedFd>,
-    pub(crate) files: [AtomicPtr<FileRegion>; FILES],
     /// Of 256 pages mapped readable, the number that was written before the page left: a running mean.
     pub(crate) write_share: AtomicU32,
     /// The device's last error; 0: the bytes were wrong.
@@ -187,7 +182,6 @@ impl Inner {
                 // Not managed: when the access is repeated, the kernel sends SIGSEGV.
                 Where::Nowhere if !self.begin(page) => return,
                 Where::Nowhere => {}
-                Where::Lost => self.lost(page),
                 Where::Clean if write => {
                     if self.pages.acquire(page, state, Where::Busy, Owner::BRIEF) {
                         return self.unprotect(page, started);
@@ -390,11 +384,10 @@ impl Inner {
 
     fn report(&self, todo: &mut Todo, outcome: Outcome) {
         let left = todo.victims.len();
-        if outcome.written + outcome.packed + outcome.files + todo.loads.len() + todo.retries.len() == 0 {
+        if outcome.written + outcome.packed + todo.loads.len() == 0 {
             debug_assert!(todo.victims.is_empty(), "who has nothing to write is done with");
             return;
         }
-        let staging = self.tasks().get(todo.task).staging;
         let mut ends = [(Ticket(0), false, false); crate::task::LOADS];
         let loads = todo.loads.len();
         for (end, load) in ends.iter_mut().zip(todo.loads.drain(..)) {
@@ -405,8 +398,8 @@ impl Inner {
         let mut victims: [Option<Victim>; VICTIMS] = [None; VICTIMS];
         victims.iter_mut().zip(todo.victims.drain(..)).for_each(|(to, victim)| *to = Some(victim));
         todo.zapped -= left;
-        let first = outcome.written + outcome.packed;
-        for together in victims[outcome.written..first].chunks_mut(PACKED_TOGETHER) {
+        let all = outcome.written + outcome.packed;
+        for together in victims[outcome.written..all].chunks_mut(PACKED_TOGETHER) {
             self.pack_staged(todo.task, together.iter_mut().flatten());
             let mut decider = self.decider.lock();
             together.iter().flatten().for_each(|victim| self.report_packed(&mut decider, todo, victim));
@@ -417,39 +410,14 @@ impl Inner {
             }
         }
         let decider = &mut *self.decider.lock();
-        let others = victims.iter().flatten().enumerate().filter(|(_, victim)| !victim.pack);
-        for (i, victim) in others {
-            let page = victim.page;
-            let file = i.checked_sub(first);
-            if file.is_some_and(|i| outcome.failed >> i & 1 != 0) {
-                todo.failing = staging + i * PAGE;
-                let transfer = Transfer::Write(PageId::from(page));
-                self.deliver(decider, todo, Event::Failed { transfer });
-            } else {
-                self.deliver(decider, todo, Event::Written { page: PageId::from(page) });
-                self.pages.release(page, owner, Where::Out);
-            }
+        for victim in victims[..outcome.written].iter().flatten() {
+            self.deliver(decider, todo, Event::Written { page: PageId::from(victim.page) });
+            self.pages.release(victim.page, owner, Where::Out);
         }
-        self.retry(decider, todo);
         for (ticket, good, shared) in &ends[..loads] {
             todo.shared = *shared;
             self.deliver(decider, todo, end_of(*ticket, *good));
             todo.shared = false;
-        }
-    }
-
-    /// Repeats failed writes of file pages, here and now, until they succeed or the engine gives the page up.
-    fn retry(&self, decider: &mut Decider, todo: &mut Todo) {
-        while let Some((page, from)) = todo.retries.pop() {
-            todo.failing = from;
-            let id = PageId::from(page);
-            let written = self.write_file_page(page, from);
-            let transfer = Transfer::Write(id);
-            self.deliver(decider, todo, if written { Event::Written { page: id } } else { Event::Failed { transfer } });
-            // Neither written nor to be repeated: the engine has given it up.
-            if todo.retries.iter().all(|(p, _)| *p != page) {
-                self.pages.release(page, Owner::task(todo.task), if written { Where::Out } else { Where::Lost });
-            }
         }
     }
 
@@ -478,13 +446,6 @@ impl Inner {
     pub(crate) fn lost(&self, page: usize) -> ! {
         let address = self.address(page);
         Stats::add(&self.stats().halts, 1);
-        if self.pages.get(page) == Where::Lost {
-            let path = self.device_place(page).map(|(device, _)| device.path().display());
-            let path = path.as_ref().map_or(&"the swap file" as &dyn std::fmt::Display, |path| path);
-            fatal::stop(format_args!(
-                "{path}: the page for {address:#x} could not be written when it left RAM, and its bytes are gone"
-            ))
-        }
         match (self.device_place(page), self.last_error.load(Ordering::Relaxed)) {
             (Some((device, offset)), 0) => {
                 let path = device.path().display();
@@ -508,8 +469,7 @@ impl Inner {
     }
 
     /// The pages to load with a fault that continues a stream: those that are out and have content. A stream ends
-    /// where the memory ends, and does not run from anonymous memory into a file or from one file into another, since
-    /// the region may be closing. Ask this before the engine gets the fault. The fault's own victims leave sooner or
+    /// where the memory ends. Ask this before the engine gets the fault. The fault's own victims leave sooner or
     /// later, by their number and their bytes, and the answer would depend on that.
     fn behind(&self, decider: &mut Decider, page: usize) -> Ahead {
         let ahead = decider.streams.fault(PageId::from(page));
@@ -517,7 +477,7 @@ impl Inner {
         let (first, end) = (ahead.start as usize, (ahead.end as usize).min(extent));
         let worth = |page: usize| {
             let pooled = decider.engine.is_in_tier(PageId::from(page));
-            let content = pooled || self.pages.slot(page).is_some() || self.pages.file(page).is_some();
+            let content = pooled || self.pages.slot(page).is_some();
             content && self.pages.get(page) == Where::Out
         };
         let wanted = (first..end).filter(|page| worth(*page)).fold(0, |all, page| all | 1 << (page - first));

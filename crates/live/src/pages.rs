@@ -3,7 +3,7 @@
 pub use crate::state::{Owner, Where};
 
 use crate::state::States;
-use crate::sync::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
+use crate::sync::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 use crate::table::Table;
 use crate::LiveError;
 use std::ops::Range;
@@ -17,8 +17,6 @@ pub struct Pages {
     slot: Table<AtomicU64>,
     /// The fork epoch in which the page was last mapped.
     epoch: Table<AtomicU32>,
-    /// Region of the page: 0 for anonymous memory, otherwise the number of a file.
-    file: Table<AtomicU8>,
     /// How often the page is pinned. Changed under the engine's lock.
     pins: Table<AtomicU16>,
     /// Keyed hash of the bytes in the slot; meaningful only with a slot.
@@ -36,7 +34,6 @@ impl Pages {
             len,
             slot: Table::new(len)?,
             epoch: Table::new(len)?,
-            file: Table::new(len)?,
             pins: Table::new(len)?,
             sum: Wide::new(len)?,
             seal: Wide::new(len)?,
@@ -45,16 +42,16 @@ impl Pages {
     }
 
     /// Where the tables lie.
-    pub fn tables(&self) -> [Range<usize>; 7] {
+    pub fn tables(&self) -> [Range<usize>; 6] {
         let (sum, seal) = (self.sum.words.range(), self.seal.words.range());
-        [self.state.range(), self.slot.range(), self.epoch.range(), self.file.range(), sum, seal, self.nonce.range()]
+        [self.state.range(), self.slot.range(), self.epoch.range(), sum, seal, self.nonce.range()]
     }
 
-    /// Bytes of the tables for a page of anonymous memory. Without encryption, or without forks, some tables are
+    /// Bytes of the tables for a page. Without encryption, or without forks, some tables are
     /// never written to.
     pub fn bytes_per_page(&self, encrypt: bool, forked: bool) -> u64 {
         let bytes = |tables: &[Range<usize>]| tables.iter().map(|table| (table.len() / self.len) as u64).sum::<u64>();
-        let [state, slot, epoch, _, sum, seal, nonce] = self.tables();
+        let [state, slot, epoch, sum, seal, nonce] = self.tables();
         bytes(&[state, slot, sum])
             + if encrypt { bytes(&[seal, nonce]) } else { 0 }
             + if forked { bytes(&[epoch]) } else { 0 }
@@ -104,21 +101,10 @@ impl Pages {
         self.epoch[page].load(Ordering::Relaxed)
     }
 
-    /// A table that is only read costs no RAM. Without forks and without files, these two are never written to.
+    /// A table that is only read costs no RAM. Without forks, this one is never written to.
     pub fn set_epoch(&self, page: usize, epoch: u32) {
         if self.epoch(page) != epoch {
             self.epoch[page].store(epoch, Ordering::Relaxed);
-        }
-    }
-
-    /// The file that the page belongs to; `None`: anonymous memory.
-    pub fn file(&self, page: usize) -> Option<usize> {
-        usize::from(self.file[page].load(Ordering::Relaxed)).checked_sub(1)
-    }
-
-    pub fn set_file(&self, page: usize, file: Option<usize>) {
-        if self.file(page) != file {
-            self.file[page].store(file.map_or(0, |f| f as u8 + 1), Ordering::Relaxed);
         }
     }
 

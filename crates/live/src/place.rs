@@ -113,24 +113,12 @@ impl Inner {
         }
     }
 
-    /// Restores a page that a raw system call of the program (MADV_DONTNEED) has dropped: with zeros, or with the
-    /// bytes of its file. Only for the owner of the page.
+    /// Restores a page that a raw system call of the program (MADV_DONTNEED) has dropped, with zeros. Only for the
+    /// owner of the page.
     pub(crate) fn refill(&self, page: usize) -> bool {
         let address = self.address(page);
         // This says that a page swapped out by the kernel is absent; the copy then finds it in place.
-        if sys::is_there(address) {
-            return false;
-        }
-        if self.pages.file(page).is_none() {
-            return self.uffd.get().copy(address, self.space.zeros(), false).is_ok();
-        }
-        let memory = sys::map_memory(PAGE, None);
-        let Ok(buffer) = memory else { fatal::stop("there is no memory to read a page of a file into") };
-        self.read_file_page(page, buffer);
-        let filled = self.uffd.get().copy(address, buffer, false).is_ok();
-        // SAFETY: no other thread knows it.
-        unsafe { sys::unmap_memory(buffer, PAGE) };
-        filled
+        !sys::is_there(address) && self.uffd.get().copy(address, self.space.zeros(), false).is_ok()
     }
 
     /// Write-protects a page and copies it, whether the program may read it or not, without ever sleeping in a fault.

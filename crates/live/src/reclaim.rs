@@ -21,7 +21,7 @@ use coldframe_core::{Engine, Event};
 use crate::fatal;
 use crate::lock::Lock;
 use crate::pager::Inner;
-use crate::sys::{self, Processors};
+use crate::sys;
 use crate::task::{Laps, VICTIMS};
 use crate::thread::{spawn_raw, RawThread};
 
@@ -53,7 +53,7 @@ pub struct Reclaimer {
 impl Reclaimer {
     /// `tier`: there is a compressed tier. `batch`: pages that leave together.
     pub fn new(tier: bool, frames: usize, batch: usize) -> Reclaimer {
-        let several = Processors::of(0).is_ok_and(|all| all.count() > 1);
+        let several = rustix::thread::sched_getaffinity(None).is_ok_and(|all| all.count() > 1);
         let low = LOW.min(frames / LOW_PART);
         let low = if tier && several && low >= LOW_MIN { low } else { 0 };
         Reclaimer {

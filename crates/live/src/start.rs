@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
 use std::sync::Arc;
 
 use coldframe_core::fault::handler;
@@ -23,7 +23,7 @@ use crate::lead::Lead;
 use crate::lock::Lock;
 use crate::log::Log;
 use crate::machine::Side;
-use crate::pager::{Decider, Inner, Own, FILES};
+use crate::pager::{Decider, Inner, Own};
 use crate::pages::Pages;
 use crate::reclaim::Reclaimer;
 use crate::recorder::{self, Recording};
@@ -35,7 +35,7 @@ use crate::sys::{self, Notify, Source};
 use crate::task::{Tasks, LOADS, TASKS};
 use crate::tier::{Pool, DENSE_MAX};
 use crate::watched::{Knobs, Watched};
-use crate::{Faults, LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use crate::{LiveError, Options, Pager, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 
 impl Pager {
     /// Starts a pager.
@@ -43,15 +43,9 @@ impl Pager {
     /// # Errors
     /// This machine does not allow it, settings are not possible, or the backing cannot be used.
     pub fn start(options: Options) -> Result<Pager, LiveError> {
-        let notify = match options.faults {
-            Faults::InThread => &[Notify::Signal][..],
-            Faults::Handlers(_) => &[Notify::Message, Notify::UserMessage],
-        };
-        let pager = made(options, source(notify)?)?;
-        match pager.inner.options.faults {
-            Faults::InThread => crate::signal::install()?,
-            Faults::Handlers(_) => pager.inner.start_handlers()?,
-        }
+        let source = Source::find(Notify::Message).or_else(|_| Source::find(Notify::UserMessage));
+        let pager = made(options, source.map_err(missing)?)?;
+        pager.inner.start_handlers()?;
         crate::process::register(&pager.inner)?;
         Ok(pager)
     }
@@ -63,20 +57,11 @@ impl Pager {
     /// As for `start`.
     pub fn start_for_program(options: Options) -> Result<Pager, LiveError> {
         // Handlers, writer and reclaimer, and those that replace them after a change of user.
-        crate::thread::reserve(2 * (options.handlers() + 2));
-        let pager = made(options, source(&[Notify::Message])?)?;
+        crate::thread::reserve(2 * (options.handlers.max(1) + 2));
+        let pager = made(options, Source::find(Notify::Message).map_err(missing)?)?;
         pager.inner.start_handlers()?;
         Ok(pager)
     }
-}
-
-/// The first of these kinds that is available.
-fn source(kinds: &[Notify]) -> Result<Source, LiveError> {
-    let mut found = Source::find(kinds[0]);
-    for kind in &kinds[1..] {
-        found = found.or_else(|_| Source::find(*kind));
-    }
-    found.map_err(missing)
 }
 
 /// A pager without handlers for its faults.
@@ -103,6 +88,7 @@ fn build(
     (stats, stats_fd): (&'static Stats, Option<OwnedFd>),
     known: Option<Measured>,
 ) -> Result<Inner, LiveError> {
+    options.handlers = options.handlers.max(1);
     let (before, started) = (recorder::in_ram(sys::open_file(c"/proc/self/statm").ok().as_ref()), sys::now());
     if options.record.is_some() {
         recorder::fit(&mut options);
@@ -187,7 +173,7 @@ fn build(
         source,
         uffd: Own::new(uffd),
         crew: Lock::new(None),
-        lead: Lead::new(options.lets_go && options.handlers() > 1),
+        lead: Lead::new(),
         pidfd: Own::new(sys::move_high(sys::own_pidfd().map_err(|e| LiveError::os("a pidfd", e))?)),
         memory: Own::new(sys::OwnMemory::open()),
         tasks: Own::new(tasks),
@@ -206,7 +192,6 @@ fn build(
         sharing: Sharing::default(),
         stats,
         stats_fd,
-        files: [const { AtomicPtr::new(std::ptr::null_mut()) }; FILES],
         write_share: AtomicU32::new(0),
         last_error: AtomicI32::new(0),
         fork_mask: AtomicUsize::new(0),
@@ -223,10 +208,7 @@ fn build(
 /// container or a filter without io_uring), by plain reads.
 fn tasks(options: &mut Options, wait: Wait) -> Result<Tasks, LiveError> {
     // Besides its handlers' faults, a program may map, discard, pin and fork at the same time.
-    let count = match options.faults {
-        Faults::InThread => TASKS,
-        Faults::Handlers(count) => (count + 6).min(TASKS),
-    };
+    let count = (options.handlers + 6).min(TASKS);
     let asked = std::mem::replace(&mut options.wait, wait);
     match Tasks::new(count, wait != Wait::Read) {
         Err(_) if asked == Wait::Auto && wait != Wait::Read => {

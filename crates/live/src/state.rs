@@ -7,12 +7,11 @@
 //!    │                      │ Command::Protect
 //!    ├── Leaving ◄──────────┘   zap, and the bytes are safe
 //!    │    │  ▲ │ Command::Unmap: moved to the holding area
-//!    │    │  └─ Held ──► Busy ──► Dirty or Unsure: a false fault moves it back
-//!    └── Lost   its bytes could not be brought to safety
+//!         │  └─ Held ──► Busy ──► Dirty or Unsure: a false fault moves it back
 //! ```
 //! `Busy` and `Leaving` pages have an owner. Only the owner may change the page, and it gives its number when it
 //! releases the page. The other states are at rest: a thread that needs such a page takes it by `acquire`. `Out`,
-//! `Held`, `Lost` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
+//! `Held` and `Nowhere` pages are taken only under the engine's lock, since the engine knows where they are.
 //! Any thread may take a mapped page.
 //!
 //! A thread that finds a page taken sleeps until its owner has finished (`wait`), perhaps with the engine's lock
@@ -45,8 +44,6 @@ pub enum Where {
     Leaving = 6,
     /// In RAM, in the holding area: on the engine's invalid list.
     Held = 7,
-    /// Its bytes could not be written when it left RAM, and are lost: a touch stops the program.
-    Lost = 8,
 }
 
 impl Where {
@@ -59,8 +56,7 @@ impl Where {
             4 => Where::Unsure,
             5 => Where::Busy,
             6 => Where::Leaving,
-            7 => Where::Held,
-            _ => Where::Lost,
+            _ => Where::Held,
         }
     }
 

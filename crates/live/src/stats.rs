@@ -163,7 +163,7 @@ statistics! {
         dirty_evictions,
         /// Of those, pages with unchanged bytes, which were not written.
         writes_saved,
-        /// Pages written to the swap file or to a region's file.
+        /// Pages written to the swap file.
         pages_written,
         /// Writes to the device; one write of the log holds up to 32 pages.
         device_writes,

@@ -2,7 +2,7 @@
 //! file by one with a scheduler that tries interleavings. So the modules that use it take their synchronisation from
 //! here only.
 
-pub use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
+pub use std::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 pub use crate::sys::{futex_wait, futex_wake};
 

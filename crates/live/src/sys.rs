@@ -9,15 +9,13 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::atomic::AtomicU32;
 
 mod leaving;
-mod processors;
 mod signals;
 mod uffd;
 
 use crate::errno::Words;
 pub(crate) use crate::high::{move_high, move_high_inherited, with_room};
 pub use leaving::{drop_pages, hold, iovec, is_there, peek_elsewhere, read_pipe, write_pipe, OwnMemory};
-pub use processors::{ask_for_short_slices, here, Processors};
-pub use signals::{block_signals, has_default_action, pending_signals, restore_signals, take_signal, unblock_signal};
+pub use signals::{block_signals, restore_signals, take_signal};
 pub use uffd::{Message, Notify, Source, Uffd};
 
 /// An error number of the kernel.

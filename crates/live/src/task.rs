@@ -133,10 +133,6 @@ pub struct Todo {
     pub victims: Vec<Victim>,
     /// Number of victims, from the first on, that have left memory; their bytes are held.
     pub zapped: usize,
-    /// File pages whose failed write is to be repeated, with the place of their bytes.
-    pub retries: Vec<(usize, usize)>,
-    /// The bytes of the page whose failure is being reported.
-    pub failing: usize,
     /// The compressed page whose size is being reported.
     pub packed: Option<Packed>,
     /// Pages of the pool that wait for the second compressor.
@@ -147,10 +143,6 @@ pub struct Todo {
     pub shared: bool,
     /// Pages that are safe in the log, and that the engine must still be told of.
     pub written: Vec<u32>,
-    /// Pages that the tier must not get; the engine must still be told of them, too.
-    pub refused: Vec<u32>,
-    /// The one of them that is being reported.
-    pub refusing: Option<usize>,
     /// Buffers that can be used again.
     pub spare: Vec<usize>,
     /// Loads are submitted together at the end.
@@ -218,15 +210,11 @@ impl Todo {
             moves: Vec::with_capacity(MOVES),
             victims: Vec::with_capacity(VICTIMS),
             zapped: 0,
-            retries: Vec::with_capacity(VICTIMS),
-            failing: 0,
             packed: None,
             thick: Vec::with_capacity(DENSE_MAX),
             filling: None,
             shared: false,
             written: Vec::with_capacity(WRITTEN),
-            refused: Vec::with_capacity(VICTIMS),
-            refusing: None,
             spare: Vec::with_capacity(LOADS),
             together: false,
             apart: false,
@@ -238,7 +226,7 @@ impl Todo {
     /// Whether everything has been done.
     pub fn done(&self) -> bool {
         let lists = [self.loads.is_empty(), self.copies.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
-        lists.iter().all(|empty| *empty) && self.retries.is_empty() && self.thick.is_empty()
+        lists.iter().all(|empty| *empty) && self.thick.is_empty()
     }
 }
 
@@ -257,7 +245,7 @@ pub struct Task {
     pub reaching: Reaching,
     /// Held pages go in and come out again.
     pub pipe: (OwnedFd, OwnedFd),
-    /// Room for the bytes of held pages on their way to the log or to their file.
+    /// Room for the bytes of held pages on their way to the log.
     pub staging: usize,
     todo: UnsafeCell<Todo>,
     ring: UnsafeCell<Option<Ring>>,

@@ -11,7 +11,7 @@
 //! ```
 //! If a page's newest bytes are in the pool, or came from there, its slot is [`IN_POOL`]: the page has content, and
 //! the log has none of it. A page whose slot in the log has the same bytes keeps that slot, and leaves the pool
-//! without a write. Pages of files are refused: they belong in their file. Pages of zeros have no place, as without a
+//! without a write. Pages of zeros have no place, as without a
 //! tier.
 //!
 //! The pool is plain private memory. So a forked child has its parent's pool, shared until written, and a copy of the
@@ -213,7 +213,7 @@ impl Inner {
         self.pages.release(page, Owner::task(todo.task), Where::Out);
     }
 
-    /// Command::Forget. The bytes of a file's page are just dropped.
+    /// Command::Forget.
     pub(crate) fn forget_packed(&self, todo: &mut Todo, page: usize) {
         if todo.packed.is_some_and(|packed| packed.page == page) {
             self.settle_packed(todo, page);
@@ -383,24 +383,13 @@ impl Inner {
         good
     }
 
-    /// Results that are not reported to the engine one by one: finished writes, and pages that the tier must not get.
+    /// Finished writes, which are not reported to the engine one by one.
     pub(crate) fn settle_tier(&self, decider: &mut Decider, todo: &mut Todo) {
         loop {
             self.append_filling(todo);
-            if let Some(page) = todo.written.pop() {
-                self.deliver_one(decider, todo, Event::Written { page: PageId(page) });
-                self.pages.release(page as usize, Owner::task(todo.task), Where::Out);
-            } else if let Some(page) = todo.refused.pop() {
-                todo.refusing = Some(page as usize);
-                self.deliver_one(
-                    decider,
-                    todo,
-                    Event::Compressed { page: PageId(page), size: PAGE as u32, same: false },
-                );
-                todo.refusing = None;
-            } else {
-                return;
-            }
+            let Some(page) = todo.written.pop() else { return };
+            self.deliver_one(decider, todo, Event::Written { page: PageId(page) });
+            self.pages.release(page as usize, Owner::task(todo.task), Where::Out);
         }
     }
 

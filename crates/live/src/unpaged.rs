@@ -9,7 +9,6 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use crate::fatal;
-use crate::fork::is_inherited;
 use crate::log;
 use crate::pager::Inner;
 use crate::pages::Where;
@@ -32,11 +31,11 @@ impl Inner {
         self.unpaged.store(true, Ordering::Relaxed);
         let managed = self.space.managed_within(self.space.span());
         for (range, manner) in managed {
-            let done = match (is_inherited(&manner), manner.wipe_on_fork) {
-                (false, _) => self.close_plain(&range),
+            let done = match (manner.dont_fork, manner.wipe_on_fork) {
+                (true, _) => self.close_plain(&range),
                 // SAFETY: the program wants a child to have zeros here.
-                (true, true) => unsafe { sys::drop_range(range) },
-                (true, false) => self.bring_all(&range, manner.protection),
+                (false, true) => unsafe { sys::drop_range(range) },
+                (false, false) => self.bring_all(&range, manner.protection),
             };
             if let Err(error) = done {
                 fatal::stop(format_args!("a forked process cannot have its parent's memory: {}", error.io()));
@@ -54,13 +53,9 @@ impl Inner {
         if protection & PLAIN != PLAIN {
             protect(range, protection | PLAIN)?;
         }
-        let pages = || self.space.touched(self.space.pages_of(range)).flatten();
-        pages().for_each(|page| self.bring(page));
+        self.space.touched(self.space.pages_of(range)).flatten().for_each(|page| self.bring(page));
         if protection & PLAIN != PLAIN {
             protect(range, protection)?;
-        }
-        for page in pages().filter(|page| self.pages.get(*page) == Where::Lost) {
-            protect(&(self.address(page)..self.address(page) + PAGE), libc::PROT_NONE)?;
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ mod apart;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Barrier;
 
-use coldframe_live::{Faults, Inject, Options, Pager, PAGE};
+use coldframe_live::{Inject, Options, Pager, PAGE};
 
 /// Bytes of this process in RAM.
 fn resident() -> u64 {
@@ -21,7 +21,7 @@ struct Use {
     ram: u64,
     managed: usize,
     threads: usize,
-    faults: Faults,
+    handlers: usize,
     encrypt: bool,
     pause: u32,
 }
@@ -35,7 +35,7 @@ fn peak(u: &Use) -> (u64, u64) {
     let options = Options {
         policy: Some(u.policy.to_string()),
         max_memory: 2 * u.managed as u64,
-        faults: u.faults,
+        handlers: u.handlers,
         encrypt: u.encrypt,
         backing: folder.path().to_path_buf(),
         inject: Some(inject),
@@ -111,7 +111,7 @@ fn two_gibibytes_in_sixteen_mebibytes_keep_the_budget() {
         ram: 16 << 20,
         managed: 2048 * MIB,
         threads: 4,
-        faults: Faults::Handlers(2),
+        handlers: 2,
         encrypt: false,
         pause: 0,
     };
@@ -125,7 +125,7 @@ fn many_threads_whose_pages_leave_late_keep_the_budget() {
         ram: 4 << 20,
         managed: 64 * MIB,
         threads: 24,
-        faults: Faults::InThread,
+        handlers: 16,
         encrypt: false,
         pause: 1,
     };
@@ -139,7 +139,7 @@ fn encrypted_pages_keep_the_budget() {
         ram: 4 << 20,
         managed: 128 * MIB,
         threads: 8,
-        faults: Faults::Handlers(4),
+        handlers: 4,
         encrypt: true,
         pause: 3,
     };
@@ -153,7 +153,7 @@ fn a_policy_with_large_tables_keeps_the_budget() {
         ram: 4 << 20,
         managed: 256 * MIB,
         threads: 4,
-        faults: Faults::Handlers(2),
+        handlers: 2,
         encrypt: false,
         pause: 0,
     };

@@ -1,37 +1,27 @@
-//! A device that fails in every way that can be simulated, under anonymous memory and under a file, with faults handled
-//! in the thread or by handlers. The program is stopped with a reason, waits, or continues. It never reads a wrong
-//! byte, never hangs, and never believes that a file is safe when it is not.
+//! A device that fails in every way that can be simulated. The program is stopped with a reason, waits, or continues. It
+//! never reads a wrong byte, and never hangs.
 
-use std::os::unix::process::ExitStatusExt;
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 
-use coldframe_live::{Faults, Inject, Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Inject, Options, Pager, Region, Tier, Wait, PAGE};
+use common::in_child;
 
 const RAM: u64 = 1 << 20;
 const PAGES: usize = 1024;
-/// The variable that selects this process's case: its number, mode and folder.
-const CASE: &str = "COLDFRAME_DEVICE_CASE";
 
-/// How a program may end.
+/// How a program ends.
 #[derive(Clone, Copy, Debug)]
 enum End {
-    /// The program succeeds, and all bytes are as written. Its stderr contains this text.
+    /// All bytes are as written. Its stderr contains this text.
     Good(&'static str),
-    /// The program is stopped with exit code 125 and this reason.
+    /// It is stopped with exit code 125 and this reason.
     Stopped(&'static str),
-    /// The loss of bytes of the file is reported: by an error of `flush`, or by stopping the program when it needs a
-    /// lost page. Without a report, the file is right, as in every case.
-    Told,
 }
 
-struct Case {
-    inject: Inject,
-    anonymous: End,
-    file: End,
-}
-
-fn cases() -> Vec<Case> {
+fn cases() -> Vec<(Inject, End)> {
     const NONE: Inject = Inject {
         seed: 7,
         read_error: 0,
@@ -47,29 +37,22 @@ fn cases() -> Vec<Case> {
         compare_held: false,
         trust_frames: false,
     };
-    let case = |inject, anonymous, file| Case { inject, anonymous, file };
-    use End::{Good, Stopped, Told};
+    use End::{Good, Stopped};
     vec![
-        case(Inject { read_error: 1, ..NONE }, Stopped("Input/output error"), Stopped("Input/output error")),
-        case(Inject { read_error: 300, ..NONE }, Good(""), Good("")),
-        case(Inject { read_short: 1, ..NONE }, Stopped("Input/output error"), Stopped("Input/output error")),
-        case(Inject { read_short: 2, ..NONE }, Good(""), Good("")),
-        case(Inject { read_flip: 1, ..NONE }, Stopped("checksum differs"), Stopped("checksum differs")),
-        case(Inject { again: 1, ..NONE }, Stopped("temporarily unavailable"), Stopped("temporarily unavailable")),
-        case(Inject { again: 2, ..NONE }, Good(""), Good("")),
-        case(Inject { write_error: 1, ..NONE }, Stopped("Input/output error"), Told),
-        case(Inject { write_error: 300, ..NONE }, Good(""), Good("")),
-        case(Inject { write_short: 1, ..NONE }, Stopped("Input/output error"), Told),
-        case(Inject { write_short: 2, ..NONE }, Good(""), Good("")),
-        // A page of a file is given up if its third write also fails; one page in 27 is.
-        case(Inject { write_full: 3, ..NONE }, Good("no space left"), Told),
-        case(Inject { write_full: 1, ..NONE }, Good("-"), Told),
-        case(Inject { slow_us: 100, ..NONE }, Good(""), Good("")),
+        (Inject { read_error: 1, ..NONE }, Stopped("Input/output error")),
+        (Inject { read_error: 300, ..NONE }, Good("")),
+        (Inject { read_short: 1, ..NONE }, Stopped("Input/output error")),
+        (Inject { read_short: 2, ..NONE }, Good("")),
+        (Inject { read_flip: 1, ..NONE }, Stopped("checksum differs")),
+        (Inject { again: 1, ..NONE }, Stopped("temporarily unavailable")),
+        (Inject { again: 2, ..NONE }, Good("")),
+        (Inject { write_error: 1, ..NONE }, Stopped("writing 131072 bytes at")),
+        (Inject { write_error: 300, ..NONE }, Good("")),
+        (Inject { write_short: 1, ..NONE }, Stopped("Input/output error")),
+        (Inject { write_short: 2, ..NONE }, Good("")),
+        (Inject { write_full: 3, ..NONE }, Good("no space left for the swap file; the program waits")),
+        (Inject { slow_us: 100, ..NONE }, Good("")),
     ]
-}
-
-fn modes() -> [Faults; 2] {
-    [Faults::InThread, Faults::Handlers(2)]
 }
 
 /// The value of every word of a page, with the round that wrote it.
@@ -82,130 +65,34 @@ fn write(region: &mut Region, page: usize, round: u64) {
     bytes.chunks_exact_mut(8).for_each(|word| word.copy_from_slice(&value(page, round).to_le_bytes()));
 }
 
-fn is_right(bytes: &[u8], page: usize, round: u64) -> bool {
+fn is_right(region: &Region, page: usize, round: u64) -> bool {
+    let bytes = &region.as_slice()[page * PAGE..(page + 1) * PAGE];
     bytes.chunks_exact(8).all(|word| word == value(page, round).to_le_bytes())
 }
 
-const ROUNDS: u64 = 3;
-
-/// The program: in each round it reads and writes all pages. It exits with 3 if a byte is wrong, and with 4 if `flush`
-/// failed.
-fn program(inject: Inject, faults: Faults, file: Option<&Path>) {
-    let options = Options { inject: Some(inject), faults, wait: Wait::Read, max_memory: 1 << 28, ..Options::new(RAM) };
-    let pager = Pager::start(options).unwrap();
-    let mut region = match file {
-        Some(path) => pager.file(path).unwrap(),
-        None => pager.anonymous(PAGES * PAGE).unwrap(),
-    };
-    for round in 1..=ROUNDS {
+/// In each round the program reads and writes all pages.
+fn program(inject: Inject) {
+    let options = Options { inject: Some(inject), wait: Wait::Read, max_memory: 1 << 28, ..Options::new(RAM) };
+    let pager = Pager::start(Options { tier: Tier::None, ..options }).unwrap();
+    let mut region = pager.anonymous(PAGES * PAGE).unwrap();
+    for round in 1..=3 {
         for page in 0..PAGES {
-            if round > 1 && !is_right(&region.as_slice()[page * PAGE..(page + 1) * PAGE], page, round - 1) {
-                std::process::exit(3);
-            }
+            assert!(round == 1 || is_right(&region, page, round - 1), "page {page} in round {round}");
             write(&mut region, page, round);
         }
     }
-    // Pages that could not be written stay dirty, so `flush` can be repeated.
-    let refused = (0..4).map_while(|_| region.flush().err()).last();
-    if let Some(error) = refused.filter(|_| region.flush().is_err()) {
-        eprintln!("flush: {error}");
-        std::process::exit(4);
-    }
-}
-
-/// Not a test by itself: the process that `a_failing_device_never_gives_wrong_bytes_and_never_hangs` starts for each
-/// case.
-#[test]
-fn the_program_of_a_case() {
-    let Ok(case) = std::env::var(CASE) else { return };
-    let mut words = case.splitn(3, ' ');
-    let mut number = || words.next().unwrap().parse::<usize>().unwrap();
-    let (case, mode) = (number(), number());
-    let path = words.next().filter(|path| !path.is_empty());
-    // A hang is a failure: the signal ends the process.
-    // SAFETY: no pointers.
-    unsafe { libc::alarm(100) };
-    program(cases()[case].inject, modes()[mode], path.map(Path::new));
-    std::process::exit(0);
-}
-
-/// How the process of a case ends, and its output.
-fn run(case: usize, mode: usize, path: Option<&Path>) -> (Option<i32>, Option<i32>, String) {
-    let path = path.map(|path| path.display().to_string()).unwrap_or_default();
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "the_program_of_a_case", "--nocapture", "--test-threads=1"]);
-    let output = command.env(CASE, format!("{case} {mode} {path}")).output().unwrap();
-    (output.status.code(), output.status.signal(), last_words(&String::from_utf8_lossy(&output.stderr)))
-}
-
-/// The last lines; a device that always fails causes many messages.
-fn last_words(said: &str) -> String {
-    let lines: Vec<&str> = said.lines().collect();
-    lines[lines.len().saturating_sub(4)..].join("\n")
-}
-
-fn judge(end: End, code: Option<i32>, said: &str) -> bool {
-    match end {
-        End::Good(words) => code == Some(0) && said.contains(words),
-        End::Stopped(words) => code == Some(125) && said.contains(words) && said.contains("the program is stopped"),
-        End::Told => match code {
-            Some(0) => true,
-            Some(4) => said.contains("flush: "),
-            code => {
-                code == Some(125) && said.contains("could not be written") && said.contains("the program is stopped")
-            }
-        },
-    }
-}
-
-/// Whether the file is right after a program that was told that it is safe.
-fn file_is_right(path: &Path) -> bool {
-    let bytes = std::fs::read(path).unwrap();
-    bytes.chunks(PAGE).enumerate().all(|(page, bytes)| is_right(bytes, page, ROUNDS))
-}
-
-fn try_mode(mode: usize) {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("region");
-    let mut bad = Vec::new();
-    for (i, case) in cases().iter().enumerate() {
-        for (path, end) in [(None, case.anonymous), (Some(path.as_path()), case.file)] {
-            // A device that is full forever makes a program with anonymous memory wait forever, as intended.
-            if matches!(end, End::Good("-")) {
-                continue;
-            }
-            if let Some(path) = path {
-                std::fs::write(path, vec![0u8; PAGES * PAGE]).unwrap();
-            }
-            let (code, signal, said) = run(i, mode, path);
-            let right = path.is_none_or(|path| code != Some(0) || file_is_right(path));
-            if !judge(end, code, &said) || !right {
-                bad.push(format!(
-                    "{:?}, file: {}: {end:?} was to be, code {code:?}, signal {signal:?}, file right: {right}\n{said}",
-                    case.inject,
-                    path.is_some()
-                ));
-            }
-        }
-    }
-    assert!(
-        bad.is_empty(),
-        "{} of {} cases with {:?}:\n{}",
-        bad.len(),
-        2 * cases().len(),
-        modes()[mode],
-        bad.join("\n")
-    );
 }
 
 #[test]
-fn a_failing_device_never_gives_wrong_bytes_and_never_hangs_with_faults_in_the_thread() {
-    try_mode(0);
-}
-
-#[test]
-fn a_failing_device_never_gives_wrong_bytes_and_never_hangs_with_handlers() {
-    try_mode(1);
+fn a_failing_device_never_gives_wrong_bytes_and_never_hangs() {
+    for (inject, end) in cases() {
+        let (status, said) = in_child(|| program(inject));
+        let is_right = match end {
+            End::Good(words) => status == 0 && said.contains(words),
+            End::Stopped(why) => status == 125 && said.contains(why) && said.contains("the program is stopped"),
+        };
+        assert!(is_right && !said.contains("panicked"), "{inject:?}: {end:?} was to be, but {status}: {said}");
+    }
 }
 
 /// A loop device over a file, while the value exists; `None`: only root may make one, and not everywhere.
@@ -235,10 +122,10 @@ fn a_block_device_takes_pages_and_gives_them_back() {
         eprintln!("no loop device here");
         return;
     };
-    let options = Options { backing: disk.0.clone().into(), faults: Faults::InThread, ..Options::new(RAM) };
+    let options = Options { backing: disk.0.clone().into(), ..Options::new(RAM) };
     let pager = Pager::start(options).unwrap();
     let mut region = pager.anonymous(PAGES * PAGE).unwrap();
     (0..PAGES).for_each(|page| write(&mut region, page, 1));
-    assert!((0..PAGES).all(|page| is_right(&region.as_slice()[page * PAGE..(page + 1) * PAGE], page, 1)));
+    assert!((0..PAGES).all(|page| is_right(&region, page, 1)));
     assert!(pager.stats().device_reads > 0, "four times the RAM");
 }

@@ -5,7 +5,7 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use coldframe_live::{Faults, Options, Pager, Region, PAGE};
+use coldframe_live::{Options, Pager, Region, PAGE};
 use common::{in_child, pager, round_of, stamp, wait_for};
 
 const PAGES: usize = 512;
@@ -71,11 +71,9 @@ fn limit(what: libc::__rlimit_resource_t, to: u64) {
 }
 
 fn both(name: &str, test: impl Fn(&dyn Fn(&mut Options))) {
-    for (faults, encrypt) in [(Faults::InThread, false), (Faults::Handlers(2), true)] {
-        eprintln!("{name}: {faults:?}");
-        test(&|options| {
-            (options.faults, options.encrypt) = (faults, encrypt);
-        });
+    for encrypt in [false, true] {
+        eprintln!("{name}, encrypted: {encrypt}");
+        test(&|options| options.encrypt = encrypt);
     }
 }
 
@@ -138,7 +136,7 @@ fn a_child_that_may_have_no_more_threads_runs_unpaged() {
         return;
     }
     let (status, words) = in_child(|| {
-        let mut region = region(&pager(64 * PAGE as u64, |options| options.faults = Faults::Handlers(2)));
+        let mut region = region(&pager(64 * PAGE as u64, |_| ()));
         // SAFETY: no pointers.
         assert_eq!(unsafe { libc::setresuid(54322, 54322, 54322) }, 0);
         // The first limit that allows the child leaves no room for another thread.
@@ -166,42 +164,6 @@ fn limit_soft(what: libc::__rlimit_resource_t, to: u64) {
     assert_eq!(unsafe { libc::setrlimit(what, &limit) }, 0);
 }
 
-#[test]
-fn a_child_has_no_memory_where_its_parent_has_the_region_of_a_file() {
-    both("file", |change| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, vec![1u8; PAGES * PAGE]).unwrap();
-        let (status, words) = in_child(|| {
-            let pager = pager(64 * PAGE as u64, change);
-            let mut file = pager.file(&path).unwrap();
-            file.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 2);
-            let touched = child(|| {
-                // SAFETY: a test of what happens.
-                unsafe { file.as_ptr().read_volatile() };
-            });
-            assert_eq!(touched, -libc::SIGSEGV);
-            // SAFETY: the child ends without returning.
-            let pid = unsafe { libc::fork() };
-            if pid == 0 {
-                // A new mapping at these addresses is not removed with the old one.
-                let mine = pager.anonymous(PAGES * PAGE).unwrap();
-                (0..PAGES).for_each(|page| stamp(&mine, page, 5));
-                drop(file);
-                look(&mine, 5);
-                // SAFETY: ends the process.
-                unsafe { libc::_exit(0) };
-            }
-            file.as_mut_slice().iter_mut().step_by(PAGE).for_each(|byte| *byte = 3);
-            file.flush().unwrap();
-            assert_eq!(wait_for(pid), 0);
-        });
-        assert_eq!(status, 0, "{words}");
-        let bytes = std::fs::read(&path).unwrap();
-        assert!(bytes.iter().step_by(PAGE).all(|byte| *byte == 3));
-    });
-}
-
 /// The address at which `map_early` wants its page, and then the page's address.
 static EARLY: AtomicUsize = AtomicUsize::new(0);
 
@@ -221,16 +183,15 @@ extern "C" fn map_early() {
 #[test]
 fn what_a_child_maps_before_its_pager_is_at_work_is_kept() {
     both("early", |change| {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        std::fs::write(&path, vec![1u8; PAGES * PAGE]).unwrap();
         let (status, words) = in_child(|| {
             // SAFETY: a function of that type.
             assert_eq!(unsafe { libc::pthread_atfork(None, None, Some(map_early)) }, 0);
             let pager = pager(64 * PAGE as u64, change);
-            let file = pager.file(&path).unwrap();
-            let region = region(&pager);
-            EARLY.store(file.as_ptr() as usize, Ordering::Relaxed);
+            let (region, mut own) = (region(&pager), pager.anonymous(PAGES * PAGE).unwrap());
+            own.as_mut_slice()[0] = 1;
+            let address = own.as_ptr() as usize;
+            pager.note(address..address + PAGES * PAGE, |manner| manner.dont_fork = true);
+            EARLY.store(address, Ordering::Relaxed);
             assert_eq!(
                 child(|| {
                     look(&region, 1);
@@ -239,10 +200,38 @@ fn what_a_child_maps_before_its_pager_is_at_work_is_kept() {
                 }),
                 0
             );
-            assert_eq!(file.as_slice()[0], 1);
+            assert_eq!(own.as_slice()[0], 1);
         });
         assert_eq!(status, 0, "{words}");
     });
+}
+
+#[test]
+fn a_child_that_outlives_its_parent_still_sees_its_memory() {
+    let mut ends = [0; 2];
+    // SAFETY: room for two descriptors.
+    assert_eq!(unsafe { libc::pipe(ends.as_mut_ptr()) }, 0);
+    // The middle process forks the process that checks, and ends at once.
+    let (status, words) = in_child(|| {
+        let region = region(&pager(64 * PAGE as u64, |_| ()));
+        // SAFETY: the parent ends, the child continues.
+        unsafe {
+            if libc::fork() != 0 {
+                libc::_exit(0);
+            }
+            libc::usleep(100_000);
+        }
+        look(&region, 1);
+        // SAFETY: one byte.
+        assert_eq!(unsafe { libc::write(ends[1], c"!".as_ptr().cast(), 1) }, 1);
+    });
+    let mut verdict = 0u8;
+    // SAFETY: our own end of the pipe; room for one byte.
+    let read = unsafe {
+        libc::close(ends[1]);
+        libc::read(ends[0], (&raw mut verdict).cast(), 1)
+    };
+    assert_eq!((status, read, verdict), (0, 1, b'!'), "{words}");
 }
 
 #[test]

@@ -3,12 +3,12 @@
 mod apart;
 
 use apart::well;
-use coldframe_live::{Faults, Options, Pager, PAGE};
+use coldframe_live::{Options, Pager, Wait, PAGE};
 
 const RAM: u64 = 1 << 20;
 
 fn pager(handlers: usize) -> Pager {
-    let options = Options { max_memory: 1 << 30, faults: Faults::Handlers(handlers), ..Options::new(RAM) };
+    let options = Options { max_memory: 1 << 30, handlers, ..Options::new(RAM) };
     Pager::start(options).unwrap()
 }
 
@@ -84,5 +84,36 @@ fn new_handlers_follow_the_old_ones_while_others_fault() {
             }
         });
         pager.check();
+    });
+}
+
+/// Makes `io_uring_setup` fail in this process, as on a kernel without io_uring.
+fn refuse_rings() {
+    let line = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    // Load the call's number, compare it, answer.
+    let mut program = [
+        line(0x20, 0, 0, 0),
+        line(0x15, 0, 1, libc::SYS_io_uring_setup as u32),
+        line(0x06, 0, 0, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32),
+        line(0x06, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    // SAFETY: the filter lives through the call.
+    unsafe {
+        assert_eq!(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
+        assert_eq!(libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &filter), 0);
+    }
+}
+
+#[test]
+fn without_io_uring_plain_reads_do_and_who_asks_for_a_ring_is_told() {
+    well("without_io_uring_plain_reads_do_and_who_asks_for_a_ring_is_told", || {
+        refuse_rings();
+        let options = |wait| Options { max_memory: 1 << 30, wait, ..Options::new(RAM) };
+        let pager = Pager::start(options(Wait::Auto)).unwrap();
+        assert_eq!(pager.options().wait, Wait::Read);
+        work(&pager);
+        let refused = Pager::start(options(Wait::Brief)).unwrap_err();
+        assert!(refused.to_string().contains("io_uring"), "{refused}");
     });
 }

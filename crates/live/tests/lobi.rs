@@ -4,7 +4,7 @@
 mod common;
 
 use coldframe_core::swap::collect;
-use coldframe_live::{Advice, Faults, Inject, Options, Pager, Region, SwapArea, Wait, PAGE};
+use coldframe_live::{Advice, Inject, Options, Pager, Region, SwapArea, Wait, PAGE};
 use common::{in_child, round_of, stamp, succeeds, wait_for};
 
 const PAGES: usize = 768;
@@ -56,10 +56,10 @@ fn check(region: &Region, shadow: &[u64]) {
 fn every_collector_keeps_every_byte_and_the_journal_replays() {
     let folder = tempfile::tempdir().unwrap();
     for (collector, victims) in collect::ALL.iter().map(|c| c.name).zip([1, 2, 4, 3]) {
-        for (faults, encrypt) in [(Faults::InThread, false), (Faults::Handlers(2), true)] {
+        for encrypt in [false, true] {
             let path = folder.path().join("journal");
             let pager = pager(|o| {
-                (o.swap, o.faults, o.encrypt) = (Some(area(collector, victims)), faults, encrypt);
+                (o.swap, o.encrypt) = (Some(area(collector, victims)), encrypt);
                 o.journal = Some(path.clone());
             });
             let mut region = pager.anonymous(PAGES * PAGE).unwrap();
@@ -99,10 +99,8 @@ fn a_pager_without_an_area_says_that_it_places_pages_itself() {
 #[test]
 fn threads_find_what_they_wrote_whoever_collects() {
     const THREADS: usize = 4;
-    for (faults, wait) in
-        [(Faults::InThread, Wait::Brief), (Faults::Handlers(3), Wait::Sleep), (Faults::InThread, Wait::Read)]
-    {
-        let pager = pager(|o| (o.faults, o.wait) = (faults, wait));
+    for (handlers, wait) in [(8, Wait::Brief), (3, Wait::Sleep), (8, Wait::Read)] {
+        let pager = pager(|o| (o.handlers, o.wait) = (handlers, wait));
         let region = pager.anonymous(PAGES * PAGE).unwrap();
         common::count_up(&region, THREADS, 8_000);
         assert!(pager.stats().swap_erases > 100, "{:?}", pager.stats());
@@ -162,7 +160,7 @@ fn rewrite(region: &Region, rounds: std::ops::RangeInclusive<u64>) {
 fn children_and_grandchildren_see_their_fork_while_the_area_is_erased_and_written_anew() {
     for encrypt in [false, true] {
         succeeds(|| {
-            let pager = pager(|o| (o.encrypt, o.faults) = (encrypt, Faults::InThread));
+            let pager = pager(|o| o.encrypt = encrypt);
             let region = pager.anonymous(PAGES * PAGE).unwrap();
             rewrite(&region, 1..=3);
             let mut children = Vec::new();
@@ -253,7 +251,7 @@ fn a_full_device_makes_the_program_wait_and_then_go_on() {
 fn a_page_is_found_wherever_a_collection_has_put_it_meanwhile() {
     for encrypt in [false, true] {
         let pager = pager(|o| {
-            (o.faults, o.encrypt) = (Faults::InThread, encrypt);
+            (o.handlers, o.encrypt) = (8, encrypt);
             o.inject = Some(Inject { read_late: 50, ..Inject::default() });
         });
         let region = pager.anonymous(PAGES * PAGE).unwrap();
@@ -274,9 +272,4 @@ fn what_cannot_be_is_refused_with_the_reason() {
     let small = SwapArea { bytes: Some(6 * SwapArea::BLOCK), ..area("greedy", 1) };
     assert!(refused(small, None).contains("`blocks` is 6; give 7 to"));
     assert!(refused(area("greedy", 1), Some(1 << 22)).contains("the swap file has room for 2 MiB"));
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("file");
-    std::fs::write(&path, "text").unwrap();
-    let said = pager(|_| {}).file(&path).unwrap_err().to_string();
-    assert!(said.contains("a page of a file has its place there"), "{said}");
 }

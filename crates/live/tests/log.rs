@@ -5,14 +5,14 @@ mod common;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use coldframe_live::{Faults, Inject, Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Inject, Options, Pager, Region, Wait, PAGE};
 use common::{in_child, pager, round_of, stamp, wait_for};
 
 /// The completion of an operation that a thread has left in flight could interrupt the thread's next call.
 #[test]
 fn a_wait_for_events_after_an_eviction_is_not_interrupted() {
     let (status, said) = in_child(|| {
-        let pager = pager(1 << 18, |o| (o.faults, o.wait) = (Faults::InThread, Wait::Sleep));
+        let pager = pager(1 << 18, |o| o.wait = Wait::Sleep);
         let region = pager.anonymous(1024 * PAGE).unwrap();
         // SAFETY: no arguments that matter.
         let events = unsafe { libc::epoll_create1(0) };
@@ -35,7 +35,7 @@ fn a_wait_for_events_after_an_eviction_is_not_interrupted() {
 fn a_thread_that_has_loaded_pages_may_stand_in_a_system_call() {
     for wait in [Wait::Sleep, Wait::Brief] {
         let (status, said) = in_child(|| {
-            let pager = pager(1 << 20, |o| (o.faults, o.wait) = (Faults::Handlers(2), wait));
+            let pager = pager(1 << 20, |o| o.wait = wait);
             let mut region = pager.anonymous(2048 * PAGE).unwrap();
             let mut file = tempfile::tempfile().unwrap();
             let mut random = fastrand::Rng::with_seed(5);
@@ -155,18 +155,16 @@ fn limit_files(bytes: libc::rlim_t) {
 
 #[test]
 fn a_limit_on_file_sizes_is_a_limit_on_the_swap_file_and_kills_nobody() {
-    for faults in [Faults::InThread, Faults::Handlers(2)] {
-        let (status, said) = in_child(|| {
-            limit_files(32 << 20);
-            let pager = pager(1 << 20, |o| o.faults = faults);
-            let region = pager.anonymous(6000 * PAGE).unwrap();
-            rewrite(&region, 6000, 1..=2);
-            let larger = pager.anonymous(12000 * PAGE).unwrap();
-            rewrite(&larger, 12000, 1..=1);
-        });
-        assert!(said.contains("the swap file may take 32 MiB: the limit on file sizes (ulimit -f)"), "{said}");
-        assert!(status == 125 && said.contains("is full; the program is stopped"), "{status}: {said}");
-    }
+    let (status, said) = in_child(|| {
+        limit_files(32 << 20);
+        let pager = pager(1 << 20, |_| ());
+        let region = pager.anonymous(6000 * PAGE).unwrap();
+        rewrite(&region, 6000, 1..=2);
+        let larger = pager.anonymous(12000 * PAGE).unwrap();
+        rewrite(&larger, 12000, 1..=1);
+    });
+    assert!(said.contains("the swap file may take 32 MiB: the limit on file sizes (ulimit -f)"), "{said}");
+    assert!(status == 125 && said.contains("is full; the program is stopped"), "{status}: {said}");
 }
 
 #[test]
@@ -181,43 +179,37 @@ fn a_limit_on_file_sizes_that_leaves_no_room_is_refused_at_the_start() {
 
 #[test]
 fn a_limit_on_file_sizes_that_comes_later_makes_the_program_wait_until_it_is_raised() {
-    for faults in [Faults::InThread, Faults::Handlers(2)] {
-        let (status, said) = in_child(|| {
-            let pager = pager(1 << 20, |o| o.faults = faults);
-            let region = pager.anonymous(6000 * PAGE).unwrap();
-            rewrite(&region, 3000, 1..=1);
-            limit_files(1 << 20);
-            let raise = std::thread::spawn(|| {
-                std::thread::sleep(std::time::Duration::from_millis(300));
-                limit_files(libc::RLIM_INFINITY);
-            });
-            rewrite(&region, 3000, 2..=3);
-            raise.join().unwrap();
+    let (status, said) = in_child(|| {
+        let pager = pager(1 << 20, |_| ());
+        let region = pager.anonymous(6000 * PAGE).unwrap();
+        rewrite(&region, 3000, 1..=1);
+        limit_files(1 << 20);
+        let raise = std::thread::spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            limit_files(libc::RLIM_INFINITY);
         });
-        assert!(status == 0 && said.contains("the swap file may not grow (ulimit -f); the program waits"), "{said}");
-    }
+        rewrite(&region, 3000, 2..=3);
+        raise.join().unwrap();
+    });
+    assert!(status == 0 && said.contains("the swap file may not grow (ulimit -f); the program waits"), "{said}");
 }
 
 #[test]
 fn a_device_that_is_slow_full_and_fails_now_and_then_loses_nothing_across_forks() {
     let inject = Inject { seed: 3, write_error: 60, write_full: 4, write_short: 5, again: 9, ..Inject::default() };
-    for (faults, slow_us) in [(Faults::InThread, 0), (Faults::Handlers(3), 0), (Faults::InThread, 300)] {
+    for (handlers, slow_us) in [(1, 0), (3, 0), (2, 300)] {
         let (status, said) = in_child(|| {
-            let pager = pager(1 << 20, |o| (o.faults, o.inject) = (faults, Some(Inject { slow_us, ..inject })));
+            let pager = pager(1 << 20, |o| (o.handlers, o.inject) = (handlers, Some(Inject { slow_us, ..inject })));
             let region = pager.anonymous(1024 * PAGE).unwrap();
             let go = gate();
             go.store(1, Ordering::Relaxed);
             for round in 1..=3 {
                 rewrite(&region, 1024, round..=round);
-                // With handler threads, the forking code reports the fork; with faults in the thread, the pager notices
-                // it.
-                if faults == Faults::InThread {
-                    assert_eq!(wait_for(observer(&region, 1024, round, go)), 0);
-                }
+                assert_eq!(wait_for(observer(&region, 1024, round, go)), 0);
             }
             pager.check();
         });
-        assert_eq!(status, 0, "{faults:?}: {said}");
+        assert_eq!(status, 0, "{handlers} handlers: {said}");
     }
 }
 
@@ -239,15 +231,13 @@ fn a_pager_ends_although_its_device_is_slow_or_full() {
 
 #[test]
 fn a_program_that_waits_for_space_is_ended_by_the_signals_that_end_programs() {
-    for (faults, signal) in
-        [(Faults::Handlers(2), libc::SIGTERM), (Faults::InThread, libc::SIGTERM), (Faults::InThread, libc::SIGINT)]
-    {
+    for signal in [libc::SIGTERM, libc::SIGINT] {
         let (status, said) = in_child(|| {
             // A shell makes tests in the background ignore SIGINT.
             // SAFETY: back to what the kernel does.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             let inject = Inject { seed: 2, write_full: 1, ..Inject::default() };
-            let pager = pager(1 << 18, |o| (o.inject, o.faults) = (Some(inject), faults));
+            let pager = pager(1 << 18, |o| o.inject = Some(inject));
             let region = pager.anonymous(1024 * PAGE).unwrap();
             std::thread::spawn(move || {
                 // A thread that blocks all signals, as in programs with one thread for signals.
@@ -263,6 +253,6 @@ fn a_program_that_waits_for_space_is_ended_by_the_signals_that_end_programs() {
             (0..1024).for_each(|page| stamp(&region, page, 1));
         });
         assert!(said.contains("no space left for the swap file; the program waits"), "{said}");
-        assert_eq!(status, -signal, "{faults:?}: {said}");
+        assert_eq!(status, -signal, "{said}");
     }
 }

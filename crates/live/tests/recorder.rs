@@ -4,7 +4,7 @@ mod common;
 
 use std::path::Path;
 
-use coldframe_live::{Faults, LiveError, Options, Pager, Recorder, Region, PAGE};
+use coldframe_live::{LiveError, Options, Pager, Recorder, Region, PAGE};
 use coldframe_trace::entries::{Record, Word, HEAD, MAGIC, RECORD};
 use common::{in_child, pager, round_of, stamp, succeeds, wait_for, SMALL};
 
@@ -144,7 +144,7 @@ fn what_is_given_back_is_recorded_and_comes_back_as_zeros() {
 fn a_folder_that_takes_no_file_is_named() {
     let record = Recorder { folder: "/proc/no/such".into(), window: None, patience: 0 };
     let options =
-        Options { max_memory: 1 << 26, faults: Faults::Handlers(1), record: Some(record), ..Options::new(SMALL) };
+        Options { max_memory: 1 << 26, handlers: 1, record: Some(record), ..Options::new(SMALL) };
     match Pager::start(options) {
         Err(LiveError::Backing { path, .. }) => assert_eq!(path, Path::new("/proc/no/such")),
         other => panic!("{other:?}"),

@@ -1,6 +1,6 @@
 //! Regions as a program sees them: reads return what was written, in the given RAM.
 
-use coldframe_live::{Advice, Faults, Options, Pager, Region, Tier, Wait, PAGE};
+use coldframe_live::{Advice, Options, Pager, Region, Tier, Wait, PAGE};
 
 const RAM: u64 = 2 << 20;
 
@@ -66,7 +66,7 @@ fn what_is_written_is_read_from_sealed_pages() {
 
 #[test]
 fn threads_of_its_own_serve_system_calls_too() {
-    let pager = pager(|o| o.faults = Faults::Handlers(2));
+    let pager = pager(|_| ());
     exercise(&pager, 1);
     let mut region = pager.anonymous(4 * RAM as usize).unwrap();
     for page in 0..region.len() / PAGE {
@@ -91,31 +91,6 @@ fn a_region_is_zero_at_first_and_after_advice() {
     drop(region);
     let again = pager.anonymous(4 * RAM as usize).unwrap();
     assert!(again.as_slice().iter().step_by(67).all(|b| *b == 0), "a region saw another's memory");
-}
-
-#[test]
-fn a_file_region_is_the_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("data");
-    let mut bytes: Vec<u8> = (0..4 * RAM as usize + 1000).map(|i| (i / 7) as u8).collect();
-    std::fs::write(&path, &bytes).unwrap();
-    let pager = pager(|_| {});
-    let mut region = pager.file(&path).unwrap();
-    assert!(region.as_slice() == bytes);
-    let mut random = fastrand::Rng::with_seed(3);
-    for _ in 0..3000 {
-        let at = random.usize(..bytes.len());
-        (bytes[at], region.as_mut_slice()[at]) = (at as u8 ^ 0x55, at as u8 ^ 0x55);
-    }
-    let last = bytes.len() - 1;
-    (bytes[last], region.as_mut_slice()[last]) = (77, 77);
-    region.flush().unwrap();
-    assert!(std::fs::read(&path).unwrap() == bytes, "what was flushed is in the file");
-    region.as_mut_slice()[5] = 99;
-    drop(region);
-    bytes[5] = 99;
-    assert!(std::fs::read(&path).unwrap() == bytes, "a dropped region is in the file");
-    assert!(pager.file(&path).unwrap().as_slice() == bytes);
 }
 
 #[test]

@@ -123,23 +123,6 @@ fn a_child_sees_the_pool_of_the_fork_and_has_its_own_from_then_on() {
     pager.check();
 }
 
-#[test]
-fn pages_of_files_stay_out_of_the_pool() {
-    let file = tempfile::NamedTempFile::new().unwrap();
-    file.as_file().set_len((PAGES * PAGE) as u64).unwrap();
-    let pager = pager(|o| o.wait = Wait::Brief);
-    let mut region = pager.file(file.path()).unwrap();
-    let mut versions = HashMap::new();
-    exercise(&mut region, &mut versions, 10_000, 3);
-    assert_eq!(pager.stats().tier_stores, 0);
-    pager.check();
-    drop(region);
-    let bytes = std::fs::read(file.path()).unwrap();
-    for (page, version) in versions {
-        assert!(bytes[page * PAGE..][..PAGE] == content(page, version), "page {page} of the file");
-    }
-}
-
 /// A journal that has `Reclaim` events, and replays: a thread of the pager takes pages out before faults need frames.
 #[test]
 fn a_thread_takes_pages_out_before_faults_need_their_frames() {

@@ -1,7 +1,7 @@
 //! Replaces `live/src/sync.rs`: the model scheduler's atomics and hints.
 
 pub use shuttle::hint::spin_loop as pause;
-pub use shuttle::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, AtomicU8, Ordering};
+pub use shuttle::sync::atomic::{AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 pub use crate::sys::{futex_wait, futex_wake};
 

@@ -2,7 +2,7 @@
 
 use std::ops::Index;
 
-use crate::sync::{AtomicU16, AtomicU32, AtomicU64, AtomicU8};
+use crate::sync::{AtomicU16, AtomicU32, AtomicU64};
 use crate::LiveError;
 
 /// A table of `T`, all zero at first.
@@ -39,7 +39,7 @@ macro_rules! words {
     )* };
 }
 
-words!(AtomicU8, AtomicU16, AtomicU32, AtomicU64);
+words!(AtomicU16, AtomicU32, AtomicU64);
 
 // SAFETY: all bytes zero is a valid value.
 unsafe impl Zeroed for u8 {}

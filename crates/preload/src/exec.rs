@@ -8,7 +8,7 @@ use std::ffi::{c_char, c_int, c_void, CStr};
 use std::ptr::null;
 
 use crate::next::next;
-use crate::{memory, sys};
+use crate::sys;
 
 /// Most entries of an environment that is copied; a larger one is left as it is.
 const ENTRIES: usize = 1024;
@@ -180,7 +180,6 @@ fn execvpe_next(name: *const c_char, arguments: Strings, environment: Strings) -
 /// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execve(path: *const c_char, arguments: Strings, environment: Strings) -> c_int {
-    memory::let_go();
     match is_for_musl(path, DEPTH) {
         // SAFETY: the caller's.
         true => unsafe { without(environment, &mut |environment| execve_next(path, arguments, environment)) },
@@ -204,7 +203,6 @@ pub unsafe extern "C" fn execv(path: *const c_char, arguments: Strings) -> c_int
 /// As the C library's.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn execvpe(name: *const c_char, arguments: Strings, environment: Strings) -> c_int {
-    memory::let_go();
     // SAFETY: the caller's.
     match unsafe { named_is_for_musl(name) } {
         // SAFETY: the caller's.
@@ -241,7 +239,6 @@ macro_rules! spawns {
             arguments: Strings,
             environment: Strings,
         ) -> c_int {
-            memory::let_go();
             let mut start = |environment: Strings| {
                 next!($which, Spawn, (child, path, actions, attributes, arguments, environment), libc::ENOSYS)
             };

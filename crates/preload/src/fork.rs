@@ -133,7 +133,6 @@ unsafe extern "C" fn prepare() {
     if !memory::ready() {
         return;
     }
-    memory::let_go();
     // SAFETY: a recursive lock, opened in `parent` or made anew in `child`.
     unsafe { _IO_list_lock() };
     let mask = sys::hold_signals();
@@ -307,7 +306,6 @@ pub unsafe extern "C" fn clone(
             sys::set_errno(libc::ENOMEM);
             return -1;
         }
-        memory::let_go();
         if flags & libc::CLONE_VM != 0 || !memory::ready() {
             return own(body, stack, flags, argument, parent_number, block, child_number);
         }

@@ -11,7 +11,6 @@
 //! - [`direct`], [`numbers`], [`next`]: O_DIRECT; a set of descriptors; the functions behind those that are replaced
 //! - [`pins`], [`rings`], [`threads`]: memory that must stay in RAM, and its holders
 //! - [`poke`], which is process_vm_writev
-//! - [`processors`]: where threads may run
 //! - [`limits`], [`filter`]: limits on the process's resources, and on its system calls
 //! - [`deepbind`]: libraries that would otherwise not use any of this
 //! - [`identity`]: the credentials of the process and its threads
@@ -64,7 +63,6 @@ mod numbers;
 mod parts;
 mod pins;
 mod poke;
-mod processors;
 mod program_break;
 mod remap;
 mod rings;

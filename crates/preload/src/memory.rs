@@ -86,14 +86,6 @@ pub fn backing() -> &'static Backing {
     BACKING.get().expect("the constructor has run")
 }
 
-/// Call this before the program makes a thread or a process, or asks or sets where one may run. All threads then run
-/// where they were allowed to (`coldframe_live::Pager::let_go`).
-pub fn let_go() {
-    if let Some(Backing::Pager(pager)) = BACKING.get() {
-        pager.let_go();
-    }
-}
-
 /// All managed addresses.
 pub fn span() -> Range<usize> {
     let start = START.load(Relaxed);

@@ -4,7 +4,7 @@
 use std::ffi::{c_char, c_int, CStr};
 use std::sync::atomic::Ordering::Relaxed;
 
-use coldframe_live::{Faults, Options};
+use coldframe_live::Options;
 
 use crate::memory::Backing;
 use crate::say::{fail, say};
@@ -42,7 +42,7 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
     let read = |name| unsafe { variable(environment, name) };
     let layout_only = read(LAYOUT_ONLY) == Some("1");
     let options = match read(OPTIONS).map(Options::decode) {
-        Some(Ok(options)) => Options { lets_go: true, ..options },
+        Some(Ok(options)) => options,
         Some(Err(error)) => fail(error.code(), format_args!("COLDFRAME_OPTIONS: {error}")),
         None if layout_only => Options { max_memory: Options::MAX_MEMORY, ..Options::new(0) },
         None => fail(SETTING, format_args!("COLDFRAME_OPTIONS is not set; start the program with `coldframe run`")),
@@ -58,9 +58,6 @@ unsafe extern "C" fn constructor(_: c_int, _: *const *const c_char, environment:
             Ok(delay) => heap::PURGE_DELAY.store(delay, Relaxed),
             Err(_) => fail(SETTING, format_args!("COLDFRAME_PURGE_DELAY: `{text}` is not a number of milliseconds")),
         }
-    }
-    if !layout_only && options.faults == Faults::InThread {
-        fail(SETTING, format_args!("faults: a program that knows nothing of the pager needs handler threads"));
     }
     deepbind::find();
     next::find();

@@ -74,10 +74,6 @@ unsafe extern "C" fn syscall_from(
             threads::leave_process(a);
             pass()
         }
-        libc::SYS_sched_getaffinity | libc::SYS_sched_setaffinity => {
-            memory::let_go();
-            pass()
-        }
         libc::SYS_setrlimit => limits::setrlimit(a as u32, b as *const _).into(),
         libc::SYS_prlimit64 => limits::set(a as c_int, b as u32, c as *const _, d as *mut _).into(),
         libc::SYS_prctl => filter::control(a, [b, c, d, e]) as c_long,

@@ -83,7 +83,6 @@ pub unsafe extern "C" fn pthread_create(
     routine: *const c_void,
     argument: *mut c_void,
 ) -> c_int {
-    memory::let_go();
     let create = |routine, argument| next!(CREATE, Create, (thread, attributes, routine, argument), libc::EAGAIN);
     if !(memory::ready() && has_managed_stack(attributes)) {
         return create(routine, argument);

@@ -145,7 +145,7 @@ int main(int argc, char **argv) {
 /// The program under a pager with 4 MiB of RAM and this many handlers.
 fn paged(program: &std::path::Path, handlers: usize) -> std::process::Command {
     let mut options = coldframe_live::Options::new(4 << 20);
-    options.faults = coldframe_live::Faults::Handlers(handlers);
+    options.handlers = handlers;
     // With rings on any device.
     options.wait = coldframe_live::Wait::Brief;
     let mut command = std::process::Command::new(program);

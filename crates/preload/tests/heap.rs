@@ -203,11 +203,6 @@ fn a_library_that_cannot_start_stops_the_program_with_a_word() {
     let (code, words) = say("COLDFRAME_OPTIONS", "{");
     assert_eq!(code, Some(2));
     assert!(words.starts_with("coldframe: COLDFRAME_OPTIONS: options: cannot be read"), "{words}");
-    let mut options = coldframe_live::Options::new(1 << 30);
-    options.faults = coldframe_live::Faults::InThread;
-    let (code, words) = say("COLDFRAME_OPTIONS", &options.encode());
-    assert_eq!(code, Some(2));
-    assert!(words.contains("handler threads"), "{words}");
 }
 
 #[test]

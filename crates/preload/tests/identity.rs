@@ -10,8 +10,7 @@ use common::{compile, good, library};
 
 /// The program under a pager with 4 MiB of RAM.
 fn paged(program: &Path) -> Command {
-    let mut options = coldframe_live::Options::new(4 << 20);
-    options.faults = coldframe_live::Faults::Handlers(2);
+    let options = coldframe_live::Options::new(4 << 20);
     let mut command = Command::new(program);
     command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode());
     command
@@ -154,7 +153,7 @@ int main(int argc, char **argv) {
     let program = compile(dir.path(), "later", &format!("{MEMORY}{source}"), &[]);
     let stats = coldframe_live::StatsFile::create().unwrap();
     let mut options = coldframe_live::Options::new(4 << 20);
-    (options.faults, options.stats_fd) = (coldframe_live::Faults::Handlers(2), Some(stats.fd()));
+    options.stats_fd = Some(stats.fd());
     let run = |user: u32| {
         let mut command = Command::new(&program);
         command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).current_dir("/");

@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use coldframe_live::{Faults, Inject, Options};
+use coldframe_live::{Inject, Options};
 use coldframe_toolbox::{have, GCC};
 use common::{compile, good, library};
 
@@ -67,7 +67,7 @@ struct Beats {
 
 fn run(program: &Path, folder: &Path, words: &[&str], slow_us: u32, handlers: usize, paged: bool) -> Beats {
     let mut options = Options::new(512 << 10);
-    options.faults = Faults::Handlers(handlers);
+    options.handlers = handlers;
     options.backing = folder.to_path_buf();
     options.read_ahead = 0;
     options.inject = Some(Inject { slow_us, ..Inject::default() });

@@ -25,14 +25,12 @@ pub struct Area {
     start: usize,
     /// The number of pages.
     pub pages: usize,
-    /// The area's number, which is part of each value.
-    number: u64,
 }
 
 impl Area {
     /// The pages of a region. The region must outlive the area.
-    pub fn new(region: &Region, number: u64) -> Area {
-        Area { start: region.as_ptr() as usize, pages: region.len() / PAGE, number }
+    pub fn new(region: &Region) -> Area {
+        Area { start: region.as_ptr() as usize, pages: region.len() / PAGE }
     }
 
     /// The address of a page.
@@ -47,10 +45,10 @@ impl Area {
     }
 
     /// The value of a thread's word at version `v`; 0: never written.
-    fn value(&self, page: usize, thread: usize, v: u32) -> u64 {
+    fn value(page: usize, thread: usize, v: u32) -> u64 {
         match v {
             0 => 0,
-            v => self.number << 61 | (page as u64) << 37 | (thread as u64) << 32 | u64::from(v),
+            v => 1 << 61 | (page as u64) << 37 | (thread as u64) << 32 | u64::from(v),
         }
     }
 
@@ -63,7 +61,7 @@ impl Area {
 
     /// Checks one of the thread's own words.
     pub fn check(&self, page: usize, thread: usize, last: u32, k: usize) {
-        let expected = self.value(page, thread, Area::version(last, k));
+        let expected = Area::value(page, thread, Area::version(last, k));
         let found = self.word(page, thread, k).load(Ordering::Relaxed);
         if found != expected {
             self.say(page, thread, last, found, expected);
@@ -75,8 +73,7 @@ impl Area {
         let again: Vec<u64> = (0..WORDS).map(|k| self.word(page, thread, k).load(Ordering::Relaxed)).collect();
         let address = self.address(page);
         wrong(format_args!(
-            "area {} page {page} ({address:#x}) thread {thread} version {last}: {found:#x} instead of {expected:#x}; its words now: {again:x?}",
-            self.number
+            "page {page} ({address:#x}) thread {thread} version {last}: {found:#x} instead of {expected:#x}; its words now: {again:x?}"
         ))
     }
 
@@ -88,36 +85,18 @@ impl Area {
     /// Writes the next version.
     pub fn write(&self, page: usize, thread: usize, last: &mut u32) {
         *last += 1;
-        self.word(page, thread, *last as usize % WORDS).store(self.value(page, thread, *last), Ordering::Relaxed);
+        self.word(page, thread, *last as usize % WORDS).store(Area::value(page, thread, *last), Ordering::Relaxed);
     }
 
     /// Checks a word of another thread, which may have any version; returns the value.
     pub fn look(&self, page: usize, thread: usize, k: usize) -> u64 {
         let found = self.word(page, thread, k).load(Ordering::Relaxed);
         let v = found as u32;
-        if found != self.value(page, thread, v) || (v != 0 && v as usize % WORDS != k) {
+        if found != Area::value(page, thread, v) || (v != 0 && v as usize % WORDS != k) {
             let again = self.word(page, thread, k).load(Ordering::Relaxed);
-            wrong(format_args!(
-                "area {} page {page}: word {k} of thread {thread} is {found:#x}, then {again:#x}",
-                self.number
-            ))
+            wrong(format_args!("page {page}: word {k} of thread {thread} is {found:#x}, then {again:#x}"))
         }
         found
-    }
-
-    /// Checks a page of bytes from elsewhere, such as a file.
-    pub fn check_bytes(&self, bytes: &[u8], page: usize, thread: usize, last: u32) {
-        for k in 0..WORDS {
-            let at = (thread * WORDS + k) * 8;
-            let found = u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-            let expected = self.value(page, thread, Area::version(last, k));
-            if found != expected {
-                wrong(format_args!(
-                    "area {} page {page} thread {thread}, outside: {found:#x}, not {expected:#x}",
-                    self.number
-                ))
-            }
-        }
     }
 
     /// The number of words that a thread has in a page.

@@ -50,7 +50,7 @@ impl<'a> Forks<'a> {
 
 /// Forks as a program does. The child runs `f` and ends.
 fn fork(pager: &Pager, setting: &Setting, f: impl FnOnce()) -> libc::pid_t {
-    let tells = setting.is_for_program();
+    let tells = setting.program;
     if tells {
         pager.fork_prepare();
     }

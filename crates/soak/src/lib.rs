@@ -8,7 +8,6 @@
 //!
 //! ```text
 //!   shared   each thread has 16 words in each page, which only it writes; all threads read all words  area.rs
-//!   file     the same, in a region that is a file; the file itself is read at the end                 area.rs
 //!   own      a region of each thread: whole pages, discard, pin, prefetch, drop, replace              own.rs
 //!   forks    a child checks what it sees, writes its own pages, and forks again                       forks.rs
 //! ```

@@ -4,7 +4,7 @@
 
 use std::os::fd::AsRawFd;
 
-use coldframe_live::{Advice, Faults, Pager, Region, PAGE};
+use coldframe_live::{Advice, Pager, Region, PAGE};
 use fastrand::Rng;
 
 use crate::setting::Setting;
@@ -20,8 +20,6 @@ pub struct Own<'a> {
     thread: usize,
     region: Region,
     versions: Vec<u32>,
-    /// Its pages may be given to system calls.
-    calls: bool,
     file: std::fs::File,
 }
 
@@ -30,9 +28,8 @@ impl<'a> Own<'a> {
     pub fn new(pager: &'a Pager, setting: &'a Setting, thread: usize, random: &mut Rng) -> Own<'a> {
         let pages = random.usize(1..=setting.own);
         let region = pager.anonymous(pages * PAGE).unwrap_or_else(|e| wrong(format_args!("no region: {e}")));
-        let calls = matches!(setting.faults, Faults::Handlers(_));
         let file = tempfile::tempfile().expect("a file for system calls");
-        Own { pager, setting, thread, region, versions: vec![0; pages], calls, file }
+        Own { pager, setting, thread, region, versions: vec![0; pages], file }
     }
 
     fn pages(&self) -> usize {
@@ -96,9 +93,8 @@ impl<'a> Own<'a> {
             2 => self.region.prefault(bytes).expect("a range of the region"),
             3 => self.wish(random),
             4 | 5 => self.pin(start, end.min(start + 3), random),
-            6 if self.calls => self.through_the_kernel(start, end),
+            6 => self.through_the_kernel(start, end),
             7 => self.replace(random),
-            8 => self.region.flush().expect("nothing to flush"),
             _ => (start..end).for_each(|page| self.check(page)),
         }
     }

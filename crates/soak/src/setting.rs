@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use coldframe_core::policy::{self, ParamKind, PolicyChoice};
 use coldframe_core::swap::{collect, VICTIMS_MAX};
-use coldframe_live::{Faults, Inject, Options, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
+use coldframe_live::{Inject, Options, SwapArea, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 use fastrand::Rng;
 
 /// The most threads; each has its own words in each shared page.
@@ -47,12 +47,11 @@ pub struct Setting {
     pub policy: String,
     pub handler: &'static str,
     pub frames: usize,
-    /// Pages in managed regions: shared by all threads, of the file, of each thread's own region.
+    /// Pages in managed regions: shared by all threads, and of each thread's own region.
     pub shared: usize,
-    pub file: usize,
     pub own: usize,
     pub threads: usize,
-    pub faults: Faults,
+    pub handlers: usize,
     pub wait: Wait,
     pub device: Device,
     pub encrypt: bool,
@@ -87,19 +86,17 @@ impl Setting {
         let frames = frames + if random.bool() { random.usize(..frames) } else { 0 };
         let threads = *random.choice(&[1, 2, 2, 3, 4, 4, 6, 8, 16, THREADS_MAX]).expect("not empty");
         let pages = frames * random.usize(2..=16);
-        let file = if random.u8(..3) == 0 { pages / random.usize(2..8) } else { 0 };
-        let own = ((pages - file) / random.usize(2..5) / threads).max(4);
-        let shared = pages.saturating_sub(file + own * threads).max(frames);
+        let own = (pages / random.usize(2..5) / threads).max(4);
+        let shared = pages.saturating_sub(own * threads).max(frames);
         Setting {
             seed,
             policy: policy(random, frames),
             handler: if random.u8(..4) == 0 { "sequential" } else { "parallel" },
             frames,
             shared,
-            file,
             own,
             threads,
-            faults: if random.u8(..3) == 0 { Faults::Handlers(random.usize(1..=4)) } else { Faults::InThread },
+            handlers: *random.choice(&[1, 2, 2, 3, 8, 26]).expect("not empty"),
             wait: *random.choice(&[Wait::Auto, Wait::Read, Wait::Brief, Wait::Poll, Wait::Sleep]).expect("not empty"),
             device: device(random),
             encrypt: random.u8(..4) == 0,
@@ -123,37 +120,32 @@ impl Setting {
     }
 
     /// Half of all settings have a swap area, and a third have a tier. The area's size lies between half of what is
-    /// written and a size that is never collected. A file's pages have no slots in a swap area.
+    /// written and a size that is never collected.
     fn with_area(self, random: &mut Rng) -> Setting {
         if random.bool() {
             let (_, tier) = random.choice(Tier::ALL).expect("there are tiers");
             return Setting { tier, ..self };
         }
-        let pages = (self.shared + self.file + self.own * self.threads) as u64;
+        let pages = (self.shared + self.own * self.threads) as u64;
         let blocks = pages * random.u64(4..=16) / 8 / 32 + u64::from(SwapArea::START) + random.u64(1..=4);
         let area = SwapArea {
             bytes: Some(blocks * SwapArea::BLOCK),
             collector: random.choice(collect::ALL).expect("there are collectors").name.to_string(),
             victims: random.u32(1..=VICTIMS_MAX),
         };
-        Setting { file: 0, shared: self.shared + self.file, swap: Some(area), ..self }
-    }
-
-    /// Whether the pager's own threads handle faults, and forks are reported to the pager.
-    pub fn is_for_program(&self) -> bool {
-        self.program && matches!(self.faults, Faults::Handlers(_))
+        Setting { swap: Some(area), ..self }
     }
 
     /// The pager's options; swap files are below these folders.
     pub fn options(&self, memory: &Path, disk: &Path, stats_fd: Option<i32>) -> Options {
-        let pages = 2 * (self.shared + self.file + self.threads * self.own) + 1024;
+        let pages = 2 * (self.shared + self.threads * self.own) + 1024;
         Options {
             policy: Some(self.policy.clone()),
             handler: self.handler.to_string(),
             max_memory: (pages * PAGE) as u64,
             backing: self.folder(memory, disk),
             wait: self.wait,
-            faults: self.faults,
+            handlers: self.handlers,
             encrypt: self.encrypt,
             observe: self.observe,
             read_ahead: self.read_ahead,
@@ -224,16 +216,16 @@ fn value(random: &mut Rng, kind: &ParamKind) -> Option<String> {
 
 impl fmt::Display for Setting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setting { seed, policy, frames, shared, file, own, threads, .. } = self;
+        let Setting { seed, policy, frames, shared, own, threads, .. } = self;
         write!(
             f,
-            "seed {seed}: {policy} {} frames {frames} shared {shared} file {file} own {own} threads {threads}",
+            "seed {seed}: {policy} {} frames {frames} shared {shared} own {own} threads {threads}",
             self.handler
         )?;
         write!(
             f,
-            " {:?} {:?} {:?} ahead {} batch {:?}",
-            self.faults, self.wait, self.device, self.read_ahead, self.evict_batch
+            " handlers {} {:?} {:?} ahead {} batch {:?}",
+            self.handlers, self.wait, self.device, self.read_ahead, self.evict_batch
         )?;
         if self.fork_ms > 0 {
             write!(f, " fork {} ms x{}", self.fork_ms, self.children)?;
@@ -244,7 +236,7 @@ impl fmt::Display for Setting {
                 write!(f, " {name}")?;
             }
         }
-        if self.is_for_program() {
+        if self.program {
             write!(f, " for-program")?;
         }
         if let Some(SwapArea { bytes, collector, victims }) = &self.swap {

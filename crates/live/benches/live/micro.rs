@@ -5,7 +5,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::Instant;
 
-use coldframe_live::{Faults, Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Options, Pager, Region, Wait, PAGE};
 
 use crate::workload::FAULT_NS;
 use crate::{Bound, Targets};
@@ -73,7 +73,6 @@ fn pager(folder: &Path, policy: &str, wait: Wait) -> (Pager, Region) {
         max_memory: 1 << 30,
         policy,
         wait,
-        faults: Faults::InThread,
         ..Options::new(RAM as u64)
     };
     let pager = Pager::start(options).unwrap();

@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
 
-use coldframe_live::{Faults, Options, Pager, Region, Wait, PAGE};
+use coldframe_live::{Options, Pager, Region, Wait, PAGE};
 use serde::{Deserialize, Serialize};
 
 use crate::workload::{content, drive, Seen, Workload};
@@ -154,7 +154,6 @@ fn coldframe(job: &Job, wait: Wait) -> Memory {
         backing: job.backing.clone(),
         max_memory: 4 << 30,
         wait,
-        faults: Faults::InThread,
         ..Options::new(ram)
     };
     let pager = Pager::start(options).expect("the pager starts");

@@ -219,7 +219,6 @@ impl Log {
                 writer.waiting.fetch_sub(1, SeqCst);
             }
         }
-        crate::signal::let_end();
         self.state.lock()
     }
 

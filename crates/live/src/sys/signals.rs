@@ -19,31 +19,6 @@ pub fn take_signal(signal: i32) {
     let _ = unsafe { call(libc::SYS_rt_sigtimedwait, a) };
 }
 
-/// The pending signals of this thread and of this process.
-pub fn pending_signals() -> u64 {
-    let mut set = 0u64;
-    // SAFETY: the kernel writes 8 bytes.
-    let _ = unsafe { call(libc::SYS_rt_sigpending, [&mut set as *mut u64 as usize, 8, 0, 0, 0, 0]) };
-    set
-}
-
-/// Whether the signal has its default action.
-pub fn has_default_action(signal: i32) -> bool {
-    // The kernel's structure is 32 bytes on both machines and begins with the handler.
-    let mut action = [usize::MAX; 4];
-    let a = [signal as usize, 0, action.as_mut_ptr() as usize, 8, 0, 0];
-    // SAFETY: room for the kernel's structure.
-    unsafe { call(libc::SYS_rt_sigaction, a) }.is_ok() && action[0] == libc::SIG_DFL
-}
-
-/// Unblocks one signal.
-pub fn unblock_signal(signal: i32) {
-    let set = 1u64 << (signal - 1);
-    let a = [libc::SIG_UNBLOCK as usize, &set as *const u64 as usize, 0, 8, 0, 0];
-    // SAFETY: the word lives through the call; the kernel's signal set is 8 bytes.
-    let _ = unsafe { call(libc::SYS_rt_sigprocmask, a) };
-}
-
 /// Restores a mask that `block_signals` returned.
 pub fn restore_signals(mask: u64) {
     // SAFETY: the word lives through the call.

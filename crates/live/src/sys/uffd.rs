@@ -11,8 +11,6 @@ use super::{again, call, give_way, ioctl, move_high, Errno, Sys};
 /// How a userfaultfd reports faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Notify {
-    /// SIGBUS in the thread that faulted. Needs no rights; faults of the kernel fail with EFAULT.
-    Signal,
     /// A message to the reader of the descriptor, also for faults of the kernel. Needs rights.
     Message,
     /// A message; faults of the kernel fail with EFAULT. Needs no rights.
@@ -66,7 +64,7 @@ impl Source {
     pub fn find(notify: Notify) -> Sys<Source> {
         let device = match notify {
             Notify::Message => Source::device().ok(),
-            Notify::Signal | Notify::UserMessage => None,
+            Notify::UserMessage => None,
         };
         let mut source = Source { device, notify, features: 0 };
         let fd = source.fd().or_else(|error| {
@@ -130,11 +128,7 @@ impl Source {
     /// The kernel's error.
     pub fn make(&self) -> Sys<Uffd> {
         let fd = move_high(self.fd()?);
-        let how = match self.notify {
-            Notify::Signal => k::UFFD_FEATURE_SIGBUS,
-            Notify::Message | Notify::UserMessage => k::UFFD_FEATURE_THREAD_ID,
-        };
-        let wanted = u64::from(k::UFFD_FEATURE_PAGEFAULT_FLAG_WP | how);
+        let wanted = u64::from(k::UFFD_FEATURE_PAGEFAULT_FLAG_WP | k::UFFD_FEATURE_THREAD_ID);
         let moves = self.features & u64::from(k::UFFD_FEATURE_MOVE);
         let mut api = k::uffdio_api { api: k::UFFD_API.into(), features: wanted | moves, ioctls: 0 };
         ioctl(&fd, ioctl::UFFDIO_API, &mut api)?;

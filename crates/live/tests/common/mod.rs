@@ -107,22 +107,6 @@ pub fn read(region: &Region, page: usize) -> u64 {
     u64::from_le_bytes(region.as_slice()[page * PAGE..][..8].try_into().unwrap())
 }
 
-/// Signal frames are large on processors with many registers. Gives the test's thread a stack for one frame and the
-/// handler.
-pub fn with_signal_stack<T>(f: impl FnOnce() -> T) -> T {
-    const BYTES: usize = 256 << 10;
-    let mut stack = vec![0u8; BYTES];
-    // SAFETY: the stack lives until the old one is back in its place.
-    unsafe {
-        let new = libc::stack_t { ss_sp: stack.as_mut_ptr().cast(), ss_flags: 0, ss_size: BYTES };
-        let mut old = std::mem::zeroed();
-        assert_eq!(libc::sigaltstack(&new, &mut old), 0);
-        let result = f();
-        libc::sigaltstack(&old, std::ptr::null_mut());
-        result
-    }
-}
-
 /// A word in each page that all threads can read.
 pub fn word(region: &Region, page: usize, thread: usize) -> &std::sync::atomic::AtomicU64 {
     // SAFETY: inside the region and aligned; all access to these words is atomic.
@@ -136,19 +120,17 @@ pub fn count_up(region: &Region, threads: usize, steps: u64) {
     std::thread::scope(|scope| {
         for thread in 0..threads {
             scope.spawn(move || {
-                with_signal_stack(|| {
-                    let mut shadow = vec![0u64; pages];
-                    let mut random = fastrand::Rng::with_seed(thread as u64);
-                    for step in 1..=steps {
-                        let page = random.usize(..pages);
-                        let place = word(region, page, thread);
-                        assert_eq!(place.load(Relaxed), shadow[page], "thread {thread}, page {page}, step {step}");
-                        if random.bool() {
-                            shadow[page] = step;
-                            place.store(step, Relaxed);
-                        }
+                let mut shadow = vec![0u64; pages];
+                let mut random = fastrand::Rng::with_seed(thread as u64);
+                for step in 1..=steps {
+                    let page = random.usize(..pages);
+                    let place = word(region, page, thread);
+                    assert_eq!(place.load(Relaxed), shadow[page], "thread {thread}, page {page}, step {step}");
+                    if random.bool() {
+                        shadow[page] = step;
+                        place.store(step, Relaxed);
                     }
-                });
+                }
             });
         }
     });

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use coldframe_live::doctor::Health;
-use coldframe_live::{Faults, Options, Wait};
+use coldframe_live::{Options, Wait};
 use coldframe_toolbox::{have, shared_library, skip, Tool, GCC};
 
 pub const CXX: Tool = ("g++", "g++");
@@ -77,7 +77,7 @@ pub fn paged(program: impl AsRef<Path>, ram: u64) -> Option<Command> {
     let mut options = Options::new(ram);
     // As on the command line: asynchronous waiting, with rings.
     options.max_memory = Options::MAX_MEMORY;
-    (options.faults, options.wait, options.backing) = (Faults::Handlers(2), Wait::Brief, backing);
+    (options.wait, options.backing) = (Wait::Brief, backing);
     let mut command = Command::new(program.as_ref());
     command.env("LD_PRELOAD", library()).env("COLDFRAME_OPTIONS", options.encode()).env_remove("COLDFRAME_LAYOUT_ONLY");
     command.stdin(Stdio::null());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use coldframe_live::{Faults, Options};
+use coldframe_live::Options;
 
 use crate::common;
 
@@ -96,7 +96,7 @@ impl Oracle {
         (setting.around)(&mut command);
         if paged {
             let mut options = Options::new(setting.ram << 10);
-            options.faults = Faults::Handlers(setting.handlers);
+            options.handlers = setting.handlers;
             options.backing = self.folder.path().to_path_buf();
             (setting.change)(&mut options);
             command.env("LD_PRELOAD", common::library()).env("COLDFRAME_OPTIONS", options.encode());
