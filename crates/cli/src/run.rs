@@ -9,9 +9,7 @@ use std::time::{Duration, Instant};
 
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_live::doctor::{examine, is_ram, Health};
-use coldframe_live::{
-    Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX,
-};
+use coldframe_live::{Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD_MAX};
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
 use coldframe_report::ReportError;
 
