@@ -44,7 +44,7 @@ fn the_checked_in_header_is_the_generated_one() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../include/coldframe.h");
     let generated = generated();
     for name in
-        ["coldframe_start(", "coldframe_region_file(", "coldframe_last_error(", "typedef struct coldframe_range"]
+        ["coldframe_start(", "coldframe_region_anonymous(", "coldframe_last_error(", "typedef struct coldframe_range"]
     {
         assert!(generated.contains(name), "{name} is missing:\n{generated}");
     }

@@ -29,7 +29,8 @@ pub fn register(inner: &Arc<Inner>) -> Result<(), LiveError> {
     let _list = LIST.lock();
     let new = Arc::as_ptr(inner).cast_mut();
     let empty = std::ptr::null_mut();
-    let free = |place: &&AtomicPtr<Inner>| place.compare_exchange(empty, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+    let free =
+        |place: &&AtomicPtr<Inner>| place.compare_exchange(empty, new, Ordering::AcqRel, Ordering::Relaxed).is_ok();
     PLACES.iter().find(free).map(drop).ok_or_else(|| LiveError::Setting {
         field: "pagers",
         reason: format!("a process can have {PAGERS} pagers; drop one first, or use one for several regions"),

@@ -134,28 +134,14 @@ fn many_threads_whose_pages_leave_late_keep_the_budget() {
 
 #[test]
 fn encrypted_pages_keep_the_budget() {
-    let u = Use {
-        policy: "clock-pro",
-        ram: 4 << 20,
-        managed: 128 * MIB,
-        threads: 8,
-        handlers: 4,
-        encrypt: true,
-        pause: 3,
-    };
+    let u =
+        Use { policy: "clock-pro", ram: 4 << 20, managed: 128 * MIB, threads: 8, handlers: 4, encrypt: true, pause: 3 };
     keeps_its_budget("encrypted_pages_keep_the_budget", u);
 }
 
 #[test]
 fn a_policy_with_large_tables_keeps_the_budget() {
-    let u = Use {
-        policy: "s3-fifo",
-        ram: 4 << 20,
-        managed: 256 * MIB,
-        threads: 4,
-        handlers: 2,
-        encrypt: false,
-        pause: 0,
-    };
+    let u =
+        Use { policy: "s3-fifo", ram: 4 << 20, managed: 256 * MIB, threads: 4, handlers: 2, encrypt: false, pause: 0 };
     keeps_its_budget("a_policy_with_large_tables_keeps_the_budget", u);
 }

@@ -205,7 +205,8 @@ fn a_written_page_that_was_dropped_behind_our_back_leaves_as_zeros() {
                 (0..8).for_each(|page| put(&mut region, page, 7));
                 (0..8).for_each(|page| drop_behind_our_back(&region, page));
                 push_out(&pager);
-                (0..8).for_each(|page| assert_eq!(read(&region, page), 0, "{policy}, {handlers} handlers, page {page}"));
+                (0..8)
+                    .for_each(|page| assert_eq!(read(&region, page), 0, "{policy}, {handlers} handlers, page {page}"));
                 pager.check();
             });
         }
@@ -233,10 +234,7 @@ fn pages_that_are_dropped_behind_our_back_while_they_leave_stop_nobody() {
                     for round in 1..=8 {
                         for page in 0..256 {
                             let was = word(&region, page, 0).swap(round, Relaxed);
-                            assert!(
-                                was == round - 1 || (was == 0 && page % 3 == 0),
-                                "{policy}, page {page}: {was}"
-                            );
+                            assert!(was == round - 1 || (was == 0 && page % 3 == 0), "{policy}, page {page}: {was}");
                         }
                     }
                     done.store(true, Relaxed);

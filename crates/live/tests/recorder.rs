@@ -143,8 +143,7 @@ fn what_is_given_back_is_recorded_and_comes_back_as_zeros() {
 #[test]
 fn a_folder_that_takes_no_file_is_named() {
     let record = Recorder { folder: "/proc/no/such".into(), window: None, patience: 0 };
-    let options =
-        Options { max_memory: 1 << 26, handlers: 1, record: Some(record), ..Options::new(SMALL) };
+    let options = Options { max_memory: 1 << 26, handlers: 1, record: Some(record), ..Options::new(SMALL) };
     match Pager::start(options) {
         Err(LiveError::Backing { path, .. }) => assert_eq!(path, Path::new("/proc/no/such")),
         other => panic!("{other:?}"),

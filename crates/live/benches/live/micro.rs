@@ -68,13 +68,7 @@ fn device(folder: &Path, random: &mut fastrand::Rng) -> Device {
 
 fn pager(folder: &Path, policy: &str, wait: Wait) -> (Pager, Region) {
     let policy = Some(policy.to_string());
-    let options = Options {
-        backing: folder.into(),
-        max_memory: 1 << 30,
-        policy,
-        wait,
-        ..Options::new(RAM as u64)
-    };
+    let options = Options { backing: folder.into(), max_memory: 1 << 30, policy, wait, ..Options::new(RAM as u64) };
     let pager = Pager::start(options).unwrap();
     let mut region = pager.anonymous(REGION).unwrap();
     let bytes = region.as_mut_slice();

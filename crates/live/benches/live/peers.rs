@@ -150,12 +150,7 @@ unsafe fn fill(base: *mut u8, pages: usize) {
 
 fn coldframe(job: &Job, wait: Wait) -> Memory {
     let ram = (job.frames * PAGE) as u64;
-    let options = Options {
-        backing: job.backing.clone(),
-        max_memory: 4 << 30,
-        wait,
-        ..Options::new(ram)
-    };
+    let options = Options { backing: job.backing.clone(), max_memory: 4 << 30, wait, ..Options::new(ram) };
     let pager = Pager::start(options).expect("the pager starts");
     let region: Region = pager.anonymous(job.pages * PAGE).expect("address space");
     // SAFETY: the region has these pages.
