@@ -123,7 +123,6 @@ impl Machine for Board {
             Command::Map { page, place, writable, .. } => self.map(page, place, writable),
             Command::Resume { .. } => self.resumed = true,
             Command::Compress { .. }
-            | Command::Recompress { .. }
             | Command::Store { .. }
             | Command::Forget { .. }
             | Command::Shift { .. }

@@ -141,7 +141,7 @@ pub enum Command {
         block: BlockId,
     },
     /// Take the page's bytes out of the frame, compress them, and keep both forms; `Event::Compressed` comes later.
-    /// The frame may be reused when `issue` returns. This command and the next eight are issued only if the engine has
+    /// The frame may be reused when `issue` returns. This command and the next seven are issued only if the engine has
     /// a tier.
     Compress {
         /// The page.
@@ -158,17 +158,6 @@ pub enum Command {
         /// Where.
         at: PoolId,
         /// Its size in bytes, as `Event::Compressed` reported it.
-        size: u32,
-    },
-    /// Take the page's compressed bytes out of the pool, and compress the page more densely; `Event::Compressed` comes
-    /// later, with the size of the smaller form. The place in the pool may be reused when `issue` returns. Until the
-    /// event, the machine keeps the page as after `Compress`.
-    Recompress {
-        /// The page.
-        page: PageId,
-        /// Its place in the pool.
-        at: PoolId,
-        /// Its bytes there.
         size: u32,
     },
     /// Drop the bytes that the machine has kept since `Compress`: the page's slot has the same bytes, or the page was

@@ -328,9 +328,6 @@ impl Turn<'_> {
             self.backing.leave_pack(page);
         }
         if let Some(tier) = self.tier {
-            if tries == COMPRESSING {
-                tier.compressed(page, 0);
-            }
             tier.written(page);
         }
     }

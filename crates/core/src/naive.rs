@@ -297,11 +297,6 @@ impl Machine for Immediate {
                 let size = (self.size_of)(page, value);
                 self.events.push_back(Event::Compressed { page, size, same: false });
             }
-            Command::Recompress { page, at, size } => {
-                let value = self.unpacked(page, at, size);
-                self.writing.insert(page.0, value);
-                self.events.push_back(Event::Compressed { page, size: size.div_ceil(2), same: false });
-            }
             Command::Store { page, at, size } => {
                 let bytes = Immediate::packed(page, self.writing[&page.0], size);
                 let place = self.place_of(at, size);

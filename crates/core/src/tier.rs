@@ -11,9 +11,6 @@
 //!                          │ too large          │ oldest, pool full
 //!                        Write               TakeOut, several to a slot    slot ──Load──► ..., the others: Keep
 //! ```
-//! A page that stays in the pool for long is compressed a second time, more densely (`Recompress`), if the front end
-//! asks for it ([`TierConfig::dense_max`]). It is out of the pool meanwhile, as if it had just left its frame.
-//!
 //! A page that leaves the pool stays compressed, and shares a slot with others that leave with it ([`packs`]). If one
 //! of them is loaded, the others come along, and go to the pool if such pages were needed lately.
 //!
@@ -58,8 +55,6 @@ pub struct TierConfig {
     pub pool_price: u32,
     /// Bytes of tables for each page that has ever left its frame. They take frames, too. 0: tables take none.
     pub table_bytes: u32,
-    /// Of the pages that stay long, the most that are being compressed a second time, more densely; 0: none are.
-    pub dense_max: u32,
 }
 
 /// Bytes of the tier's tables for a page: when it left 4, flags 1, place 4, size 2, links 16; in a packed slot: the slot
@@ -89,10 +84,6 @@ pub struct TierCounts {
     pub stored: u64,
     /// The sum of their compressed sizes.
     pub stored_bytes: u64,
-    /// Pages of the pool that were compressed a second time, more densely.
-    pub recompressed: u64,
-    /// The bytes that this saved.
-    pub recompressed_bytes: u64,
     /// Pages that came back from the pool.
     pub unpacked: u64,
     /// Pages written from the pool to slots.
@@ -119,13 +110,6 @@ const STALE: u8 = 1;
 const REFUSED: u8 = 2;
 /// The page is in the pool since it came along with another one.
 const BESIDE: u8 = 4;
-/// The page is being compressed a second time, or has been.
-const DENSE: u8 = 8;
-/// Of the pool's bytes, pages that were compressed once keep this part. Those that are needed again soon then cost no
-/// second compression.
-const YOUNG_PART: u64 = 4;
-/// A page that takes at most this part of a frame is not compressed a second time.
-const SMALL_PART: u32 = 8;
 /// Of pages that did not compress, this many go to the device without an attempt before one is attempted again; a
 /// power of two.
 const UNTRIED: u32 = 8;
@@ -162,8 +146,6 @@ pub(crate) struct Tier {
     unused: u32,
     /// Loads of packed slots.
     loads: u32,
-    /// Pages that are being compressed a second time.
-    dense: u32,
     /// A page has found no place since the pool last got a bin: there is no room, or only pieces that are too small.
     crowded: bool,
     pub(crate) counts: TierCounts,
@@ -208,7 +190,6 @@ impl Tier {
             used: 0,
             unused: 0,
             loads: 0,
-            dense: 0,
             crowded: false,
             counts: TierCounts::default(),
             config,
@@ -244,7 +225,7 @@ impl Tier {
 
     /// The page's place in the pool, and its compressed size in bytes.
     pub(crate) fn place(&self, page: PageId) -> Option<(PoolId, u32)> {
-        self.pool.find(page).map(|Object { at, size, .. }| (at, size))
+        self.pool.find(page).map(|Object { at, size }| (at, size))
     }
 
     /// The slot has older bytes than the page.
@@ -263,47 +244,6 @@ impl Tier {
     pub(crate) fn compresses(&mut self, page: PageId, dirty: bool) {
         self.counts.compressed += 1;
         self.mark(page, STALE, dirty);
-        self.mark(page, DENSE, false);
-    }
-
-    /// A page leaves the pool to be compressed a second time, to make room. `None`: a page must leave the pool for good
-    /// instead.
-    pub(crate) fn recompress(&mut self) -> Option<(PageId, PoolId, u32)> {
-        if self.dense >= self.config.dense_max {
-            return None;
-        }
-        for _ in 0..LEAVE_MAX {
-            let page = self.pool.oldest_young(YOUNG_PART)?;
-            if self.place(page)?.1 <= self.config.page_bytes / SMALL_PART {
-                self.pool.ages_to_dense(page);
-                continue;
-            }
-            let Object { at, size, .. } = self.pool.remove(page)?;
-            self.mark(page, DENSE, true);
-            self.dense += 1;
-            self.counts.recompressed += 1;
-            self.counts.recompressed_bytes += u64::from(size);
-            return Some((page, at, size));
-        }
-        None
-    }
-
-    /// Pages that are being compressed a second time.
-    pub(crate) fn being_recompressed(&self) -> usize {
-        self.dense as usize
-    }
-
-    /// The page is being compressed a second time, or was, the last time that it left its frame.
-    pub(crate) fn is_dense(&self, page: PageId) -> bool {
-        self.flags[page.index()] & DENSE != 0
-    }
-
-    /// The machine has compressed the page to this size.
-    pub(crate) fn compressed(&mut self, page: PageId, size: u32) {
-        if self.is_dense(page) {
-            self.dense -= 1;
-            self.counts.recompressed_bytes = self.counts.recompressed_bytes.saturating_sub(size.into());
-        }
     }
 
     /// The page's slot has the same bytes now.
@@ -332,15 +272,12 @@ impl Tier {
 
     /// Gives the page a place; `None`: there is no room now.
     pub(crate) fn store(&mut self, page: PageId, size: u32, machine: &mut dyn Machine) -> Option<PoolId> {
-        let dense = self.is_dense(page);
         let emit = &mut |command| machine.issue(command);
-        let at = self.pool.place(page, (size, dense), emit, &mut self.counts.shifted);
+        let at = self.pool.place(page, size, emit, &mut self.counts.shifted);
         self.crowded |= at.is_none();
         let at = at?;
-        if !dense {
-            self.counts.stored += 1;
-            self.counts.stored_bytes += u64::from(size);
-        }
+        self.counts.stored += 1;
+        self.counts.stored_bytes += u64::from(size);
         Some(at)
     }
 
@@ -372,7 +309,7 @@ impl Tier {
     pub(crate) fn keep(&mut self, page: PageId, size: u32, machine: &mut dyn Machine) -> Option<PoolId> {
         loop {
             let emit = &mut |command| machine.issue(command);
-            if let Some(at) = self.pool.place(page, (size, false), emit, &mut self.counts.shifted) {
+            if let Some(at) = self.pool.place(page, size, emit, &mut self.counts.shifted) {
                 self.mark(page, BESIDE, true);
                 self.counts.beside += 1;
                 return Some(at);
@@ -396,7 +333,7 @@ impl Tier {
     }
 
     fn out(&mut self, page: PageId) -> Leaver {
-        let Object { at, size, .. } = self.pool.remove(page).expect("it is there");
+        let Object { at, size } = self.pool.remove(page).expect("it is there");
         if self.flags[page.index()] & BESIDE == 0 {
             self.split.exits(page);
         }
@@ -411,7 +348,7 @@ impl Tier {
 
     /// The page is needed in a frame: takes it out of the pool and returns its place there.
     pub(crate) fn unpack(&mut self, page: PageId) -> Option<(PoolId, u32)> {
-        let Object { at, size, .. } = self.pool.remove(page)?;
+        let Object { at, size } = self.pool.remove(page)?;
         self.judge(page, true);
         self.counts.unpacked += 1;
         Some((at, size))

@@ -22,7 +22,6 @@ fn config(frames_max: usize) -> TierConfig {
         load_price: 20,
         pool_price: 1,
         table_bytes: 0,
-        dense_max: 0,
     }
 }
 
@@ -36,8 +35,6 @@ fn rig(policy: &str, frames: usize, batch: usize, tier: TierConfig, caps: Caps) 
 #[derive(Default)]
 struct Twin {
     pool: Vec<(PageId, u32)>,
-    /// Pages that have been compressed a second time.
-    dense: BTreeSet<PageId>,
     parts: BTreeSet<u32>,
     stale: BTreeMap<PageId, bool>,
     seen: usize,
@@ -55,27 +52,12 @@ impl Twin {
         let clears = new.iter().any(|c| matches!(c, Command::Lend { lent: false, .. }));
         for command in new {
             match *command {
-                Command::Compress { page, dirty, .. } => {
-                    self.stale.insert(page, dirty);
-                    self.dense.remove(&page);
-                }
-                Command::Recompress { page, size, .. } => {
-                    assert_eq!(self.take(page).1, size);
-                    assert!(size > SMALL, "{size} bytes");
-                    self.dense.insert(page);
-                }
-                // It stays older than pages that were compressed once. Small pages may count as dense already.
-                Command::Store { page, size, .. } if self.dense.contains(&page) => {
-                    let young = |(p, size): &(PageId, u32)| *size > SMALL && !self.dense.contains(p);
-                    let at = self.pool.iter().position(young).unwrap_or(self.pool.len());
-                    self.pool.insert(at, (page, size));
-                }
+                Command::Compress { page, dirty, .. } => drop(self.stale.insert(page, dirty)),
                 Command::Store { page, size, .. } => self.pool.push((page, size)),
                 Command::Keep { page, size, .. } => {
                     // The same event may have dropped it, which takes no command.
                     self.pool.retain(|(kept, _)| *kept != page || self.stale[&page]);
                     self.stale.insert(page, false);
-                    self.dense.remove(&page);
                     self.pool.push((page, size));
                 }
                 Command::Unpack { page, size, .. } => assert_eq!(self.take(page).1, size),
@@ -83,8 +65,7 @@ impl Twin {
                     let (at, was) = self.take(page);
                     let older = self.pool[..at].iter().filter(|(p, _)| rig.engine.is_in_tier(*p)).count();
                     // A page that fills a packed slot is one of the eight oldest.
-                    let most = if self.dense.is_empty() { 8 } else { 16 };
-                    assert!(clears || older < most, "page {} left before {older} older ones", page.0);
+                    assert!(clears || older < 8, "page {} left before {older} older ones", page.0);
                     assert_eq!(was, size);
                 }
                 Command::Lend { part, lent, .. } => {
@@ -107,9 +88,6 @@ impl Twin {
         assert!(bytes <= frames * PAGE_BYTES, "{bytes} bytes in {frames} frames");
     }
 }
-
-/// Pages of at most this many bytes are not compressed a second time.
-const SMALL: u32 = PAGE_BYTES as u32 / 8;
 
 /// Sizes of 1/32 to all of a page.
 fn size_of(page: PageId, value: u64) -> u32 {
@@ -168,12 +146,11 @@ proptest! {
         batch in 1..6usize,
         frames in 24..40usize,
         most in 0..20usize,
-        dense_max in 0..9u32,
         bits in any::<bool>(),
         policy in prop_oneof![Just("clock"), Just("fifo"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
     ) {
         let caps = Caps { reference_bit: bits, dirty_bit: bits, buffers: 4, ..HARDWARE };
-        let mut rig = rig(policy, frames, batch, TierConfig { dense_max, ..config(most.min(frames - 8)) }, caps);
+        let mut rig = rig(policy, frames, batch, config(most.min(frames - 8)), caps);
         rig.machine.size_of = size_of;
         let (mut twin, mut written, mut pinned) = (Twin::default(), BTreeMap::new(), None);
         for (i, act) in acts.into_iter().enumerate() {
@@ -268,13 +245,12 @@ proptest! {
         batch in 1..6usize,
         frames in 24..40usize,
         most in 4..24usize,
-        dense_max in 0..5u32,
         handler in prop_oneof![Just("parallel"), Just("sequential")],
         policy in prop_oneof![Just("clock"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
     ) {
         let caps = Caps { buffers: 4, places: true, ..HARDWARE };
         let mut rig = Rig::with_handler((policy, handler), frames, PAGES, caps, batch);
-        rig.engine.set_tier(TierConfig { dense_max, ..config(most.min(frames - 8)) }).unwrap();
+        rig.engine.set_tier(config(most.min(frames - 8))).unwrap();
         rig.machine.size_of = size_of;
         let mut several = Several { rig, stands: [None; 4], written: BTreeMap::new() };
         for (i, (act, task, pick)) in acts.into_iter().enumerate() {
@@ -336,30 +312,6 @@ fn what_fits_into_ram_compressed_needs_no_device() {
     assert_eq!(loads, 0);
     let counts = rig.engine.tier_counts().unwrap();
     assert_eq!((counts.refused, counts.written_back), (0, 0));
-}
-
-/// 52 pages of a quarter of a frame; 8 frames, and a pool of 8 that holds 32 of them. Compressed once more, they take an
-/// eighth: three quarters of the pool hold 48, the rest 8.
-#[test]
-fn pages_that_stay_long_become_smaller_once_more_and_small_ones_do_not() {
-    let quarter = |_, _| PAGE_BYTES as u32 / 4;
-    let run = |dense_max, size| {
-        let mut rig = Rig::with_batch("fifo", 16, PAGES, HARDWARE, 1);
-        rig.machine.size_of = size;
-        rig.engine.set_tier(TierConfig { dense_max, load_price: 1000, ..config(8) }).unwrap();
-        (0..52).for_each(|page| _ = touch(&mut rig, page, Some(7)));
-        let before = rig.engine.counts().page_loads;
-        for _ in 0..20 {
-            (0..52).for_each(|page| assert_eq!(touch(&mut rig, page, None), Some(7)));
-        }
-        (rig.engine.counts().page_loads - before, rig.engine.tier_counts().unwrap())
-    };
-    let (loads, once) = run(0, quarter);
-    assert!(loads > 300 && once.recompressed == 0, "{loads} loads, {once:?}");
-    let (loads, twice) = run(4, quarter);
-    assert!(loads < 52 && twice.recompressed > 100, "{loads} loads, {twice:?}");
-    assert_eq!(twice.recompressed_bytes, twice.recompressed * u64::from(PAGE_BYTES as u32 / 8));
-    assert_eq!(run(4, |_, _| SMALL).1.recompressed, 0);
 }
 
 #[test]

@@ -15,7 +15,6 @@ mod budget;
 mod calibrate;
 mod codec;
 pub mod costs;
-mod dense;
 mod device;
 pub mod doctor;
 mod errno;

@@ -250,7 +250,6 @@ impl Machine for Linux<'_> {
                 fatal::stop(format_args!("internal error: {command:?}, but there are no slots to run out of"))
             }
             Command::Compress { page, dirty, .. } => self.side.packs = Some((page.index(), dirty)),
-            Command::Recompress { page, at, size } => self.pager.set_aside(self.todo, page.index(), (at, size)),
             Command::Store { page, at, size } => match self.todo.packed {
                 Some(packed) if packed.page == page.index() => self.pager.store_packed(self.todo, &packed, at, size),
                 _ => fatal::stop(format_args!("internal error: {command:?}, but the page is not at hand")),

@@ -384,7 +384,6 @@ impl Inner {
             todo.laps.lap(Stage::PostProcess);
             self.copy_in(todo);
             todo.laps.lap(Stage::TransHostMem);
-            self.recompress(todo);
         }
     }
 
@@ -410,11 +409,6 @@ impl Inner {
             self.pack_staged(todo.task, together.iter_mut().flatten());
             let mut decider = self.decider.lock();
             together.iter().flatten().for_each(|victim| self.report_packed(&mut decider, todo, victim));
-            drop(decider);
-            // A task that waits for a page does not wait for this.
-            while todo.apart && !todo.thick.is_empty() {
-                self.recompress(todo);
-            }
         }
         let decider = &mut *self.decider.lock();
         let others = victims.iter().flatten().enumerate().filter(|(_, victim)| !victim.pack);

@@ -146,11 +146,8 @@ fn build(
     let frames_left = frames - reserve.frames();
     let tier = match options.tier {
         Tier::None => None,
-        tier => tier::config(tier, frames_left, batch, buffers, measured.read_ns),
+        Tier::Lz4 => tier::config(frames_left, batch, buffers, measured.read_ns),
     };
-    if tier.is_some_and(|tier| tier.dense_max > 0) {
-        crate::dense::prepare()?;
-    }
     let (engine, head) = engine(&options, (frames_left, pages), batch, buffers, (swap, tier), knobs.clone())?;
     let reclaimer = Reclaimer::new(tier.is_some(), frames_left, batch);
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);

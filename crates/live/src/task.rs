@@ -17,7 +17,7 @@ use crate::packed::Filling;
 use crate::pool::Pool;
 use crate::reach::Reaching;
 use crate::sys;
-use crate::tier::{Packed, Thick, DENSE_MAX};
+use crate::tier::Packed;
 use crate::{LiveError, PAGE};
 
 /// Faults that can be served at a time.
@@ -142,8 +142,6 @@ pub struct Todo {
     pub failing: usize,
     /// The compressed page whose size is being reported.
     pub packed: Option<Packed>,
-    /// Pages of the pool that wait for the second compressor.
-    pub thick: Vec<Thick>,
     /// The slot that pages from the pool are being put into; its bytes are at [`Task::block`].
     pub filling: Option<Filling>,
     /// The load that is being reported came from a slot with several compressed pages.
@@ -224,7 +222,6 @@ impl Todo {
             retries: Vec::with_capacity(VICTIMS),
             failing: 0,
             packed: None,
-            thick: Vec::with_capacity(DENSE_MAX),
             filling: None,
             shared: false,
             written: Vec::with_capacity(WRITTEN),
@@ -241,7 +238,7 @@ impl Todo {
     /// Whether everything has been done.
     pub fn done(&self) -> bool {
         let lists = [self.loads.is_empty(), self.copies.is_empty(), self.moves.is_empty(), self.victims.is_empty()];
-        lists.iter().all(|empty| *empty) && self.retries.is_empty() && self.thick.is_empty()
+        lists.iter().all(|empty| *empty) && self.retries.is_empty()
     }
 }
 

@@ -1,6 +1,5 @@
-//! The compressed tier on Linux. The thread that takes a page out also compresses it, with lz4. Pages that stay long are
-//! compressed once more, with zstd ([`crate::dense`]), if the options say so. Compressed pages lie in a
-//! mapping of ours, in RAM that is taken from the frames. The engine keeps the tables; this file moves the bytes.
+//! The compressed tier on Linux. The thread that takes a page out also compresses it, with lz4. Compressed pages lie in
+//! a mapping of ours, in RAM that is taken from the frames. The engine keeps the tables; this file moves the bytes.
 //!
 //! ```text
 //!   no lock   zap, read back to the staging area, hash, compress in place there
@@ -18,12 +17,11 @@
 //! tables.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use coldframe_core::tier::{BIN_FRAMES, GRAIN, TABLE_BYTES};
 use coldframe_core::{Event, PageId, PoolId, SlotId, TierConfig};
 
-use crate::codec::{pack, repack, unfold, unpack, SIZE_MAX};
+use crate::codec::{pack, unfold, unpack, SIZE_MAX};
 use crate::fatal;
 use crate::packed::{self, Filling};
 use crate::pager::{Decider, Inner};
@@ -31,17 +29,11 @@ use crate::pages::{Owner, Where};
 use crate::stats::Stats;
 use crate::sys;
 use crate::task::{Load, Source, Todo, Victim};
-use crate::{LiveError, Tier, PAGE};
+use crate::{LiveError, PAGE};
 
 /// The slot of a page that has content, but none in the log.
 pub const IN_POOL: u64 = 1 << 62;
 
-/// Places behind the pool for pages that are being compressed a second time. One more than the engine counts: that of
-/// the page that is being reported.
-const PLACES: usize = DENSE_MAX + 1;
-const WAITING: usize = (PLACES * SIZE_MAX).next_multiple_of(PAGE);
-/// The most pages that are being compressed a second time.
-pub const DENSE_MAX: usize = 8;
 /// The time for a page that comes from the pool and goes back, in nanoseconds: two switches, four system calls, lz4 and
 /// the hash, twice. 20 to 30 us are measured (`docs/book/src/speed.md`).
 const POOL_NS: u32 = 24_000;
@@ -59,23 +51,21 @@ const LEFT_MORE: usize = 8;
 pub struct Pool {
     start: usize,
     len: usize,
-    /// Pages that are being compressed a second time: a bit for each of [`PLACES`] behind the pool.
-    waiting: AtomicU32,
 }
 
 impl Pool {
     /// A pool of `frames` frames; fails without address space.
     pub fn new(frames: usize) -> Result<Pool, LiveError> {
         if frames == 0 {
-            return Ok(Pool { start: 0, len: 0, waiting: AtomicU32::new(0) });
+            return Ok(Pool { start: 0, len: 0 });
         }
         let bad = |error| LiveError::os("address space for compressed pages", error);
-        let all = frames * PAGE + WAITING;
-        let start = sys::map_memory(all, None).map_err(bad)?;
+        let len = frames * PAGE;
+        let start = sys::map_memory(len, None).map_err(bad)?;
         // A huge page would take RAM that is not lent.
         // SAFETY: our own new memory.
-        let _ = unsafe { sys::advise(start..start + all, libc::MADV_NOHUGEPAGE) };
-        Ok(Pool { start, len: frames * PAGE, waiting: AtomicU32::new(0) })
+        let _ = unsafe { sys::advise(start..start + len, libc::MADV_NOHUGEPAGE) };
+        Ok(Pool { start, len })
     }
 
     /// Where it lies.
@@ -100,26 +90,6 @@ impl Pool {
     fn copy_out(&self, at: PoolId, size: u32, into: usize) {
         // SAFETY: the place is the page's, and the caller has room for its bytes.
         unsafe { std::ptr::copy_nonoverlapping(self.place(at, size) as *const u8, into as *mut u8, size as usize) };
-    }
-
-    /// Copies the page's compressed bytes to a place where they wait for the second compressor. The engine bounds the
-    /// number of these places.
-    fn set_aside(&self, at: PoolId, size: u32) -> usize {
-        let free = self.waiting.fetch_update(Ordering::AcqRel, Ordering::Acquire, |taken| {
-            let free = (!taken).trailing_zeros();
-            (free < PLACES as u32).then_some(taken | 1 << free)
-        });
-        let Ok(taken) = free else {
-            fatal::stop("internal error: more pages are being compressed a second time than there is room for")
-        };
-        let place = self.start + self.len + (!taken).trailing_zeros() as usize * SIZE_MAX;
-        self.copy_out(at, size, place);
-        place
-    }
-
-    /// The place is free again.
-    fn clear_aside(&self, place: usize) {
-        self.waiting.fetch_and(!(1 << ((place - self.start - self.len) / SIZE_MAX)), Ordering::AcqRel);
     }
 
     /// Moves a page.
@@ -153,13 +123,13 @@ impl Drop for Pool {
     fn drop(&mut self) {
         if self.len > 0 {
             // SAFETY: it is no longer in use.
-            unsafe { sys::unmap_memory(self.start, self.len + WAITING) };
+            unsafe { sys::unmap_memory(self.start, self.len) };
         }
     }
 }
 
 /// The bounds of a tier for this many frames; `None`: there are too few.
-pub fn config(tier: Tier, frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Option<TierConfig> {
+pub fn config(frames: usize, batch: usize, buffers: usize, read_ns: u64) -> Option<TierConfig> {
     let left = (frames / LEFT_PART).max(buffers + batch + LEFT_MORE);
     let frames_max = frames.checked_sub(left)? / BIN_FRAMES * BIN_FRAMES;
     (frames_max >= 2 * BIN_FRAMES).then_some(TierConfig {
@@ -170,7 +140,6 @@ pub fn config(tier: Tier, frames: usize, batch: usize, buffers: usize, read_ns: 
         load_price: read_ns.clamp(1, u64::from(u32::MAX)) as u32,
         pool_price: POOL_NS,
         table_bytes: TABLE_BYTES,
-        dense_max: if tier == Tier::Lz4Zstd { DENSE_MAX as u32 } else { 0 },
     })
 }
 
@@ -184,16 +153,6 @@ pub struct Packed {
     pub sum: u128,
     /// The engine takes the page's slot as older.
     pub dirty: bool,
-    /// It was in the pool before.
-    pub again: bool,
-}
-
-/// A page of the pool that is being compressed a second time.
-#[derive(Clone, Copy, Debug)]
-pub struct Thick {
-    pub page: usize,
-    pub place: usize,
-    pub size: u32,
 }
 
 impl Inner {
@@ -226,7 +185,7 @@ impl Inner {
             return self.pages.release(page, Owner::task(todo.task), Where::Out);
         }
         let known = self.pages.slot(page).is_some_and(|slot| slot != IN_POOL) && self.pages.sum(page) == digest;
-        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write && !known, again: false });
+        todo.packed = Some(Packed { page, from, size, sum: digest, dirty: write && !known });
         Stats::add(&self.stats().writes_saved, u64::from(write && known));
         self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size, same: known });
         self.has_settled(todo, page);
@@ -248,13 +207,9 @@ impl Inner {
     /// Command::Store, for the page that is being reported.
     pub(crate) fn store_packed(&self, todo: &mut Todo, packed: &Packed, at: PoolId, size: u32) {
         self.pool.store(at, size, packed.from);
-        if packed.again {
-            Stats::add(&self.stats().tier_dense, 1);
-        } else {
-            Stats::add(&self.stats().tier_stores, 1);
-            Stats::add(&self.stats().tier_bytes, size.into());
-            self.note_stored(packed);
-        }
+        Stats::add(&self.stats().tier_stores, 1);
+        Stats::add(&self.stats().tier_bytes, size.into());
+        self.note_stored(packed);
         self.settle_packed(todo, packed.page);
     }
 
@@ -284,37 +239,6 @@ impl Inner {
         load.source = Source::Pool;
         load.good = Some(self.pool.unpack(at, size, load.into));
         todo.loads.push(load);
-    }
-
-    /// Command::Recompress: the page waits for the second compressor.
-    pub(crate) fn set_aside(&self, todo: &mut Todo, page: usize, (at, size): (PoolId, u32)) {
-        if !self.pages.acquire(page, Where::Out, Where::Leaving, Owner::task(todo.task)) {
-            fatal::stop(format_args!("internal error: page {page} is compressed and {:?}", self.pages.get(page)));
-        }
-        todo.thick.push(Thick { page, place: self.pool.set_aside(at, size), size });
-    }
-
-    /// Compresses the pages that wait for it, and reports their sizes.
-    pub(crate) fn recompress(&self, todo: &mut Todo) {
-        if todo.thick.is_empty() {
-            return;
-        }
-        let mut waiting = [None; DENSE_MAX];
-        waiting.iter_mut().zip(todo.thick.drain(..)).for_each(|(to, thick)| *to = Some(thick));
-        let task = self.tasks().get(todo.task);
-        for thick in waiting.iter_mut().flatten() {
-            // SAFETY: all of this memory is this thread's.
-            let size = unsafe { repack(thick.place, thick.size, task.scratch(), task.packed()) };
-            thick.size = size.unwrap_or_else(|| self.spoilt(thick.page));
-        }
-        let decider = &mut *self.decider.lock();
-        for Thick { page, place, size } in waiting.into_iter().flatten() {
-            let sum = self.pages.sum(page);
-            todo.packed = Some(Packed { page, from: place, size, sum, dirty: false, again: true });
-            self.deliver(decider, todo, Event::Compressed { page: PageId::from(page), size, same: false });
-            self.has_settled(todo, page);
-            self.pool.clear_aside(place);
-        }
     }
 
     /// The page whose size has been reported must have a place now.
@@ -469,8 +393,8 @@ mod tests {
 
     #[test]
     fn little_ram_has_no_tier() {
-        assert!(config(Tier::Lz4, 48, 8, 16, 80_000).is_some_and(|c| c.frames_max == 16));
-        assert!(config(Tier::Lz4, 36, 8, 16, 80_000).is_none());
-        assert!(config(Tier::Lz4, 8192, 16, 64, 80_000).is_some_and(|c| c.frames_max == 7168 && c.load_price == 80_000));
+        assert!(config(48, 8, 16, 80_000).is_some_and(|c| c.frames_max == 16));
+        assert!(config(36, 8, 16, 80_000).is_none());
+        assert!(config(8192, 16, 64, 80_000).is_some_and(|c| c.frames_max == 7168 && c.load_price == 80_000));
     }
 }

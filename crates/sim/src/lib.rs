@@ -44,4 +44,4 @@ pub use lane::{Lane, LaneConfig, LaneResult, PageCost, SwapDone};
 pub use latency::Latency;
 pub use machine::{CollectTimes, DeviceTimes};
 pub use run::{Run, RunError};
-pub use tier::{Again, Sizes, TierDone, TierTimes};
+pub use tier::{Sizes, TierDone, TierTimes};

@@ -451,23 +451,10 @@ impl World {
         self.stored[page.index()] || self.file.get(page.index()).copied().unwrap_or(false)
     }
 
-    /// Compresses a page of the tier a second time.
-    fn recompress(&mut self, page: PageId, size: u32) {
-        let (takes, size) = match &self.tier().again {
-            Some(again) => (self.tier().decompress + again.compress, size.min(again.sizes.of(page))),
-            None => (Ps::ZERO, size),
-        };
-        self.spend(Stage::GetFreeframe, takes);
-        self.done.push_back(Event::Compressed { page, size, same: false });
-    }
-
     /// Takes a page out of the tier. This cannot fail, since no device takes part.
-    fn unpack(&mut self, ticket: Ticket, page: PageId, size: u32) {
+    fn unpack(&mut self, ticket: Ticket) {
         self.kind = FaultKind::True;
-        let tier = self.tier();
-        let dense = tier.again.as_ref().filter(|_| size < tier.sizes.of(page));
-        let takes = dense.map_or(tier.decompress, |again| again.decompress);
-        self.spend(Stage::TransHostMem, takes);
+        self.spend(Stage::TransHostMem, self.tier().decompress);
         self.zeros.push_back(Event::Loaded { ticket });
     }
 
@@ -574,8 +561,7 @@ impl Machine for View<'_> {
                 world.bus.submit(world.now, world.config.collect.erase, None, world.class);
             }
             Command::Compress { page, dirty, .. } => world.compress(page, dirty),
-            Command::Recompress { page, size, .. } => world.recompress(page, size),
-            Command::Unpack { ticket, page, size, .. } => world.unpack(ticket, page, size),
+            Command::Unpack { ticket, .. } => world.unpack(ticket),
             Command::TakeOut { page, to, .. } => world.take_out(page, to),
             // A copy of some hundred bytes, or none.
             Command::Keep { .. }

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   GetFreeframe   pool short: its next bin of four frames, by evictions          pool long: a bin is cleared and comes back
-//!   Compressed     Store  ── no room: the oldest leave (Recompress, TakeOut) ── too large: Write, or Forget if its slot
+//!   Compressed     Store  ── no room: the oldest leave (TakeOut) ── too large: Write, or Forget if its slot
 //!                            has the same
 //!   Loaded         Keep: pages that lie in the same slot
 //! ```
@@ -11,7 +11,7 @@
 use super::evict::evict_one;
 use crate::command::Command;
 use crate::ids::{FrameId, PageId, Ticket};
-use crate::page_state::{PageState, COMPRESSING};
+use crate::page_state::PageState;
 use crate::tier::{Leaver, Tier, BIN_FRAMES};
 use crate::turn::Turn;
 
@@ -158,7 +158,6 @@ fn write(turn: &mut Turn<'_>, page: PageId) {
 pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32, same: bool) {
     let PageState::Writing { released, .. } = turn.pages.get(page) else { unreachable!("not accepted") };
     let Some(tier) = turn.tier.as_mut() else { unreachable!("not accepted") };
-    tier.compressed(page, size);
     if same {
         tier.written(page);
     }
@@ -188,11 +187,6 @@ fn store(turn: &mut Turn<'_>, page: PageId, size: u32) -> bool {
         if let Some(at) = tier.store(page, size, turn.machine) {
             turn.issue(Command::Store { page, at, size });
             return true;
-        }
-        if let Some((page, at, size)) = tier.recompress() {
-            turn.issue(Command::Recompress { page, at, size });
-            turn.pages.set(page, PageState::Writing { tries: COMPRESSING, released: false });
-            continue;
         }
         let Some(leaver) = tier.oldest_out() else { return false };
         leave(turn, leaver);

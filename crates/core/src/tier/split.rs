@@ -273,7 +273,6 @@ mod tests {
             load_price: 60,
             pool_price: 20,
             table_bytes: 0,
-            dense_max: 0,
         };
         Split::new(&config, 4096)
     }

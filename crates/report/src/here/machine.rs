@@ -274,7 +274,6 @@ impl Machine for View<'_> {
             | Command::CopySlot { .. }
             | Command::EraseBlock { .. }
             | Command::Compress { .. }
-            | Command::Recompress { .. }
             | Command::Store { .. }
             | Command::Forget { .. }
             | Command::Shift { .. }

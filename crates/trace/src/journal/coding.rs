@@ -95,7 +95,6 @@ impl Journal {
                 Command::TakeOut { page, at, size, to } => {
                     tag(49, &[page.0.into(), at.0.into(), size.into(), to.0.into()])
                 }
-                Command::Recompress { page, at, size } => tag(53, &[page.0.into(), at.0.into(), size.into()]),
                 Command::Keep { page, from, at, size } => {
                     tag(52, &[page.0.into(), from.0.into(), at.0.into(), size.into()])
                 }
@@ -278,7 +277,6 @@ impl Entries<'_> {
                 at: PoolId(self.index()?),
                 size: self.index()?,
             },
-            53 => Command::Recompress { page: page(self)?, at: PoolId(self.index()?), size: self.index()? },
             51 => Command::Lend { frame: FrameId(self.index()?), part: self.index()?, lent: self.number()? != 0 },
             41 => Command::Kill { task: TaskId(self.index()?) },
             39 => Command::Halt { task: TaskId(self.index()?), page: page(self)? },

@@ -12,7 +12,7 @@ use coldframe_core::{Caps, Config, Engine, SlotsConfig, TierConfig};
 
 use super::{Entries, Journal, JournalError};
 
-const MAGIC: &str = "coldframe journal 8";
+const MAGIC: &str = "coldframe journal 9";
 
 /// The configuration of an engine, as in the journal's head.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -99,10 +99,9 @@ const ARRIVALS: [(&str, Arrival); 3] = [
 /// `-`: none.
 fn tier_line(tier: Option<TierConfig>) -> String {
     tier.map_or("-".to_string(), |tier| {
-        let TierConfig { frames_max, frames_first, page_bytes, size_max, load_price, pool_price, .. } = tier;
-        let TierConfig { table_bytes, dense_max, .. } = tier;
+        let TierConfig { frames_max, frames_first, page_bytes, size_max, load_price, pool_price, table_bytes } = tier;
         let sizes = format!("{frames_max} {frames_first} {page_bytes} {size_max}");
-        format!("{sizes} {load_price} {pool_price} {table_bytes} {dense_max}")
+        format!("{sizes} {load_price} {pool_price} {table_bytes}")
     })
 }
 
@@ -120,7 +119,6 @@ fn read_tier(text: &str) -> Option<Option<TierConfig>> {
         load_price: next()?.parse().ok()?,
         pool_price: next()?.parse().ok()?,
         table_bytes: next()?.parse().ok()?,
-        dense_max: next()?.parse().ok()?,
     };
     next().is_none().then_some(Some(tier))
 }
