@@ -2,11 +2,11 @@
 //!
 //! Set the bounds first ([`crate::Engine::set_tier`]). From then on the machine compresses each page that leaves its
 //! frame. Only the machine has the bytes, so it reports the compressed size (`Event::Compressed`). A page that is
-//! small enough is kept in the pool (`Command::Store`); any other page goes to its slot, as every page does without a
+//! small enough is kept in the pool (`PoolOp::Store`); any other page goes to its slot, as every page does without a
 //! tier. When the pool is full, the pages that have been in it longest go to their slots.
 //!
 //! ```text
-//!              Compress                Store                      Unpack
+//!              Compress                Store                    Decompress
 //!   frame ──────────────► the machine ───────► pool ─────────────────────► buffer ─► frame     no device
 //!                          │ too large          │ oldest, pool full
 //!                        Write               TakeOut, several to a slot    slot ──Load──► ..., the others: Keep
@@ -27,6 +27,7 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
+use crate::command::Command;
 use crate::ids::{FrameId, PageId, PoolId};
 use crate::machine::Machine;
 
@@ -85,7 +86,7 @@ pub struct TierCounts {
     /// The sum of their compressed sizes.
     pub stored_bytes: u64,
     /// Pages that came back from the pool.
-    pub unpacked: u64,
+    pub decompressed: u64,
     /// Pages written from the pool to slots.
     pub written_back: u64,
     /// Slots that these pages were packed into.
@@ -272,7 +273,7 @@ impl Tier {
 
     /// Gives the page a place; `None`: there is no room now.
     pub(crate) fn store(&mut self, page: PageId, size: u32, machine: &mut dyn Machine) -> Option<PoolId> {
-        let emit = &mut |command| machine.issue(command);
+        let emit = &mut |op| machine.issue(Command::Pool(op));
         let at = self.pool.place(page, size, emit, &mut self.counts.shifted);
         self.crowded |= at.is_none();
         let at = at?;
@@ -308,7 +309,7 @@ impl Tier {
     /// room.
     pub(crate) fn keep(&mut self, page: PageId, size: u32, machine: &mut dyn Machine) -> Option<PoolId> {
         loop {
-            let emit = &mut |command| machine.issue(command);
+            let emit = &mut |op| machine.issue(Command::Pool(op));
             if let Some(at) = self.pool.place(page, size, emit, &mut self.counts.shifted) {
                 self.mark(page, BESIDE, true);
                 self.counts.beside += 1;
@@ -347,10 +348,10 @@ impl Tier {
     pub(crate) const LEAVE_MAX: usize = LEAVE_MAX;
 
     /// The page is needed in a frame: takes it out of the pool and returns its place there.
-    pub(crate) fn unpack(&mut self, page: PageId) -> Option<(PoolId, u32)> {
+    pub(crate) fn decompress(&mut self, page: PageId) -> Option<(PoolId, u32)> {
         let Object { at, size } = self.pool.remove(page)?;
         self.judge(page, true);
-        self.counts.unpacked += 1;
+        self.counts.decompressed += 1;
         Some((at, size))
     }
 
@@ -418,7 +419,7 @@ impl Tier {
     /// Takes one page of a closed bin: the page is moved into another bin (then `None`), or leaves the pool.
     pub(crate) fn clear_bin(&mut self, bin: usize, machine: &mut dyn Machine) -> Option<Option<Leaver>> {
         let page = self.pool.first_of(bin)?;
-        let moved = self.pool.relocate(page, &mut |command| machine.issue(command), &mut self.counts.shifted);
+        let moved = self.pool.relocate(page, &mut |op| machine.issue(Command::Pool(op)), &mut self.counts.shifted);
         Some(if moved { None } else { Some(self.out(page)) })
     }
 

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use coldframe_core::naive::PAGE_BYTES;
 use coldframe_core::tier::{BIN_FRAMES, GRAIN};
-use coldframe_core::{Access, Caps, Command, Event, PageId, TaskId, TierConfig};
+use coldframe_core::{Access, Caps, Command, Event, PageId, PoolOp, TaskId, TierConfig};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
@@ -49,26 +49,26 @@ impl Twin {
     /// Follows the commands since the last call, and compares the pool with the engine's.
     fn follow(&mut self, rig: &Rig) {
         let new = &rig.machine.log[self.seen..];
-        let clears = new.iter().any(|c| matches!(c, Command::Lend { lent: false, .. }));
+        let clears = new.iter().any(|c| matches!(c, Command::Pool(PoolOp::Lend { lent: false, .. })));
         for command in new {
             match *command {
-                Command::Compress { page, dirty, .. } => drop(self.stale.insert(page, dirty)),
-                Command::Store { page, size, .. } => self.pool.push((page, size)),
-                Command::Keep { page, size, .. } => {
+                Command::Pool(PoolOp::Compress { page, dirty, .. }) => drop(self.stale.insert(page, dirty)),
+                Command::Pool(PoolOp::Store { page, size, .. }) => self.pool.push((page, size)),
+                Command::Pool(PoolOp::Keep { page, size, .. }) => {
                     // The same event may have dropped it, which takes no command.
                     self.pool.retain(|(kept, _)| *kept != page || self.stale[&page]);
                     self.stale.insert(page, false);
                     self.pool.push((page, size));
                 }
-                Command::Unpack { page, size, .. } => assert_eq!(self.take(page).1, size),
-                Command::TakeOut { page, size, .. } => {
+                Command::Pool(PoolOp::Decompress { page, size, .. }) => assert_eq!(self.take(page).1, size),
+                Command::Pool(PoolOp::TakeOut { page, size, .. }) => {
                     let (at, was) = self.take(page);
                     let older = self.pool[..at].iter().filter(|(p, _)| rig.engine.is_in_tier(*p)).count();
                     // A page that fills a packed slot is one of the eight oldest.
                     assert!(clears || older < 8, "page {} left before {older} older ones", page.0);
                     assert_eq!(was, size);
                 }
-                Command::Lend { part, lent, .. } => {
+                Command::Pool(PoolOp::Lend { part, lent, .. }) => {
                     assert!(if lent { self.parts.insert(part) } else { self.parts.remove(&part) });
                 }
                 _ => {}
@@ -375,7 +375,8 @@ fn a_machine_that_places_pages_may_have_found_a_place_for_what_is_to_be_compress
         let mut rig = rig("fifo", 16, 1, config(4), Caps { places, ..HARDWARE });
         (0..16).for_each(|page| _ = touch(&mut rig, page, Some(5)));
         rig.fault(0, 20, Access::Read);
-        let compress = |c: &Command| if let Command::Compress { page, .. } = *c { Some(page) } else { None };
+        let compress =
+            |c: &Command| if let Command::Pool(PoolOp::Compress { page, .. }) = *c { Some(page) } else { None };
         let page = rig.machine.log.iter().find_map(compress).expect("one is compressed");
         let written = Event::Written { page };
         assert_eq!(rig.engine.accepts(&written), places);

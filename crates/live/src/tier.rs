@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   no lock   zap, read back to the staging area, hash, compress in place there
-//!   lock      Event::Compressed ─► Store: copied to the pool            Unpack: decompressed into the load's buffer
+//!   lock      Event::Compressed ─► Store: copied to the pool            Decompress: into the load's buffer
 //!             TakeOut: put into a slot with others that leave the pool; the slot is appended to the log
 //!             Event::Loaded ─► Keep: copied to the pool from the slot that was loaded
 //!   no lock   what came from the pool is hashed, and must be what left
@@ -19,10 +19,11 @@
 use std::ops::Range;
 
 use coldframe_core::tier::{BIN_FRAMES, GRAIN, TABLE_BYTES};
-use coldframe_core::{Event, PageId, PoolId, SlotId, TierConfig};
+use coldframe_core::{Event, PageId, PoolId, PoolOp, SlotId, TierConfig};
 
 use crate::codec::{pack, unfold, unpack, SIZE_MAX};
 use crate::fatal;
+use crate::machine::Linux;
 use crate::packed::{self, Filling};
 use crate::pager::{Decider, Inner};
 use crate::pages::{Owner, Where};
@@ -155,6 +156,30 @@ pub struct Packed {
     pub dirty: bool,
 }
 
+impl Linux<'_> {
+    /// Command::Pool.
+    pub(crate) fn pool(&mut self, op: PoolOp) {
+        match op {
+            PoolOp::Compress { page, dirty, .. } => self.side.packs = Some((page.index(), dirty)),
+            PoolOp::Store { page, at, size } => match self.todo.packed {
+                Some(packed) if packed.page == page.index() => self.pager.store_packed(self.todo, &packed, at, size),
+                _ => fatal::stop(format_args!("internal error: {op:?}, but the page is not at hand")),
+            },
+            PoolOp::Forget { page } => self.pager.forget_packed(self.todo, page.index()),
+            PoolOp::Shift { from, to, size, .. } => self.pager.pool.shift(from, to, size),
+            PoolOp::Decompress { ticket, page, at, size, into } => {
+                let (page, into) = (page.index(), self.side.buffers[into.index()]);
+                self.pager.decompress(self.todo, Load::new(ticket, page, into), at, size);
+            }
+            PoolOp::TakeOut { page, at, size, to } => self.pager.take_out(self.todo, page.index(), (at, size), to),
+            PoolOp::Keep { page, from, at, size } => {
+                self.pager.keep(self.todo, page.index(), self.side.buffers[from.index()], (at, size));
+            }
+            PoolOp::Lend { part, lent, .. } => self.pager.lend(part, lent),
+        }
+    }
+}
+
 impl Inner {
     /// Hashes and compresses the pages staged for the pool.
     pub(crate) fn pack_staged<'a>(&self, task: usize, victims: impl Iterator<Item = &'a mut Victim>) {
@@ -197,14 +222,14 @@ impl Inner {
         self.pages.release(page, Owner::task(todo.task), Where::Out);
     }
 
-    /// Command::Forget. The bytes of a file's page are just dropped.
+    /// PoolOp::Forget. The bytes of a file's page are just dropped.
     pub(crate) fn forget_packed(&self, todo: &mut Todo, page: usize) {
         if todo.packed.is_some_and(|packed| packed.page == page) {
             self.settle_packed(todo, page);
         }
     }
 
-    /// Command::Store, for the page that is being reported.
+    /// PoolOp::Store, for the page that is being reported.
     pub(crate) fn store_packed(&self, todo: &mut Todo, packed: &Packed, at: PoolId, size: u32) {
         self.pool.store(at, size, packed.from);
         Stats::add(&self.stats().tier_stores, 1);
@@ -234,8 +259,8 @@ impl Inner {
         self.log.get().forget(page, old);
     }
 
-    /// Command::Unpack. The bytes are checked after the lock is freed.
-    pub(crate) fn unpack(&self, todo: &mut Todo, mut load: Load, at: PoolId, size: u32) {
+    /// PoolOp::Decompress. The bytes are checked after the lock is freed.
+    pub(crate) fn decompress(&self, todo: &mut Todo, mut load: Load, at: PoolId, size: u32) {
         load.source = Source::Pool;
         load.good = Some(self.pool.unpack(at, size, load.into));
         todo.loads.push(load);
@@ -248,7 +273,7 @@ impl Inner {
         }
     }
 
-    /// Command::TakeOut: the page is on its way to the slot that is being filled.
+    /// PoolOp::TakeOut: the page is on its way to the slot that is being filled.
     pub(crate) fn take_out(&self, todo: &mut Todo, page: usize, (at, size): (PoolId, u32), to: SlotId) {
         if todo.filling.is_some_and(|filling| filling.to != to) {
             self.append_filling(todo);
@@ -274,7 +299,7 @@ impl Inner {
         todo.written.extend_from_slice(members);
     }
 
-    /// Command::Keep: the page lies in the same slot as the one whose load is being reported.
+    /// PoolOp::Keep: the page lies in the same slot as the one whose load is being reported.
     pub(crate) fn keep(&self, todo: &Todo, page: usize, block: usize, (at, size): (PoolId, u32)) {
         // SAFETY: the buffer with the slot; it is the load's until the page has been moved.
         let found = unsafe { packed::find(block, page) }.filter(|(_, found)| todo.shared && *found == size);
@@ -353,7 +378,7 @@ impl Inner {
         }
     }
 
-    /// Command::Lend.
+    /// PoolOp::Lend.
     pub(crate) fn lend(&self, part: u32, lent: bool) {
         match lent {
             true => Stats::add(&self.stats().tier_frames, 1),

@@ -14,7 +14,9 @@
 
 use std::collections::VecDeque;
 
-use coldframe_core::{After, Command, Engine, Event, Machine, PageId, Place, Ps, SlotId, Stage, TaskId, Ticket, Work};
+use coldframe_core::{
+    After, Command, Engine, Event, Machine, PageId, Place, PoolOp, Ps, SlotId, Stage, TaskId, Ticket, Work,
+};
 use coldframe_device::StagePrices;
 use coldframe_trace::journal::{self, Journal};
 
@@ -452,7 +454,7 @@ impl World {
     }
 
     /// Takes a page out of the tier. This cannot fail, since no device takes part.
-    fn unpack(&mut self, ticket: Ticket) {
+    fn decompress(&mut self, ticket: Ticket) {
         self.kind = FaultKind::True;
         self.spend(Stage::TransHostMem, self.tier().decompress);
         self.zeros.push_back(Event::Loaded { ticket });
@@ -560,15 +562,13 @@ impl Machine for View<'_> {
             Command::EraseBlock { .. } => {
                 world.bus.submit(world.now, world.config.collect.erase, None, world.class);
             }
-            Command::Compress { page, dirty, .. } => world.compress(page, dirty),
-            Command::Unpack { ticket, .. } => world.unpack(ticket),
-            Command::TakeOut { page, to, .. } => world.take_out(page, to),
-            // A copy of some hundred bytes, or none.
-            Command::Keep { .. }
-            | Command::Store { .. }
-            | Command::Forget { .. }
-            | Command::Shift { .. }
-            | Command::Lend { .. } => {}
+            Command::Pool(op) => match op {
+                PoolOp::Compress { page, dirty, .. } => world.compress(page, dirty),
+                PoolOp::Decompress { ticket, .. } => world.decompress(ticket),
+                PoolOp::TakeOut { page, to, .. } => world.take_out(page, to),
+                // A copy of some hundred bytes, or none.
+                _ => {}
+            },
             Command::Resume { task } => {
                 if let Some(watch) = &mut world.watch {
                     watch.resumed(task);

@@ -7,9 +7,7 @@ use coldframe_device::StagePrices;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
-use coldframe_sim::{
-    DeviceTimes, Failures, LaneConfig, LaneResult, PageRef, Run, Sizes, Stream, TierDone, TierTimes,
-};
+use coldframe_sim::{DeviceTimes, Failures, LaneConfig, LaneResult, PageRef, Run, Sizes, Stream, TierDone, TierTimes};
 use coldframe_trace::journal;
 
 const PAGES: u32 = 300;

@@ -12,6 +12,7 @@ use super::evict::evict_one;
 use crate::command::Command;
 use crate::ids::{FrameId, PageId, Ticket};
 use crate::page_state::PageState;
+use crate::pool_op::PoolOp;
 use crate::tier::{Leaver, Tier, BIN_FRAMES};
 use crate::turn::Turn;
 
@@ -84,7 +85,7 @@ fn grow(turn: &mut Turn<'_>) {
 
 fn say_lent(turn: &mut Turn<'_>, frames: [FrameId; BIN_FRAMES], bin: usize, lent: bool) {
     for (i, frame) in frames.into_iter().enumerate() {
-        turn.issue(Command::Lend { frame, part: (bin * BIN_FRAMES + i) as u32, lent });
+        turn.issue(Command::Pool(PoolOp::Lend { frame, part: (bin * BIN_FRAMES + i) as u32, lent }));
     }
 }
 
@@ -113,7 +114,7 @@ fn leave(turn: &mut Turn<'_>, Leaver { page, at, size, stale }: Leaver) {
     if let Some(tier) = turn.tier.as_mut() {
         tier.counts.packed += u64::from(opens);
     }
-    turn.issue(Command::TakeOut { page, at, size, to });
+    turn.issue(Command::Pool(PoolOp::TakeOut { page, at, size, to }));
     turn.pages.set(page, PageState::Writing { tries: 1, released: false });
 }
 
@@ -141,7 +142,7 @@ pub(crate) fn keep_beside(turn: &mut Turn<'_>, ticket: Ticket) {
     while page != flight.page {
         if turn.pages.get(page) == PageState::Absent && !tier.holds(page) {
             let Some(at) = tier.keep(page, size, turn.machine) else { return };
-            turn.machine.issue(Command::Keep { page, from, at, size });
+            turn.machine.issue(Command::Pool(PoolOp::Keep { page, from, at, size }));
         }
         (page, size) = packs.after(page);
     }
@@ -163,7 +164,7 @@ pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32, same: boo
     }
     if released {
         turn.pages.set(page, PageState::Untouched);
-        return turn.issue(Command::Forget { page });
+        return turn.issue(Command::Pool(PoolOp::Forget { page }));
     }
     if store(turn, page, size) {
         return turn.pages.set(page, PageState::Absent);
@@ -173,7 +174,7 @@ pub(crate) fn compressed(turn: &mut Turn<'_>, page: PageId, size: u32, same: boo
     if tier.is_stale(page) {
         return write(turn, page);
     }
-    turn.issue(Command::Forget { page });
+    turn.issue(Command::Pool(PoolOp::Forget { page }));
     turn.pages.set(page, PageState::Absent);
 }
 
@@ -185,7 +186,7 @@ fn store(turn: &mut Turn<'_>, page: PageId, size: u32) -> bool {
             return false;
         }
         if let Some(at) = tier.store(page, size, turn.machine) {
-            turn.issue(Command::Store { page, at, size });
+            turn.issue(Command::Pool(PoolOp::Store { page, at, size }));
             return true;
         }
         let Some(leaver) = tier.oldest_out() else { return false };

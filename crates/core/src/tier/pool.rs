@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   a bin   | page 7 | page 3 |▒▒▒| page 12 |          |      in the order of their places; ▒ left by a page, found again when the rest
-//!           0                               end     room       moves together (`Command::Shift`), which is done when the place is needed
+//!           0                               end     room       moves together (`PoolOp::Shift`), which is done when the place is needed
 //! ```
 //! A page goes to the bin with the least sufficient room (best fit, bins in classes by their room). With pages of 1/2
 //! to 1/10 of a frame, a few hundredths of a bin stay unused. Frames with slots of one size each would waste a sixth
@@ -12,9 +12,9 @@
 use alloc::boxed::Box;
 use alloc::vec;
 
-use crate::command::Command;
 use crate::ids::{FrameId, PageId, PoolId};
 use crate::lists::{Links, List};
+use crate::pool_op::PoolOp;
 
 /// Places of pages are multiples of this many bytes.
 pub const GRAIN: usize = 16;
@@ -49,7 +49,7 @@ struct Bin {
     frames: [FrameId; BIN_FRAMES],
 }
 
-type Emit<'a> = &'a mut dyn FnMut(Command);
+type Emit<'a> = &'a mut dyn FnMut(PoolOp);
 
 pub(super) struct Pool {
     /// Grains of a bin; a grain is 16 bytes.
@@ -208,7 +208,7 @@ impl Pool {
             if from != to {
                 *shifted += 1;
                 let size = self.bytes(i);
-                emit(Command::Shift { page: PageId::from(i), from: PoolId(from), to: PoolId(to), size });
+                emit(PoolOp::Shift { page: PageId::from(i), from: PoolId(from), to: PoolId(to), size });
                 self.at[i] = to + 1;
             }
             end += grains(self.bytes(i));
@@ -301,7 +301,7 @@ impl Pool {
         self.unplace(page, found);
         let to = self.fit(page, size, emit, shifted).expect("a bin has room");
         *shifted += 1;
-        emit(Command::Shift { page, from: at, to, size });
+        emit(PoolOp::Shift { page, from: at, to, size });
         true
     }
 

@@ -273,14 +273,7 @@ impl Machine for View<'_> {
             | Command::Move { .. }
             | Command::CopySlot { .. }
             | Command::EraseBlock { .. }
-            | Command::Compress { .. }
-            | Command::Store { .. }
-            | Command::Forget { .. }
-            | Command::Shift { .. }
-            | Command::Unpack { .. }
-            | Command::TakeOut { .. }
-            | Command::Keep { .. }
-            | Command::Lend { .. }
+            | Command::Pool(_)
             | Command::Kill { .. }
             | Command::Halt { .. } => {}
         }
