@@ -55,7 +55,7 @@ pub mod turn;
 pub mod units;
 
 pub use command::{Command, Stage, Work};
-pub use config::{Config, ConfigError};
+pub use config::{Below, Config, ConfigError};
 pub use counts::Counts;
 pub use engine::Engine;
 pub use event::{Access, Event, Transfer};

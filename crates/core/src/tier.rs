@@ -1,6 +1,6 @@
 //! The compressed tier: evicted pages are compressed and kept in RAM that is taken from the frames.
 //!
-//! Set the bounds first ([`crate::Engine::set_tier`]). From then on the machine compresses each page that leaves its
+//! With a tier below the frames ([`crate::Below::Tier`]), the machine compresses each page that leaves its
 //! frame. Only the machine has the bytes, so it reports the compressed size (`Event::Compressed`). A page that is
 //! small enough is kept in the pool (`PoolOp::Store`); any other page goes to its slot, as every page does without a
 //! tier. When the pool is full, the pages that have been in it longest go to their slots.

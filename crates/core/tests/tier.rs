@@ -5,9 +5,11 @@ mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use coldframe_core::fault::handler::parallel;
 use coldframe_core::naive::PAGE_BYTES;
+use coldframe_core::policy::PolicyChoice;
 use coldframe_core::tier::{BIN_FRAMES, GRAIN};
-use coldframe_core::{Access, Caps, Command, Event, PageId, PoolOp, TaskId, TierConfig};
+use coldframe_core::{Access, Below, Caps, Command, Config, Engine, Event, PageId, PoolOp, TaskId, TierConfig};
 use proptest::prelude::*;
 use support::{Rig, HARDWARE};
 
@@ -25,10 +27,8 @@ fn config(frames_max: usize) -> TierConfig {
     }
 }
 
-fn rig(policy: &str, frames: usize, batch: usize, tier: TierConfig, caps: Caps) -> Rig {
-    let mut rig = Rig::with_batch(policy, frames, PAGES, caps, batch);
-    rig.engine.set_tier(tier).unwrap();
-    rig
+fn rig_of(policy: &str, frames: usize, batch: usize, tier: TierConfig, caps: Caps) -> Rig {
+    Rig::made((policy, "parallel"), frames, PAGES, caps, batch, |builder| builder.below(Below::Tier(tier)))
 }
 
 /// The pool as a list of pages in order of arrival, from the commands alone.
@@ -150,7 +150,7 @@ proptest! {
         policy in prop_oneof![Just("clock"), Just("fifo"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
     ) {
         let caps = Caps { reference_bit: bits, dirty_bit: bits, buffers: 4, ..HARDWARE };
-        let mut rig = rig(policy, frames, batch, config(most.min(frames - 8)), caps);
+        let mut rig = rig_of(policy, frames, batch, config(most.min(frames - 8)), caps);
         rig.machine.size_of = size_of;
         let (mut twin, mut written, mut pinned) = (Twin::default(), BTreeMap::new(), None);
         for (i, act) in acts.into_iter().enumerate() {
@@ -249,8 +249,8 @@ proptest! {
         policy in prop_oneof![Just("clock"), Just("fifo-sc:valid=6"), Just("s3-fifo")],
     ) {
         let caps = Caps { buffers: 4, places: true, ..HARDWARE };
-        let mut rig = Rig::with_handler((policy, handler), frames, PAGES, caps, batch);
-        rig.engine.set_tier(config(most.min(frames - 8))).unwrap();
+        let tier = Below::Tier(config(most.min(frames - 8)));
+        let mut rig = Rig::made((policy, handler), frames, PAGES, caps, batch, |builder| builder.below(tier));
         rig.machine.size_of = size_of;
         let mut several = Several { rig, stands: [None; 4], written: BTreeMap::new() };
         for (i, (act, task, pick)) in acts.into_iter().enumerate() {
@@ -286,11 +286,9 @@ proptest! {
 
 /// Reads pages 0 to `pages` in turn; counts loads from the device in the second half.
 fn loads_in_a_loop(pages: u32, tier: Option<TierConfig>, size: fn(PageId, u64) -> u32) -> (u64, Rig) {
-    let mut rig = Rig::with_batch("clock", 32, PAGES, HARDWARE, 1);
+    let below = tier.map_or(Below::Homes, Below::Tier);
+    let mut rig = Rig::made(("clock", "parallel"), 32, PAGES, HARDWARE, 1, |builder| builder.below(below));
     rig.machine.size_of = size;
-    if let Some(tier) = tier {
-        rig.engine.set_tier(tier).unwrap();
-    }
     (0..pages).for_each(|page| _ = touch(&mut rig, page, Some(7)));
     let rounds = 40;
     let mut before = 0;
@@ -331,9 +329,9 @@ fn the_border_goes_to_the_pool_where_it_spares_loads_and_away_where_it_spares_no
 #[test]
 fn the_pool_grows_to_its_target_although_each_bin_has_some_room_left() {
     let pages = 900;
-    let mut rig = Rig::with_batch("clock", 300, pages, HARDWARE, 4);
+    let tier = Below::Tier(TierConfig { load_price: 1000, ..config(280) });
+    let mut rig = Rig::made(("clock", "parallel"), 300, pages, HARDWARE, 4, |builder| builder.below(tier));
     rig.machine.size_of = |_, _| 97;
-    rig.engine.set_tier(TierConfig { load_price: 1000, ..config(280) }).unwrap();
     let mut seed = 1u64;
     for i in 0..40_000u32 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -347,7 +345,7 @@ fn the_pool_grows_to_its_target_although_each_bin_has_some_room_left() {
 #[test]
 fn a_page_whose_slot_has_its_bytes_leaves_the_pool_without_a_write() {
     let half = |_, _| PAGE_BYTES as u32 / 2;
-    let mut rig = rig("fifo", 16, 1, config(4), HARDWARE);
+    let mut rig = rig_of("fifo", 16, 1, config(4), HARDWARE);
     rig.machine.size_of = half;
     (0..PAGES as u32).for_each(|page| assert_eq!(touch(&mut rig, page, None), Some(0)));
     let counts = rig.engine.tier_counts().unwrap();
@@ -358,7 +356,7 @@ fn a_page_whose_slot_has_its_bytes_leaves_the_pool_without_a_write() {
 
 #[test]
 fn a_task_that_faults_while_the_page_is_compressed_waits_and_gets_it() {
-    let mut rig = rig("fifo", 16, 1, config(4), HARDWARE);
+    let mut rig = rig_of("fifo", 16, 1, config(4), HARDWARE);
     (0..16).for_each(|page| _ = touch(&mut rig, page, Some(u64::from(page) + 1)));
     // Page 0 is in flight when another task needs it.
     rig.fault(0, 20, Access::Read);
@@ -372,7 +370,7 @@ fn a_task_that_faults_while_the_page_is_compressed_waits_and_gets_it() {
 #[test]
 fn a_machine_that_places_pages_may_have_found_a_place_for_what_is_to_be_compressed() {
     for places in [false, true] {
-        let mut rig = rig("fifo", 16, 1, config(4), Caps { places, ..HARDWARE });
+        let mut rig = rig_of("fifo", 16, 1, config(4), Caps { places, ..HARDWARE });
         (0..16).for_each(|page| _ = touch(&mut rig, page, Some(5)));
         rig.fault(0, 20, Access::Read);
         let compress =
@@ -395,7 +393,7 @@ fn a_machine_that_places_pages_may_have_found_a_place_for_what_is_to_be_compress
 fn tables_and_pins_leave_a_frame_for_each_load_in_flight() {
     let caps = Caps { buffers: 16, ..HARDWARE };
     for pins in [0, 4, 8, 12] {
-        let mut rig = rig("multi-queue", 40, 2, TierConfig { table_bytes: 1000, ..config(32) }, caps);
+        let mut rig = rig_of("multi-queue", 40, 2, TierConfig { table_bytes: 1000, ..config(32) }, caps);
         (0..pins).for_each(|page| {
             assert!(touch(&mut rig, page, Some(1)).is_some());
             rig.engine.handle(Event::Pinned { page: PageId(page) }, &mut rig.machine);
@@ -416,7 +414,10 @@ fn tables_and_pins_leave_a_frame_for_each_load_in_flight() {
 #[test]
 fn bounds_that_cannot_be_are_refused() {
     let refused = |tier: TierConfig, caps: Caps| {
-        Rig::with_batch("clock", 32, PAGES, caps, 1).engine.set_tier(tier).map_err(|e| e.to_string()).unwrap_err()
+        let policy = PolicyChoice::parse("clock").unwrap().build(32, PAGES).unwrap();
+        let config = Config { frames: 32, pages: PAGES, tasks: 4, evict_batch: 1, caps };
+        let builder = Engine::builder(config, policy, &parallel::HANDLER).below(Below::Tier(tier));
+        builder.build().map(drop).unwrap_err().to_string()
     };
     assert!(refused(config(25), HARDWARE).contains("8 frames"));
     assert!(refused(TierConfig { page_bytes: 100, ..config(8) }, HARDWARE).contains("256"));
@@ -436,9 +437,8 @@ fn pages_that_leave_together_share_a_slot_and_come_back_together() {
     let alone = 90 * 20 - 8 - 24;
     assert!(loads * 2 < alone, "{loads} loads of {alone}");
     // Pages that are needed in no order: those that come along push out nothing that has to be written.
-    let mut rig = Rig::with_batch("clock", 32, PAGES, HARDWARE, 1);
+    let mut rig = rig_of("clock", 32, 1, config(8), HARDWARE);
     rig.machine.size_of = fifth;
-    rig.engine.set_tier(config(8)).unwrap();
     let mut seed = 1u64;
     for i in 0..20_000 {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

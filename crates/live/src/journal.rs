@@ -131,9 +131,7 @@ mod tests {
             policy: "fifo".into(),
             handler: "parallel".into(),
             config,
-            slots: None,
-            swap: None,
-            tier: None,
+            below: coldframe_core::Below::Homes,
             arrival: coldframe_core::prefetch::Arrival::Mapped,
         }
     }

@@ -10,10 +10,11 @@ use std::sync::Arc;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
-use coldframe_core::{Caps, Config, Engine, TierConfig};
-use coldframe_trace::journal::{Head, SwapHead};
+use coldframe_core::swap::Swap;
+use coldframe_core::{Below, Caps, Config, ConfigError, Engine};
+use coldframe_trace::journal::Head;
 
-use crate::area;
+use crate::area::Told;
 use crate::budget::{Reserve, Sharing};
 use crate::calibrate::{self, Measured, BATCH_MAX};
 use crate::device::Device;
@@ -141,14 +142,17 @@ fn build(
     let buffers = (TASKS + LOADS / 2).min(frames / 4);
     // A recorder's window has exactly the frames that were asked for.
     let reserve = Reserve::of(if options.observe || options.record.is_some() { 0 } else { frames }, batch);
-    let swap = options.swap.as_ref().map(|area| area.head(&device, pages, options.backing_max)).transpose()?;
     let knobs = options.record.as_ref().map(recorder::knobs_of);
     let frames_left = frames - reserve.frames();
     let tier = match options.tier {
         Tier::None => None,
         Tier::Lz4 => tier::config(frames_left, batch, buffers, measured.read_ns),
     };
-    let (engine, head) = engine(&options, (frames_left, pages), batch, buffers, (swap, tier), knobs.clone())?;
+    let below = match &options.swap {
+        Some(area) => Below::Swap(area.areas(&device, pages, options.backing_max)?),
+        None => tier.map_or(Below::Homes, Below::Tier),
+    };
+    let (engine, head) = engine(&options, (frames_left, pages), batch, buffers, below, knobs.clone())?;
     let reclaimer = Reclaimer::new(tier.is_some(), frames_left, batch);
     stats.device_read_ns.store(measured.read_ns, Ordering::Relaxed);
     let policy = options.policy.clone().unwrap_or_default();
@@ -156,7 +160,7 @@ fn build(
     stats.walk_step_ns.store(measured.step_ns, Ordering::Relaxed);
     Stats::add(&stats.processes, 1);
     Stats::add(&stats.frames, frames as u64);
-    let blocks = head.swap.as_ref().map(area::blocks);
+    let blocks = engine.swap().map(Swap::block_count);
     let journal = journal(&options, &head)?;
     let (side, loads) = side(buffers, journal)?;
     let sealer = if options.encrypt { Some(Sealer::new()?) } else { None };
@@ -266,7 +270,7 @@ fn engine(
     (frames, pages): (usize, usize),
     evict_batch: usize,
     buffers: usize,
-    (swap, tier): (Option<SwapHead>, Option<TierConfig>),
+    below: Below,
     knobs: Option<Arc<Knobs>>,
 ) -> Result<(Engine, Head), LiveError> {
     let bad = |field: &'static str, reason: String| LiveError::Setting { field, reason };
@@ -290,17 +294,16 @@ fn engine(
         dirty_bit: true,
         buffers: buffers as u32,
         direct_read: false,
-        places: swap.is_none(),
+        places: !matches!(below, Below::Swap(_)),
     };
     let config = Config { frames, pages, tasks: TASKS, evict_batch, caps };
-    let head = Head { swap, tier, ..Head::new(choice.to_string(), handler, config) };
-    let mut engine = Engine::new(config, policy, handler).map_err(|e| bad("ram", e.to_string()))?;
-    if let Some(swap) = &head.swap {
-        engine.set_swap(area::erased(swap, pages)?);
-    }
-    if let Some(tier) = tier {
-        engine.set_tier(tier).map_err(|e| bad("tier", e.to_string()))?;
-    }
+    let head = Head { below: below.clone(), ..Head::new(choice.to_string(), handler, config) };
+    let engine = Engine::builder(config, policy, handler).below(below).build();
+    let engine = engine.map_err(|error| match error {
+        ConfigError::Swap(error) => bad("swap", error.to_string()),
+        ConfigError::Tier(error) => bad("tier", error.to_string()),
+        error => bad("ram", error.to_string()),
+    })?;
     Ok((engine, head))
 }
 
@@ -341,7 +344,7 @@ fn side(buffers: usize, journal: Option<JournalFile>) -> Result<(Side, Range<usi
         written: None,
         packs: None,
         journal,
-        told: area::Told::default(),
+        told: Told::default(),
     };
     Ok((side, memory..memory + bytes))
 }

@@ -14,7 +14,7 @@ use coldframe_core::{Event, PageId, Ps};
 use coldframe_device::StagePrices;
 use coldframe_sim::page_table::{Masks, PageTable};
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{Lane, LaneConfig, PageRef};
+use coldframe_sim::{Lane, LaneBelow, LaneConfig, PageRef};
 use coldframe_trace::journal::Head;
 use coldframe_trace::span::{Note, Noted, Seen, Span};
 use coldframe_trace::{Block, Kind, Reader, Reference, Wanted};
@@ -113,6 +113,7 @@ fn lane_config(head: &Head) -> Result<LaneConfig, ReportError> {
         prices: StagePrices::uniform(Ps::ZERO),
         device: DeviceTimes { load: Ps::ZERO, program: Some(Ps::ZERO) },
         failures: None,
+        below: LaneBelow::Homes,
     })
 }
 

@@ -3,12 +3,10 @@
 use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::{Policy, PolicyChoice, PolicyError};
 use coldframe_core::prefetch::Streams;
-use coldframe_core::swap::{self, Swap, SwapError};
-use coldframe_core::{
-    Access, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId, TierConfig, TierError,
-};
+use coldframe_core::swap::{self, Swap, SwapAreas};
+use coldframe_core::{Access, Below, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId, TierConfig};
 use coldframe_device::StagePrices;
-use coldframe_trace::journal::{Head, Journal, SwapHead};
+use coldframe_trace::journal::{Head, Journal};
 
 use crate::faulty::Failures;
 use crate::latency::Latency;
@@ -37,6 +35,20 @@ pub struct LaneConfig {
     pub device: DeviceTimes,
     /// Transfers that fail.
     pub failures: Option<Failures>,
+    /// What lies below the frames.
+    pub below: LaneBelow,
+}
+
+/// What lies below a lane's frames, with its times.
+#[derive(Clone, Debug, Default)]
+pub enum LaneBelow {
+    /// Home slots.
+    #[default]
+    Homes,
+    /// Swap areas on flash.
+    Swap(SwapAreas, CollectTimes),
+    /// A compressed tier.
+    Tier(TierConfig, TierTimes),
 }
 
 impl LaneConfig {
@@ -44,16 +56,18 @@ impl LaneConfig {
     pub fn journal_head(&self, pages: usize) -> Head {
         let Self { frames, evict_batch, caps, .. } = *self;
         let config = Config { frames, pages, tasks: 1, evict_batch, caps };
-        Head::new(self.policy.to_string(), self.handler, config)
+        let below = match &self.below {
+            LaneBelow::Homes => Below::Homes,
+            LaneBelow::Swap(areas, _) => Below::Swap(areas.clone()),
+            LaneBelow::Tier(tier, _) => Below::Tier(*tier),
+        };
+        Head { below, ..Head::new(self.policy.to_string(), self.handler, config) }
     }
 }
 
 /// Why a lane cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum LaneError {
-    /// The swap area is not possible.
-    #[error(transparent)]
-    Swap(#[from] SwapError),
     /// The policy's parameters do not fit.
     #[error(transparent)]
     Policy(#[from] PolicyError),
@@ -165,12 +179,18 @@ impl Lane {
         let mut head = config.journal_head(pages);
         head.config.tasks = tasks;
         let Caps { buffers, .. } = config.caps;
-        let engine = Engine::new(head.config, policy, config.handler)?;
+        let engine = Engine::builder(head.config, policy, config.handler).below(head.below.clone()).build()?;
         let mut machine = MachineConfig::device(config.prices, config.device, Zeros::Loaded);
         machine.failures = config.failures;
+        let mut world = World::new(machine, number, pages, buffers);
+        match &config.below {
+            LaneBelow::Homes => {}
+            LaneBelow::Swap(_, collect) => world.set_collect(*collect),
+            LaneBelow::Tier(_, times) => world.tier = Some(Box::new(times.clone())),
+        }
         Ok(Lane {
             engine,
-            world: World::new(machine, number, pages, buffers),
+            world,
             number,
             unpriced: config.device.program.is_none(),
             head,
@@ -197,28 +217,6 @@ impl Lane {
     /// The cost of each page, by dense number; empty without an earlier call of [`note_pages`](Self::note_pages).
     pub fn page_costs(&self) -> &[PageCost] {
         &self.page_costs
-    }
-
-    /// Gives its engine a swap area. Call it before the first reference.
-    ///
-    /// # Errors
-    /// Numbers out of their bounds.
-    pub fn set_swap(&mut self, swap: SwapHead, collect: CollectTimes) -> Result<(), SwapError> {
-        self.engine.set_swap(Swap::new(self.head.config.pages, swap.slots_per_block, &swap.areas)?);
-        self.world.set_collect(collect);
-        self.head.swap = Some(swap);
-        Ok(())
-    }
-
-    /// Gives its engine a compressed tier. Call it before the first reference.
-    ///
-    /// # Errors
-    /// Bounds that do not fit.
-    pub fn set_tier(&mut self, config: TierConfig, times: TierTimes) -> Result<(), TierError> {
-        self.engine.set_tier(config)?;
-        self.head.tier = Some(config);
-        self.world.tier = Some(Box::new(times));
-        Ok(())
     }
 
     fn tier_done(&self) -> Option<TierDone> {

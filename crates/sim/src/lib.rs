@@ -40,7 +40,7 @@ pub mod xip;
 pub use faulty::Failures;
 pub use foreground::{Foreground, ForegroundConfig, ForegroundPrices, ForegroundResult};
 pub use front_end::{FrontEnd, PageRef, Stream};
-pub use lane::{Lane, LaneConfig, LaneResult, PageCost, SwapDone};
+pub use lane::{Lane, LaneBelow, LaneConfig, LaneError, LaneResult, PageCost, SwapDone};
 pub use latency::Latency;
 pub use machine::{CollectTimes, DeviceTimes};
 pub use run::{Run, RunError};

@@ -14,7 +14,7 @@ use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{LaneConfig, PageRef, Run, Stream};
+use coldframe_sim::{LaneBelow, LaneConfig, PageRef, Run, Stream};
 use coldframe_trace::journal::{open, Entries, Entry};
 use proptest::prelude::*;
 
@@ -85,6 +85,7 @@ fn journal(string: &[PageRef], policy: &str, handler: &'static Handler, frames: 
         prices: StagePrices::uniform(us),
         device: DeviceTimes { load: us * 7, program: Some(us * 40) },
         failures: None,
+        below: LaneBelow::Homes,
     };
     let front_end = Plain::new(Stream::Both, 12, Spaces::default(), None);
     let mut run = Run::new(Box::new(front_end), IdlePrices::default(), PAGES as usize);

@@ -4,13 +4,13 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
-use coldframe_core::Ps;
+use coldframe_core::{Below, Ps};
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::bound::{Job, Schedule};
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, PageOut, Prefetching, Program, Queue, Reclaim, ReclaimCounts, Rule, Step, TaskSpec,
+    Activation, Cpu, OnFault, PageOut, Prefetching, Program, Queue, Reclaim, ReclaimCounts, Rule, Step, TaskSpec,
     TasksConfig, TasksResult, Watermarks, CAPS,
 };
 use coldframe_sim::DeviceTimes;
@@ -43,7 +43,7 @@ fn config(frames: usize, scheduler: &str, prefetching: Prefetching) -> TasksConf
             Zeros::Once,
         ),
         caps: CAPS,
-        area: Area::None,
+        area: Below::Homes,
         xip_surplus: Ps::ZERO,
         reference: Ps::from_ns(100),
         tick: MS,

@@ -7,7 +7,9 @@ use coldframe_device::StagePrices;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
-use coldframe_sim::{DeviceTimes, Failures, LaneConfig, LaneResult, PageRef, Run, Sizes, Stream, TierDone, TierTimes};
+use coldframe_sim::{
+    DeviceTimes, Failures, LaneBelow, LaneConfig, LaneResult, PageRef, Run, Sizes, Stream, TierDone, TierTimes,
+};
 use coldframe_trace::journal;
 
 const PAGES: u32 = 300;
@@ -39,13 +41,11 @@ fn run(frames: usize, failures: Option<Failures>, sizes: Option<Sizes>) -> Run {
         prices: StagePrices::uniform(Ps::ZERO),
         device: DeviceTimes { load: LOAD, program: Some(LOAD) },
         failures,
+        below: sizes.map_or(LaneBelow::Homes, |sizes| LaneBelow::Tier(tier(), times(sizes))),
     };
     let front_end = Box::new(Plain::new(Stream::Both, 12, Spaces::default(), None));
     let mut run = Run::new(front_end, IdlePrices::default(), PAGES as usize);
     run.add_lanes(&[config]).unwrap();
-    if let Some(sizes) = sizes {
-        run.lanes_mut().next().unwrap().set_tier(tier(), times(sizes)).unwrap();
-    }
     run
 }
 

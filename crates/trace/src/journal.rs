@@ -21,7 +21,7 @@ mod head;
 mod replay;
 
 pub use area::Noted;
-pub use head::{open, Head, SwapHead};
+pub use head::{open, Head};
 pub use replay::{replay, Replayed};
 
 /// One entry.

@@ -143,7 +143,8 @@ impl Lane {
         let evict_batch = pager.evict_batch.min(frames / 8).max(1);
         let config = Config { frames, pages, tasks: 1, evict_batch, caps };
         let handler = handler::find("parallel").expect("the live pager's handler is there");
-        let engine = Engine::new(config, policy, handler).map_err(|e| ReportError::setting("ram", e.to_string()))?;
+        let engine = Engine::builder(config, policy, handler).build();
+        let engine = engine.map_err(|e| ReportError::setting("ram", e.to_string()))?;
         let world = World {
             number,
             written: vec![0; pages],

@@ -4,14 +4,13 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use coldframe_core::prefetch::PrefetchLists;
-use coldframe_core::swap::Swap;
-use coldframe_core::{Caps, Config, Engine, Event, PageId, Ps, TaskId};
+use coldframe_core::{Below, Caps, Config, Engine, Event, PageId, Ps, TaskId};
 use coldframe_trace::journal::{Head, Journal};
 
 use super::adaptive::Adaptive;
 use super::paging::{Outcome, Paging};
 use super::{
-    Activation, Area, OnFault, PageOut, Prefetched, Prefetching, Queue, Rule, Step, TaskResult, TaskSpec, TasksConfig,
+    Activation, OnFault, PageOut, Prefetched, Prefetching, Queue, Rule, Step, TaskResult, TaskSpec, TasksConfig,
     TasksResult,
 };
 use crate::bus::Class;
@@ -34,7 +33,7 @@ pub struct Cpu {
     paging: Paging,
     masks: Masks,
     head: Head,
-    area: Area,
+    area: Below,
     /// Whether pages can be read in buffers or slots.
     in_place: bool,
     scheduler: Box<dyn Scheduler>,
@@ -84,20 +83,10 @@ impl Cpu {
         let caps = Caps { buffers, ..config.caps };
         let bounds = Config { frames: config.frames, pages, tasks, evict_batch: config.evict_batch, caps };
         let policy = config.policy.build(config.frames, pages)?;
-        let mut engine = Engine::new(bounds, policy, config.handler)?;
-        engine.set_arrival(p.arrival);
-        let mut head = Head { arrival: p.arrival, ..Head::new(config.policy.to_string(), config.handler, bounds) };
-        match &config.area {
-            Area::None => {}
-            Area::Flash(area) => {
-                engine.set_swap(Swap::new(pages, area.slots_per_block, &area.areas)?);
-                head.swap = Some(area.clone());
-            }
-            Area::InPlace(slots) => {
-                engine.set_slots(*slots);
-                head.slots = Some(*slots);
-            }
-        }
+        let (below, arrival) = (config.area.clone(), p.arrival);
+        let head = Head { below, arrival, ..Head::new(config.policy.to_string(), config.handler, bounds) };
+        let builder = Engine::builder(bounds, policy, config.handler);
+        let engine = builder.below(head.below.clone()).arrival(arrival).build()?;
         let rule = match p.activation {
             Activation::Adaptive(rule) => rule,
             Activation::Never | Activation::Tick(_) | Activation::Timer(_) => Rule::LEARNT,
@@ -170,7 +159,7 @@ impl Cpu {
         turns: usize,
         sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<TasksResult, E> {
-        if let Area::InPlace(_) = self.area {
+        if let Below::Slots(_) = self.area {
             self.own_pages();
         }
         let mut turn = 0;
@@ -344,7 +333,7 @@ impl Cpu {
         self.running = Some(task);
         // A task of the kernel has no pages: neither the foreground nor the recency order change.
         let has_pages = !self.memory.is_kswapd(task);
-        if let (Area::InPlace(_), true) = (&self.area, has_pages) {
+        if let (Below::Slots(_), true) = (&self.area, has_pages) {
             self.paging.handle(Event::Foreground { task: TaskId::from(task) }, Class::Demand);
         }
         let waited = now - self.tasks[task].woken;

@@ -12,11 +12,11 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use coldframe_core::swap::{Flash, Refused, Swap, AREAS_MAX};
+use coldframe_core::swap::{Flash, Refused, Swap, SwapAreas, AREAS_MAX};
 use coldframe_core::{BlockId, Command, Event, PageId, SlotId, Transfer};
 
 use super::head::{area_line, read_area};
-use super::{Entries, Entry, Journal, JournalError, Replayed, SwapHead};
+use super::{Entries, Entry, Journal, JournalError, Replayed};
 
 pub(super) const MAGIC: &str = "coldframe journal 9 of a swap area";
 
@@ -25,9 +25,9 @@ const MAX: u64 = 1 << 28;
 
 impl Journal {
     /// A journal of an area for so many pages.
-    pub fn of_area(pages: usize, head: &SwapHead) -> Journal {
-        let lines: String = head.areas.iter().map(area_line).collect();
-        let (slots, areas) = (head.slots_per_block, head.areas.len());
+    pub fn of_area(pages: usize, swap: &SwapAreas) -> Journal {
+        let lines: String = swap.areas.iter().map(area_line).collect();
+        let (slots, areas) = (swap.slots_per_block, swap.areas.len());
         let text = format!("{MAGIC}\npages={pages}\nslots_per_block={slots}\nareas={areas}\n{lines}\n");
         Journal { bytes: text.into_bytes(), now: 0 }
     }
@@ -222,7 +222,7 @@ mod tests {
         let wear = WearLevelling { dynamic: true, spread_max: None };
         let (collector, layout) = (collect::ALL[0], Layout::Log);
         let area = AreaConfig { blocks: 9, priority: 0, layout, collector, victims: 1, start: 2, stop: 2, wear };
-        let head = SwapHead { slots_per_block: 4, areas: alloc::vec![area] };
+        let head = SwapAreas { slots_per_block: 4, areas: alloc::vec![area] };
         let mut swap = Swap::new(16, 4, &head.areas).unwrap();
         let mut journal = Journal::of_area(16, &head);
         for i in 0..400u32 {

@@ -6,11 +6,11 @@ use crate::systems::sap;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::{Bytes, Ps};
+use coldframe_core::{Below, Bytes, Ps};
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Reclaim, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Cpu, OnFault, Prefetching, Program, Reclaim, Rule, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::RunError;
 use coldframe_sim::{DeviceTimes, PageRef};
@@ -119,7 +119,7 @@ pub(super) fn run(kernel: &Kernel, ram: Bytes, specs: &[TaskSpec]) -> Result<Tas
             Zeros::Once,
         ),
         caps: CAPS,
-        area: Area::None,
+        area: Below::Homes,
         xip_surplus: Ps::ZERO,
         reference: kernel.reference,
         tick: sap::TICK,
