@@ -3,7 +3,7 @@
 use core::cell::UnsafeCell;
 
 use coldframe_core::{After, Command, Event, FrameId, Machine, PageId, Place};
-use coldframe_trace::journal::{Entry, Journal};
+use coldframe_journal::{Entry, Journal};
 
 use crate::debug::File;
 use crate::device::{buffer_address, Device};

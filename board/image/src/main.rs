@@ -39,7 +39,7 @@ use core::panic::PanicInfo;
 use coldframe_core::swap::collect::greedy;
 use coldframe_core::swap::{AreaConfig, Layout, Swap, SwapAreas, WearLevelling};
 use coldframe_core::{Below, BlockId, Caps, Config, Engine};
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_journal::{Head, Journal};
 
 use chip::CHIP_PAGE;
 use debug::File;

@@ -5,8 +5,8 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use coldframe_journal::{replay, JournalError};
 use coldframe_report::table::human_count;
-use coldframe_trace::journal::{replay, JournalError};
 use coldframe_trace::timeline;
 use serde_json::json;
 

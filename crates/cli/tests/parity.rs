@@ -243,7 +243,7 @@ fn a_journal_of_four_threads_is_what_a_fresh_engine_does() {
         drop(region.pin(0..3 * PAGE).unwrap());
         pager.flush_journal();
         let bytes = std::fs::read(&path).unwrap();
-        let replayed = coldframe_trace::journal::replay(&bytes).unwrap_or_else(|e| panic!("{policy}: {e}"));
+        let replayed = coldframe_journal::replay(&bytes).unwrap_or_else(|e| panic!("{policy}: {e}"));
         assert!(replayed.events > 10_000 && replayed.commands > replayed.events, "{policy}: {replayed:?}");
     }
 }

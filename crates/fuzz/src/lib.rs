@@ -99,7 +99,7 @@ pub fn targets() -> Vec<Target> {
         reader!("tsv", vec![b"4096\t512\tr\t1\t5\n".to_vec()]),
         reader!("parquet", vec![foreign()]),
         Target { name: "store", seeds: vec![store()], read: |d| drop(coldframe_trace::store::fuzz_read(d)) },
-        Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_trace::journal::replay(d)) },
+        Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_journal::replay(d)) },
         Target {
             name: "settings",
             seeds: vec![b"policy = \"clock\"\nframes = 3\n[limit]\nskip = 1\n[time]\nwalk_step = \"1us\"\n".to_vec()],
@@ -261,7 +261,7 @@ mod tests {
     fn the_seeds_are_good_or_nearly_so() {
         assert!(coldframe_trace::store::fuzz_read(&store()).is_ok());
         assert_eq!(coldframe_trace::format::fuzz_read("parquet", &foreign()).unwrap(), 4);
-        let replayed = coldframe_trace::journal::replay(&journal());
+        let replayed = coldframe_journal::replay(&journal());
         assert!(replayed.unwrap_err().to_string().contains("its end"), "the seed ends in the middle of a fault");
     }
 }

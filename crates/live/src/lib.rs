@@ -75,7 +75,6 @@ mod watched;
 pub mod writes;
 
 pub use area::SwapArea;
-pub use coldframe_trace::span;
 pub use error::LiveError;
 pub use inject::Inject;
 pub use mapping::Spot;

@@ -17,7 +17,7 @@
 //! move. If that thread is the searching thread itself, it first carries out the noted commands for the page.
 
 use coldframe_core::{After, Command, Machine, PageId, Place, SlotId};
-use coldframe_trace::journal::Entry;
+use coldframe_journal::Entry;
 
 use crate::area::Told;
 use crate::fatal;

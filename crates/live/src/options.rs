@@ -140,9 +140,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// The most managed address space: from [`crate::span::BASE`] to 2 TiB, since an engine counts less than 2^29
+    /// The most managed address space: from [`coldframe_journal::span::BASE`] to 2 TiB, since an engine counts less than 2^29
     /// pages.
-    pub const MAX_MEMORY: u64 = (2 << 40) - crate::span::BASE;
+    pub const MAX_MEMORY: u64 = (2 << 40) - coldframe_journal::span::BASE;
 
     /// The defaults, for `ram` bytes of RAM.
     pub fn new(ram: u64) -> Options {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use coldframe_core::prefetch::Streams;
 use coldframe_core::{Access, Engine, Event, Machine, PageId, Stage, TaskId, Ticket, Transfer};
-use coldframe_trace::journal::Entry;
+use coldframe_journal::Entry;
 
 use crate::budget::{Reserve, Sharing};
 use crate::evict::Outcome;

@@ -12,7 +12,7 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::Swap;
 use coldframe_core::{Below, Caps, Config, ConfigError, Engine};
-use coldframe_trace::journal::Head;
+use coldframe_journal::Head;
 
 use crate::area::Told;
 use crate::budget::{Reserve, Sharing};

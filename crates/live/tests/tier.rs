@@ -4,8 +4,8 @@
 use std::collections::HashMap;
 
 use coldframe_core::Event;
+use coldframe_journal::{self as journal, Entry};
 use coldframe_live::{Options, Pager, Region, Tier, Wait, PAGE};
-use coldframe_trace::journal::{self, Entry};
 
 const RAM: u64 = 2 << 20;
 const PAGES: usize = 2048;

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use coldframe_core::Bytes;
 use coldframe_device::here::Here;
-use coldframe_trace::span::PAGE;
+use coldframe_journal::span::PAGE;
 
 use crate::error::ReportError;
 

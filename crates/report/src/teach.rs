@@ -5,9 +5,9 @@
 //! to a person.
 
 use coldframe_core::{After, PageId, Ps};
+use coldframe_journal::{open, Entries};
 use coldframe_sim::page_table::PageTable;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
-use coldframe_trace::journal::{open, Entries};
 use coldframe_trace::{Fidelity, Provenance};
 use serde_json::{json, Value};
 

@@ -17,7 +17,7 @@ use coldframe_core::fault::handler::Handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::SwapAreas;
 use coldframe_core::{Access, Backed, Below, Caps, Config, Counts, Engine, Event, PageId, Ps, SlotsConfig, TaskId};
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_journal::{Head, Journal};
 use coldframe_trace::{Block, Kind, Reference};
 
 use crate::faulty::Failures;

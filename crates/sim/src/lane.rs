@@ -6,7 +6,7 @@ use coldframe_core::prefetch::Streams;
 use coldframe_core::swap::{self, Swap, SwapAreas};
 use coldframe_core::{Access, Below, Caps, Config, ConfigError, Counts, Engine, Event, PageId, Ps, TaskId, TierConfig};
 use coldframe_device::StagePrices;
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_journal::{Head, Journal};
 
 use crate::faulty::Failures;
 use crate::latency::Latency;

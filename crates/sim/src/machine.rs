@@ -18,7 +18,7 @@ use coldframe_core::{
     After, Command, Engine, Event, Machine, PageId, Place, PoolOp, Ps, SlotId, Stage, TaskId, Ticket, Work,
 };
 use coldframe_device::StagePrices;
-use coldframe_trace::journal::{self, Journal};
+use coldframe_journal::{self as journal, Journal};
 
 use crate::bus::{Bus, Class};
 use crate::faulty::{Failures, Faulty};

@@ -10,12 +10,12 @@ use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Command, Place, Ps};
 use coldframe_device::StagePrices;
+use coldframe_journal::{open, Entries, Entry};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneBelow, LaneConfig, PageRef, Run, Stream};
-use coldframe_trace::journal::{open, Entries, Entry};
 use proptest::prelude::*;
 
 const PAGES: u32 = 10;

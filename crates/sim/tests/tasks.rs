@@ -6,6 +6,7 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
 use coldframe_core::{Below, Ps};
 use coldframe_device::StagePrices;
+use coldframe_journal::replay;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::bound::{Job, Schedule};
@@ -15,7 +16,6 @@ use coldframe_sim::tasks::{
 };
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::PageRef;
-use coldframe_trace::journal::replay;
 use proptest::prelude::*;
 
 const MS: Ps = Ps::from_us(1_000);

@@ -4,13 +4,13 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps, TierConfig};
 use coldframe_device::StagePrices;
+use coldframe_journal as journal;
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{
     DeviceTimes, Failures, LaneBelow, LaneConfig, LaneResult, PageRef, Run, Sizes, Stream, TierDone, TierTimes,
 };
-use coldframe_trace::journal;
 
 const PAGES: u32 = 300;
 const LOAD: Ps = Ps::from_us(80);

@@ -11,6 +11,7 @@ use coldframe_core::swap::collect::greedy;
 use coldframe_core::swap::{AreaConfig, Layout, SwapAreas, WearLevelling};
 use coldframe_core::{Below, Caps, Command, Event, PageId, Ps};
 use coldframe_device::StagePrices;
+use coldframe_journal::{open, replay, Entry};
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::swap::read_ahead::Window;
@@ -18,7 +19,6 @@ use coldframe_sim::tasks::{
     Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::{DeviceTimes, PageRef};
-use coldframe_trace::journal::{open, replay, Entry};
 
 const SLOTS_PER_BLOCK: u32 = 32;
 

@@ -6,17 +6,18 @@ use coldframe_tidy::{code, crates, dependencies, files, root, text};
 const FLOORS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("device", &["core"]),
-    ("trace", &["core"]),
-    ("sim", &["core", "device", "trace"]),
-    ("live", &["core", "trace"]),
-    ("preload", &["live"]),
+    ("journal", &["core"]),
+    ("trace", &["core", "journal"]),
+    ("sim", &["core", "device", "journal", "trace"]),
+    ("live", &["core", "journal"]),
+    ("preload", &["journal", "live"]),
     ("capi", &["live"]),
     ("record", &["core", "trace"]),
     ("plugin", &[]),
-    ("report", &["core", "device", "trace", "sim"]),
-    ("cli", &["core", "device", "trace", "sim", "live", "record", "report"]),
+    ("report", &["core", "device", "journal", "trace", "sim"]),
+    ("cli", &["core", "device", "journal", "trace", "sim", "live", "record", "report"]),
     ("py", &["core", "device", "trace", "report"]),
-    ("fuzz", &["core", "device", "trace", "report"]),
+    ("fuzz", &["core", "device", "journal", "trace", "report"]),
     ("model", &[]),
     ("soak", &["core", "live"]),
     ("tidy", &[]),
@@ -117,7 +118,7 @@ fn the_board_imports_the_core_unchanged_and_the_journal() {
     let manifest = text(&root().join("board/image/Cargo.toml"));
     let manifest: toml::Table = manifest.parse().expect("board/image/Cargo.toml is TOML");
     let dependencies = manifest["dependencies"].as_table().expect("a table");
-    assert_eq!(dependencies.keys().collect::<Vec<_>>(), ["coldframe-core", "coldframe-trace"]);
+    assert_eq!(dependencies.keys().collect::<Vec<_>>(), ["coldframe-core", "coldframe-journal"]);
     assert_eq!(dependencies["coldframe-core"], toml::toml! { path = "../../crates/core" }.into());
 }
 

@@ -1,7 +1,7 @@
 //! The curve: run time by RAM, where it thrashes, and the size to recommend.
 
 use coldframe_core::Bytes;
-use coldframe_trace::span::PAGE;
+use coldframe_journal::span::PAGE;
 use serde::{Deserialize, Serialize};
 
 use super::machine::Counts;

@@ -4,8 +4,8 @@
 
 use coldframe_core::{Access, Command, Event, Place, Ps, Stage};
 use coldframe_device::StagePrices;
+use coldframe_journal::Entry;
 use coldframe_sim::LaneConfig;
-use coldframe_trace::journal::Entry;
 
 use crate::table::fine_time;
 

@@ -7,7 +7,7 @@
 use coldframe_core::swap::linux::SlotMap;
 use coldframe_core::swap::{Full, Perfect, Swap, SwapAreas, SwapError};
 use coldframe_core::{Event, PageId, Ps, SlotId};
-use coldframe_trace::journal::{Entry, Journal, Noted};
+use coldframe_journal::{Entry, Journal, Noted};
 
 use super::SwapConfig;
 use crate::faulty::{Failures, Faulty};

@@ -5,7 +5,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use coldframe_core::prefetch::PrefetchLists;
 use coldframe_core::{Below, Caps, Config, Engine, Event, PageId, Ps, TaskId};
-use coldframe_trace::journal::{Head, Journal};
+use coldframe_journal::{Head, Journal};
 
 use super::adaptive::Adaptive;
 use super::paging::{Outcome, Paging};

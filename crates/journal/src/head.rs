@@ -10,7 +10,7 @@ use coldframe_core::prefetch::Arrival;
 use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling, AREAS_MAX};
 use coldframe_core::{Below, Caps, Config, ConfigError, Engine, SlotsConfig, TierConfig};
 
-use super::{Entries, Journal, JournalError};
+use crate::{Entries, Journal, JournalError};
 
 const MAGIC: &str = "coldframe journal 9";
 
@@ -106,7 +106,7 @@ fn read_tier(text: &str) -> Option<Option<TierConfig>> {
     next().is_none().then_some(Some(tier))
 }
 
-pub(super) fn area_line(area: &AreaConfig) -> String {
+pub(crate) fn area_line(area: &AreaConfig) -> String {
     let AreaConfig { blocks, priority, layout, collector, victims, start, stop, wear } = area;
     let cluster = if let Layout::Linux { cluster } = layout { *cluster } else { 0 };
     let spread = wear.spread_max.map_or("-".to_string(), |n| n.to_string());
@@ -114,7 +114,7 @@ pub(super) fn area_line(area: &AreaConfig) -> String {
     format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} {dynamic} {spread}\n")
 }
 
-pub(super) fn read_area(text: &str) -> Option<AreaConfig> {
+pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
     let mut words = text.split(' ');
     let mut next = || words.next();
     let area = AreaConfig {

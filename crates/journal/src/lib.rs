@@ -9,6 +9,12 @@
 //! entry: tag byte, then its numbers as LEB128; an event carries the time since the event before it
 //! ```
 
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -17,8 +23,10 @@ use coldframe_core::{After, Command, Engine, Event, Machine, PageId};
 
 mod area;
 mod coding;
+pub mod entries;
 mod head;
 mod replay;
+pub mod span;
 
 pub use area::Noted;
 pub use head::{open, Head};

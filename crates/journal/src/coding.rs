@@ -7,7 +7,7 @@ use coldframe_core::{
     TaskId, Ticket, Transfer, Walk, Work,
 };
 
-use super::{area, Entries, Entry, Journal, JournalError};
+use crate::{area, Entries, Entry, Journal, JournalError};
 
 impl Journal {
     /// Appends an entry.

@@ -15,10 +15,10 @@ use core::fmt;
 use coldframe_core::swap::{Flash, Refused, Swap, SwapAreas, AREAS_MAX};
 use coldframe_core::{BlockId, Command, Event, PageId, SlotId, Transfer};
 
-use super::head::{area_line, read_area};
-use super::{Entries, Entry, Journal, JournalError, Replayed};
+use crate::head::{area_line, read_area};
+use crate::{Entries, Entry, Journal, JournalError, Replayed};
 
-pub(super) const MAGIC: &str = "coldframe journal 9 of a swap area";
+pub(crate) const MAGIC: &str = "coldframe journal 9 of a swap area";
 
 /// Most slots of a journal's area, and pages.
 const MAX: u64 = 1 << 28;
@@ -104,7 +104,7 @@ fn open(bytes: &[u8]) -> Result<(Swap, Entries<'_>), JournalError> {
 }
 
 /// Gives a journal's input to a fresh area, and compares the output.
-pub(super) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
+pub(crate) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let (mut swap, entries) = open(bytes)?;
     let mut replayer = Replayer { entries, seen: Replayed::default(), error: None };
     loop {
@@ -182,7 +182,7 @@ impl Flash for Replayer<'_> {
 }
 
 /// The tag of a page that goes out.
-pub(super) const OUT: u8 = 27;
+pub(crate) const OUT: u8 = 27;
 
 #[cfg(test)]
 mod tests {
