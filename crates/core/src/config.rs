@@ -5,7 +5,7 @@ use core::fmt;
 use crate::machine::Caps;
 use crate::slots::SlotsConfig;
 use crate::swap::{SwapAreas, SwapError};
-use crate::tier::{TierConfig, TierError};
+use crate::tier::TierConfig;
 
 /// The bounds of an engine, all known at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,7 +57,7 @@ pub enum ConfigError {
     /// The swap areas are not possible.
     Swap(SwapError),
     /// The tier is not possible.
-    Tier(TierError),
+    Tier(&'static str),
 }
 
 impl fmt::Display for ConfigError {
@@ -67,7 +67,7 @@ impl fmt::Display for ConfigError {
             ConfigError::TooLarge { field, value } => write!(f, "`{field}` is {value}; give less than 2^29"),
             ConfigError::Placed => f.write_str("a machine that places pages itself has no swap area"),
             ConfigError::Swap(error) => error.fmt(f),
-            ConfigError::Tier(error) => error.fmt(f),
+            ConfigError::Tier(reason) => f.write_str(reason),
         }
     }
 }

@@ -64,5 +64,5 @@ pub use machine::{After, Caps, Machine};
 pub use place::Place;
 pub use pool_op::PoolOp;
 pub use slots::{Backed, SlotsConfig};
-pub use tier::{TierConfig, TierCounts, TierError};
+pub use tier::{TierConfig, TierCounts};
 pub use units::{Bytes, MicroWatt, Pj, Ps, Walk};

@@ -62,18 +62,6 @@ pub struct TierConfig {
 /// 4, the next page 4, size 2, and a free slot 4.
 pub const TABLE_BYTES: u32 = 41;
 
-/// Why a tier cannot be.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TierError(pub &'static str);
-
-impl core::fmt::Display for TierError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.0)
-    }
-}
-
-impl core::error::Error for TierError {}
-
 /// What has happened in a tier so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TierCounts {
@@ -111,26 +99,30 @@ const STALE: u8 = 1;
 const REFUSED: u8 = 2;
 /// The page is in the pool since it came along with another one.
 const BESIDE: u8 = 4;
-/// Of pages that did not compress, this many go to the device without an attempt before one is attempted again; a
-/// power of two.
+/// Of pages that did not compress, one of so many is attempted again. A guess: an attempt takes 5 us (`make
+/// bench-zram`), so such a page costs 0.6 us in the mean.
 const UNTRIED: u32 = 8;
-/// The most pages that leave the pool for one that enters it.
+/// The most pages that leave the pool for one that enters it. A guess that bounds the work of one event: eight pages of
+/// the mean size, 1/3.5 of a frame (`make bench-zram`), make room for the largest page, 3/4 of a frame, three times.
 const LEAVE_MAX: usize = 8;
 /// Bytes of a packed slot that are not a page's: for the slot, and for each page.
 pub const PACK_HEAD: u32 = 8;
 /// See [`PACK_HEAD`].
 pub const PACK_EACH: u32 = 8;
-/// The most pages of a packed slot.
+/// The most pages of a packed slot. A guess: in a slot of 4096 bytes there could be more if they had fewer than
+/// 120 bytes each.
 pub const PACK_MAX: usize = 32;
-/// Of pages that came along with another one, this part must have been needed. Otherwise no more are kept, except
-/// with one load of [`BESIDE_TRIED`].
+/// For each page that came along with another one and was needed, so many may have been kept in vain. Otherwise no
+/// more are kept, except with one load of [`BESIDE_TRIED`]. A guess, as are the next two.
 const BESIDE_PART: u32 = 4;
-/// See [`BESIDE_PART`].
+/// See [`BESIDE_PART`]. As many may be kept in vain before the first is needed.
 const BESIDE_TRIED: u32 = 16;
 /// After so many outcomes, the counts are halved.
 const BESIDE_WINDOW: u32 = 256;
-/// The least number of frames besides the pool's.
-const FRAMES_LEFT: usize = 8;
+/// Frames that are never lent to the pool. A guess.
+pub(crate) const STAY: usize = 4;
+/// The least number of frames besides the pool's: those, and a bin that is about to be lent.
+const FRAMES_LEFT: usize = STAY + BIN_FRAMES;
 
 /// The tables.
 pub(crate) struct Tier {
@@ -164,16 +156,16 @@ pub(crate) struct Leaver {
 
 impl TierConfig {
     /// Why this tier is not possible with this many frames; `None` if it is.
-    pub fn refused(&self, frames: usize) -> Option<TierError> {
+    pub(crate) fn refused(&self, frames: usize) -> Option<&'static str> {
         let grain = GRAIN as u32;
         if self.frames_max + FRAMES_LEFT > frames {
-            return Some(TierError("the tier leaves fewer than 8 frames"));
+            return Some("the tier leaves fewer than 8 frames");
         }
         if !(256..=16384).contains(&self.page_bytes) || !self.page_bytes.is_multiple_of(grain) {
-            return Some(TierError("a page of the tier has 256 to 16384 bytes, a multiple of 16"));
+            return Some("a page of the tier has 256 to 16384 bytes, a multiple of 16");
         }
         if self.size_max > self.page_bytes || self.size_max < grain {
-            return Some(TierError("the largest page of the tier has 16 bytes to those of a page"));
+            return Some("the largest page of the tier has 16 bytes to those of a page");
         }
         None
     }

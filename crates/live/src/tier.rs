@@ -42,7 +42,7 @@ const POOL_NS: u32 = 24_000;
 /// victims of one fault.
 pub const BATCH_MAX: usize = 24;
 const _: () = assert!(2 * (BATCH_MAX + 2 * BIN_FRAMES) <= crate::task::VICTIMS);
-/// The pool leaves at least this part of all frames.
+/// The pool leaves at least this part of all frames. A guess, as is the next one.
 const LEFT_PART: usize = 8;
 /// The pool also leaves this many frames besides a batch and the loads that can be in flight.
 const LEFT_MORE: usize = 8;

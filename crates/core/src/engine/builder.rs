@@ -14,9 +14,9 @@ use crate::policy::Policy;
 use crate::prefetch::Arrival;
 use crate::ram::Ram;
 use crate::slots::Slots;
-use crate::swap::Swap;
+use crate::swap::{Swap, SwapAreas};
 use crate::tier::packs::Packs;
-use crate::tier::{Tier, TierConfig, TierError};
+use crate::tier::{Tier, TierConfig};
 
 /// An engine that is being made: bounds first, then what lies below its frames, then [`Builder::build`].
 pub struct Builder {
@@ -46,36 +46,35 @@ impl Builder {
         let Builder { config, policy, handler, below, arrival } = self;
         check(&config)?;
         let Config { frames, pages, tasks, caps, .. } = config;
-        if caps.places && matches!(below, Below::Swap(_) | Below::Slots(_)) {
-            return Err(ConfigError::Placed);
+        let tier = if let Below::Tier(tier) = below { Some(tier) } else { None };
+        match tier.and_then(|tier| tier_refused(&tier, &config, handler)) {
+            Some(reason) => return Err(ConfigError::Tier(reason)),
+            None if caps.places && matches!(below, Below::Swap(_) | Below::Slots(_)) => {
+                return Err(ConfigError::Placed)
+            }
+            None => {}
         }
-        let (mut backing, mut tier, mut pool) = (Backing::new(pages), None, 0);
-        match below {
-            Below::Homes => {}
-            Below::Swap(swap) => {
-                let swap = Swap::new(pages, swap.slots_per_block, &swap.areas).map_err(ConfigError::Swap)?;
-                backing.set_swap(swap);
+        let backing = match below {
+            Below::Homes => Backing::new(pages, None, None, None),
+            Below::Swap(SwapAreas { slots_per_block, areas }) => {
+                let swap = Swap::new(pages, slots_per_block, &areas).map_err(ConfigError::Swap)?;
+                Backing::new(pages, Some(swap), None, None)
             }
             Below::Slots(slots) => {
                 within("slots", slots.slots)?;
-                backing.set_slots(Slots::new(slots, pages, tasks));
+                Backing::new(pages, None, Some(Slots::new(slots, pages, tasks)), None)
             }
-            Below::Tier(bounds) => {
-                check_tier(&bounds, &config, handler).map_err(ConfigError::Tier)?;
-                pool = bounds.frames_max;
-                backing.set_packs(Packs::new(pages, bounds.page_bytes));
-                tier = Some(Tier::new(bounds, pages));
-            }
-        }
+            Below::Tier(tier) => Backing::new(pages, None, None, Some(Packs::new(pages, tier.page_bytes))),
+        };
         let buffers = caps.buffers as usize;
         Ok(Engine {
             pages: PageStates::new(pages),
             ram: Ram::new(&config, policy),
             // With a frame for each fault in flight, a search always finds one.
-            flights: Flights::new(buffers.min(frames - pool), tasks),
+            flights: Flights::new(buffers.min(frames - tier.map_or(0, |tier| tier.frames_max)), tasks),
             buffers: Buffers::new(buffers, handler.needs_xip),
             backing,
-            tier,
+            tier: tier.map(|tier| Tier::new(tier, pages)),
             counts: Counts::default(),
             arrival,
             handler,
@@ -104,9 +103,9 @@ fn within(field: &'static str, value: usize) -> Result<(), ConfigError> {
     }
 }
 
-fn check_tier(tier: &TierConfig, config: &Config, handler: &Handler) -> Result<(), TierError> {
+fn tier_refused(tier: &TierConfig, config: &Config, handler: &Handler) -> Option<&'static str> {
     if handler.needs_xip || config.caps.direct_read {
-        return Err(TierError("a page that is read in a buffer or a slot cannot be compressed"));
+        return Some("a page that is read in a buffer or a slot cannot be compressed");
     }
-    tier.refused(config.frames).map_or(Ok(()), Err)
+    tier.refused(config.frames)
 }

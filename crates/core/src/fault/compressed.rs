@@ -13,13 +13,11 @@ use crate::command::Command;
 use crate::ids::{FrameId, PageId, Ticket};
 use crate::page_state::PageState;
 use crate::pool_op::PoolOp;
-use crate::tier::{Leaver, Tier, BIN_FRAMES};
+use crate::tier::{Leaver, Tier, BIN_FRAMES, STAY};
 use crate::turn::Turn;
 
 /// One bin is lent for each 16 pages that leave together. A page then takes a quarter of a frame, or somewhat more.
 const BATCH_OF_BIN: usize = 16;
-/// Frames that are never lent to the pool.
-const STAY: usize = 4;
 
 /// Moves frames between RAM and the pool if needed, before a frame is sought. `leaves`: a page is about to leave RAM.
 pub(super) fn balance(turn: &mut Turn<'_>, leaves: bool) {

@@ -16,12 +16,16 @@ use crate::ids::{FrameId, PageId, PoolId};
 use crate::lists::{Links, List};
 use crate::pool_op::PoolOp;
 
-/// Places of pages are multiples of this many bytes.
+/// Places of pages are multiples of this many bytes. A page loses 8 of them in the mean: 0.7 % of a page of 1170 bytes
+/// (4 KiB / 3.5, `make bench-zram`). A place of 32 bits reaches over 64 GiB.
 pub const GRAIN: usize = 16;
-/// Frames of a bin.
+/// Frames of a bin. A guess: in fewer frames more room is left over at the end, and more frames take longer to clear.
 pub const BIN_FRAMES: usize = 4;
-/// Classes of bins by their room.
-const CLASSES: usize = 64;
+/// Classes of bins by their room: the bits of the mask that says which classes have any.
+const CLASSES: usize = u64::BITS as usize;
+/// As long as nothing is known, a page in the pool is taken to need this part of a frame: 1/3.5 is measured for lz4
+/// (`make bench-zram`).
+pub(super) const UNKNOWN_RATIO: usize = 3;
 
 /// The place of a page, and its size in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -252,16 +256,21 @@ impl Pool {
 
     /// Grains for this many pages of the mean size in the pool.
     fn wanted(&self, pages: usize) -> u64 {
-        let mean = self.filled.checked_div(self.pages() as u64).unwrap_or(u64::from(self.grains_of_page) / 3);
+        let mean = self
+            .filled
+            .checked_div(self.pages() as u64)
+            .unwrap_or(u64::from(self.grains_of_page) / UNKNOWN_RATIO as u64);
         (pages as u64 + 2) * (mean + 1)
     }
 
-    /// Whether there is too little room for this many pages. Some of the room is in pieces that are too small.
+    /// Whether there is too little room for this many pages. Some of the room is in pieces that are too small; that it
+    /// is 1/64 of what is filled is a guess.
     pub(super) fn is_tight(&self, pages: usize) -> bool {
         self.room() < self.wanted(pages) + self.filled / 64
     }
 
-    /// Whether a bin is nearly empty and is not needed for this many pages.
+    /// Whether a bin is nearly empty and is not needed for this many pages. The room that must be left is a guess: well
+    /// above that of [`is_tight`](Self::is_tight), so that no bin comes and goes in turn.
     pub(super) fn is_slack(&self, pages: usize) -> bool {
         let emptiest = (self.some != 0).then(|| CLASSES - 1 - self.some.leading_zeros() as usize);
         let spare = self.room() > 2 * self.wanted(pages) + self.filled / 16 + 2 * u64::from(self.grains);

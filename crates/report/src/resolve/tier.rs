@@ -31,7 +31,7 @@ impl TierPlan {
     }
 }
 
-/// Frames that the pool never gets: this part of all, with a lower limit.
+/// Frames that the pool never gets: this part of all, with a lower limit. Guesses, as are the next two.
 const LEFT_PART: usize = 8;
 const LEFT_MIN: usize = 16;
 /// As long as nothing is known of the run, the border starts at this part.
