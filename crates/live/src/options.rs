@@ -6,7 +6,6 @@ use std::path::PathBuf;
 pub use coldframe_pager_plan::{FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX};
 use serde::{Deserialize, Serialize};
 
-
 /// How a thread waits for the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
