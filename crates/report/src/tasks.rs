@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use coldframe_core::Pj;
+use coldframe_core::{Pj, Ps};
 use coldframe_sim::tasks::{Cpu, Program, TaskSpec, TasksResult, TraceTasks};
 use coldframe_sim::RunError;
 use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
@@ -207,10 +207,10 @@ fn simulate(
     let spec = |program: &Program| TaskSpec {
         program: Program { pages: tasks.pages as u32, ..program.clone() },
         first_page: 0,
-        rounds: Some(plan.rounds),
-        pause: plan.pause,
-        turns: plan.turns,
-        fresh: plan.fresh,
+        rounds: Some(1),
+        pause: Ps::ZERO,
+        turns: 1,
+        fresh: false,
     };
     let specs: Vec<TaskSpec> = tasks.programs.iter().map(|(_, program)| spec(program)).collect();
     let mut cpu = Cpu::new(&plan.config, &specs).map_err(RunError::from)?;

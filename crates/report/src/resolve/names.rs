@@ -105,11 +105,3 @@ pub(crate) fn time(field: &str, text: &Option<String>) -> Result<Option<Ps>, Rep
     let read = |t: &String| quantity::time(t).map_err(|e| ReportError::quantity(field, e));
     text.as_ref().map(read).transpose()
 }
-
-/// An optional time that is not zero.
-pub(super) fn positive_time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportError> {
-    match time(field, text)? {
-        Some(Ps::ZERO) => Err(ReportError::setting(field, "is 0; give a time, such as 1ms")),
-        time => Ok(time),
-    }
-}
