@@ -93,14 +93,17 @@ pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) ->
     simulate(path, all, Ask::default(), progress)
 }
 
-/// Like [`run`]; `adjust` may change a configuration's plan, by its number, where no setting can.
+/// Changes the plan of the configuration with this number.
+pub type Adjust<'a> = &'a dyn Fn(usize, &mut Plan);
+
+/// Like [`run`]; `adjust` may change plans where no setting can.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_adjusted(
     path: &Path,
     all: &[Settings],
-    adjust: &dyn Fn(usize, &mut Plan),
+    adjust: Adjust<'_>,
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<RunResult>, ReportError> {
     simulate(path, all, Ask { adjust: Some(adjust), ..Ask::default() }, progress)
@@ -216,7 +219,7 @@ struct Ask<'a> {
     /// Makes the policy of the first configuration, instead of the one that the settings name.
     policy: Option<MakePolicy<'a>>,
     /// Changes each plan.
-    adjust: Option<&'a dyn Fn(usize, &mut Plan)>,
+    adjust: Option<Adjust<'a>>,
 }
 
 impl Default for Ask<'_> {
