@@ -93,7 +93,7 @@ bench-tier: build
 
 # Measure the time to compress a page, and its size: the numbers of the backings zram-lz4 and zram-zstd.
 bench-zram:
-	$(CARGO) bench --locked -p coldframe-report --bench zram
+	$(CARGO) bench --locked -p coldframe-experiment --bench zram
 
 # Write include/coldframe.h from crates/capi.
 header:

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use coldframe_advise::board::limits::{percent, years};
+use coldframe_advise::board::{advise, json, Advice, Cache, Limits, Question};
+use coldframe_advise::machine::Answer;
 use coldframe_device::quantity::{self, human_count, human_seconds, ram_size};
-use coldframe_report::advise::limits::{percent, years};
-use coldframe_report::advise::{advise, json, words, Advice, Cache, Limits, Question};
-use coldframe_report::drive::is_swap_trace;
-use coldframe_report::here::Answer;
-use coldframe_report::{ReportError, Settings};
+use coldframe_experiment::drive::is_swap_trace;
+use coldframe_experiment::{ReportError, Settings};
+use coldframe_show::board_answer as words;
 
 use crate::advise_here;
 use crate::failure::Failure;
@@ -179,7 +180,7 @@ fn here(args: &Args) -> Result<ExitCode, Failure> {
     let written = args.output.as_ref().filter(|_| config.is_some()).map(|path| path.display().to_string());
     let text = match args.format.as_str() {
         "json" => output::json(&found.json()),
-        _ => coldframe_report::here::words::words(&found, written.as_deref()),
+        _ => coldframe_show::machine_answer::words(&found, written.as_deref()),
     };
     output::write(None, &text)?;
     Ok(ExitCode::from(u8::from(!fits)))
@@ -249,7 +250,7 @@ pub fn answer(asked: &Asked, quiet: bool) -> Result<Advice, Failure> {
     let question = question(asked)?;
     let mut cache = cache(asked);
     let mut line = Line::new(quiet);
-    let mut progress = |p: coldframe_report::Progress| {
+    let mut progress = |p: coldframe_experiment::Progress| {
         line.show(p.done, Some(p.total), &format!("{} {} of a round", human_count(p.done), p.unit.name()));
     };
     Ok(advise(&asked.trace, &question, &mut cache, &mut progress)?)

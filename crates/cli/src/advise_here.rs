@@ -5,14 +5,14 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::Instant;
 
+use coldframe_advise::board::limits::percent;
+use coldframe_advise::machine::json::DEVICE;
+use coldframe_advise::machine::{answer, pager, Answer, Costs, Question};
 use coldframe_device::here::Here;
 use coldframe_device::quantity::{self, human_size};
+use coldframe_experiment::ReportError;
 use coldframe_live::costs::Extent;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
-use coldframe_report::advise::limits::percent;
-use coldframe_report::here::json::DEVICE;
-use coldframe_report::here::{answer, pager, Answer, Costs, Question};
-use coldframe_report::ReportError;
 use coldframe_trace::{Fidelity, Reader};
 
 use crate::advise::Asked;

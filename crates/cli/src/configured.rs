@@ -5,8 +5,8 @@ use std::path::Path;
 
 use coldframe_core::Bytes;
 use coldframe_device::quantity::{self, show_bytes};
+use coldframe_experiment::{ReportError, Settings};
 use coldframe_live::PAGE;
-use coldframe_report::{ReportError, Settings};
 
 use crate::failure::Failure;
 

@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use coldframe_device::sheet::{all, find, Sheet};
-use coldframe_report::table::styled;
-use coldframe_report::ReportError;
+use coldframe_experiment::ReportError;
+use coldframe_show::table::styled;
 
 use crate::failure::Failure;
 use crate::output;

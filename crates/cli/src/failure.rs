@@ -3,9 +3,9 @@
 
 use std::process::ExitCode;
 
+use coldframe_experiment::ReportError;
 use coldframe_live::LiveError;
 use coldframe_record::RecordError;
-use coldframe_report::ReportError;
 use coldframe_trace::TraceError;
 use miette::{GraphicalReportHandler, LabeledSpan, MietteDiagnostic, NamedSource, Report};
 

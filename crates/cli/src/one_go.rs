@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use coldframe_advise::machine::Answer;
 use coldframe_device::quantity::ram_size;
-use coldframe_report::here::words::words;
-use coldframe_report::here::Answer;
-use coldframe_report::html::Page;
-use coldframe_report::table::wrap;
+use coldframe_show::html::Page;
+use coldframe_show::machine_answer::words;
+use coldframe_show::table::wrap;
 use coldframe_trace::heat::heat;
 use coldframe_trace::Reader;
 

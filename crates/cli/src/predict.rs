@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
+use coldframe_advise::predict::{predict, Prediction};
 use coldframe_device::quantity::human_count;
+use coldframe_experiment::ReportError;
 use coldframe_live::span::{Span, BASE_RECORDED, PAGE};
 use coldframe_live::{Options, Snapshot};
 use coldframe_record::{record, Level, Outcome, Recording, Via, PLUGIN};
-use coldframe_report::predict::{predict, Prediction};
-use coldframe_report::table::styled;
-use coldframe_report::ReportError;
+use coldframe_show::table::styled;
 use coldframe_trace::journal::{self, Head};
 use serde_json::{json, Value};
 

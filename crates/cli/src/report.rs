@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use coldframe_report::experiment::sha256;
-use coldframe_report::html::Page;
-use coldframe_report::ReportError;
+use coldframe_experiment::string::sha256;
+use coldframe_experiment::ReportError;
+use coldframe_show::html::Page;
 use coldframe_trace::heat::heat;
 use coldframe_trace::Reader;
 

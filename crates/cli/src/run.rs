@@ -8,12 +8,12 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use coldframe_device::{quantity, sheet, Sheet};
+use coldframe_experiment::ReportError;
 use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
     Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
 };
 use coldframe_record::{interpreter, library_places, resolve, RecordError};
-use coldframe_report::ReportError;
 
 use crate::area::AreaArgs;
 use crate::failure::Failure;

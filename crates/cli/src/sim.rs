@@ -8,14 +8,17 @@ use std::process::ExitCode;
 use coldframe_core::Ps;
 use coldframe_device::quantity::{human_count, human_size};
 use coldframe_device::StagePrices;
-use coldframe_report::certainty::{caveat, Certainty};
-use coldframe_report::drive::{self, Drive, Outcomes};
-use coldframe_report::plot::{stack, Plot, Series};
-use coldframe_report::result::{EngineCounts, OneString, SimResult};
-use coldframe_report::settings::SIZES_DEFAULT;
-use coldframe_report::table::results as table;
-use coldframe_report::{foreground, swap_table, tasks, Progress, ReportError, RunResult, Settings, Sweep};
-use coldframe_sim::Latency;
+use coldframe_experiment::drive::{self, Drive, Outcomes};
+use coldframe_experiment::result::{caveat, Certainty};
+use coldframe_experiment::settings::SIZES_DEFAULT;
+use coldframe_experiment::sim_result::{EngineCounts, OneString, SimResult};
+use coldframe_experiment::{Progress, ReportError, RunResult, Settings, Sweep};
+use coldframe_show::plot::{stack, Plot, Series};
+use coldframe_show::table::results as table;
+
+use coldframe_show::tasks_table::failures;
+use coldframe_show::{foreground_table, swap_table, tasks_table};
+use coldframe_sim::{LaneResult, Latency};
 use coldframe_trace::{timeline, Clock};
 use serde_json::Value;
 
@@ -354,11 +357,11 @@ fn words(args: &Args, outcomes: &Outcomes) -> String {
     let path = args.trace.display();
     match outcomes {
         Outcomes::String(results) => of_string(args, results),
-        Outcomes::Tasks(outcomes) => tasks::table(&args.trace, outcomes),
+        Outcomes::Tasks(outcomes) => tasks_table::table(&args.trace, outcomes),
         Outcomes::Foreground(stored) => {
             let (pages, tasks) = (human_count(stored.pages as u64), stored.tasks);
-            let tasks = tasks::count_of(tasks);
-            format!("{path}: {tasks}, {pages} pages of 4 KiB touched\n{}", foreground::table(stored))
+            let tasks = tasks_table::count_of(tasks);
+            format!("{path}: {tasks}, {pages} pages of 4 KiB touched\n{}", foreground_table::table(stored))
         }
         Outcomes::SwapTrace(outcomes) => {
             let pictures = if args.plot { format!("\n{}", swap_table::pictures(outcomes)) } else { String::new() };
@@ -396,7 +399,8 @@ fn of_string(args: &Args, results: &[RunResult]) -> String {
     if results.iter().any(|r| r.lane().is_some_and(|l| l.writes_unpriced)) {
         out += "The device's sheet gives no program time: latencies leave out the programming of dirty pages (set time.program).\n";
     }
-    results.iter().for_each(|r| out += &r.failures_text());
+    let failed = |lane: &LaneResult| failures(lane.counts.failures, u64::from(lane.halted.is_some()));
+    out.extend(results.iter().filter_map(RunResult::lane).map(failed));
     for (r, swap) in results.iter().filter_map(|r| Some((r, r.lane()?.swap.as_ref()?))) {
         let c = swap.counts;
         out += &format!(

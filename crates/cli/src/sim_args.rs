@@ -1,7 +1,7 @@
 //! Arguments of `coldframe sim` for swap areas and for several tasks.
 
-use coldframe_report::settings::Vary;
-use coldframe_report::Settings;
+use coldframe_experiment::settings::Vary;
+use coldframe_experiment::Settings;
 
 /// Options for swap areas only.
 #[derive(clap::Args)]

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 
 use clap::Parser;
+use coldframe_advise::machine::json::Verified;
+use coldframe_advise::machine::{Answer, Point};
 use coldframe_device::quantity::{human_count, human_seconds};
-use coldframe_report::here::json::Verified;
-use coldframe_report::here::{Answer, Point};
-use coldframe_report::table::styled;
+use coldframe_show::table::styled;
 use serde_json::Value;
 
 use crate::failure::Failure;

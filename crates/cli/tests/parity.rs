@@ -7,15 +7,15 @@
 use std::path::Path;
 use std::process::Command;
 
+use coldframe_advise::machine::rows::Rows;
+use coldframe_advise::machine::simulate::simulate;
+use coldframe_advise::machine::{self, Pager as Model};
+use coldframe_advise::predict::predict;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::collect;
 use coldframe_core::Ps;
 use coldframe_device::here::{Here, Spread};
 use coldframe_live::{Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MIN, PAGE};
-use coldframe_report::here::rows::Rows;
-use coldframe_report::here::simulate::simulate;
-use coldframe_report::here::{self, Pager as Model};
-use coldframe_report::predict::predict;
 use coldframe_trace::journal;
 use coldframe_trace::span::{Span, BASE_RECORDED};
 use coldframe_trace::{Block, Columns, Fidelity, Kind, ProgramFacts, Provenance, Reference, Task, Writer};
@@ -256,7 +256,7 @@ fn live_prediction_and_answer_are_one_model() {
             // The costs of this machine, as far as the pager has measured them.
             let read = Ps(stats.device_read_ns * 1_000);
             let costs = Here { device_fault: Spread { mean: read, ..Spread::default() }, ..Here::default() };
-            let model = here::pager(&costs);
+            let model = machine::pager(&costs);
             let journal = std::fs::read(&path).unwrap();
             let (head, _) = journal::open(&journal).unwrap();
             assert_eq!(head.config, model.with(ram).config(PAGES, true));

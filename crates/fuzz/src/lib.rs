@@ -105,7 +105,7 @@ pub fn targets() -> Vec<Target> {
             seeds: vec![b"policy = \"clock\"\nframes = 3\n[limit]\nskip = 1\n[time]\nwalk_step = \"1us\"\n".to_vec()],
             read: |d| {
                 let text = String::from_utf8_lossy(d);
-                drop(coldframe_report::Settings::read(
+                drop(coldframe_experiment::Settings::read(
                     Some(("fuzz", &text)),
                     &[text.lines().next().unwrap_or_default().into()],
                 ));

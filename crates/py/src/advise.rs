@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use coldframe_advise::board::limits::{percent, years};
+use coldframe_advise::board::{self, json, Cache, Limits, Question};
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::{self, QuantityError};
-use coldframe_report::advise::limits::{percent, years};
-use coldframe_report::advise::{self as report, json, words, Cache, Limits, Question};
-use coldframe_report::ReportError;
+use coldframe_experiment::ReportError;
+use coldframe_show::board_answer;
 use pyo3::prelude::*;
 use serde_json::Value;
 
@@ -29,9 +30,14 @@ pub fn advise(
 ) -> PyResult<(String, String, String, Option<String>)> {
     let question = question(config, asked).map_err(raise)?;
     let mut cache = cache.map_or_else(Cache::none, |(folder, build)| Cache::in_folder(folder, build));
-    let advice = watched(py, progress, |tell| report::advise(&path, &question, &mut cache, tell))?;
+    let advice = watched(py, progress, |tell| board::advise(&path, &question, &mut cache, tell))?;
     let settings = advice.best.as_ref().map(|best| best.point.settings()).transpose().map_err(raise)?;
-    Ok((json::json(&advice).to_string(), words::sentence(&advice), words::words(&advice), settings.as_ref().map(shown)))
+    Ok((
+        json::json(&advice).to_string(),
+        board_answer::sentence(&advice),
+        board_answer::words(&advice),
+        settings.as_ref().map(shown),
+    ))
 }
 
 fn question(config: &str, asked: &str) -> Result<Question, ReportError> {

@@ -1,7 +1,7 @@
 //! Errors as Python exceptions: a class of `coldframe.errors` for each exit code of the command line, with the same
 //! message.
 
-use coldframe_report::ReportError;
+use coldframe_experiment::ReportError;
 use coldframe_trace::TraceError;
 use pyo3::prelude::*;
 

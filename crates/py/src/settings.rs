@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_device::quantity;
-use coldframe_report::{experiment, ReportError, Settings};
+use coldframe_experiment::{string, ReportError, Settings};
 use pyo3::prelude::*;
 use sha2::{Digest, Sha256};
 
@@ -65,7 +65,7 @@ pub fn key(build: &str, trace_sha256: &str, json: &str) -> PyResult<String> {
         let mut text = format!("{build}|{trace_sha256}|{}", shown(&settings));
         let sheets = [&settings.device, &settings.main_memory];
         for sheet in sheets.into_iter().flatten().filter(|name| name.ends_with(".toml")) {
-            text += &format!("|{}", experiment::sha256(Path::new(sheet))?);
+            text += &format!("|{}", string::sha256(Path::new(sheet))?);
         }
         Ok(Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect())
     };

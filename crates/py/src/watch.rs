@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use coldframe_report::{Progress, ReportError};
+use coldframe_experiment::{Progress, ReportError};
 use pyo3::prelude::*;
 
 use crate::errors::raise;

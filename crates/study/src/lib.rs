@@ -1,6 +1,6 @@
 //! # coldframe-study: the papers behind the systems
 //!
-//! A system in `coldframe-report` is what a user runs. What its paper prints, and how near we come, is here; the program
+//! A system in `coldframe-experiment` is what a user runs. What its paper prints, and how near we come, is here; the program
 //! `coldframe-papers` shows it, which `coldframe papers` starts.
 //!
 //! - [`papers`]: printed figures beside ours. Each paper is a folder with its figures as data (`golden.toml`), the

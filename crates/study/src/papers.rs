@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use coldframe_report::plot::Plot;
-use coldframe_report::ReportError;
+use coldframe_experiment::ReportError;
+use coldframe_show::plot::Plot;
 use serde::Serialize;
 
 /// A paper whose figures are reproduced. To add one: a folder like `swl/`, and a line in [`ALL`].

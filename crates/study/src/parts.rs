@@ -17,10 +17,10 @@ use std::path::Path;
 use coldframe_core::fault::handler;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::{quantity, sheet, Sheet};
-use coldframe_report::result::SCHEMA_VERSION;
-use coldframe_report::systems::{self, backing, Part, System};
-use coldframe_report::tasks::{self, TasksOutcome};
-use coldframe_report::{Progress, ReportError, Settings};
+use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use coldframe_experiment::systems::{self, backing, Part, System};
+use coldframe_experiment::tasks::{self, TasksOutcome};
+use coldframe_experiment::{Progress, ReportError, Settings};
 use serde::Serialize;
 
 pub mod bars;

@@ -5,9 +5,9 @@
 //! to a person.
 
 use coldframe_core::{After, PageId, Ps};
-use coldframe_report::error::{nearest, ReportError};
-use coldframe_report::result::SCHEMA_VERSION;
-use coldframe_report::{resolve, Settings};
+use coldframe_experiment::error::{nearest, ReportError};
+use coldframe_experiment::sim_result::SCHEMA_VERSION;
+use coldframe_experiment::{resolve, Settings};
 use coldframe_sim::page_table::PageTable;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
 use coldframe_trace::journal::{open, Entries};

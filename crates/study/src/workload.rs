@@ -14,8 +14,8 @@
 
 use std::collections::BTreeMap;
 
-use coldframe_report::foreground::phone::{self, MachineParameters, SERVICE, SHIPPED};
-use coldframe_report::ReportError;
+use coldframe_experiment::phone::{self, MachineParameters, SERVICE, SHIPPED};
+use coldframe_experiment::ReportError;
 use coldframe_trace::provenance::{Mapping, Task};
 use coldframe_trace::{Block, Fidelity, Kind, Provenance, Reference};
 use serde::Deserialize;

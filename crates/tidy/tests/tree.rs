@@ -14,11 +14,13 @@ const FLOORS: &[(&str, &[&str])] = &[
     ("capi", &["live"]),
     ("record", &["core", "trace"]),
     ("plugin", &[]),
-    ("report", &["core", "device", "pager-plan", "trace", "sim"]),
-    ("study", &["core", "device", "trace", "sim", "report"]),
-    ("cli", &["core", "device", "trace", "sim", "live", "record", "report"]),
-    ("py", &["core", "device", "trace", "report"]),
-    ("fuzz", &["core", "device", "trace", "report"]),
+    ("experiment", &["core", "device", "trace", "sim"]),
+    ("advise", &["core", "device", "pager-plan", "trace", "sim", "experiment"]),
+    ("show", &["core", "device", "trace", "sim", "experiment", "advise"]),
+    ("study", &["core", "device", "trace", "sim", "experiment", "show"]),
+    ("cli", &["core", "device", "trace", "sim", "live", "record", "experiment", "advise", "show"]),
+    ("py", &["core", "device", "trace", "experiment", "advise", "show"]),
+    ("fuzz", &["core", "device", "trace", "experiment"]),
     ("model", &[]),
     ("soak", &["core", "live"]),
     ("tidy", &[]),
@@ -63,7 +65,7 @@ fn the_core_has_no_dependency_no_std_no_unsafe_no_atomics_no_float() {
 /// Only a system's own file names the system, and the study of its paper. All other code uses the table of systems.
 #[test]
 fn systems_are_named_in_their_files_and_nowhere_else() {
-    let systems = root().join("crates/report/src/systems");
+    let systems = root().join("crates/experiment/src/systems");
     let own = files(&systems, "rs").into_iter().filter(|path| text(path).contains("const SYSTEM: System"));
     let names: Vec<String> = own.map(|path| path.file_stem().expect("a name").to_string_lossy().into_owned()).collect();
     assert!(names.len() >= 6 && names.iter().any(|name| name == "swl"), "{names:?}");
@@ -71,7 +73,7 @@ fn systems_are_named_in_their_files_and_nowhere_else() {
     for path in files(&root().join("crates"), "rs") {
         let (shown, code) = (path.display().to_string(), code(&path));
         let study = path.starts_with(root().join("crates/study"));
-        let at_home = study || path.starts_with(&systems) || shown.ends_with("report/src/systems.rs");
+        let at_home = study || path.starts_with(&systems) || shown.ends_with("experiment/src/systems.rs");
         if at_home || !shown.contains("/src/") || shown.ends_with("tests.rs") {
             continue;
         }

@@ -6,9 +6,9 @@ use std::path::Path;
 use coldframe_core::{Pj, Ps};
 use coldframe_device::energy::{e_paging, energies, t_paging, t_total, times, AccessCounts, Price};
 use coldframe_device::sheet;
-use coldframe_report::plot::Plot;
-use coldframe_report::systems::ddb;
-use coldframe_report::ReportError;
+use coldframe_experiment::systems::ddb;
+use coldframe_experiment::ReportError;
+use coldframe_show::plot::Plot;
 
 use crate::golden::Golden;
 use crate::papers::{Claim, Paper, Reached, Row};

@@ -1,9 +1,9 @@
 //! Every category on every backing and size: table IV and section V.E.
 
 use coldframe_core::Bytes;
-use coldframe_report::foreground::Outcome;
-use coldframe_report::systems::drswap::BACKINGS;
-use coldframe_report::ReportError;
+use coldframe_experiment::foreground::Outcome;
+use coldframe_experiment::systems::drswap::BACKINGS;
+use coldframe_experiment::ReportError;
 
 use super::{input, joules, megabytes, swap_ins, table4, CATEGORIES, SWAP_MIB};
 use super::{DRAM, EMMC, NVM, NVM_DR};

@@ -9,12 +9,13 @@ use std::path::Path;
 
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::swap_energy::SwapCounts;
-use coldframe_report::foreground::phone::MachineParameters;
-use coldframe_report::foreground::{energy, Area, Outcome, Session};
-use coldframe_report::resolve::ForegroundPlan;
-use coldframe_report::systems::backing::Backing;
-use coldframe_report::systems::drswap::{BACKINGS, PAGE};
-use coldframe_report::{ReportError, Settings};
+use coldframe_experiment::foreground::{Outcome, Session};
+use coldframe_experiment::phone::MachineParameters;
+use coldframe_experiment::resolve::ForegroundPlan;
+use coldframe_experiment::swap_prices::{energy, Area};
+use coldframe_experiment::systems::backing::Backing;
+use coldframe_experiment::systems::drswap::{BACKINGS, PAGE};
+use coldframe_experiment::{ReportError, Settings};
 use coldframe_trace::{Block, Provenance};
 
 use crate::golden::{numbers, Golden};

@@ -7,10 +7,10 @@
 
 use std::path::Path;
 
-use coldframe_report::resolve::swaps;
-use coldframe_report::settings::{Settings, Swap};
-use coldframe_report::swap::{outcome, SwapOutcome};
-use coldframe_report::ReportError;
+use coldframe_experiment::resolve::swaps;
+use coldframe_experiment::settings::{Settings, Swap};
+use coldframe_experiment::swap::{outcome, SwapOutcome};
+use coldframe_experiment::ReportError;
 use coldframe_trace::swap::{read, SwapEvent, SwapOp, SwapTrace};
 use rayon::prelude::*;
 
@@ -341,7 +341,7 @@ fn seed_rows(g: &Golden, rows: &mut Vec<Row>) -> Result<(), ReportError> {
 mod tests {
     use super::*;
     use coldframe_core::swap::{collect, linux, AREAS_MAX};
-    use coldframe_report::systems::lobi;
+    use coldframe_experiment::systems::lobi;
 
     #[test]
     fn the_systems_numbers_are_those_of_the_slides() {

@@ -4,8 +4,8 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
 use coldframe_core::{Bytes, Ps};
-use coldframe_report::systems::sap;
-use coldframe_report::ReportError;
+use coldframe_experiment::systems::sap;
+use coldframe_experiment::ReportError;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::{

@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use coldframe_report::ReportError;
+use coldframe_experiment::ReportError;
 
 use crate::golden::Golden;
 use crate::papers::{Claim, Paper, Reached, Row};
@@ -122,7 +122,7 @@ mod tests {
     #[test]
     fn the_systems_numbers_are_those_of_the_paper() {
         let printed = ["page_bytes", "list_max"].map(|name| golden().number(name) as usize);
-        let page = coldframe_report::systems::sap::PAGE.0 as usize;
+        let page = coldframe_experiment::systems::sap::PAGE.0 as usize;
         assert_eq!(printed, [page, coldframe_core::prefetch::LIST_MAX]);
     }
 }

@@ -6,12 +6,12 @@ use std::path::Path;
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Caps, Ps, Stage};
-use coldframe_report::experiment;
-use coldframe_report::plot::{Plot, Series};
-use coldframe_report::result::RunResult;
-use coldframe_report::settings::{Settings, Sweep};
-use coldframe_report::systems::swl;
-use coldframe_report::ReportError;
+use coldframe_experiment::result::RunResult;
+use coldframe_experiment::settings::{Settings, Sweep};
+use coldframe_experiment::string;
+use coldframe_experiment::systems::swl;
+use coldframe_experiment::ReportError;
+use coldframe_show::plot::{Plot, Series};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
@@ -227,7 +227,7 @@ fn trace_rows(g: &Golden, name: &str, path: &Path, rows: &mut Vec<Row>) -> Resul
             all.extend(sweep.expand(&base)?);
         }
     }
-    let results = experiment::run(path, &all, &mut |_| {})?;
+    let results = string::run(path, &all, &mut |_| {})?;
     let file = path.file_stem().and_then(|s| s.to_str()).unwrap_or_default();
     hit_ratio_row(g, name, file, &results[0], rows);
     table4_rows(g, name, file, &results[..of_table4], rows);

@@ -4,7 +4,7 @@
 
 use coldframe_core::{Access, Command, Event, Place, Ps, Stage};
 use coldframe_device::StagePrices;
-use coldframe_report::table::fine_time;
+use coldframe_show::table::fine_time;
 use coldframe_sim::LaneConfig;
 use coldframe_trace::journal::Entry;
 
