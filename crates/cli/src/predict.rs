@@ -12,13 +12,13 @@ use std::process::{Command, ExitStatus};
 use std::sync::Arc;
 
 use coldframe_device::quantity::human_count;
-use coldframe_live::span::{Span, BASE_RECORDED, PAGE};
+use coldframe_journal::span::{Span, BASE_RECORDED, PAGE};
+use coldframe_journal::{self as journal, Head};
 use coldframe_live::{Options, Snapshot};
 use coldframe_record::{record, Level, Outcome, Recording, Via, PLUGIN};
 use coldframe_report::predict::{predict, Prediction};
 use coldframe_report::table::styled;
 use coldframe_report::ReportError;
-use coldframe_trace::journal::{self, Head};
 use serde_json::{json, Value};
 
 use crate::bundle;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use coldframe_core::Ps;
 use coldframe_device::here::{Here, Spread};
 use coldframe_device::quantity::human_size;
+use coldframe_journal::span::{Note, Span, BASE_RECORDED, PAGE};
 use coldframe_report::here::counts::Counts;
 use coldframe_report::here::rows::{Rows, MANAGED};
 use coldframe_report::here::simulate::simulate;
 use coldframe_report::here::words::words;
 use coldframe_report::here::{answer, pager, Answer, Costs, Pager, Question};
 use coldframe_trace::provenance::Compression;
-use coldframe_trace::span::{Note, Span, BASE_RECORDED, PAGE};
 use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
 
 const SPAN: Span = Span { start: BASE_RECORDED, len: 1 << 30 };

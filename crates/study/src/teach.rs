@@ -5,12 +5,12 @@
 //! to a person.
 
 use coldframe_core::{After, PageId, Ps};
+use coldframe_journal::{open, Entries};
 use coldframe_report::error::{nearest, ReportError};
 use coldframe_report::result::SCHEMA_VERSION;
 use coldframe_report::{resolve, Settings};
 use coldframe_sim::page_table::PageTable;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
-use coldframe_trace::journal::{open, Entries};
 use coldframe_trace::{Fidelity, Provenance};
 use serde_json::{json, Value};
 

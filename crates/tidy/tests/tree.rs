@@ -6,19 +6,20 @@ use coldframe_tidy::{code, crates, dependencies, files, root, text};
 const FLOORS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("device", &["core"]),
-    ("trace", &["core"]),
-    ("sim", &["core", "device", "trace"]),
+    ("journal", &["core"]),
+    ("trace", &["core", "journal"]),
+    ("sim", &["core", "device", "journal", "trace"]),
     ("pager-plan", &["core"]),
-    ("live", &["core", "pager-plan", "trace"]),
-    ("preload", &["live"]),
+    ("live", &["core", "journal", "pager-plan"]),
+    ("preload", &["journal", "live"]),
     ("capi", &["live"]),
     ("record", &["core", "trace"]),
     ("plugin", &[]),
-    ("report", &["core", "device", "pager-plan", "trace", "sim"]),
-    ("study", &["core", "device", "trace", "sim", "report"]),
-    ("cli", &["core", "device", "trace", "sim", "live", "record", "report"]),
+    ("report", &["core", "device", "journal", "pager-plan", "trace", "sim"]),
+    ("study", &["core", "device", "journal", "trace", "sim", "report"]),
+    ("cli", &["core", "device", "journal", "trace", "sim", "live", "record", "report"]),
     ("py", &["core", "device", "trace", "report"]),
-    ("fuzz", &["core", "device", "trace", "report"]),
+    ("fuzz", &["core", "device", "journal", "trace", "report"]),
     ("model", &[]),
     ("soak", &["core", "live"]),
     ("tidy", &[]),
@@ -120,7 +121,7 @@ fn the_board_imports_the_core_unchanged_and_the_journal() {
     let manifest = text(&root().join("board/image/Cargo.toml"));
     let manifest: toml::Table = manifest.parse().expect("board/image/Cargo.toml is TOML");
     let dependencies = manifest["dependencies"].as_table().expect("a table");
-    assert_eq!(dependencies.keys().collect::<Vec<_>>(), ["coldframe-core", "coldframe-trace"]);
+    assert_eq!(dependencies.keys().collect::<Vec<_>>(), ["coldframe-core", "coldframe-journal"]);
     assert_eq!(dependencies["coldframe-core"], toml::toml! { path = "../../crates/core" }.into());
 }
 
