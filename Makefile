@@ -41,7 +41,7 @@ TIERED = --test region --test forks --test findings_pages --test threads
 # fail). Tests mostly wait, so those of the tier and of Python run beside the others; they print at their end.
 test:
 	$(CARGO) build --locked $(TESTED)
-	@{ COLDFRAME_TIER=lz4+zstd $(CARGO) test --locked --workspace $(TIERED) && sh scripts/python.sh test; } \
+	@{ COLDFRAME_TIER=lz4 $(CARGO) test --locked --workspace $(TIERED) && sh scripts/python.sh test; } \
 	    > target/test-beside.log 2>&1 & beside=$$!; \
 	$(CARGO) test --locked --workspace $(TESTFLAGS); code=$$?; \
 	wait $$beside || code=1; cat target/test-beside.log; exit $$code

@@ -12,12 +12,12 @@ use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::{Event, PageId, Ps};
 use coldframe_device::StagePrices;
+use coldframe_journal::span::{Note, Noted, Seen, Span};
+use coldframe_journal::Head;
 use coldframe_pager_plan::HINTS;
 use coldframe_sim::page_table::{Masks, PageTable};
 use coldframe_sim::DeviceTimes;
-use coldframe_sim::{Lane, LaneConfig, PageRef};
-use coldframe_trace::journal::Head;
-use coldframe_trace::span::{Note, Noted, Seen, Span};
+use coldframe_sim::{Lane, LaneBelow, LaneConfig, PageRef};
 use coldframe_trace::{Block, Kind, Reader, Reference, Wanted};
 use serde::Serialize;
 
@@ -111,6 +111,7 @@ pub(crate) fn unpriced(head: &Head) -> Result<LaneConfig, ReportError> {
         prices: StagePrices::uniform(Ps::ZERO),
         device: DeviceTimes { load: Ps::ZERO, program: Some(Ps::ZERO) },
         failures: None,
+        below: LaneBelow::Homes,
     })
 }
 

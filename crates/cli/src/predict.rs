@@ -14,11 +14,11 @@ use std::sync::Arc;
 use coldframe_advise::predict::{predict, Prediction};
 use coldframe_device::quantity::human_count;
 use coldframe_experiment::ReportError;
-use coldframe_live::span::{Span, BASE_RECORDED, PAGE};
+use coldframe_journal::span::{Span, BASE_RECORDED, PAGE};
+use coldframe_journal::{self as journal, Head};
 use coldframe_live::{Options, Snapshot};
 use coldframe_record::{record, Level, Outcome, Recording, Via, PLUGIN};
 use coldframe_show::table::styled;
-use coldframe_trace::journal::{self, Head};
 use serde_json::{json, Value};
 
 use crate::bundle;

@@ -94,8 +94,7 @@ pub struct Args {
     /// Pages that are evicted together, 1 to 32 [default: as many as one read of the device hides].
     #[arg(long)]
     evict_batch: Option<u32>,
-    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4, lz4+zstd (pages that stay long become smaller
-    /// still) or none [default: none]. Not with --system.
+    /// Keep pages that leave in RAM, compressed, as far as that pays: lz4 or none [default: none]. Not with --system.
     #[arg(long, value_name = "NAME", value_parser = Tier::ALL.map(|(name, _)| name))]
     tier: Option<String>,
     /// Encrypt and authenticate the pages in the swap file, with a key that is only in memory.

@@ -15,9 +15,10 @@ use coldframe_core::policy::PolicyChoice;
 use coldframe_core::swap::collect;
 use coldframe_core::Ps;
 use coldframe_device::here::{Here, Spread};
+use coldframe_journal as journal;
+use coldframe_journal::span::{Span, BASE_RECORDED};
 use coldframe_live::{Options, Pager, Region, Snapshot, SwapArea, Wait, FRAMES_MIN, PAGE};
-use coldframe_trace::journal;
-use coldframe_trace::span::{Span, BASE_RECORDED};
+
 use coldframe_trace::{Block, Columns, Fidelity, Kind, ProgramFacts, Provenance, Reference, Task, Writer};
 use serde_json::Value;
 
@@ -320,7 +321,7 @@ fn a_journal_of_four_threads_is_what_a_fresh_engine_does() {
         drop(region.pin(0..3 * PAGE).unwrap());
         pager.flush_journal();
         let bytes = std::fs::read(&path).unwrap();
-        let replayed = coldframe_trace::journal::replay(&bytes).unwrap_or_else(|e| panic!("{policy}: {e}"));
+        let replayed = coldframe_journal::replay(&bytes).unwrap_or_else(|e| panic!("{policy}: {e}"));
         assert!(replayed.events > 10_000 && replayed.commands > replayed.events, "{policy}: {replayed:?}");
     }
 }

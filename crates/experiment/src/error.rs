@@ -1,10 +1,11 @@
 //! What can go wrong between a name and a result.
 
 use coldframe_core::policy::PolicyError;
+use coldframe_core::ConfigError;
 use coldframe_device::quantity::QuantityError;
 use coldframe_device::sheet::line_of;
 use coldframe_device::SheetError;
-use coldframe_sim::RunError;
+use coldframe_sim::{LaneError, RunError};
 use coldframe_trace::TraceError;
 
 /// Why there is no result.
@@ -34,7 +35,7 @@ pub enum ReportError {
     Sheet(#[from] SheetError),
     /// The simulator cannot do it.
     #[error(transparent)]
-    Run(#[from] RunError),
+    Run(RunError),
     /// The trace cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
@@ -57,6 +58,20 @@ pub enum ReportError {
         /// Why.
         reason: String,
     },
+}
+
+impl From<RunError> for ReportError {
+    fn from(error: RunError) -> ReportError {
+        match error {
+            RunError::Lane(LaneError::Config(ConfigError::Swap(error))) => {
+                ReportError::setting("swap", error.to_string())
+            }
+            RunError::Lane(LaneError::Config(ConfigError::Tier(error))) => {
+                ReportError::setting("tier", error.to_string())
+            }
+            other => ReportError::Run(other),
+        }
+    }
 }
 
 impl ReportError {

@@ -68,8 +68,7 @@ pub struct Settings {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tier {
-    /// `none`, `lz4`, `zstd`: its compression times are used. `lz4+zstd`: pages that stay long are compressed once more,
-    /// with zstd (default none).
+    /// `none`, `lz4`, `zstd`: its compression times are used (default none).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// The compression ratio of each page (default: as measured).

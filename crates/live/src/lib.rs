@@ -15,7 +15,6 @@ mod budget;
 mod calibrate;
 mod codec;
 pub mod costs;
-mod dense;
 mod device;
 pub mod doctor;
 mod errno;
@@ -72,7 +71,6 @@ mod unpaged;
 mod watched;
 
 pub use area::SwapArea;
-pub use coldframe_trace::span;
 pub use error::LiveError;
 pub use inject::Inject;
 pub use mapping::Spot;

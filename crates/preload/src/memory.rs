@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::*};
 use std::sync::OnceLock;
 
+use coldframe_journal::span::{self, Note};
 use coldframe_live::extents::{Kind, Manner};
-use coldframe_live::span::{self, Note};
 use coldframe_live::{LiveError, Options, Pager, Spot, PAGE};
 
 use crate::layout::Layout;

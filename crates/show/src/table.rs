@@ -189,7 +189,7 @@ pub fn results(results: &[RunResult]) -> Grid {
         if with_tier {
             let tier = lane.and_then(|l| l.tier);
             let of = |n: fn(&TierDone) -> u64| tier.as_ref().map_or_else(dash, |tier| human_count(n(tier)));
-            row.extend([of(|t| t.counts.unpacked), of(|t| t.reads), of(|t| t.writes)]);
+            row.extend([of(|t| t.counts.decompressed), of(|t| t.reads), of(|t| t.writes)]);
         }
         if with_instructions {
             row.push(r.time_per_instruction().map_or_else(dash, |t| human_time(Ps(t.round() as u64))));

@@ -9,9 +9,9 @@ use coldframe_advise::machine::{answer, pager, Answer, Costs, Pager, Question};
 use coldframe_core::Ps;
 use coldframe_device::here::{Here, Spread};
 use coldframe_device::quantity::human_size;
+use coldframe_journal::span::{Note, Span, BASE_RECORDED, PAGE};
 use coldframe_show::machine_answer::words;
 use coldframe_trace::provenance::Compression;
-use coldframe_trace::span::{Note, Span, BASE_RECORDED, PAGE};
 use coldframe_trace::{Block, Columns, Fidelity, Kind, Mapping, ProgramFacts, Provenance, Reference, Task, Writer};
 
 const SPAN: Span = Span { start: BASE_RECORDED, len: 1 << 30 };

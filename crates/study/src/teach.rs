@@ -8,9 +8,9 @@ use coldframe_core::{After, PageId, Ps};
 use coldframe_experiment::error::{nearest, ReportError};
 use coldframe_experiment::sim_result::SCHEMA_VERSION;
 use coldframe_experiment::{resolve, Settings};
+use coldframe_journal::{open, Entries};
 use coldframe_sim::page_table::PageTable;
 use coldframe_sim::{Lane, LaneConfig, PageRef};
-use coldframe_trace::journal::{open, Entries};
 use coldframe_trace::{Fidelity, Provenance};
 use serde_json::{json, Value};
 

@@ -6,21 +6,22 @@ use coldframe_tidy::{code, crates, dependencies, files, root, text};
 const FLOORS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("device", &["core"]),
-    ("trace", &["core"]),
-    ("sim", &["core", "device", "trace"]),
+    ("journal", &["core"]),
+    ("trace", &["core", "journal"]),
+    ("sim", &["core", "device", "journal", "trace"]),
     ("pager-plan", &["core"]),
-    ("live", &["core", "pager-plan", "trace"]),
-    ("preload", &["live"]),
+    ("live", &["core", "journal", "pager-plan"]),
+    ("preload", &["journal", "live"]),
     ("capi", &["live"]),
     ("record", &["core", "trace"]),
     ("plugin", &[]),
     ("experiment", &["core", "device", "trace", "sim"]),
-    ("advise", &["core", "device", "pager-plan", "trace", "sim", "experiment"]),
-    ("show", &["core", "device", "trace", "sim", "experiment", "advise"]),
-    ("study", &["core", "device", "trace", "sim", "experiment", "show"]),
-    ("cli", &["core", "device", "trace", "sim", "live", "record", "experiment", "advise", "show"]),
-    ("py", &["core", "device", "trace", "experiment", "advise", "show"]),
-    ("fuzz", &["core", "device", "trace", "experiment"]),
+    ("advise", &["core", "device", "journal", "pager-plan", "trace", "sim", "experiment"]),
+    ("show", &["core", "device", "journal", "trace", "sim", "experiment", "advise"]),
+    ("study", &["core", "device", "journal", "trace", "sim", "experiment", "show"]),
+    ("cli", &["core", "device", "journal", "trace", "sim", "live", "record", "experiment", "advise", "show"]),
+    ("py", &["core", "device", "journal", "trace", "experiment", "advise", "show"]),
+    ("fuzz", &["core", "device", "journal", "trace", "experiment"]),
     ("model", &[]),
     ("soak", &["core", "live"]),
     ("tidy", &[]),
@@ -122,7 +123,7 @@ fn the_board_imports_the_core_unchanged_and_the_journal() {
     let manifest = text(&root().join("board/image/Cargo.toml"));
     let manifest: toml::Table = manifest.parse().expect("board/image/Cargo.toml is TOML");
     let dependencies = manifest["dependencies"].as_table().expect("a table");
-    assert_eq!(dependencies.keys().collect::<Vec<_>>(), ["coldframe-core", "coldframe-trace"]);
+    assert_eq!(dependencies.keys().collect::<Vec<_>>(), ["coldframe-core", "coldframe-journal"]);
     assert_eq!(dependencies["coldframe-core"], toml::toml! { path = "../../crates/core" }.into());
 }
 

@@ -152,7 +152,7 @@ impl Compression {
 
     /// The compression ratio of kept pages: 4096 bytes to the mean compressed size.
     pub fn ratio(&self) -> f64 {
-        (self.kept * crate::span::PAGE) as f64 / (self.kept_bytes as f64).max(1.0)
+        (self.kept * coldframe_journal::span::PAGE) as f64 / (self.kept_bytes as f64).max(1.0)
     }
 }
 

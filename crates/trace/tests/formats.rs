@@ -1,5 +1,4 @@
 //! The text formats from outside: what they take, what they refuse and how they say so, plain and compressed.
-#![cfg(feature = "std")]
 
 use std::fs;
 use std::io::Write;

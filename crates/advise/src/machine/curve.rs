@@ -1,8 +1,8 @@
 //! The curve: run time by RAM, where it thrashes, and the size to recommend.
 
 use coldframe_core::Bytes;
+use coldframe_journal::span::PAGE;
 use coldframe_pager_plan::FRAMES_MIN;
-use coldframe_trace::span::PAGE;
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use coldframe_device::quantity::human_size;
-use coldframe_trace::span::PAGE;
+use coldframe_journal::span::PAGE;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 

@@ -2,11 +2,11 @@
 
 use coldframe_core::fault::handler;
 use coldframe_core::{Event, PageId, Ps};
+use coldframe_journal::Head;
 use coldframe_pager_plan::{Pager, Plan, BUFFERED, HANDLER};
 use coldframe_sim::numbering::Numbering;
 use coldframe_sim::page_table::{PageTable, LANES};
 use coldframe_sim::{Lane, PageRef};
-use coldframe_trace::journal::Head;
 use rayon::prelude::*;
 
 use super::counts::Counts;

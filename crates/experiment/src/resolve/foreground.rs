@@ -98,7 +98,7 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<Foregr
         handler,
         frames: backed.leaves(frames)?,
         slots: backed.slots((backed.phone.files_min_mb * 1_000_000 / PAGE.0) as usize),
-        flash: backed.log.as_ref().map(|log| (log.head.clone(), log.collect)),
+        flash: backed.log.as_ref().map(|log| (log.areas.clone(), log.collect)),
         buffers: 1,
         failures: failures(settings)?,
         direct_read: backed.area.direct_read,

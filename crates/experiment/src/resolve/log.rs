@@ -1,11 +1,10 @@
 //! A swap area on flash: a log of erase blocks, or Linux's map of slots.
 
-use coldframe_core::swap::{linux, AreaConfig, Layout, WearLevelling};
+use coldframe_core::swap::{linux, AreaConfig, Layout, SwapAreas, WearLevelling};
 use coldframe_device::{quantity, sheet, Sheet};
 use coldframe_sim::swap::read_ahead::Window;
 use coldframe_sim::swap::{Keep, ReadAhead, SwapConfig, Translation};
 use coldframe_sim::CollectTimes;
-use coldframe_trace::journal::SwapHead;
 use serde::Serialize;
 use serde_json::{json, Value};
 
@@ -64,7 +63,7 @@ pub struct KernelSettings {
 #[derive(Clone, Debug)]
 pub struct LogArea {
     /// The area.
-    pub head: SwapHead,
+    pub areas: SwapAreas,
     /// The device's time for a collection.
     pub collect: CollectTimes,
     /// The settings in force.
@@ -179,7 +178,7 @@ pub(super) fn under_engine(s: &Swap, collect: CollectTimes, blocks_own: Option<u
         None => blocks(s, defaults)?,
     };
     let (areas, settings) = areas(s, defaults, blocks)?;
-    Ok(LogArea { head: SwapHead { slots_per_block: settings.slots_per_block, areas }, collect, settings })
+    Ok(LogArea { areas: SwapAreas { slots_per_block: settings.slots_per_block, areas }, collect, settings })
 }
 
 /// Refuses settings of the kernel's part above an area; only swap traces have it.

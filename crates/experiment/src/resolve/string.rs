@@ -5,7 +5,7 @@ use coldframe_core::{Bytes, Caps, Ps};
 use coldframe_device::quantity::{show_bytes, show_time};
 use coldframe_device::{sheet, time as device_time, Sheet, StagePrices};
 use coldframe_sim::oracle::{self, OracleSpec};
-use coldframe_sim::{CollectTimes, DeviceTimes, LaneConfig};
+use coldframe_sim::{CollectTimes, DeviceTimes, LaneBelow, LaneConfig};
 use coldframe_trace::Provenance;
 use serde_json::{json, Value};
 
@@ -119,6 +119,19 @@ impl Plan {
     }
 }
 
+/// What lies below the frames of a lane.
+fn below(area: Option<&LogArea>, tier: Option<&TierPlan>) -> Result<LaneBelow, ReportError> {
+    match (area, tier) {
+        (None, None) => Ok(LaneBelow::Homes),
+        (Some(area), None) => Ok(LaneBelow::Swap(area.areas.clone(), area.collect)),
+        (None, Some(tier)) => Ok(LaneBelow::Tier(tier.config, tier.times.clone())),
+        (Some(_), Some(_)) => {
+            let reason = "a tier packs its pages into slots of its own; there can be no swap area";
+            Err(ReportError::setting("tier", reason))
+        }
+    }
+}
+
 /// Resolves settings for one string of references.
 ///
 /// # Errors
@@ -159,14 +172,15 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
         places: false,
     };
     let evict_batch = evict_batch(settings, frames)?;
-    let (engine, policy) = match oracle::find(plain) {
+    let (mut engine, policy) = match oracle::find(plain) {
         Some(spec) if plain == policy => (Engine::Oracle(spec), policy),
         Some(_) => return Err(ReportError::setting("policy", format!("oracle `{plain}` has no parameters"))),
         None => {
             let policy = names::policy(&policy)?;
             policy.build(frames, frames.max(1))?;
             let (text, failures) = (policy.to_string(), failures(settings)?);
-            let lane = LaneConfig { policy, handler, frames, evict_batch, caps, prices, device: times, failures };
+            let (device, below) = (times, LaneBelow::Homes);
+            let lane = LaneConfig { policy, handler, frames, evict_batch, caps, prices, device, failures, below };
             (Engine::Lane(Box::new(lane)), text)
         }
     };
@@ -183,6 +197,9 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
     if let (Some(_), Engine::Oracle(spec)) = (&tier, &engine) {
         let reason = format!("does not go with the oracle `{}`, which has frames only", spec.name);
         return Err(ReportError::setting("tier.name", reason));
+    }
+    if let Engine::Lane(lane) = &mut engine {
+        lane.below = below(area.as_ref(), tier.as_ref())?;
     }
     let device = if device.ends_with(".toml") { device } else { sheet.name.clone() };
     Ok(Plan { system, front, engine, policy, frames, sheet, device, memory, read_ahead, area, tier })

@@ -1,12 +1,12 @@
 //! Tasks under a scheduler.
 
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::{Bytes, Caps, Ps};
+use coldframe_core::{Below, Bytes, Caps, Ps};
 use coldframe_device::quantity::{self, show_bytes};
 use coldframe_device::StagePrices;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::swap::read_ahead::Window;
-use coldframe_sim::tasks::{Activation, Area, OnFault, Prefetching, TasksConfig, CAPS};
+use coldframe_sim::tasks::{Activation, OnFault, Prefetching, TasksConfig, CAPS};
 use coldframe_sim::{DeviceTimes, LaneConfig};
 use coldframe_trace::Provenance;
 use serde::Serialize;
@@ -118,9 +118,9 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     let queued = if lane.handler.needs_xip { 0 } else { window.slots() - 1 };
     let mut caps = Caps { buffers: buffers + queued, ..lane.caps };
     machine.window = window;
-    let (mut area, mut frames) = (Area::None, lane.frames);
+    let (mut area, mut frames) = (Below::Homes, lane.frames);
     if let Some(log) = &base.area {
-        (area, machine.collect) = (Area::Flash(log.head.clone()), log.collect);
+        (area, machine.collect) = (Below::Swap(log.areas.clone()), log.collect);
     }
     if let Some(backed) = &backed {
         let of = backed.prices.machine();
@@ -128,8 +128,8 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         (machine.area, machine.slot_read, machine.reads_max) = (of.area, of.slot_read, backed.reads_max);
         caps.direct_read = backed.area.direct_read;
         area = match &backed.log {
-            Some(log) => Area::Flash(log.head.clone()),
-            None => Area::InPlace(backed.slots(0)),
+            Some(log) => Below::Swap(log.areas.clone()),
+            None => Below::Slots(backed.slots(0)),
         };
         machine.collect = backed.log.as_ref().map(|log| log.collect).unwrap_or_default();
     }

@@ -3,7 +3,7 @@
 use coldframe_core::tier::TABLE_BYTES;
 use coldframe_core::{Bytes, Ps, TierConfig};
 use coldframe_device::quantity::show_time;
-use coldframe_sim::{Again, DeviceTimes, Sizes, TierTimes};
+use coldframe_sim::{DeviceTimes, Sizes, TierTimes};
 use serde_json::{json, Value};
 
 use crate::error::ReportError;
@@ -31,13 +31,11 @@ impl TierPlan {
     }
 }
 
-/// Frames that the pool never gets: this part of all, with a lower limit.
+/// Frames that the pool never gets: this part of all, with a lower limit. Guesses, as are the next two.
 const LEFT_PART: usize = 8;
 const LEFT_MIN: usize = 16;
 /// As long as nothing is known of the run, the border starts at this part.
 const FIRST_PART: usize = 2;
-/// Pages that are being compressed a second time, at most.
-const DENSE_MAX: u32 = 8;
 /// The largest compressed page that is kept, in quarters of a page.
 const KEPT_QUARTERS: u32 = 3;
 
@@ -57,16 +55,12 @@ pub(super) fn tier(
     let name = match asked.name.as_deref() {
         None if *asked == Tier::default() => return Ok(None),
         Some("none") => return Ok(None),
-        None => return bad("tier.name", "is missing; give lz4, zstd or lz4+zstd".into()),
+        None => return bad("tier.name", "is missing; give lz4 or zstd".into()),
         Some(name) => name,
     };
-    let (first, second) = name.split_once('+').map_or((name, None), |(first, second)| (first, Some(second)));
-    let (compression, second) =
-        match (backing::compressor(first), second.map(|second| (second, backing::compressor(second)))) {
-            (Some(compression), None) => (compression, None),
-            (Some(compression), Some(("zstd", Some(second)))) if first == "lz4" => (compression, Some(second)),
-            _ => return bad("tier.name", format!("`{name}` is not known; give none, lz4, zstd or lz4+zstd")),
-        };
+    let Some(compression) = backing::compressor(name) else {
+        return bad("tier.name", format!("`{name}` is not known; give none, lz4 or zstd"));
+    };
     if !(256..=16384).contains(&page.0) {
         return bad("page", format!("is {} bytes; pages of 256 to 16384 bytes can be compressed", page.0));
     }
@@ -78,14 +72,8 @@ pub(super) fn tier(
     let sizes = sizes(&mut shown, compression, page)?;
     // As measured for pages of 4 KiB.
     let scaled = |time: Ps| Ps((time.0 * page.0).div_ceil(4096));
-    let again = second.map(|second| Again {
-        compress: scaled(second.compress),
-        decompress: scaled(second.decompress),
-        sizes: sizes.scaled(compression.ratio / second.ratio),
-    });
-    let dense_max = if again.is_some() { DENSE_MAX } else { 0 };
     let (compress, decompress) = (scaled(compression.compress), scaled(compression.decompress));
-    let times = TierTimes { compress, decompress, sizes, again };
+    let times = TierTimes { compress, decompress, sizes };
     let ns = |time: Ps| (time.0 / 1000).clamp(1, u64::from(u32::MAX)) as u32;
     let frames_max = frames - left;
     let config = TierConfig {
@@ -96,7 +84,6 @@ pub(super) fn tier(
         load_price: ns(device.load),
         pool_price: ns(times.compress + times.decompress),
         table_bytes: TABLE_BYTES,
-        dense_max,
     };
     Ok(Some(TierPlan { config, times, settings: shown }))
 }
@@ -150,14 +137,9 @@ mod tests {
         // are kept.
         assert_eq!((plan.config.frames_max, plan.config.frames_first, plan.config.size_max), (875, 437, 3072));
         assert_eq!((plan.config.load_price, plan.times.sizes.clone()), (80_000, Sizes::all(1024)));
-        assert_eq!((plan.config.dense_max, plan.times.again), (0, None));
-        // By the ratios of the two backings, 3.5 and 6.9: 1024 bytes become 519.
-        let again = of(&["tier.name=lz4+zstd", "tier.ratio=4"]).unwrap().unwrap();
-        assert_eq!(again.times.again.unwrap().sizes, Sizes::all(519));
         for (sets, said) in [
-            (&["tier.name=lzo"][..], "lz4, zstd or lz4+zstd"),
-            (&["tier.name=zstd+lz4"], "lz4, zstd or lz4+zstd"),
-            (&["tier.name=lz4+"], "lz4, zstd or lz4+zstd"),
+            (&["tier.name=lzo"][..], "lz4 or zstd"),
+            (&["tier.name=lz4+zstd"], "lz4 or zstd"),
             (&["tier.ratio=2"], "tier.name"),
             (&["tier.name=lz4", "tier.ratio=0.5"], "1 to 4096"),
             (&["tier.name=lz4", "tier.sizes=9000:1"], "BYTES:WEIGHT"),

@@ -75,7 +75,7 @@ impl InTier {
             refused: c.refused,
             stored: c.stored,
             stored_bytes: c.stored_bytes,
-            unpacked: c.unpacked,
+            unpacked: c.decompressed,
             written_back: c.written_back,
             dropped: c.dropped,
             device_reads: done.reads,

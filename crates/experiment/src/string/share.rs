@@ -2,7 +2,7 @@
 
 use coldframe_core::SlotId;
 use coldframe_sim::oracle::OracleSpec;
-use coldframe_sim::{FrontEnd, Lane, Run};
+use coldframe_sim::{FrontEnd, Run};
 use coldframe_trace::{Block, Provenance};
 use rayon::prelude::*;
 
@@ -60,8 +60,6 @@ pub(super) fn shares(
             None => share.run.add_lanes(&configs)?,
         }
         for (lane, plan) in share.run.lanes_mut().zip(&share.lanes) {
-            give_swap(lane, &plans[*plan])?;
-            give_tier(lane, &plans[*plan])?;
             share
                 .slots
                 .push(lane.engine().swap().map(|s| SlotPicture::new(s.block_count() as u32 * s.slots_per_block())));
@@ -76,16 +74,6 @@ pub(super) fn shares(
         }
     }
     Ok(shares)
-}
-
-fn give_tier(lane: &mut Lane, plan: &Plan) -> Result<(), ReportError> {
-    let Some(tier) = &plan.tier else { return Ok(()) };
-    lane.set_tier(tier.config, tier.times.clone()).map_err(|e| ReportError::setting("tier", e.to_string()))
-}
-
-fn give_swap(lane: &mut Lane, plan: &Plan) -> Result<(), ReportError> {
-    let Some(area) = &plan.area else { return Ok(()) };
-    lane.set_swap(area.head.clone(), area.collect).map_err(|e| ReportError::setting("swap", e.to_string()))
 }
 
 impl Share {

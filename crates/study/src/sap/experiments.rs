@@ -3,13 +3,13 @@
 use coldframe_core::fault::handler;
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::{Arrival, LIST_MAX};
-use coldframe_core::{Bytes, Ps};
+use coldframe_core::{Below, Bytes, Ps};
 use coldframe_experiment::systems::sap;
 use coldframe_experiment::ReportError;
 use coldframe_sim::machine::{MachineConfig, Zeros};
 use coldframe_sim::scheduler;
 use coldframe_sim::tasks::{
-    Activation, Area, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
+    Activation, Cpu, OnFault, Prefetching, Program, Step, TaskSpec, TasksConfig, TasksResult, CAPS,
 };
 use coldframe_sim::{DeviceTimes, PageRef, RunError};
 
@@ -37,7 +37,7 @@ pub(super) fn run(
         evict_batch: 1,
         machine: MachineConfig::device(sap::prices(POLICY), device, Zeros::Once),
         caps: CAPS,
-        area: Area::None,
+        area: Below::Homes,
         xip_surplus: Ps::ZERO,
         reference,
         tick: sap::TICK,

@@ -15,7 +15,7 @@ use coldframe_show::plot::{Plot, Series};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
-use coldframe_sim::{DeviceTimes, LaneConfig, LaneResult, PageRef, Run, Stream};
+use coldframe_sim::{DeviceTimes, LaneBelow, LaneConfig, LaneResult, PageRef, Run, Stream};
 
 use crate::golden::Golden;
 use crate::papers::{Claim, Paper, Reached, Row};
@@ -87,6 +87,7 @@ impl Bench {
             caps: Caps { reference_bit: true, dirty_bit: true, buffers: 2, direct_read: false, places: false },
             device: DeviceTimes { load: swl::LOAD_STOPOVER, program: None },
             failures: None,
+            below: LaneBelow::Homes,
         };
         let front_end = Box::new(Plain::new(Stream::Both, 10, Spaces::default(), None));
         let mut run = Run::new(front_end, IdlePrices::default(), 4 * FRAMES as usize);

@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::PolicyChoice;
 use coldframe_core::prefetch::Arrival;
-use coldframe_core::swap::{collect, AreaConfig, Layout, Swap, WearLevelling, AREAS_MAX};
-use coldframe_core::{Caps, Config, Engine, SlotsConfig, TierConfig};
+use coldframe_core::swap::{collect, AreaConfig, Layout, SwapAreas, WearLevelling, AREAS_MAX};
+use coldframe_core::{Below, Caps, Config, ConfigError, Engine, SlotsConfig, TierConfig};
 
-use super::{Entries, Journal, JournalError};
+use crate::{Entries, Journal, JournalError};
 
-const MAGIC: &str = "coldframe journal 8";
+const MAGIC: &str = "coldframe journal 9";
 
 /// The configuration of an engine, as in the journal's head.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,30 +23,17 @@ pub struct Head {
     pub handler: String,
     /// Bounds and abilities.
     pub config: Config,
-    /// Slots that are rewritten in place, if the engine has some.
-    pub slots: Option<SlotsConfig>,
-    /// The swap area on flash, if the engine has one.
-    pub swap: Option<SwapHead>,
-    /// The compressed tier, if the engine has one.
-    pub tier: Option<TierConfig>,
+    /// What lies below its frames.
+    pub below: Below,
     /// How prefetched pages enter RAM.
     pub arrival: Arrival,
-}
-
-/// A swap area on flash, erased.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SwapHead {
-    /// Slots of an erase block.
-    pub slots_per_block: u32,
-    /// The areas.
-    pub areas: Vec<AreaConfig>,
 }
 
 impl Head {
     /// The head for an engine with one task and home slots only.
     pub fn new(policy: impl Into<String>, handler: &Handler, config: Config) -> Head {
         let (policy, handler) = (policy.into(), handler.name.into());
-        Head { policy, handler, config, slots: None, swap: None, tier: None, arrival: Arrival::default() }
+        Head { policy, handler, config, below: Below::default(), arrival: Arrival::default() }
     }
 
     /// A fresh engine with this configuration.
@@ -63,30 +50,26 @@ impl Head {
         let policy = choice.build(frames, pages).map_err(|e| bad(2, "policy", e.to_string()))?;
         let handler = handler::find(&self.handler)
             .ok_or_else(|| bad(3, "handler", format!("there is no handler `{}`", self.handler)))?;
-        let mut engine = Engine::new(self.config, policy, handler).map_err(|e| bad(4, "frames", e.to_string()))?;
-        if self.config.caps.places && (self.slots.is_some() || self.swap.is_some()) {
-            return Err(bad(12, "places", "a machine that places pages itself has no swap area".to_string()));
-        }
-        if let Some(slots) = self.slots {
-            if slots.slots > 1 << 28 {
+        match &self.below {
+            Below::Slots(slots) if slots.slots > 1 << 28 => {
                 return Err(bad(13, "slots", format!("{} slots cannot be; there are fewer than 2^28", slots.slots)));
             }
-            engine.set_slots(slots);
-        }
-        if let Some(SwapHead { slots_per_block, areas }) = &self.swap {
-            let blocks: u64 = areas.iter().map(|area| u64::from(area.blocks)).sum();
-            if self.slots.is_some() || blocks * u64::from(*slots_per_block) > 1 << 28 {
-                return Err(bad(17, "areas", "there is one swap area of fewer than 2^28 slots".to_string()));
+            Below::Swap(SwapAreas { slots_per_block, areas }) => {
+                let blocks: u64 = areas.iter().map(|area| u64::from(area.blocks)).sum();
+                if blocks * u64::from(*slots_per_block) > 1 << 28 {
+                    return Err(bad(17, "areas", "there are fewer than 2^28 slots".to_string()));
+                }
             }
-            let swap = Swap::new(pages, *slots_per_block, areas).map_err(|e| bad(17, "areas", e.to_string()))?;
-            engine.set_swap(swap);
+            _ => {}
         }
-        if let Some(tier) = self.tier {
-            let areas = self.swap.as_ref().map_or(0, |swap| swap.areas.len());
-            engine.set_tier(tier).map_err(|e| bad(18 + areas, "tier", e.to_string()))?;
-        }
-        engine.set_arrival(self.arrival);
-        Ok(engine)
+        let engine =
+            Engine::builder(self.config, policy, handler).below(self.below.clone()).arrival(self.arrival).build();
+        engine.map_err(|e| match e {
+            ConfigError::Zero { .. } | ConfigError::TooLarge { .. } => bad(4, "frames", e.to_string()),
+            ConfigError::Placed => bad(12, "places", e.to_string()),
+            ConfigError::Swap(_) => bad(17, "areas", e.to_string()),
+            ConfigError::Tier(_) => bad(18, "tier", e.to_string()),
+        })
     }
 }
 
@@ -99,10 +82,9 @@ const ARRIVALS: [(&str, Arrival); 3] = [
 /// `-`: none.
 fn tier_line(tier: Option<TierConfig>) -> String {
     tier.map_or("-".to_string(), |tier| {
-        let TierConfig { frames_max, frames_first, page_bytes, size_max, load_price, pool_price, .. } = tier;
-        let TierConfig { table_bytes, dense_max, .. } = tier;
+        let TierConfig { frames_max, frames_first, page_bytes, size_max, load_price, pool_price, table_bytes } = tier;
         let sizes = format!("{frames_max} {frames_first} {page_bytes} {size_max}");
-        format!("{sizes} {load_price} {pool_price} {table_bytes} {dense_max}")
+        format!("{sizes} {load_price} {pool_price} {table_bytes}")
     })
 }
 
@@ -120,12 +102,11 @@ fn read_tier(text: &str) -> Option<Option<TierConfig>> {
         load_price: next()?.parse().ok()?,
         pool_price: next()?.parse().ok()?,
         table_bytes: next()?.parse().ok()?,
-        dense_max: next()?.parse().ok()?,
     };
     next().is_none().then_some(Some(tier))
 }
 
-pub(super) fn area_line(area: &AreaConfig) -> String {
+pub(crate) fn area_line(area: &AreaConfig) -> String {
     let AreaConfig { blocks, priority, layout, collector, victims, start, stop, wear } = area;
     let cluster = if let Layout::Linux { cluster } = layout { *cluster } else { 0 };
     let spread = wear.spread_max.map_or("-".to_string(), |n| n.to_string());
@@ -133,7 +114,7 @@ pub(super) fn area_line(area: &AreaConfig) -> String {
     format!("area={blocks} {priority} {cluster} {collector} {victims} {start} {stop} {dynamic} {spread}\n")
 }
 
-pub(super) fn read_area(text: &str) -> Option<AreaConfig> {
+pub(crate) fn read_area(text: &str) -> Option<AreaConfig> {
     let mut words = text.split(' ');
     let mut next = || words.next();
     let area = AreaConfig {
@@ -164,9 +145,11 @@ impl Journal {
         let Config { frames, pages, tasks, evict_batch, caps } = head.config;
         let Caps { reference_bit, dirty_bit, buffers, direct_read, places } = caps;
         // One more than the number of slots, so that 0 means that there is no such area.
-        let (slots, files_min) = head.slots.map_or((0, 0), |s| (s.slots + 1, s.files_min));
+        let (slots, files_min) = if let Below::Slots(s) = head.below { (s.slots + 1, s.files_min) } else { (0, 0) };
         let arrival = ARRIVALS.iter().find(|(_, arrival)| *arrival == head.arrival).map_or("", |(name, _)| name);
-        let (slots_per_block, areas) = head.swap.as_ref().map_or((0, &[][..]), |s| (s.slots_per_block, &s.areas));
+        let (slots_per_block, areas) =
+            if let Below::Swap(swap) = &head.below { (swap.slots_per_block, &swap.areas[..]) } else { (0, &[][..]) };
+        let tier = if let Below::Tier(tier) = head.below { Some(tier) } else { None };
         let lines: String = areas.iter().map(area_line).collect();
         let text = format!(
             "{MAGIC}\npolicy={}\nhandler={}\nframes={frames}\npages={pages}\ntasks={tasks}\nevict_batch={evict_batch}\nreference_bit={reference_bit}\n\
@@ -175,7 +158,7 @@ impl Journal {
             head.policy,
             head.handler,
             areas.len(),
-            tier_line(head.tier)
+            tier_line(tier)
         );
         Journal { bytes: text.into_bytes(), now: 0 }
     }
@@ -246,7 +229,6 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         let text = line("area")?;
         areas.push(read_area(&text).ok_or_else(|| unreadable(18 + i, "area", &text))?);
     }
-    let swap = (count > 0).then_some(SwapHead { slots_per_block, areas });
     let text = line("tier")?;
     let tier = read_tier(&text).ok_or_else(|| unreadable(18 + count, "tier", &text))?;
     line("")?;
@@ -259,7 +241,16 @@ pub fn open(bytes: &[u8]) -> Result<(Head, Entries<'_>), JournalError> {
         direct_read: direct_read != 0,
         places: places != 0,
     };
-    let slots = slots.checked_sub(1).map(|slots| SlotsConfig { slots, files_min });
+    let below = match (slots.checked_sub(1), count, tier) {
+        (None, 0, None) => Below::Homes,
+        (Some(slots), 0, None) => Below::Slots(SlotsConfig { slots, files_min }),
+        (None, 1.., None) => Below::Swap(SwapAreas { slots_per_block, areas }),
+        (None, 0, Some(tier)) => Below::Tier(tier),
+        _ => {
+            let reason = "an engine has slots, areas or a tier, and no two of them".to_string();
+            return Err(JournalError::Head { line: 17, field: "areas", reason });
+        }
+    };
     let config = Config { frames, pages, tasks, evict_batch, caps };
-    Ok((Head { policy, handler, config, slots, swap, tier, arrival }, Entries { bytes, at, now: 0 }))
+    Ok((Head { policy, handler, config, below, arrival }, Entries { bytes, at, now: 0 }))
 }

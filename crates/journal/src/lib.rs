@@ -5,9 +5,15 @@
 //! events and bits of a journal must issue the same commands. [`replay`] checks this, for a journal of any machine.
 //!
 //! ```text
-//! "coldframe journal 8\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 9\n"   key=value\n ...   "\n"   entries
 //! entry: tag byte, then its numbers as LEB128; an event carries the time since the event before it
 //! ```
+
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -17,11 +23,13 @@ use coldframe_core::{After, Command, Engine, Event, Machine, PageId};
 
 mod area;
 mod coding;
+pub mod entries;
 mod head;
 mod replay;
+pub mod span;
 
 pub use area::Noted;
-pub use head::{open, Head, SwapHead};
+pub use head::{open, Head};
 pub use replay::{replay, Replayed};
 
 /// One entry.

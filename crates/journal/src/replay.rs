@@ -7,7 +7,7 @@ use core::fmt;
 
 use coldframe_core::{After, Command, Machine, PageId};
 
-use super::{area, open, Entries, Entry, JournalError};
+use crate::{area, open, Entries, Entry, JournalError};
 
 /// The result of a replay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -1,5 +1,5 @@
 //! The file into which a live pager records a program: which page entered its window, when, and whether it was
-//! written. The pager maps the file, so all records are in the file however the program ends. [`mod@crate::window`]
+//! written. The pager maps the file, so all records are in the file however the program ends. `coldframe-trace`
 //! reads it.
 //!
 //! ```text

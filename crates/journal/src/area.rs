@@ -1,7 +1,7 @@
 //! The journal of a swap area without an engine, driven by a swap trace.
 //!
 //! ```text
-//! "coldframe journal 8 of a swap area\n"   key=value\n ...   "\n"   entries
+//! "coldframe journal 9 of a swap area\n"   key=value\n ...   "\n"   entries
 //! ```
 //! Input: a page goes out or is released. Output: programs, copies and erases. If a page goes out and is not
 //! programmed, a full area has refused it.
@@ -12,22 +12,22 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 
-use coldframe_core::swap::{Flash, Refused, Swap, AREAS_MAX};
+use coldframe_core::swap::{Flash, Refused, Swap, SwapAreas, AREAS_MAX};
 use coldframe_core::{BlockId, Command, Event, PageId, SlotId, Transfer};
 
-use super::head::{area_line, read_area};
-use super::{Entries, Entry, Journal, JournalError, Replayed, SwapHead};
+use crate::head::{area_line, read_area};
+use crate::{Entries, Entry, Journal, JournalError, Replayed};
 
-pub(super) const MAGIC: &str = "coldframe journal 8 of a swap area";
+pub(crate) const MAGIC: &str = "coldframe journal 9 of a swap area";
 
 /// Most slots of a journal's area, and pages.
 const MAX: u64 = 1 << 28;
 
 impl Journal {
     /// A journal of an area for so many pages.
-    pub fn of_area(pages: usize, head: &SwapHead) -> Journal {
-        let lines: String = head.areas.iter().map(area_line).collect();
-        let (slots, areas) = (head.slots_per_block, head.areas.len());
+    pub fn of_area(pages: usize, swap: &SwapAreas) -> Journal {
+        let lines: String = swap.areas.iter().map(area_line).collect();
+        let (slots, areas) = (swap.slots_per_block, swap.areas.len());
         let text = format!("{MAGIC}\npages={pages}\nslots_per_block={slots}\nareas={areas}\n{lines}\n");
         Journal { bytes: text.into_bytes(), now: 0 }
     }
@@ -104,7 +104,7 @@ fn open(bytes: &[u8]) -> Result<(Swap, Entries<'_>), JournalError> {
 }
 
 /// Gives a journal's input to a fresh area, and compares the output.
-pub(super) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
+pub(crate) fn replay(bytes: &[u8]) -> Result<Replayed, JournalError> {
     let (mut swap, entries) = open(bytes)?;
     let mut replayer = Replayer { entries, seen: Replayed::default(), error: None };
     loop {
@@ -182,7 +182,7 @@ impl Flash for Replayer<'_> {
 }
 
 /// The tag of a page that goes out.
-pub(super) const OUT: u8 = 27;
+pub(crate) const OUT: u8 = 27;
 
 #[cfg(test)]
 mod tests {
@@ -222,7 +222,7 @@ mod tests {
         let wear = WearLevelling { dynamic: true, spread_max: None };
         let (collector, layout) = (collect::ALL[0], Layout::Log);
         let area = AreaConfig { blocks: 9, priority: 0, layout, collector, victims: 1, start: 2, stop: 2, wear };
-        let head = SwapHead { slots_per_block: 4, areas: alloc::vec![area] };
+        let head = SwapAreas { slots_per_block: 4, areas: alloc::vec![area] };
         let mut swap = Swap::new(16, 4, &head.areas).unwrap();
         let mut journal = Journal::of_area(16, &head);
         for i in 0..400u32 {
