@@ -3,7 +3,7 @@
 CARGO ?= cargo
 BIN = target/release/coldframe
 
-.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header papers fuzz soak lint docs deb clean
+.PHONY: all help build symbols demo test oracle programs signals python board bench bench-live bench-tier bench-truth bench-zram header settings papers fuzz soak lint docs deb clean
 
 all: build
 
@@ -98,6 +98,10 @@ bench-zram:
 # Write include/coldframe.h from crates/capi.
 header:
 	COLDFRAME_WRITE_HEADER=1 $(CARGO) test --locked -p coldframe-capi --test header
+
+# Write the book's page of settings and the types of the Python package from crates/experiment/src/settings.rs.
+settings:
+	COLDFRAME_WRITE_SETTINGS=1 $(CARGO) test --locked -p coldframe-experiment --lib settings
 
 # Print the papers' figures beside ours.
 papers: build

@@ -55,9 +55,6 @@ pub struct TasksArgs {
     /// When to load the next task's pages: off, 75, 50, xi=0.6 (part of the slice) or timer=0.6; default 75.
     #[arg(long, value_name = "WHEN", value_delimiter = ',')]
     prefetch: Vec<String>,
-    /// Length of a task's list of recent faults, in pages; default 1024.
-    #[arg(long, value_name = "PAGES")]
-    list: Option<usize>,
     /// The scheduler keeps its prediction, even if another task wakes up.
     #[arg(long)]
     follow: bool,
@@ -74,7 +71,6 @@ impl TasksArgs {
 
     /// The settings that all configurations share.
     pub fn apply(&self, settings: &mut Settings) {
-        settings.tasks.list = self.list.or(settings.tasks.list);
         settings.tasks.follow = settings.tasks.follow.or(self.follow.then_some(true));
     }
 }

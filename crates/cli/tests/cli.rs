@@ -292,7 +292,7 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
         (sim(&["--frames", "4", "--set", "front_end.reading=B", "--system", "swl"]), 2, "give A, C or D"),
         (sim(&["--frames", "4", "--set", "front_end.paged=0x20-0x10", "--system", "swl"]), 2, "no address range"),
         (sim(&["--frames", "4", "--set", "limit.skp=1"]), 2, "skp"),
-        (sim(&["--frames", "4", "--set", "time.walk_step=3"]), 2, "walk_step"),
+        (sim(&["--frames", "4", "--set", "time.program=3"]), 2, "time.program"),
         (sim(&["--frames", "4", "--stream", "D"]), 3, "no reference is left"),
         (sim(&["--frames", "4", "--set", "limit.skip=999999999"]), 3, "no reference is left"),
         (sim(&["--frames", "4,8", "--journal", "/dev/null"]), 2, "one configuration"),
@@ -353,7 +353,7 @@ fn bad_input_is_refused_by_name_with_the_documented_exit_code() {
     }
 }
 
-/// Two pages are swapped out, swapped in and freed. Blocks have two slots; the area has four blocks.
+/// Two pages are swapped out, swapped in and freed. Blocks have two slots.
 const SWAP: &str =
     "ts_ns,op,slot,pid\n0,out,7,1\n10,out,8,1\n20,in,7,1\n30,in,8,1\n40,free,7,1\n50,out,9,2\n1000,mark,,\n";
 
@@ -361,12 +361,9 @@ const SWAP: &str =
 fn a_swap_trace_is_simulated_with_the_counts_that_its_few_lines_have() {
     let files = Files::new();
     let trace = files.write("swap.csv", SWAP.as_bytes());
-    let sets = ["--set", "swap.slots_per_block=2", "--set", "swap.start=2"];
-    let args = [
-        &["sim", &trace, "--system", "lobi", "--blocks", "4", "--read-ahead", "block:2", "--format", "json"],
-        &sets[..],
-    ];
-    let result = json(&args.concat());
+    let set = "swap.slots_per_block=2";
+    let args = ["sim", &trace, "--system", "lobi", "--blocks", "9", "--read-ahead", "block:2", "--set", set];
+    let result = json(&[&args[..], &["--format", "json"]].concat());
     // The page in slot 8 is read with its neighbour in the block, and is a hit.
     for (key, expected) in [
         ("swap_outs", 3),

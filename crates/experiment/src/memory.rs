@@ -49,7 +49,7 @@ pub fn prices(
     let t = &settings.time;
     let own = |field, text: &Option<String>| crate::settings::time(field, text);
     let main_read = own("time.main_read", &t.main_read)?.map_or_else(|| memory.read(), Ok)?;
-    let main_write = own("time.main_write", &t.main_write)?.map_or_else(|| memory.write(), Ok)?;
+    let main_write = memory.write()?;
     let xip_read = match own("time.xip_read", &t.xip_read)? {
         Some(time) => time,
         None if needs_xip => device.read()?,
@@ -87,8 +87,7 @@ impl MemoryPrices {
     /// Adds the settings in force to a configuration; times only if an engine runs.
     pub fn put_config(&self, config: &mut Value, is_lane: bool) {
         config["main_memory"] = self.ram.clone().into();
-        let t = &self.times;
-        let times = [("main_read", t.main_read), ("xip_read", t.xip_read), ("main_write", t.main_write)];
+        let times = [("main_read", self.times.main_read), ("xip_read", self.times.xip_read)];
         for (key, time) in times.into_iter().filter(|_| is_lane) {
             config["time"][key] = show_time(time).into();
         }

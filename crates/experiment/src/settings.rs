@@ -1,5 +1,6 @@
 //! The settings, in the words of the command line. They are read from `-c config.toml`, overridden by `--set
-//! key.path=value`, then by flags.
+//! key.path=value`, then by flags. One table makes the types here, the types of the Python package and the page
+//! `docs/book/src/settings.md`.
 
 use coldframe_core::Ps;
 use coldframe_device::quantity;
@@ -7,276 +8,203 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ReportError;
 
-/// Settings of one configuration. A missing setting comes from the system, or from the general defaults.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Settings {
-    /// A paper's system, whose defaults apply.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system: Option<String>,
-    /// `name:key=value,...`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub policy: Option<String>,
-    /// Handler.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub handler: Option<String>,
-    /// RAM: a size, or a percentage of the trace's footprint.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ram: Option<String>,
-    /// Frames, instead of `ram`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub frames: Option<u64>,
-    /// Page size.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub page: Option<String>,
-    /// `I`, `D` or `ID`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stream: Option<String>,
-    /// Device: a shipped sheet, or the path of one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub device: Option<String>,
-    /// Main memory, if accesses to it have a price: a shipped sheet, or the path of one. Needs the front end `l1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub main_memory: Option<String>,
-    /// Front end.
-    #[serde(default)]
-    pub front_end: FrontEnd,
+/// A setting, as the reference describes it.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// Its name within its table.
+    pub name: &'static str,
+    /// Its type in Rust.
+    pub kind: &'static str,
+    /// The unit or form of its value.
+    pub unit: &'static str,
+    /// Its value if it is not given.
+    pub default: &'static str,
+    /// What it does.
+    pub about: &'static str,
+}
+
+/// A table of a configuration file; the settings of the first stand before all tables.
+#[derive(Clone, Copy, Debug)]
+pub struct Group {
+    /// The name of its type.
+    pub kind: &'static str,
+    /// What its settings are about.
+    pub about: &'static str,
+    /// Its settings.
+    pub settings: &'static [Setting],
+    /// The tables in it: name and type.
+    pub groups: &'static [(&'static str, &'static str)],
+}
+
+macro_rules! settings {
+    ($($(#[doc = $about:literal])+ $group:ident {
+        $($(#[doc = $text:literal])+ $name:ident: $kind:ty, $unit:literal, $default:literal;)+
+        $(+ $inner:ident: $of:ident;)*
+    })+) => {
+        $(
+            $(#[doc = $about])+
+            #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $group {
+                $($(#[doc = $text])+ #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<$kind>,)+
+                $(#[doc = concat!("`", stringify!($inner), ".*`.")] #[serde(default)] pub $inner: $of,)*
+            }
+        )+
+
+        /// Every setting.
+        pub const ALL: &[Group] = &[$(Group {
+            kind: stringify!($group),
+            about: concat!($($about),+),
+            settings: &[$(Setting {
+                name: stringify!($name),
+                kind: stringify!($kind),
+                unit: $unit,
+                default: $default,
+                about: concat!($($text),+),
+            }),+],
+            groups: &[$((stringify!($inner), stringify!($of))),*],
+        }),+];
+    };
+}
+
+settings! {
+    /// Settings of one configuration. A missing setting comes from the system, or from the general defaults.
+    Settings {
+        /// A paper's system, whose defaults apply: `swl`, `ddb`, `sap`, `drswap`, `lobi` or `zram`.
+        system: String, "name", "none; tasks: sap";
+        /// The page replacement policy or oracle; `coldframe policies` lists names and parameters.
+        policy: String, "name:key=value,...", "the system's, or clock";
+        /// The page fault handler: the order of search, load and move.
+        handler: String, "name", "the system's, or parallel; in the foreground sequential";
+        /// RAM for pages; a percentage is of the trace's footprint.
+        ram: String, "size or %", "`sim`: six sizes from 5% to 100%";
+        /// RAM as a number of frames, instead of `ram`.
+        frames: u64, "frames", "none";
+        /// The size of a page.
+        page: String, "size", "the system's, or 4KiB";
+        /// The references that are used: instructions, data or both.
+        stream: String, "I, D or ID", "the system's, or what the front end sees";
+        /// The device with the pages: a shipped data sheet (`coldframe devices`), or the path of one.
+        device: String, "name or path", "the system's, or KFG1G16Q2M; swap traces LOBI-NAND";
+        /// The sheet of main memory, if accesses to it have a price; needs the front end `l1`.
+        main_memory: String, "name or path", "the system's, or none";
+        + front_end: FrontEnd;
+        + machine: Machine;
+        + time: Time;
+        + limit: Limit;
+        + swap: Swap;
+        + tier: Tier;
+        + tasks: Tasks;
+        + fail: Fail;
+    }
+
+    /// The hardware between the program's references and the page table.
+    FrontEnd {
+        /// The front end: `none`, `swl`, or `l1` (also called `ddb`, after the paper whose caches it has).
+        name: String, "name", "the system's, or none";
+        /// The references behind the front end `swl` that the page table sees.
+        reading: String, "A, C or D", "A";
+        /// The address ranges that are demand paged, as `0x400000-0x4d2000,...`, or `all`.
+        paged: String, "ranges", "swl: the trace's code; l1: its read-only mappings; none: all";
+        /// An instruction takes this time.
+        instruction: String, "time", "the front end's, or 0";
+        /// A page reference takes this time, without a front end.
+        reference: String, "time", "0; tasks 100ns; in the foreground 1ns";
+    }
+
     /// What the machine can do.
-    #[serde(default)]
-    pub machine: Machine,
-    /// Times that override platform and sheet.
-    #[serde(default)]
-    pub time: Time,
+    Machine {
+        /// The hardware has reference bits; otherwise they are emulated by unmapping.
+        reference_bit: bool, "true or false", "true";
+        /// The hardware has dirty bits; otherwise clean pages are mapped read-only.
+        dirty_bit: bool, "true or false", "true";
+        /// Stopover buffers of the device.
+        buffers: u32, "buffers", "the device's sheet";
+        /// Victims that are evicted together.
+        evict_batch: usize, "pages", "1";
+        /// The most pages of a sequential stream that are read ahead with a page, as in the live pager.
+        read_ahead: u32, "pages", "0";
+        /// Tasks: the device moves pages to RAM by itself; otherwise the processor does, as for one string.
+        dma: bool, "true or false", "true";
+        /// Tasks: consecutive references to a page in a buffer or a slot read each of its cache lines once.
+        cache_line: String, "size", "none: there is no cache";
+    }
+
+    /// Times that override the sheets.
+    Time {
+        /// A page is written to the device.
+        program: String, "time", "the device's sheet";
+        /// A cache block is read from main memory.
+        main_read: String, "time", "the sheet of main memory; tasks 0";
+        /// A cache block is read in place, from a buffer.
+        xip_read: String, "time", "the device's sheet";
+    }
+
     /// Which part of the trace.
-    #[serde(default)]
-    pub limit: Limit,
-    /// The swap area.
-    #[serde(default)]
-    pub swap: Swap,
-    /// A compressed tier in the RAM of the frames.
-    #[serde(default)]
-    pub tier: Tier,
-    /// Several tasks on one processor.
-    #[serde(default)]
-    pub tasks: Tasks,
+    Limit {
+        /// Trace rows skipped at the start.
+        skip: u64, "rows", "0";
+        /// Stop after this many memory accesses below the front end.
+        accesses: u64, "accesses", "none";
+    }
+
+    /// A swap area on flash, or one whose slots are rewritten in place.
+    Swap {
+        /// How slots are allocated: `log`, `linux` on bare flash, or (swap traces) `linux-ftl` on a device with a
+        /// translation layer.
+        layout: String, "name", "log";
+        /// Erase blocks of each area, with its priority if there are several: `1024`, or `512@5,512@5,1024@0`.
+        blocks: String, "erase blocks", "2048; with a backing: `swap.size`";
+        /// Slots of an erase block.
+        slots_per_block: u32, "slots", "32";
+        /// What is read together with a page: `none`, `block:8`, `aligned:8` or (swap traces) `pages:8`.
+        read_ahead: String, "name:slots", "log: block:8; linux: aligned:8; tasks: none";
+        /// The collector, such as `cost-benefit` or `cost-age-times:4`, and the most victims it takes at a time.
+        collector: String, "name:blocks", "greedy:1";
+        /// Swap traces: a copy becomes invalid as in the `trace`, `until-touched`, or `until-read` (also by
+        /// read-ahead).
+        keep: String, "word", "trace";
+        /// The place of the area, for tasks: `dram`, `emmc`, `nvm`, `nvm-dr` (with direct read), `zram-lz4`,
+        /// `zram-zstd` or `none`.
+        backing: String, "name", "the system's, or none";
+        /// The area's size; for an area with a backing also a percentage of the trace's footprint.
+        size: String, "size or %", "with a backing: 128MiB; else `swap.blocks`";
+        /// Backings that compress: how many times smaller a page becomes.
+        ratio: String, "times", "as measured: 3.5 (lz4), 6.9 (zstd)";
+        /// A page that is read in its slot is copied after this many lines; `sheet`: when lines have cost as much as
+        /// a copy, by the devices' sheets.
+        reads_max: ReadsMax, "lines, or sheet", "never";
+        /// Tasks in the foreground: start-gap moves its gap after this many writes, for the area's life.
+        start_gap: u32, "writes", "no wear levelling";
+        /// Tasks in the foreground: a file whose `[machine]` describes the phone.
+        phone: String, "path", "data/workloads/phone.toml";
+    }
+
+    /// Evicted pages stay in the RAM of the frames, compressed.
+    Tier {
+        /// The compressor: `none`, `lz4` or `zstd`.
+        name: String, "name", "none";
+        /// How many times smaller a page becomes.
+        ratio: String, "times", "as measured: 3.5 (lz4), 6.9 (zstd)";
+    }
+
+    /// Several tasks on one processor, under a scheduler.
+    Tasks {
+        /// The scheduler: `round-robin`, `cfs` or `eevdf`.
+        scheduler: String, "name", "cfs";
+        /// When the next task's pages are loaded: `off`, after 75 or 50 percent of the slice, `xi=0.6` or `timer=0.6`.
+        prefetch: String, "% or word", "75";
+        /// The scheduler keeps its prediction, even if another task wakes up.
+        follow: bool, "true or false", "false";
+    }
+
     /// A device that sometimes fails.
-    #[serde(default)]
-    pub fail: Fail,
-}
-
-/// `tier.*`: evicted pages stay in RAM, compressed.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tier {
-    /// `none`, `lz4`, `zstd`: its compression times are used (default none).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// The compression ratio of each page (default: as measured).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<String>,
-    /// Instead of `ratio`: `8:10,1170:60,4096:30`, sizes of compressed pages in bytes, and how many of all pages have
-    /// each size.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sizes: Option<String>,
-    /// Seed for the size of each page (default 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-}
-
-/// `fail.*`: a device that sometimes fails.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Fail {
-    /// The part of all transfers that fails, such as `0.001` or `0.1%`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rate: Option<String>,
-    /// Seed of the failures; the same seed gives the same failures (default 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub seed: Option<u64>,
-}
-
-/// `front_end.*`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct FrontEnd {
-    /// `none`, `swl`, or `l1` (also called `ddb`, after the paper whose caches it has).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub name: Option<String>,
-    /// `A`, `C` or `D`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reading: Option<String>,
-    /// `round-robin` (the default) or `lru`: the line of a cache set that a new line replaces; for the front end
-    /// `l1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub l1_replacement: Option<String>,
-    /// `0x400000-0x4d2000,...`: address ranges that are demand paged; or `all`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub paged: Option<String>,
-    /// Time of an instruction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub instruction: Option<String>,
-    /// Time of an instruction cache miss.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub icache_miss: Option<String>,
-    /// Time of a page reference, for the front end `none`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reference: Option<String>,
-}
-
-/// `machine.*`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Machine {
-    /// The hardware has reference bits (default true); otherwise they are emulated by unmapping.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reference_bit: Option<bool>,
-    /// The hardware has dirty bits (default true); otherwise clean pages are mapped read-only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dirty_bit: Option<bool>,
-    /// Stopover buffers (default: the device's sheet).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub buffers: Option<u32>,
-    /// Victims that are evicted together (default 1).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub evict_batch: Option<usize>,
-    /// The most pages of a sequential stream that are read ahead with a page (default 0: none), as in the live pager.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_ahead: Option<u32>,
-    /// Tasks: the device moves pages to RAM by itself (default true); otherwise the processor does, as for one
-    /// string.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dma: Option<bool>,
-    /// Tasks: bytes of a cache line. Consecutive references to a page that is read in a buffer or a slot read each of
-    /// its lines once (default: there is no cache).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache_line: Option<String>,
-}
-
-/// `time.*`: the stages' prices, each a time with its unit.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-#[allow(missing_docs)]
-pub struct Time {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pre_process: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub get_freeframe: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub walk_step: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delayed_downgrade: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub load_stopover: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub trans_host_mem: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub update_mmu: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub post_process: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub false_fault_reference: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub false_fault_rest: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub program: Option<String>,
-    /// A cache block read from main memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub main_read: Option<String>,
-    /// A cache block read in place, from a buffer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub xip_read: Option<String>,
-    /// A cache block written to main memory.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub main_write: Option<String>,
-}
-
-/// `limit.*`.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Limit {
-    /// Trace rows skipped at the start.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub skip: Option<u64>,
-    /// Stop after this many memory accesses below the front end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub accesses: Option<u64>,
-}
-
-/// `swap.*`: a swap area on flash, or one whose slots are rewritten in place.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Swap {
-    /// `log`, `linux` on bare flash, or `linux-ftl` on a device with a translation layer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub layout: Option<String>,
-    /// Erase blocks of each area, with its priority if there are several: `1024`, or `512@5,512@5,1024@0`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub blocks: Option<String>,
-    /// Slots of an erase block.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slots_per_block: Option<u32>,
-    /// What is read together with a page: `none`, `block:8`, `aligned:8` or, of swap traces, `pages:8`. Tasks read a page alone if nothing is said.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_ahead: Option<String>,
-    /// `greedy`, `cost-benefit`, `cost-age-times:4`: a collector and the most victims it takes at a time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub collector: Option<String>,
-    /// A collection starts below this many blocks of erased slots.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub start: Option<u32>,
-    /// And continues up to this many.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub stop: Option<u32>,
-    /// Open the least erased free block next.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub dynamic_wear_levelling: Option<bool>,
-    /// Move cold blocks when erase counts differ by more than this.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wear_spread_max: Option<u32>,
-    /// Most pages in the swap cache.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<u32>,
-    /// When a copy becomes invalid: as in the `trace`, `until-touched`, or `until-read` (also by read-ahead, as in
-    /// the slides of LOBI).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub keep: Option<String>,
-    /// SWAPFILE_CLUSTER of Linux's layouts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<u32>,
-    /// `linux-ftl`: the kernel tells the device of free slots.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub discard: Option<bool>,
-    /// `linux-ftl`: percent of its blocks that the device keeps for itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spare_percent: Option<u32>,
-    /// The place of the area: `dram`, `emmc`, `nvm`, `nvm-dr` (with direct read) or `none`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub backing: Option<String>,
-    /// The area's size; for an area with a backing also a percentage of the trace's footprint.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub size: Option<String>,
-    /// Backings that compress: the compression ratio (default: as measured for the backing).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ratio: Option<String>,
-    /// Lines after which a page that is read in its slot is copied; or `sheet`: the number of lines that cost as much
-    /// as a copy, by the devices' sheets (default: never).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reads_max: Option<ReadsMax>,
-    /// Tasks in the foreground: writes after which start-gap moves its gap, for the area's life (default: no wear
-    /// levelling).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub start_gap: Option<u32>,
-    /// Tasks in the foreground: at most this many pages that a task copied lately are loaded before it comes back
-    /// (SAP's lists; default: none).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prefetch: Option<usize>,
-    /// Tasks in the foreground: the time after a switch at which the pages of the next expected task are loaded
-    /// (default 45s).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub activation: Option<String>,
-    /// Tasks in the foreground: a file like `data/workloads/phone.toml`, whose `[machine]` applies.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub phone: Option<String>,
+    Fail {
+        /// The part of all transfers that fails, such as `0.001` or `0.1%`.
+        rate: String, "part or %", "0";
+        /// The same seed gives the same failures.
+        seed: u64, "number", "1";
+    }
 }
 
 /// `swap.reads_max`.
@@ -287,61 +215,6 @@ pub enum ReadsMax {
     Lines(u32),
     /// `sheet`; any other word is refused when it is resolved.
     Word(String),
-}
-
-/// `tasks.*`: several tasks under a scheduler.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Tasks {
-    /// `round-robin`, `cfs` or `eevdf`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<String>,
-    /// The scheduler's knob: the slice of round robin, the latency of CFS, the base slice of EEVDF.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slice: Option<String>,
-    /// Period of the scheduler tick.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tick: Option<String>,
-    /// `sleeps` or `keeps`: whether a fault gives up the processor.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_fault: Option<String>,
-    /// `off`, `75`, `50`, `xi=0.6` or `timer=0.6`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prefetch: Option<String>,
-    /// The most pages on a task's list.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub list: Option<usize>,
-    /// Idle time units after which a page leaves its list; 0: never.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub idle: Option<u32>,
-    /// Loads in the background at the same time.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub depth: Option<u32>,
-    /// Ready tasks, including the running one, below which nothing is prefetched.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ready_min: Option<usize>,
-    /// The scheduler follows its prediction.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub follow: Option<bool>,
-    /// Listed pages that are in RAM become recent, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub renew: Option<bool>,
-    /// `mapped` or `unmapped`: how a prefetched page waits for its first touch.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub arrival: Option<String>,
-    /// How often each task runs through its part of the trace.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rounds: Option<u32>,
-    /// How long a task sleeps after each turn; by default a round is one turn.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pause: Option<String>,
-    /// Turns of a round; each has the same number of references, to other pages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turns: Option<u32>,
-    /// A task unmaps its memory after each round, as `stress` without `--vm-keep` does: the next round begins with
-    /// pages of zeros.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fresh: Option<bool>,
 }
 
 impl Settings {
@@ -469,6 +342,9 @@ impl Sweep {
 }
 
 /// An optional time.
+///
+/// # Errors
+/// It cannot be read.
 pub fn time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportError> {
     let read = |t: &String| quantity::time(t).map_err(|e| ReportError::quantity(field, e));
     text.as_ref().map(read).transpose()
@@ -477,6 +353,79 @@ pub fn time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportErro
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const INTRO: &str = "# Settings
+
+You want to set something that has no option of its own: give `--set KEY=VALUE` to `coldframe sim` or `coldframe advise`,
+or write it in a file for `-c config.toml`, under the table that the part of the key before the dot names.
+An option is stronger than `--set`, and `--set` is stronger than the file. In Python, `coldframe.Config` takes the same names.
+Times, sizes and parts have their unit with them, as `40us`, `64KiB` or `50%`.
+";
+
+    /// The table name of a group in a configuration file; `None`: its settings stand before all tables.
+    fn table(group: &Group) -> Option<&'static str> {
+        ALL[0].groups.iter().find(|(_, kind)| *kind == group.kind).map(|(name, _)| *name)
+    }
+
+    /// The page of the book.
+    fn page() -> String {
+        let mut page = INTRO.to_string();
+        for group in ALL {
+            let prefix = table(group).map(|name| format!("{name}.")).unwrap_or_default();
+            let heading = table(group).map_or("Before all tables".into(), |name| format!("`[{name}]`"));
+            page += &format!("\n## {heading}\n\n{}\n\n", group.about.trim());
+            page += "| key | unit | default | what it does |\n|---|---|---|---|\n";
+            for Setting { name, unit, default, about, .. } in group.settings {
+                page += &format!("| `{prefix}{name}` | {unit} | {default} | {} |\n", about.trim());
+            }
+        }
+        page
+    }
+
+    /// The types of the Python package.
+    fn python() -> String {
+        let mut text = String::from(
+            "\"\"\"Every setting, with its unit and default; written by the tests of ``crates/experiment/src/settings.rs``.\"\"\"\n\n\
+             from __future__ import annotations\n\nfrom typing import TypedDict\n",
+        );
+        for group in ALL.iter().skip(1).chain(&ALL[..1]) {
+            let prefix = table(group).map(|name| format!("``{name}.*``: ")).unwrap_or_default();
+            let about = group.about.trim().replace('`', "``");
+            text += &format!("\n\nclass {}(TypedDict, total=False):\n    \"\"\"{prefix}{about}\"\"\"\n\n", group.kind);
+            for Setting { name, kind, unit, default, about } in group.settings {
+                let kind = match (*kind, *name) {
+                    ("String", "ram" | "page") => "str | int",
+                    ("String", _) => "str",
+                    ("bool", _) => "bool",
+                    ("ReadsMax", _) => "int | str",
+                    _ => "int",
+                };
+                let about = format!("{} ({unit}; default: {default})", about.trim()).replace('`', "``");
+                text += &format!("    {name}: {kind}\n    \"\"\"{about}\"\"\"\n");
+            }
+            for (name, kind) in group.groups {
+                text += &format!("    {name}: {kind}\n");
+            }
+        }
+        text
+    }
+
+    #[test]
+    fn the_reference_and_the_types_of_python_are_those_of_the_table() {
+        let count: usize = ALL.iter().map(|group| group.settings.len()).sum();
+        assert!(count <= 45, "{count} settings; one that only figures use is set in the plan");
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        for (name, made) in
+            [("docs/book/src/settings.md", page()), ("crates/py/python/coldframe/_settings.py", python())]
+        {
+            let path = root.join(name);
+            if std::env::var_os("COLDFRAME_WRITE_SETTINGS").is_some() {
+                std::fs::write(&path, &made).unwrap();
+            }
+            let there = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(there == made, "{name} is not what the table says; run `make settings`");
+        }
+    }
 
     #[test]
     fn set_overrides_the_file_and_a_bad_key_is_named() {

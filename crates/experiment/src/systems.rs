@@ -88,8 +88,6 @@ pub struct TasksDefaults {
 pub struct ForegroundDefaults {
     /// Bytes of the swap area.
     pub area: Bytes,
-    /// The time after a switch at which the next expected task's pages are prefetched.
-    pub activation: Ps,
 }
 
 /// The place of pages that leave RAM.

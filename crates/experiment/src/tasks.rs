@@ -210,10 +210,10 @@ fn simulate(
     let spec = |program: &Program| TaskSpec {
         program: Program { pages: tasks.pages as u32, ..program.clone() },
         first_page: 0,
-        rounds: Some(plan.rounds),
-        pause: plan.pause,
-        turns: plan.turns,
-        fresh: plan.fresh,
+        rounds: Some(1),
+        pause: Ps::ZERO,
+        turns: 1,
+        fresh: false,
     };
     let specs: Vec<TaskSpec> = tasks.programs.iter().map(|(_, program)| spec(program)).collect();
     let mut cpu = Cpu::new(&plan.config, &specs).map_err(RunError::from)?;

@@ -102,7 +102,7 @@ pub fn targets() -> Vec<Target> {
         Target { name: "journal", seeds: vec![journal()], read: |d| drop(coldframe_journal::replay(d)) },
         Target {
             name: "settings",
-            seeds: vec![b"policy = \"clock\"\nframes = 3\n[limit]\nskip = 1\n[time]\nwalk_step = \"1us\"\n".to_vec()],
+            seeds: vec![b"policy = \"clock\"\nframes = 3\n[limit]\nskip = 1\n[time]\nprogram = \"1us\"\n".to_vec()],
             read: |d| {
                 let text = String::from_utf8_lossy(d);
                 drop(coldframe_experiment::Settings::read(

@@ -67,22 +67,16 @@ def found(result: coldframe.Result) -> dict[str, Any]:
 def test_the_same_rule_gives_the_same_result(ours: type[Policy], name: str, machine: Any) -> None:
     config = coldframe.Config(frames=12, machine=machine)
     python = coldframe.simulate(TRACE, config, policy=ours)
-    rust = coldframe.simulate(TRACE, config.replace(policy=name, time=rust_times(config)))
+    rust = coldframe.simulate(TRACE, config.replace(policy=name))
     assert python.policy == f"python:{ours.__name__}"
     assert found(python) == found(rust)
     assert python.true_faults > 12
 
 
-def rust_times(config: coldframe.Config) -> dict[str, str]:
-    """A policy in Python has Clock's prices of stages; so that only the rule differs, its twin has them, too."""
-    times = coldframe.simulate(TRACE, config.replace(policy="clock"))["config.time"]
-    return {key: value for key, value in times.items() if isinstance(value, str)}
-
-
 def test_a_bounded_walk_is_forced_as_pa_clocks() -> None:
     config = coldframe.Config(frames=12)
     python = coldframe.simulate(TRACE, config, policy=BoundedClock)
-    rust = coldframe.simulate(TRACE, config.replace(policy="pa-clock:budget=3", time=rust_times(config)))
+    rust = coldframe.simulate(TRACE, config.replace(policy="pa-clock:budget=3"))
     assert python["counts.walk_max"] == rust["counts.walk_max"] == 3
     assert python["counts.forced_evictions"] == rust["counts.forced_evictions"] > 0
     assert found(python) == found(rust)

@@ -70,7 +70,6 @@ fn config(scheduler: &str, frames: u32, activation: Activation) -> TasksConfig {
             depth: 16,
             ready_min: 2,
             follow: false,
-            renew: true,
             arrival: Arrival::MappedBehindSlice,
         },
     }

@@ -29,10 +29,8 @@ use crate::page_table::{Masks, PageTable};
 use crate::swap::read_ahead::Window;
 
 mod launch;
-mod prefetching;
 
 use launch::Launches;
-use prefetching::Prefetching;
 
 /// log2 of the page size: a slot is a page of 4 KiB.
 const PAGE_SHIFT: u32 = 12;
@@ -59,8 +57,6 @@ pub struct ForegroundConfig {
     pub direct_read: bool,
     /// After this many reads in its slot, a page is copied to RAM; `None`: it never is.
     pub reads_max: Option<u32>,
-    /// Prefetching for the task that is expected next.
-    pub prefetch: Option<Prefetch>,
     /// By task: whether the task is a service. A service is never in the foreground.
     pub services: Vec<bool>,
     /// Times.
@@ -86,15 +82,6 @@ pub struct ForegroundPrices {
     pub card: DeviceTimes,
     /// References within this time after a switch count as part of the switch.
     pub answer: Ps,
-}
-
-/// Prefetch lists (SAP section 3) for tasks that come back in the order of their last visits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Prefetch {
-    /// Most pages on a list.
-    pub bound: usize,
-    /// The activation moment: the time from a switch until the next task's list is loaded.
-    pub activation: Ps,
 }
 
 /// A switch: a task comes to the foreground.
@@ -160,7 +147,6 @@ pub struct Foreground {
     switches: Vec<Switch>,
     ended: Vec<bool>,
     launches: Launches,
-    prefetching: Prefetching,
     services: Vec<bool>,
     answer: Ps,
     last: Ps,
@@ -215,7 +201,6 @@ impl Foreground {
             switches: Vec::new(),
             ended: vec![true; tasks],
             launches: Launches::new(pages, tasks, config.prices.answer),
-            prefetching: Prefetching::new(config.prefetch, tasks, &config.services),
             services: config.services.clone(),
             answer: config.prices.answer,
             last: Ps::ZERO,
@@ -246,7 +231,6 @@ impl Foreground {
         let writing = row.kind == Kind::Write;
         self.launches.note(task, page, writing, self.last);
         self.access(task, page, writing, row.count);
-        self.prefetch();
     }
 
     fn is_service(&self, task: TaskId) -> bool {
@@ -265,7 +249,6 @@ impl Foreground {
             // A killed task starts again with its next reference.
             let Some(time) = self.fault(task, page, writing) else { return };
             took = time;
-            self.prefetching.faulted(task, page, self.is_read_in_slot(page));
             self.table.touch(0, page, writing);
         }
         if self.table.counts_reads() && !writing {
@@ -286,7 +269,6 @@ impl Foreground {
         self.current = Some(task);
         self.switched = self.last;
         self.switches.push(Switch { task: task.0, cold: self.ended[task.index()], delay: Ps::ZERO });
-        self.prefetching.switched(task);
         if let Below::Slots(_) = self.head.below {
             self.handle(Event::Foreground { task });
         }
@@ -297,19 +279,6 @@ impl Foreground {
         let touches = self.launches.take(task);
         touches.iter().for_each(|(page, writing)| self.access(task, *page, *writing, 1));
         self.launches.put_back(task, touches);
-    }
-
-    /// Loads the pages that the next expected task had to copy lately, once in each visit.
-    fn prefetch(&mut self) {
-        if self.prefetching.is_due(self.last - self.switched) {
-            for page in self.prefetching.wishes() {
-                self.settle(Event::WillNeed { page });
-            }
-        }
-    }
-
-    fn is_read_in_slot(&self, page: PageId) -> bool {
-        self.world.in_slots.as_ref().is_some_and(|in_slots| in_slots.has(page))
     }
 
     /// Handles an event that no task waits for, and everything that follows from it.

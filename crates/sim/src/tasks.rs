@@ -80,8 +80,6 @@ pub struct Prefetching {
     pub ready_min: usize,
     /// Whether the scheduler follows its prediction (section 3.2).
     pub follow: bool,
-    /// Whether listed pages that are in RAM become recent too. Otherwise they keep their place.
-    pub renew: bool,
     /// Whether a prefetched page is mapped, and where in the recency order it enters.
     pub arrival: Arrival,
 }

@@ -13,14 +13,13 @@ use coldframe_device::energy::{t_paging, AccessCounts, Price};
 use coldframe_device::StagePrices;
 use coldframe_sim::front_end::l1::{Shape, L1};
 use coldframe_sim::front_end::plain::Plain;
-use coldframe_sim::front_end::write_back::Replacement;
 use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::{LaneBelow, LaneConfig, LaneResult, PageRef, Run, Stream};
 use coldframe_trace::{Block, Reader, Wanted};
 
-const SHAPE: Shape = Shape { line_shift: 5, sets: 32, ways: 4, replacement: Replacement::RoundRobin };
+const SHAPE: Shape = Shape { line_shift: 5, sets: 32, ways: 4 };
 const DELAYED: &str = "delayed-dual-buffering";
 const PRICE: Price<Ps> =
     Price { page_load: Ps(29_330), page_move: Ps(12_860), main_read: Ps(40), xip_read: Ps(220), main_write: Ps(41) };

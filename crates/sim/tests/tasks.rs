@@ -25,7 +25,6 @@ const NONE: Prefetching = Prefetching {
     depth: 8,
     ready_min: 2,
     follow: false,
-    renew: true,
     arrival: Arrival::BehindSlice,
 };
 

@@ -56,7 +56,6 @@ fn config(frames: usize, policy: &str, blocks: u32, window: Window) -> TasksConf
             depth: 1,
             ready_min: 2,
             follow: false,
-            renew: false,
             arrival: Arrival::Mapped,
         },
     }

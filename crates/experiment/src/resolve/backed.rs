@@ -42,8 +42,6 @@ pub struct BackedSettings {
     pub direct_read: bool,
     pub reads_max: Option<u32>,
     pub start_gap: Option<u32>,
-    pub prefetch: Option<usize>,
-    pub activation: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub takes_ram: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,8 +83,6 @@ pub(super) fn in_area(settings: &Settings, area: Area, phone: MachineParameters)
         direct_read: area.direct_read,
         reads_max,
         start_gap: s.start_gap,
-        prefetch: s.prefetch,
-        activation: s.activation.clone(),
         takes_ram: (area.takes > Bytes::ZERO).then(|| show_bytes(area.takes)),
         ratio: area.ratio().filter(|_| area.takes > Bytes::ZERO),
         log: log.as_ref().map(|log| log.settings.clone()),

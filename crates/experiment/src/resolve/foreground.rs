@@ -1,10 +1,8 @@
 //! Tasks that take turns in the foreground.
 
 use coldframe_core::fault::handler;
-use coldframe_core::prefetch::LIST_MAX;
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::{self, show_bytes};
-use coldframe_sim::foreground::Prefetch;
 use coldframe_sim::ForegroundConfig;
 use coldframe_trace::Provenance;
 use serde_json::{json, Value};
@@ -103,7 +101,6 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<Foregr
         failures: failures(settings)?,
         direct_read: backed.area.direct_read,
         reads_max: backed.reads_max,
-        prefetch: prefetch(&settings.swap)?,
         services: Vec::new(),
         prices: backed.prices,
     };
@@ -144,22 +141,6 @@ fn start_gap(s: &Swap) -> Result<Option<u32>, ReportError> {
     match s.start_gap {
         Some(0) => bad("swap.start_gap", "is 0; give at least 1 write between moves, such as 100, or leave it out"),
         psi => Ok(psi),
-    }
-}
-
-fn prefetch(s: &Swap) -> Result<Option<Prefetch>, ReportError> {
-    match (s.prefetch, &s.activation) {
-        (None, None) => Ok(None),
-        (None, Some(_)) => {
-            bad("swap.activation", "says when lists are loaded, but there are none; give swap.prefetch=N too")
-        }
-        (Some(bound), _) if bound == 0 || bound > LIST_MAX => {
-            bad("swap.prefetch", format!("is {bound}; give 1 to {LIST_MAX} pages"))
-        }
-        (Some(bound), text) => {
-            let own = systems::of_foreground().1.activation;
-            Ok(Some(Prefetch { bound, activation: settings::time("swap.activation", text)?.unwrap_or(own) }))
-        }
     }
 }
 
@@ -209,11 +190,9 @@ mod tests {
             (&["ram=1MiB", "machine.evict_batch=4"], "machine"),
             (&["ram=1MiB", "limit.skip=9"], "limit.skip"),
             (&["ram=1MiB", "time.program=1us"], "fault_us"),
-            (&["ram=1MiB", "swap.prefetch=0"], "swap.prefetch"),
             (&["ram=1MiB", "swap.reads_max=often"], "`often` is neither"),
             (&["ram=1MiB", "swap.start_gap=0"], "swap.start_gap"),
             (&["ram=1MiB", "device=STT-MRAM", "swap.size=129MiB"], "128MiB of STT-MRAM"),
-            (&["ram=1MiB", "swap.activation=3s"], "swap.prefetch=N"),
             (&["ram=1MiB", "swap.phone=nowhere.toml"], "nowhere.toml"),
             (&["ram=1MiB", "device=nowhere.toml"], "nowhere.toml"),
             (&["ram=1MiB", "front_end.reference=-3ns"], "front_end.reference"),

@@ -3,7 +3,6 @@
 use coldframe_core::{Bytes, Ps};
 use coldframe_device::quantity::{show_bytes, show_time};
 use coldframe_sim::front_end::instruction::Reading;
-use coldframe_sim::front_end::write_back::Replacement;
 use coldframe_sim::front_end::Stream;
 use coldframe_sim::run::IdlePrices;
 use coldframe_trace::Provenance;
@@ -53,7 +52,6 @@ pub(super) fn front_key(
         stream,
         front_end,
         reading,
-        l1_replacement: l1_replacement(given.l1_replacement.as_deref(), front_end)?,
         paged: paged(given.paged.as_deref(), front_end, trace)?,
         skip: settings.limit.skip.unwrap_or(0),
         accesses: settings.limit.accesses,
@@ -68,7 +66,7 @@ fn idle(settings: &Settings, front_end: Option<&FrontEnd>) -> Result<IdlePrices,
     };
     Ok(IdlePrices {
         instruction: or("front_end.instruction", &given.instruction, front_end.map(|f| f.instruction))?,
-        icache_miss: or("front_end.icache_miss", &given.icache_miss, front_end.map(|f| f.icache_miss))?,
+        icache_miss: front_end.map(|f| f.icache_miss).unwrap_or_default(),
         reference: or("front_end.reference", &given.reference, None)?,
         ..IdlePrices::default()
     })
@@ -105,17 +103,6 @@ fn reading(text: Option<&str>, front_end: Option<&FrontEnd>) -> Result<Option<Re
         Some(reading) => Ok(Some(*reading)),
         None => bad(FIELD, format!("`{text}` is not known; give A, C or D")),
     }
-}
-
-fn l1_replacement(text: Option<&str>, front_end: Option<&FrontEnd>) -> Result<Replacement, ReportError> {
-    const FIELD: &str = "front_end.l1_replacement";
-    let Some(text) = text else { return Ok(Replacement::default()) };
-    if !front_end.is_some_and(|f| f.data_cache) {
-        let name = front_ends::names(|f| f.data_cache);
-        return bad(FIELD, format!("needs the front end {name}; give front_end.name={name}"));
-    }
-    let found = Replacement::ALL.into_iter().find(|one| one.name() == text);
-    found.ok_or_else(|| ReportError::setting(FIELD, format!("`{text}` is not known; give round-robin or lru")))
 }
 
 type Ranges = Vec<(u64, u64)>;
@@ -176,13 +163,7 @@ pub(super) fn shown(front: &FrontKey) -> Value {
     } else if front.has_data_cache() {
         shown["paged"] = "all".into();
     }
-    if front.has_data_cache() {
-        shown["l1_replacement"] = front.l1_replacement.name().into();
-    }
-    let idle = &front.idle;
-    for (key, time) in
-        [("instruction", idle.instruction), ("icache_miss", idle.icache_miss), ("reference", idle.reference)]
-    {
+    for (key, time) in [("instruction", front.idle.instruction), ("reference", front.idle.reference)] {
         if time != Ps::ZERO {
             shown[key] = show_time(time).into();
         }

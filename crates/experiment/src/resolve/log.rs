@@ -20,11 +20,11 @@ pub const LAYOUTS: [&str; 3] = ["log", "linux", "linux-ftl"];
 const READ_AHEAD_DEFAULT: u32 = 8;
 
 /// Pages in the swap cache: 4 MiB. Neither slides nor kernel bound it by number; the kernel's is bounded by its RAM.
-const CACHE_DEFAULT: u32 = 1024;
+const CACHE: usize = 1024;
 
 /// Percent of blocks that a translation layer keeps: 1 GB of flash (2^30 bytes) sold as 10^9 leaves 7.4 %, rounded
 /// down.
-const SPARE_DEFAULT: u32 = 7;
+const SPARE: u32 = 7;
 
 /// The settings of an area that are in force, as a result shows them.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -34,29 +34,10 @@ pub struct LogSettings {
     pub blocks: String,
     pub slots_per_block: u32,
     pub collector: String,
-    pub start: u32,
-    pub stop: u32,
-    pub dynamic_wear_levelling: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub wear_spread_max: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub discard: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub spare_percent: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cluster: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_ahead: Option<String>,
-    #[serde(flatten)]
-    pub kernel: Option<KernelSettings>,
-}
-
-/// The kernel's part above an area; only swap traces have it.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[allow(missing_docs)]
-pub struct KernelSettings {
-    pub cache: u32,
-    pub keep: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub keep: Option<&'static str>,
 }
 
 /// A swap area on flash under the engine.
@@ -104,21 +85,12 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
     let (keep, keep_text) = match s.keep.as_deref() {
         None | Some("trace") => (Keep::Trace, "trace"),
         Some("until-touched") => (Keep::UntilTouched, "until-touched"),
-        Some("until-read") if s.cache.is_some() => {
-            return bad(
-                "cache",
-                "bounds pages that have a copy; with swap.keep=until-read they have none; leave one of both out",
-            )
-        }
         Some("until-read") => (Keep::UntilRead, "until-read"),
         Some(other) => return bad("keep", format!("`{other}` is not known; give trace, until-touched or until-read")),
     };
-    let cache = s.cache.unwrap_or(CACHE_DEFAULT);
-    let translation = (shown.layout == "linux-ftl").then(|| translation(s)).transpose()?;
-    if let Some(of) = translation {
-        (shown.discard, shown.spare_percent) = (Some(of.discard), Some(of.spare_percent));
-    }
-    (shown.read_ahead, shown.kernel) = (Some(text), Some(KernelSettings { cache, keep: keep_text }));
+    let translation =
+        (shown.layout == "linux-ftl").then_some(Translation { cluster: linux::CLUSTER, spare_percent: SPARE });
+    (shown.read_ahead, shown.keep) = (Some(text), Some(keep_text));
     let slots_per_block = shown.slots_per_block;
     Ok(SwapPlan {
         config: SwapConfig {
@@ -126,7 +98,7 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
             slots_per_block,
             translation,
             read_ahead,
-            cache: cache as usize,
+            cache: CACHE,
             keep,
             failures: super::failures(settings)?,
         },
@@ -185,11 +157,7 @@ pub(super) fn under_engine(s: &Swap, collect: CollectTimes, blocks_own: Option<u
 pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ReportError> {
     const WHY: &str = "is for swap traces; under the engine a page that is loaded keeps its slot; leave it out";
     const ALONE: &str = "is for swap traces, and for tasks whose swap area is on flash; leave it out";
-    super::refuse(&[
-        ("swap.read_ahead", s.read_ahead.is_some(), ALONE),
-        ("swap.cache", s.cache.is_some(), WHY),
-        ("swap.keep", s.keep.is_some(), WHY),
-    ])
+    super::refuse(&[("swap.read_ahead", s.read_ahead.is_some(), ALONE), ("swap.keep", s.keep.is_some(), WHY)])
 }
 
 /// The slots that tasks read together with a page, and the setting in force; a page alone if nothing is said.
@@ -227,22 +195,18 @@ fn blocks(s: &Swap, defaults: &LogDefaults) -> Result<String, ReportError> {
 /// The areas and the settings in force.
 fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaConfig>, LogSettings), ReportError> {
     let layout = layout(s)?;
-    let cluster = s.cluster.unwrap_or(linux::CLUSTER);
     let (collector, victims) = names::collector(s.collector.as_deref().unwrap_or("greedy"))?;
-    let start = s.start.unwrap_or(defaults.start);
-    let stop = s.stop.unwrap_or(start);
-    let wear = WearLevelling { dynamic: s.dynamic_wear_levelling.unwrap_or(true), spread_max: s.wear_spread_max };
     let area = |part: &str| {
         let (blocks, priority) = part.split_once('@').unwrap_or((part, "0"));
         Some(AreaConfig {
             blocks: blocks.trim().parse().ok()?,
             priority: priority.trim().parse().ok()?,
-            layout: if layout == "linux" { Layout::Linux { cluster } } else { Layout::Log },
+            layout: if layout == "linux" { Layout::Linux { cluster: linux::CLUSTER } } else { Layout::Log },
             collector,
             victims,
-            start,
-            stop,
-            wear,
+            start: defaults.start,
+            stop: defaults.start,
+            wear: WearLevelling { dynamic: true, spread_max: None },
         })
     };
     let Some(areas) = blocks.split(',').map(area).collect::<Option<Vec<_>>>() else {
@@ -254,15 +218,8 @@ fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaCo
         blocks,
         slots_per_block: s.slots_per_block.unwrap_or(defaults.slots_per_block),
         collector: format!("{}:{victims}", collector.name),
-        start,
-        stop,
-        dynamic_wear_levelling: wear.dynamic,
-        wear_spread_max: wear.spread_max,
-        discard: None,
-        spare_percent: None,
-        cluster: (layout != "log").then_some(cluster),
         read_ahead: None,
-        kernel: None,
+        keep: None,
     };
     Ok((areas, settings))
 }
@@ -274,17 +231,6 @@ fn layout(s: &Swap) -> Result<&'static str, ReportError> {
         return bad("layout", format!("there is no layout `{name}`; there are {}{near}", LAYOUTS.join(", ")));
     };
     Ok(layout)
-}
-
-fn translation(s: &Swap) -> Result<Translation, ReportError> {
-    let (cluster, spare_percent) = (s.cluster.unwrap_or(linux::CLUSTER), s.spare_percent.unwrap_or(SPARE_DEFAULT));
-    if cluster == 0 {
-        return bad("cluster", "is 0; give at least 1");
-    }
-    match spare_percent {
-        0..=90 => Ok(Translation { cluster, discard: s.discard.unwrap_or(false), spare_percent }),
-        _ => bad("spare_percent", format!("is {spare_percent}; give 0 to 90")),
-    }
 }
 
 /// `name:size`; Linux's own where the layout is Linux's.

@@ -3,12 +3,11 @@
 use coldframe_core::fault::handler::{self, Handler};
 use coldframe_core::policy::{self, PolicyChoice, PolicyError};
 use coldframe_core::swap::collect::{self, Collector};
-use coldframe_core::Ps;
 use coldframe_sim::front_end::Stream;
 use coldframe_sim::{oracle, scheduler};
 
 use crate::error::{nearest, ReportError};
-use crate::settings::{self, Settings};
+use crate::settings::Settings;
 use crate::systems::backing::{self, Backing};
 use crate::systems::front_end::{self, FrontEnd};
 use crate::systems::{self, System};
@@ -96,13 +95,5 @@ pub fn collector(text: &str) -> Result<(&'static Collector, u32), ReportError> {
     match victims.parse() {
         Ok(n @ 1..=coldframe_core::swap::VICTIMS_MAX) => Ok((collector, n)),
         _ => Err(ReportError::setting(FIELD, format!("`{text}`: give 1 to 4 victims at a time, such as {name}:4"))),
-    }
-}
-
-/// An optional time that is not zero.
-pub(super) fn positive_time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportError> {
-    match settings::time(field, text)? {
-        Some(Ps::ZERO) => Err(ReportError::setting(field, "is 0; give a time, such as 1ms")),
-        time => Ok(time),
     }
 }

@@ -110,12 +110,9 @@ impl Plan {
         if self.read_ahead > 0 {
             config["machine"]["read_ahead"] = self.read_ahead.into();
         }
-        let mut time = serde_json::to_value(lane.prices).expect("prices are plain data");
-        time["load_stopover"] = show_time(lane.device.load).into();
         if let Some(program) = lane.device.program {
-            time["program"] = show_time(program).into();
+            config["time"] = json!({ "program": show_time(program) });
         }
-        config["time"] = time;
     }
 }
 
@@ -250,8 +247,6 @@ fn area(
         ("swap.size", s.size.is_some(), &why),
         ("swap.reads_max", s.reads_max.is_some(), &why),
         ("swap.start_gap", s.start_gap.is_some(), &why),
-        ("swap.prefetch", s.prefetch.is_some(), &why),
-        ("swap.activation", s.activation.is_some(), &why),
         ("swap.phone", s.phone.is_some(), &why),
     ])?;
     let copy = device.load + device.program.unwrap_or(Ps::ZERO);
@@ -311,26 +306,7 @@ fn prices(
         Some((own, time)) if own == page => time,
         _ => device_time::load(sheet, page)?,
     };
-    let t = &settings.time;
-    for (field, text, price) in [
-        ("time.pre_process", &t.pre_process, &mut prices.pre_process),
-        ("time.get_freeframe", &t.get_freeframe, &mut prices.get_freeframe),
-        ("time.walk_step", &t.walk_step, &mut prices.walk_step),
-        ("time.delayed_downgrade", &t.delayed_downgrade, &mut prices.delayed_downgrade),
-        ("time.trans_host_mem", &t.trans_host_mem, &mut prices.trans_host_mem),
-        ("time.update_mmu", &t.update_mmu, &mut prices.update_mmu),
-        ("time.post_process", &t.post_process, &mut prices.post_process),
-        ("time.false_fault_reference", &t.false_fault_reference, &mut prices.false_fault_reference),
-        ("time.false_fault_rest", &t.false_fault_rest, &mut prices.false_fault_rest),
-    ] {
-        if let Some(time) = settings::time(field, text)? {
-            *price = time;
-        }
-    }
-    let load = settings::time("time.load_stopover", &t.load_stopover)?.unwrap_or(load);
-    let program = match settings::time("time.program", &t.program)? {
-        Some(time) => Some(time),
-        None => device_time::program(sheet, page).ok(),
-    };
+    let program = settings::time("time.program", &settings.time.program)?;
+    let program = program.or_else(|| device_time::program(sheet, page).ok());
     Ok((prices, DeviceTimes { load, program }))
 }

@@ -17,7 +17,7 @@ use super::log;
 use super::{front, names, refuse, string, Pages, Plan};
 use crate::error::ReportError;
 use crate::settings::{self, Settings, Swap};
-use crate::systems::{self, System, TasksDefaults};
+use crate::systems::{self, System};
 
 /// A configuration of tasks under a scheduler with every name resolved.
 #[derive(Clone, Debug)]
@@ -26,14 +26,6 @@ pub struct TasksPlan {
     pub base: Plan,
     /// For the simulator.
     pub config: TasksConfig,
-    /// How often each task runs through its part of the trace.
-    pub rounds: u32,
-    /// The time that it sleeps after each turn.
-    pub pause: Ps,
-    /// Turns of a round.
-    pub turns: u32,
-    /// Whether its memory is unmapped after each round.
-    pub fresh: bool,
     /// The swap area with a backing; `None`: home slots, or a log on the device.
     pub backed: Option<BackedArea>,
     /// The settings of tasks in force.
@@ -45,26 +37,8 @@ pub struct TasksPlan {
 #[allow(missing_docs)] // As in `Settings`.
 pub struct TasksSettings {
     pub scheduler: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub slice: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tick: Option<String>,
-    pub on_fault: &'static str,
     pub prefetch: String,
-    pub list: usize,
-    pub idle: u32,
-    pub depth: u32,
-    pub ready_min: usize,
     pub follow: bool,
-    pub renew: bool,
-    pub arrival: &'static str,
-    pub rounds: u32,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub pause: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub turns: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fresh: Option<bool>,
 }
 
 impl TasksPlan {
@@ -110,8 +84,10 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         return Err(ReportError::setting("policy", reason));
     };
     let t = &settings.tasks;
-    let prefetching = prefetching(t, defaults, window)?;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
+    let follow = t.follow.unwrap_or(false);
+    let shown =
+        TasksSettings { scheduler: name, prefetch: t.prefetch.clone().unwrap_or_else(|| PREFETCH.into()), follow };
     let mut machine = machine(&settings, lane, base.front.page())?;
     // A handler that runs pages from the device's buffers has as many as the device; others have one for each load.
     let buffers = if lane.handler.needs_xip { lane.caps.buffers } else { CAPS.buffers };
@@ -144,29 +120,25 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
         area,
         xip_surplus: xip_surplus(&settings, &base, lane)?,
         reference: if reference == Ps::ZERO { defaults.reference } else { reference },
-        tick: names::positive_time("tasks.tick", &t.tick)?.unwrap_or(defaults.tick),
+        tick: defaults.tick,
         scheduler,
-        slice: names::positive_time("tasks.slice", &t.slice)?,
-        on_fault: on_fault(t)?,
-        prefetching,
+        slice: None,
+        on_fault: OnFault::Sleeps,
+        prefetching: Prefetching {
+            activation: activation(&shown.prefetch)?,
+            list_max: LIST_MAX,
+            idle_max: Some(defaults.idle_max),
+            depth: defaults.depth,
+            ready_min: defaults.ready_min,
+            follow,
+            // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
+            arrival: match window != Window::Alone && shown.prefetch == "off" {
+                true => Arrival::Mapped,
+                false => Arrival::MappedBehindSlice,
+            },
+        },
     };
-    let rounds = t.rounds.unwrap_or(1);
-    if rounds == 0 {
-        return Err(ReportError::setting("tasks.rounds", "is 0; give at least 1"));
-    }
-    let pause = settings::time("tasks.pause", &t.pause)?.unwrap_or(Ps::ZERO);
-    let turns = t.turns.unwrap_or(1);
-    if turns == 0 {
-        return Err(ReportError::setting("tasks.turns", "is 0; give at least 1"));
-    }
-    let fresh = t.fresh.unwrap_or(false);
-    if fresh && backed.is_some() {
-        let reason =
-            "gives pages back, whose slots in an area with a backing stay their task's; leave swap.backing out";
-        return Err(ReportError::setting("tasks.fresh", reason));
-    }
-    let settings = in_force(t, name, &config);
-    Ok(TasksPlan { base, config, rounds, pause, turns, fresh, backed, settings })
+    Ok(TasksPlan { base, config, backed, settings: shown })
 }
 
 /// The slots that are read together with a page of the log.
@@ -218,28 +190,6 @@ fn xip_surplus(settings: &Settings, base: &Plan, lane: &LaneConfig) -> Result<Ps
     Ok(far.map_or(Ps::ZERO, |far| far.saturating_sub(near.unwrap_or(Ps::ZERO))))
 }
 
-fn in_force(t: &settings::Tasks, scheduler: &'static str, config: &TasksConfig) -> TasksSettings {
-    let p = &config.prefetching;
-    TasksSettings {
-        scheduler,
-        slice: t.slice.clone(),
-        tick: t.tick.clone(),
-        on_fault: if config.on_fault == OnFault::Keeps { "keeps" } else { "sleeps" },
-        prefetch: t.prefetch.clone().unwrap_or_else(|| PREFETCH.into()),
-        list: p.list_max,
-        idle: p.idle_max.unwrap_or(0),
-        depth: p.depth,
-        ready_min: p.ready_min,
-        follow: p.follow,
-        renew: p.renew,
-        arrival: if p.arrival == Arrival::BehindSlice { "unmapped" } else { "mapped" },
-        rounds: t.rounds.unwrap_or(1),
-        pause: t.pause.clone(),
-        turns: t.turns,
-        fresh: t.fresh,
-    }
-}
-
 /// The default scheduler: that of the papers' kernels.
 const SCHEDULER: &str = "cfs";
 /// The default time for loading the next task's pages.
@@ -247,13 +197,7 @@ const PREFETCH: &str = "75";
 
 /// The area with a backing, if settings or system ask for one.
 fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Option<BackedArea>, ReportError> {
-    const WHY: &str = "is for tasks in the foreground; tasks under a scheduler have tasks.prefetch";
-    let s = &settings.swap;
-    refuse(&[
-        ("swap.prefetch", s.prefetch.is_some(), WHY),
-        ("swap.activation", s.activation.is_some(), WHY),
-        ("swap.start_gap", s.start_gap.is_some(), WHY),
-    ])?;
+    refuse(&[("swap.start_gap", settings.swap.start_gap.is_some(), "is for tasks in the foreground; leave it out")])?;
     if !backed::is_wanted(settings) {
         return Ok(None);
     }
@@ -285,48 +229,6 @@ fn one_string_only(s: &Settings) -> Result<(), ReportError> {
         ),
         ("limit.accesses", s.limit.accesses.is_some(), "counts accesses of one string of references; leave it out"),
     ])
-}
-
-fn on_fault(t: &settings::Tasks) -> Result<OnFault, ReportError> {
-    match t.on_fault.as_deref() {
-        None | Some("sleeps") => Ok(OnFault::Sleeps),
-        Some("keeps") => Ok(OnFault::Keeps),
-        Some(other) => {
-            Err(ReportError::setting("tasks.on_fault", format!("`{other}` is not known; give sleeps or keeps")))
-        }
-    }
-}
-
-fn prefetching(t: &settings::Tasks, defaults: &TasksDefaults, window: Window) -> Result<Prefetching, ReportError> {
-    let arrival = match t.arrival.as_deref() {
-        // If only a window is read ahead, slices are not kept apart, and no page would be behind one.
-        None if window != Window::Alone && t.prefetch.as_deref() == Some("off") => Arrival::Mapped,
-        None | Some("mapped") => Arrival::MappedBehindSlice,
-        Some("unmapped") => Arrival::BehindSlice,
-        Some(other) => {
-            return Err(ReportError::setting(
-                "tasks.arrival",
-                format!("`{other}` is not known; give mapped or unmapped"),
-            ))
-        }
-    };
-    let depth = t.depth.unwrap_or(defaults.depth);
-    let list_max = t.list.unwrap_or(LIST_MAX);
-    for (field, value, most) in [("tasks.depth", depth as usize, 1 << 12), ("tasks.list", list_max, 1 << 20)] {
-        if value > most || (field == "tasks.depth" && value == 0) {
-            return Err(ReportError::setting(field, format!("is {value}; give from 1 to {most}")));
-        }
-    }
-    Ok(Prefetching {
-        activation: activation(t.prefetch.as_deref().unwrap_or(PREFETCH))?,
-        list_max,
-        idle_max: Some(t.idle.unwrap_or(defaults.idle_max)).filter(|idle| *idle > 0),
-        depth,
-        ready_min: t.ready_min.unwrap_or(defaults.ready_min),
-        follow: t.follow.unwrap_or(false),
-        renew: t.renew.unwrap_or(false),
-        arrival,
-    })
 }
 
 /// `off`, `75`, `50`, `xi=0.6` or `timer=0.6`.

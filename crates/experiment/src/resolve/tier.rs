@@ -88,33 +88,13 @@ pub(super) fn tier(
     Ok(Some(TierPlan { config, times, settings: shown }))
 }
 
-/// Sizes as listed, or the same ratio for all pages.
+/// The same ratio for all pages.
 fn sizes(shown: &mut Tier, compression: Compression, page: Bytes) -> Result<Sizes, ReportError> {
-    let seed = *shown.seed.get_or_insert(1);
-    if let Some(text) = &shown.sizes {
-        if shown.ratio.is_some() {
-            return Err(ReportError::setting("tier.ratio", "says the same as tier.sizes; give one of them"));
-        }
-        return listed(text, seed, page).ok_or_else(|| {
-            ReportError::setting("tier.sizes", format!("`{text}` is not known; give BYTES:WEIGHT,..."))
-        });
-    }
     let text = shown.ratio.get_or_insert_with(|| format!("{}", compression.ratio));
     let ratio = text.parse::<f64>().ok().filter(|ratio| *ratio >= 1.0 && *ratio <= 4096.0);
     let ratio =
         ratio.ok_or_else(|| ReportError::setting("tier.ratio", format!("`{text}` is not known; give 1 to 4096")))?;
     Ok(Sizes::all((page.0 as f64 / ratio).round() as u32))
-}
-
-/// `8:10,1170:60,4096:30`: sizes of compressed pages in bytes, and how many of all pages have each size.
-fn listed(text: &str, seed: u64, page: Bytes) -> Option<Sizes> {
-    let one = |part: &str| {
-        let (size, weight) = part.split_once(':')?;
-        let size: u32 = size.trim().parse().ok().filter(|size| (1..=page.0).contains(&u64::from(*size)))?;
-        Some((size, weight.trim().parse::<u64>().ok()?))
-    };
-    let all: Option<Vec<_>> = text.split(',').map(one).collect();
-    Sizes::new(&all?, seed)
 }
 
 #[cfg(test)]
@@ -142,8 +122,6 @@ mod tests {
             (&["tier.name=lz4+zstd"], "lz4 or zstd"),
             (&["tier.ratio=2"], "tier.name"),
             (&["tier.name=lz4", "tier.ratio=0.5"], "1 to 4096"),
-            (&["tier.name=lz4", "tier.sizes=9000:1"], "BYTES:WEIGHT"),
-            (&["tier.name=lz4", "tier.sizes=8:1", "tier.ratio=2"], "one of them"),
         ] {
             let error = of(sets).unwrap_err();
             assert!(error.contains(said), "{sets:?}: {error}");

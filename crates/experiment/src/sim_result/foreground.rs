@@ -57,8 +57,6 @@ pub struct ForegroundCounts {
     pub homeless: u64,
     /// Pages copied from slots because they were read there often.
     pub read_often: u64,
-    /// Prefetches; no task waited for them.
-    pub prefetches: u64,
     /// References answered in slots.
     pub reads_in_slots: u64,
     /// Pages read from the card.
@@ -169,7 +167,6 @@ impl From<&ForegroundResult> for ForegroundCounts {
             kills: c.kills,
             homeless: c.homeless,
             read_often: c.read_often,
-            prefetches: c.prefetches,
             reads_in_slots: r.reads_in_slots,
             card_reads: r.card_reads,
             card_writes: r.card_writes,

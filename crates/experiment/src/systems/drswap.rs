@@ -4,7 +4,7 @@
 //! Direct read and the low memory killer are in the core (`slots`, `fault/in_slot`), its energy equations in the
 //! device crate (`swap_energy`). This file has its numbers: the backings that it compares ([`BACKINGS`]).
 
-use coldframe_core::{Bytes, Ps};
+use coldframe_core::Bytes;
 
 use crate::systems::backing::{Backing, Path};
 use crate::systems::{lobi, Area, Defaults, Driver, ForegroundDefaults, Part, System};
@@ -46,10 +46,8 @@ const PART: Part = Part {
     tasks_min: 1,
 };
 
-/// The smallest area of the evaluation (table IV). SAP's activation moment, 75 % of a slice (its table 1), applied to a minute
-/// in the foreground (section V.B).
-pub const FOREGROUND: ForegroundDefaults =
-    ForegroundDefaults { area: Bytes(128 << 20), activation: Ps::from_us(45_000_000) };
+/// The smallest area of the evaluation (table IV).
+pub const FOREGROUND: ForegroundDefaults = ForegroundDefaults { area: Bytes(128 << 20) };
 
 /// A page and a swap slot (section IV.A, P_size).
 pub const PAGE: Bytes = crate::systems::backing::PAGE;

@@ -5,7 +5,6 @@ use std::fmt;
 use coldframe_core::{Bytes, Ps};
 use coldframe_sim::front_end::instruction::Reading;
 use coldframe_sim::front_end::plain::Plain;
-use coldframe_sim::front_end::write_back::Replacement;
 use coldframe_sim::front_end::{self, Spaces, Stream};
 use coldframe_sim::run::IdlePrices;
 use coldframe_trace::Provenance;
@@ -84,8 +83,6 @@ pub struct FrontKey {
     pub front_end: Option<&'static FrontEnd>,
     /// The references that the memory management unit sees, if the front end leaves a choice.
     pub reading: Option<Reading>,
-    /// Which line of a data cache's set a new one replaces.
-    pub l1_replacement: Replacement,
     /// Demand-paged ranges; `None`: all.
     pub paged: Option<Vec<(u64, u64)>>,
     /// Rows skipped.

@@ -11,8 +11,9 @@ The numbers are those of the command ``coldframe``, which calls the same functio
 """
 
 from ._native import VERSION as __version__
+from ._settings import Settings
 from .advice import Advice, advise
-from .config import Config, Settings, grid
+from .config import Config, grid
 from .errors import ClusterError, Error, FileError, Interrupted, MachineError, SettingError, TraceError
 from .executor import Done, Executor, Threads
 from .policy import Policy, Residents

@@ -11,7 +11,8 @@ from typing import Any
 from . import _native
 from ._build import BUILD
 from ._html import heading, paragraph, size, table
-from .config import Config, Settings
+from ._settings import Settings
+from .config import Config
 from .progress import Progress, Tell
 from .simulation import as_config
 from .trace import Trace

@@ -6,151 +6,16 @@ import itertools
 import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack, cast
+from typing import Any, Unpack, cast
 
 from . import _native
+from ._settings import Settings
 from .errors import SettingError
 
 Scalar = str | int | bool
 """A setting's value."""
 Lists = Mapping[str, Scalar | Sequence[Scalar]]
 """What a sweep varies: names of settings, dotted within tables, and their values."""
-
-
-class FrontEnd(TypedDict, total=False):
-    """``front_end.*``"""
-
-    name: str
-    reading: str
-    l1_replacement: str
-    paged: str
-    instruction: str
-    icache_miss: str
-    reference: str
-
-
-class Machine(TypedDict, total=False):
-    """``machine.*``"""
-
-    reference_bit: bool
-    dirty_bit: bool
-    buffers: int
-    evict_batch: int
-    read_ahead: int
-    dma: bool
-    cache_line: str
-
-
-class Time(TypedDict, total=False):
-    """``time.*``: the stages' prices, each a time with its unit."""
-
-    pre_process: str
-    get_freeframe: str
-    walk_step: str
-    delayed_downgrade: str
-    load_stopover: str
-    trans_host_mem: str
-    update_mmu: str
-    post_process: str
-    false_fault_reference: str
-    false_fault_rest: str
-    program: str
-    main_read: str
-    xip_read: str
-    main_write: str
-
-
-class Limit(TypedDict, total=False):
-    """``limit.*``: which part of the trace."""
-
-    skip: int
-    accesses: int
-
-
-class Swap(TypedDict, total=False):
-    """``swap.*``: a swap area on flash."""
-
-    layout: str
-    blocks: str
-    slots_per_block: int
-    read_ahead: str
-    collector: str
-    start: int
-    stop: int
-    dynamic_wear_levelling: bool
-    wear_spread_max: int
-    cache: int
-    keep: str
-    cluster: int
-    discard: bool
-    spare_percent: int
-    backing: str
-    size: str
-    ratio: str
-    reads_max: int | str
-    start_gap: int
-    prefetch: int
-    activation: str
-    phone: str
-
-
-class Tasks(TypedDict, total=False):
-    """``tasks.*``: several tasks on one processor, for the system ``sap``."""
-
-    scheduler: str
-    slice: str
-    tick: str
-    on_fault: str
-    prefetch: str
-    list: int
-    idle: int
-    depth: int
-    ready_min: int
-    follow: bool
-    renew: bool
-    arrival: str
-    rounds: int
-    pause: str
-    turns: int
-    fresh: bool
-
-
-class Tier(TypedDict, total=False):
-    """``tier.*``: pages that leave their frames stay in RAM, compressed."""
-
-    name: str
-    ratio: str
-    sizes: str
-    seed: int
-
-
-class Fail(TypedDict, total=False):
-    """``fail.*``: a device that fails now and then."""
-
-    rate: str
-    seed: int
-
-
-class Settings(TypedDict, total=False):
-    """Every setting; what is not given comes from the system, or from the defaults of none."""
-
-    system: str
-    policy: str
-    handler: str
-    ram: str | int
-    frames: int
-    page: str | int
-    stream: str
-    device: str
-    main_memory: str
-    front_end: FrontEnd
-    machine: Machine
-    time: Time
-    limit: Limit
-    swap: Swap
-    tier: Tier
-    tasks: Tasks
-    fail: Fail
 
 
 class Config:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from . import _native
-from .config import Config, Settings
+from ._settings import Settings
+from .config import Config
 from .policy import Policy
 from .progress import Progress, Tell
 from .results import Result

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import cast
 
 from . import _native
-from .config import Config, Lists, Settings, grid
+from ._settings import Settings
+from .config import Config, Lists, grid
 from .errors import Interrupted
 from .executor import Done, Executor, Threads
 from .progress import Progress, Tell

@@ -9,7 +9,8 @@ from typing import Any, Unpack
 
 from . import _native
 from ._html import heading, table
-from .config import Config, Settings
+from ._settings import Settings
+from .config import Config
 from .errors import TraceError
 
 

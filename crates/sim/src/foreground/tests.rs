@@ -44,7 +44,6 @@ fn run_with(
         failures: None,
         direct_read,
         reads_max,
-        prefetch: None,
         services: Vec::new(),
         prices,
     };
@@ -106,7 +105,6 @@ fn a_service_is_never_in_the_foreground_and_begins_anew_when_it_was_ended() {
         failures: None,
         direct_read: false,
         reads_max: None,
-        prefetch: None,
         services: vec![false, true],
         prices,
     };
@@ -121,49 +119,6 @@ fn a_service_is_never_in_the_foreground_and_begins_anew_when_it_was_ended() {
     let done = run.result();
     assert_eq!(done.switches.len(), 1);
     assert_eq!((done.counts.kills, done.counts.cold_faults), (1, 5));
-}
-
-#[test]
-fn what_was_copied_is_there_before_the_task_comes_back() {
-    let policy = PolicyChoice::parse("fifo").unwrap();
-    let slots = SlotsConfig { slots: 8, files_min: 0 };
-    let visit = |(i, task): (usize, &u32)| {
-        let start = i as u64 * 1_000_000_000;
-        // At the activation moment, a frame is free that the visit's own pages do not use.
-        [(0, start), (0, start + 500_000_000), (0, start + 900_000_000)].map(|(page, time): (u64, u64)| Reference {
-            task: *task,
-            time,
-            ..Reference::new(page << 12, 4, Kind::Write)
-        })
-    };
-    let rows: Block = [0, 1, 0, 1, 0].iter().enumerate().flat_map(visit).collect();
-    let run = |prefetch| {
-        let config = ForegroundConfig {
-            policy: policy.clone(),
-            handler: &sequential::HANDLER,
-            frames: 1,
-            slots,
-            flash: None,
-            buffers: 1,
-            failures: None,
-            direct_read: false,
-            reads_max: None,
-            prefetch,
-            services: Vec::new(),
-            prices: prices(),
-        };
-        let mut run = Foreground::new(&config, 16, Spaces::default(), 2).unwrap();
-        run.feed(&rows, &|_| Backed::Anonymous);
-        run.result()
-    };
-    let with = run(Some(Prefetch { bound: 4, activation: Ps(900_000_000_000) }));
-    let without = run(None);
-    // One frame: three switches back copy one page each, unless the page was copied at the end of the visit before. The
-    // end of the last visit copies one for a visit that does not come.
-    assert_eq!((without.counts.swap_ins, without.counts.prefetches), (3, 0));
-    assert_eq!((with.counts.swap_ins, with.counts.prefetches), (4, 4));
-    let waits = |r: &ForegroundResult| r.switches.iter().skip(2).map(|s| s.delay).sum::<Ps>();
-    assert_eq!((waits(&with), waits(&without)), (Ps::ZERO, US * 3 * 111));
 }
 
 #[test]

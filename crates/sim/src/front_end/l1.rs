@@ -8,7 +8,7 @@
 
 use coldframe_trace::Block;
 
-use super::write_back::{Line, Outcome, Replacement, WriteBackCache};
+use super::write_back::{Line, Outcome, WriteBackCache};
 use super::{FrontEnd, FrontEndCounts, PageRef, Spaces, Stream};
 use crate::numbering::Numbering;
 
@@ -21,8 +21,6 @@ pub struct Shape {
     pub sets: usize,
     /// Ways.
     pub ways: usize,
-    /// Which line of a set a new one replaces.
-    pub replacement: Replacement,
 }
 
 /// The front end.
@@ -52,8 +50,8 @@ impl L1 {
         L1 {
             shape,
             stream,
-            instructions: WriteBackCache::new(shape.sets, shape.ways, shape.replacement),
-            data: WriteBackCache::new(shape.sets, shape.ways, shape.replacement),
+            instructions: WriteBackCache::new(shape.sets, shape.ways),
+            data: WriteBackCache::new(shape.sets, shape.ways),
             numbering: Numbering::new(shift),
             spaces,
             paged,

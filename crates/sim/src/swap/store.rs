@@ -2,7 +2,7 @@
 //!
 //! With a translation layer, the kernel's slots are numbers of the device's pages (`Layout::Linux` for the kernel is
 //! then a [`SlotMap`]), and the device keeps a log of its own below. A released slot stays valid for the device until
-//! it is written again, unless the kernel discards it.
+//! it is written again.
 
 use coldframe_core::swap::linux::SlotMap;
 use coldframe_core::swap::{Full, Perfect, Swap, SwapAreas, SwapError};
@@ -17,8 +17,6 @@ use crate::faulty::{Failures, Faulty};
 pub struct Translation {
     /// SWAPFILE_CLUSTER of the kernel's slot allocation.
     pub cluster: u32,
-    /// Whether the kernel discards slots that are free.
-    pub discard: bool,
     /// The part of the device's blocks, in percent, that the device keeps for itself.
     pub spare_percent: u32,
 }
@@ -72,7 +70,6 @@ pub(super) enum Store {
 pub(super) struct Translated {
     device: Kept,
     map: SlotMap,
-    discard: bool,
     /// The kernel's slot of each page, and the page in each slot.
     slot: Vec<Option<u32>>,
     page: Vec<Option<PageId>>,
@@ -94,7 +91,6 @@ impl Store {
         Ok(Store::Translated(Box::new(Translated {
             device: Kept::new(swap, config.failures),
             map: SlotMap::new(slots, translation.cluster),
-            discard: translation.discard,
             slot: vec![None; pages],
             page: vec![None; slots as usize],
         })))
@@ -200,8 +196,5 @@ impl Translated {
         let Some(slot) = self.slot[page.index()].take() else { return };
         self.page[slot as usize] = None;
         self.map.release(slot);
-        if self.discard {
-            self.device.release(PageId(slot));
-        }
     }
 }

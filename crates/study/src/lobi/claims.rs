@@ -60,8 +60,9 @@ fn the_log_levels_wear() {
     for input in inputs(&traces()).unwrap().into_iter().skip(3) {
         let wear = |spread_max: Option<u32>| {
             let (blocks, keep) = (Some(BLOCKS.to_string()), Some(input.methods[0].keep.into()));
-            let swap = Swap { blocks, keep, wear_spread_max: spread_max, ..Swap::default() };
-            let plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
+            let swap = Swap { blocks, keep, ..Swap::default() };
+            let mut plan = swaps(&Settings { swap, ..Settings::default() }).unwrap();
+            plan.config.areas[0].wear.spread_max = spread_max;
             outcome(&plan, &input.trace).unwrap().wear
         };
         let (with, without) = (wear(Some(2)), wear(None));

@@ -202,10 +202,13 @@ fn one(input: &Input, blocks: u32, method: &Method, collector: &str) -> Result<S
         read_ahead: Some(method.read_ahead.into()),
         collector: Some(collector.into()),
         keep: Some(method.keep.into()),
-        start: input.start,
         ..Swap::default()
     };
-    outcome(&swaps(&Settings { swap, ..Settings::default() })?, &input.trace)
+    let mut plan = swaps(&Settings { swap, ..Settings::default() })?;
+    if let Some(start) = input.start {
+        plan.config.areas.iter_mut().for_each(|area| (area.start, area.stop) = (start, start));
+    }
+    outcome(&plan, &input.trace)
 }
 
 /// One method under all collectors.

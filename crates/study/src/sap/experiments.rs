@@ -51,7 +51,6 @@ pub(super) fn run(
             depth: sap::DEPTH,
             ready_min: READY_MIN,
             follow: false,
-            renew: false,
             arrival: Arrival::MappedBehindSlice,
         },
     };

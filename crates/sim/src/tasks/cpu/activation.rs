@@ -71,8 +71,7 @@ impl Cpu {
         if !self.tasks[task].prefetched {
             return;
         }
-        let all = self.prefetching.renew;
-        let waits = |page: &PageId| self.paging.waits(*page) || all && self.paging.is_present(*page);
+        let waits = |page: &PageId| self.paging.waits(*page);
         let waiting: Vec<PageId> = self.lists.of(TaskId::from(task)).filter(waits).collect();
         for page in waiting {
             self.paging.will_need(task, page);
