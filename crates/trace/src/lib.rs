@@ -61,9 +61,9 @@ pub mod window;
 pub use reference::{Kind, Reference};
 
 #[cfg(feature = "std")]
-pub use block::Block;
+pub use block::{Block, Columns};
 #[cfg(feature = "std")]
-pub use cut::{cut, Cut, Part};
+pub use cut::cut;
 #[cfg(feature = "std")]
 pub use error::{BadLine, TraceError};
 #[cfg(feature = "std")]
@@ -71,16 +71,16 @@ pub use export::{export, Export, EXPORTS};
 #[cfg(feature = "std")]
 pub use fidelity::Fidelity;
 #[cfg(feature = "std")]
-pub use format::{open, parse_spec, swap, Format, Options, RowReader, Spec, FORMATS};
+pub use format::{open, parse_spec, swap, Facts, Format, Options, Progress, RowReader, Spec, FORMATS};
 #[cfg(feature = "std")]
-pub use import::{import, Progress};
+pub use import::import;
 #[cfg(feature = "std")]
 pub use merge::{merge, merged, Order};
 #[cfg(feature = "std")]
-pub use provenance::{Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
+pub use provenance::{Cut, Mapping, Part, ProcessFacts, ProgramFacts, Provenance, Reduction, Task};
 #[cfg(feature = "std")]
-pub use reduce::{reduce, Keep, Reduced, Reduction};
+pub use reduce::{reduce, Keep, Reduced};
 #[cfg(feature = "std")]
-pub use store::{Columns, Reader, Summary, Wanted, Writer};
+pub use store::{Reader, Summary, Wanted, Writer};
 #[cfg(feature = "std")]
 pub use timeline::{timeline, Clock, TimelineError};

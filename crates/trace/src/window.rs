@@ -29,14 +29,14 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::block::Block;
+use crate::block::{Block, Columns};
 use crate::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::provenance::{Compression, Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
 use crate::reference::{Kind, Reference};
 use crate::span::{Note, Span, PAGE};
-use crate::store::{Columns, Summary, Writer};
+use crate::store::{Summary, Writer};
 
 /// The name of the mapping that is managed memory.
 pub const MANAGED: &str = "[managed]";
