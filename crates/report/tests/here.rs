@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_core::Ps;
-use coldframe_device::here::{Here, Spread};
+use coldframe_device::here::Here;
 use coldframe_device::quantity::human_size;
+use coldframe_device::sheet::machine::Spread;
 use coldframe_report::here::counts::Counts;
 use coldframe_report::here::rows::{Rows, MANAGED};
 use coldframe_report::here::simulate::simulate;

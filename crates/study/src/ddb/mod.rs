@@ -10,8 +10,8 @@ use coldframe_report::plot::Plot;
 use coldframe_report::systems::ddb;
 use coldframe_report::ReportError;
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use coldframe_report::plot::stack;
 use coldframe_report::table::{folded, styled};
-use coldframe_study::papers::{plots, rows, Reached, Row};
+use coldframe_study::figure::{Reached, Row};
+use coldframe_study::papers::{plots, rows};
 
 use crate::output::{self, Failure, Line};
 use crate::together;
