@@ -52,12 +52,13 @@ pub struct Twice {
 
 impl Twice {
     /// Before the first run: keeps a copy of the standard input, and makes the live run write its configuration to a
-    /// journal. `asked` is the user's read-ahead, if any.
+    /// journal. `asked` is the user's read-ahead, if any. The files are in `temporary` if the swap file has no
+    /// folder.
     ///
     /// # Errors
     /// No files can be written to the folder of the swap file.
-    pub fn prepare(options: &mut Options, asked: Option<u32>) -> Result<Twice, Failure> {
-        let place = if options.backing.is_dir() { options.backing.clone() } else { crate::run::default_backing() };
+    pub fn prepare(options: &mut Options, asked: Option<u32>, temporary: PathBuf) -> Result<Twice, Failure> {
+        let place = if options.backing.is_dir() { options.backing.clone() } else { temporary };
         let io = |e: std::io::Error| {
             Failure::from(ReportError::Io { path: place.display().to_string(), reason: e.to_string() })
         };

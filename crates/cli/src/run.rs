@@ -150,7 +150,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
         ));
     }
     let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ReportError::from)?;
-    let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead)).transpose()?;
+    let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead, default_backing())).transpose()?;
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
     let preload = preloads(&preload);

@@ -29,12 +29,12 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::block::Block;
+use crate::block::{Block, Columns};
 use crate::error::TraceError;
 use crate::fidelity::Fidelity;
 use crate::provenance::{Compression, Mapping, ProcessFacts, ProgramFacts, Provenance, Task};
 use crate::reference::{Kind, Reference};
-use crate::store::{Columns, Summary, Writer};
+use crate::store::{Summary, Writer};
 use coldframe_journal::entries::{is_sampled, Record, Word, COMMAND, HEAD, MAGIC, RECORD, RECORDS};
 use coldframe_journal::span::{Note, Span, PAGE};
 

@@ -23,7 +23,8 @@ fn read_file(format: &str, path: &Path) -> Result<(Vec<Reference>, u64, u64), Tr
     while reader.read(&mut block)? > 0 {
         rows.extend(block.iter());
     }
-    Ok((rows, reader.lines(), reader.skipped()))
+    let progress = reader.progress();
+    Ok((rows, progress.lines, progress.skipped))
 }
 
 #[test]

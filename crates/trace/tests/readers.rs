@@ -24,7 +24,8 @@ fn read_file(format: &str, path: &Path, options: &Options) -> Result<Read, Trace
     while reader.read(&mut block)? > 0 {
         rows.extend(block.iter());
     }
-    Ok((rows, reader.lines(), reader.skipped()))
+    let progress = reader.progress();
+    Ok((rows, progress.lines, progress.skipped))
 }
 
 fn read(format: &str, data: &[u8], options: &Options) -> Result<Read, TraceError> {

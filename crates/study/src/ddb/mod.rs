@@ -10,8 +10,8 @@ use coldframe_experiment::systems::ddb;
 use coldframe_experiment::ReportError;
 use coldframe_show::plot::Plot;
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;

@@ -8,8 +8,8 @@ use coldframe_show::plot::{Plot, Series};
 
 use super::experiments::{energy, pair, percent, Pair, Program, TENTHS};
 use super::{counts, table5};
+use crate::figure::{Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Reached, Row};
 
 /// Main memory of table 5, KiB.
 const TABLE_5: u64 = 8;

@@ -7,8 +7,8 @@ use coldframe_experiment::ReportError;
 
 use super::{input, joules, megabytes, swap_ins, table4, CATEGORIES, SWAP_MIB};
 use super::{DRAM, EMMC, NVM, NVM_DR};
+use crate::figure::{Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Reached, Row};
 use crate::workload::Parameters;
 
 /// Every category on every backing and size.

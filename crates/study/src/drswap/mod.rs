@@ -18,8 +18,8 @@ use coldframe_experiment::systems::drswap::{BACKINGS, PAGE};
 use coldframe_experiment::{ReportError, Settings};
 use coldframe_trace::{Block, Provenance};
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::{numbers, Golden};
-use crate::papers::{Claim, Paper, Reached, Row};
 use crate::workload::{self, generate, Parameters};
 
 #[cfg(test)]

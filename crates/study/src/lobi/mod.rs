@@ -14,8 +14,8 @@ use coldframe_experiment::ReportError;
 use coldframe_trace::swap::{read, SwapEvent, SwapOp, SwapTrace};
 use rayon::prelude::*;
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use coldframe_experiment::ReportError;
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;

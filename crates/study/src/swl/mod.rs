@@ -18,8 +18,8 @@ use coldframe_sim::front_end::Spaces;
 use coldframe_sim::run::IdlePrices;
 use coldframe_sim::{DeviceTimes, LaneBelow, LaneConfig, LaneResult, PageRef, Run, Stream};
 
+use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
-use crate::papers::{Claim, Paper, Reached, Row};
 
 #[cfg(test)]
 mod claims;
