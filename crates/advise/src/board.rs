@@ -22,7 +22,7 @@ use std::path::Path;
 use coldframe_core::Bytes;
 use coldframe_trace::{Fidelity, Provenance, Reader};
 
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::progress::Progress;
 use coldframe_experiment::result::RunResult;
 use coldframe_experiment::string;
@@ -86,7 +86,7 @@ pub fn advise(
     question: &Question,
     cache: &mut Cache,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Advice, ReportError> {
+) -> Result<Advice, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
     check_fidelity(path, &trace)?;
     let question = question.priced(&trace)?;
@@ -122,7 +122,7 @@ pub fn advise(
 }
 
 /// A trace without its hits cannot show the effect of RAM.
-fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
+fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
     let reason = match trace.fidelity {
         Fidelity::ExactReferences | Fidelity::PageReferences => return Ok(()),
         Fidelity::Window => {
@@ -141,5 +141,5 @@ fn check_fidelity(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
         Fidelity::Sampled => "is a sample: it shows working sets and heat, but no policy's misses",
     };
     let reason = format!("the trace {reason}; record every reference with `coldframe record`");
-    Err(ReportError::Unfit { path: path.display().to_string(), reason })
+    Err(ExperimentError::Unfit { path: path.display().to_string(), reason })
 }

@@ -14,7 +14,7 @@ use coldframe_device::here::Here;
 use coldframe_pager_plan::Measured;
 pub use coldframe_pager_plan::Pager;
 
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 
 pub mod counts;
 mod curve;
@@ -60,7 +60,7 @@ impl Question {
 ///
 /// # Errors
 /// The trace cannot be read or lacks the program's facts, or this version does not know the policy.
-pub fn answer(path: &Path, question: &Question) -> Result<Answer, ReportError> {
+pub fn answer(path: &Path, question: &Question) -> Result<Answer, ExperimentError> {
     let rows = Rows::read(path, question.program_seconds)?;
     let curve = Curve::find(&rows, question)?;
     Ok(Answer::new(path, &rows, question, &curve))

@@ -22,7 +22,7 @@ use coldframe_trace::{Block, Kind, Reader, Reference, Wanted};
 use serde::Serialize;
 
 use crate::interleave::Interleave;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 
 /// What the engines counted, all processes together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
@@ -71,7 +71,7 @@ struct Machine {
 ///
 /// # Errors
 /// The recording cannot be read, or this version does not know the policy or handler.
-pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, ReportError> {
+pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, ExperimentError> {
     let config = unpriced(head)?;
     let mut reader = Reader::open(path)?;
     let tasks = reader.provenance().tasks.clone();
@@ -99,9 +99,9 @@ pub fn predict(path: &Path, head: &Head, span: Span) -> Result<Prediction, Repor
 
 /// The lane of a live pager. Only counts are needed. The device takes no time: a faulting thread waits for everything
 /// that its fault causes, as in a live run.
-pub(crate) fn unpriced(head: &Head) -> Result<LaneConfig, ReportError> {
+pub(crate) fn unpriced(head: &Head) -> Result<LaneConfig, ExperimentError> {
     let handler = handler::find(&head.handler)
-        .ok_or_else(|| ReportError::setting("handler", format!("there is no handler `{}`", head.handler)))?;
+        .ok_or_else(|| ExperimentError::setting("handler", format!("there is no handler `{}`", head.handler)))?;
     Ok(LaneConfig {
         policy: PolicyChoice::parse(&head.policy)?,
         handler,
@@ -116,7 +116,7 @@ pub(crate) fn unpriced(head: &Head) -> Result<LaneConfig, ReportError> {
 }
 
 impl Process {
-    fn new(config: &LaneConfig, pages: usize, span: Span, threads: usize) -> Result<Process, ReportError> {
+    fn new(config: &LaneConfig, pages: usize, span: Span, threads: usize) -> Result<Process, ExperimentError> {
         let table = PageTable::new(pages, 1);
         let machine = Machine {
             span,

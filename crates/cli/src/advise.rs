@@ -9,7 +9,7 @@ use coldframe_advise::machine::json::DEVICE;
 use coldframe_advise::machine::Answer;
 use coldframe_device::quantity::{self, human_count, human_seconds, ram_size};
 use coldframe_experiment::drive::is_swap_trace;
-use coldframe_experiment::{ReportError, Settings};
+use coldframe_experiment::{ExperimentError, Settings};
 use coldframe_show::board_answer as words;
 use coldframe_trace::{Fidelity, Reader};
 
@@ -295,9 +295,9 @@ pub fn answer(asked: &Asked, quiet: bool) -> Result<Advice, Failure> {
 }
 
 fn question(asked: &Asked) -> Result<Question, Failure> {
-    let file = asked.config.as_ref().map(|path| -> Result<String, ReportError> {
+    let file = asked.config.as_ref().map(|path| -> Result<String, ExperimentError> {
         std::fs::read_to_string(path)
-            .map_err(|e| ReportError::Io { path: path.display().to_string(), reason: e.to_string() })
+            .map_err(|e| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() })
     });
     let (file, name) = (file.transpose()?, asked.config.as_ref().map(|p| p.display().to_string()));
     let mut base = Settings::read(name.as_deref().zip(file.as_deref()), &asked.set)?;

@@ -8,7 +8,7 @@ use std::time::Instant;
 use coldframe_advise::machine::{answer, pager, Answer, Costs, Question};
 use coldframe_device::here::Here;
 use coldframe_device::quantity::human_size;
-use coldframe_experiment::ReportError;
+use coldframe_experiment::ExperimentError;
 use coldframe_live::costs::Extent;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
 use coldframe_trace::Reader;
@@ -31,7 +31,7 @@ impl Machine {
     pub fn known() -> Result<Machine, Failure> {
         let sheet = here_sheet::sheet(&default_backing(), Extent::Whole, false)?;
         let measured = sheet.machine.as_ref().map_or(String::new(), |machine| machine.measured.clone());
-        let here = Here::of(&sheet).map_err(ReportError::from)?;
+        let here = Here::of(&sheet).map_err(ExperimentError::from)?;
         let evict_dirty_read = sheet.cost("live.evict_dirty_read").ok();
         let costs = Costs { here, evict_dirty_read, start: start_seconds().unwrap_or(0.0) };
         Ok(Machine { costs, measured: format!("measured on {measured} by `coldframe calibrate`") })

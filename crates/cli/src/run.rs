@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use coldframe_device::{quantity, sheet, Sheet};
-use coldframe_experiment::ReportError;
+use coldframe_experiment::ExperimentError;
 use coldframe_live::doctor::{examine, is_ram, Health};
 use coldframe_live::{
     Chosen, Inject, Options, Snapshot, StatsFile, Tier, Wait, FRAMES_MIN, PAGE, READ_AHEAD, READ_AHEAD_MAX,
@@ -149,7 +149,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
             options.backing.display()
         ));
     }
-    let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ReportError::from)?;
+    let sheet = args.device.as_deref().map(sheet::find).transpose().map_err(ExperimentError::from)?;
     let twice = args.predict.then(|| Twice::prepare(&mut options, args.read_ahead, default_backing())).transpose()?;
     let stats = StatsFile::create()?;
     options.stats_fd = Some(stats.fd());
@@ -166,7 +166,7 @@ pub fn run(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let price = |sheet: &Sheet| {
         Priced::new(sheet, stats.as_ref().unwrap_or(&Snapshot::default()), options.backing_max, took.as_secs_f64())
     };
-    let priced = sheet.as_ref().map(price).transpose().map_err(ReportError::from)?;
+    let priced = sheet.as_ref().map(price).transpose().map_err(ExperimentError::from)?;
     show(&args, &options, &Ended { stats, chosen, predicted, priced, status, took }, quiet)?;
     Ok(ExitCode::from(code(status)))
 }

@@ -12,7 +12,7 @@ use coldframe_experiment::drive::{self, Drive, Outcomes};
 use coldframe_experiment::result::{caveat, Certainty};
 use coldframe_experiment::settings::SIZES_DEFAULT;
 use coldframe_experiment::sim_result::{EngineCounts, OneString, SimResult};
-use coldframe_experiment::{Progress, ReportError, RunResult, Settings, Sweep};
+use coldframe_experiment::{ExperimentError, Progress, RunResult, Settings, Sweep};
 use coldframe_show::plot::{stack, Plot, Series};
 use coldframe_show::table::results as table;
 
@@ -143,7 +143,7 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
     let format = format(&args)?;
     if drive != Drive::String && !matches!(format, "json" | "table") {
         let reason = format!("`{format}` is there for one string of references only; give table or json");
-        return Err(ReportError::setting("format", reason).into());
+        return Err(ExperimentError::setting("format", reason).into());
     }
     let mut line = Line::new(quiet);
     let mut progress = |p: Progress| {
@@ -171,7 +171,7 @@ fn any_system(args: Args, quiet: bool) -> Result<ExitCode, Failure> {
 fn base(args: &Args) -> Result<Settings, Failure> {
     let read = |path: &PathBuf| {
         let text = std::fs::read_to_string(path);
-        text.map_err(|e| ReportError::Io { path: path.display().to_string(), reason: e.to_string() })
+        text.map_err(|e| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() })
     };
     let file = args.config.as_ref().map(read).transpose()?;
     let name = args.config.as_ref().map(|p| p.display().to_string());
@@ -256,25 +256,25 @@ struct Piecewise<'a> {
 }
 
 impl<'a> Piecewise<'a> {
-    fn create(path: &'a Path) -> Result<Piecewise<'a>, ReportError> {
+    fn create(path: &'a Path) -> Result<Piecewise<'a>, ExperimentError> {
         let file = File::create(path).map_err(|e| refused(path, &e))?;
         Ok(Piecewise { path, out: BufWriter::new(file) })
     }
 
-    fn write(&mut self, bytes: &[u8]) -> Result<(), ReportError> {
+    fn write(&mut self, bytes: &[u8]) -> Result<(), ExperimentError> {
         self.out.write_all(bytes).map_err(|e| refused(self.path, &e))
     }
 
-    fn finish(mut self) -> Result<(), ReportError> {
+    fn finish(mut self) -> Result<(), ExperimentError> {
         self.out.flush().map_err(|e| refused(self.path, &e))
     }
 }
 
-fn refused(path: &Path, error: &dyn std::fmt::Display) -> ReportError {
-    ReportError::Io { path: path.display().to_string(), reason: error.to_string() }
+fn refused(path: &Path, error: &dyn std::fmt::Display) -> ExperimentError {
+    ExperimentError::Io { path: path.display().to_string(), reason: error.to_string() }
 }
 
-fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ReportError> {
+fn draw(path: &Path, journal: &[u8], prices: &StagePrices) -> Result<(), ExperimentError> {
     let mut file = Piecewise::create(path)?;
     let clock = Clock { stage: &|stage, work| prices.of(stage, work), write: prices.trans_host_mem };
     timeline(journal, Some(clock), &mut file.out).map_err(|e| refused(path, &e))?;
@@ -298,7 +298,7 @@ fn format(args: &Args) -> Result<&str, Failure> {
 }
 
 /// One object for one configuration of a string or a swap trace; an array for a sweep and for tasks.
-fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ReportError> {
+fn json(args: &Args, outcomes: &Outcomes) -> Result<String, ExperimentError> {
     let lists =
         [args.policy.len(), args.ram.len(), args.frames.len(), args.handler.len(), args.page.len(), args.device.len()];
     let array = match outcomes {

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::foreground::{self, Stored};
 use crate::progress::{Progress, Sink};
 use crate::resolve::drive_of;
@@ -46,7 +46,7 @@ pub fn of(path: &Path, all: &[Settings]) -> Drive {
 ///
 /// # Errors
 /// Settings do not resolve or do not fit the trace, or the trace cannot be read.
-pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, ReportError> {
+pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Outcomes, ExperimentError> {
     Ok(match of(path, all) {
         Drive::String => Outcomes::String(string::run(path, all, progress)?),
         Drive::Tasks => Outcomes::Tasks(tasks::run(path, all, progress)?),
@@ -64,7 +64,7 @@ pub fn run_with_journal(
     one: &Settings,
     sink: Sink<'_>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Outcomes, ReportError> {
+) -> Result<Outcomes, ExperimentError> {
     Ok(match of(path, std::slice::from_ref(one)) {
         Drive::String => Outcomes::String(vec![string::run_with_journal(path, one, sink, progress)?]),
         Drive::Tasks => Outcomes::Tasks(vec![tasks::run_with_journal(path, one, sink)?]),
@@ -78,7 +78,7 @@ impl Outcomes {
     ///
     /// # Errors
     /// A swap trace cannot be hashed.
-    pub fn results(&self, path: &Path) -> Result<Vec<SimResult>, ReportError> {
+    pub fn results(&self, path: &Path) -> Result<Vec<SimResult>, ExperimentError> {
         Ok(match self {
             Outcomes::String(all) => all.iter().map(SimResult::from).collect(),
             Outcomes::Tasks(all) => all.iter().map(SimResult::from).collect(),

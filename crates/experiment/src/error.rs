@@ -10,7 +10,7 @@ use coldframe_trace::TraceError;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
-pub enum ReportError {
+pub enum ExperimentError {
     /// A setting is not possible; with the remedy.
     #[error("setting `{field}`: {reason}")]
     Setting {
@@ -60,41 +60,41 @@ pub enum ReportError {
     },
 }
 
-impl From<RunError> for ReportError {
-    fn from(error: RunError) -> ReportError {
+impl From<RunError> for ExperimentError {
+    fn from(error: RunError) -> ExperimentError {
         match error {
             RunError::Lane(LaneError::Config(ConfigError::Swap(error))) => {
-                ReportError::setting("swap", error.to_string())
+                ExperimentError::setting("swap", error.to_string())
             }
             RunError::Lane(LaneError::Config(ConfigError::Tier(error))) => {
-                ReportError::setting("tier", error.to_string())
+                ExperimentError::setting("tier", error.to_string())
             }
-            other => ReportError::Run(other),
+            other => ExperimentError::Run(other),
         }
     }
 }
 
-impl ReportError {
+impl ExperimentError {
     /// A setting that is not possible.
-    pub fn setting(field: impl Into<String>, reason: impl Into<String>) -> ReportError {
-        ReportError::Setting { field: field.into(), reason: reason.into() }
+    pub fn setting(field: impl Into<String>, reason: impl Into<String>) -> ExperimentError {
+        ExperimentError::Setting { field: field.into(), reason: reason.into() }
     }
 
     /// A quantity that cannot be read.
-    pub fn quantity(field: &str, error: QuantityError) -> ReportError {
-        ReportError::setting(field, error.to_string())
+    pub fn quantity(field: &str, error: QuantityError) -> ExperimentError {
+        ExperimentError::setting(field, error.to_string())
     }
 
     /// The same, with the line of the setting if the configuration file has it.
     #[must_use]
-    pub fn in_file(self, file: &str, text: &str) -> ReportError {
+    pub fn in_file(self, file: &str, text: &str) -> ExperimentError {
         match self {
-            ReportError::Setting { field, reason } => match line_of(text, &field) {
+            ExperimentError::Setting { field, reason } => match line_of(text, &field) {
                 Some(line) => {
                     let reason = format!("line {line}: setting `{field}`: {reason}");
-                    ReportError::Config { origin: file.into(), reason }
+                    ExperimentError::Config { origin: file.into(), reason }
                 }
-                None => ReportError::Setting { field, reason },
+                None => ExperimentError::Setting { field, reason },
             },
             other => other,
         }
@@ -103,14 +103,14 @@ impl ReportError {
     /// The exit code: 2 usage or configuration, 3 bad input data, 5 I/O.
     pub fn code(&self) -> u8 {
         match self {
-            ReportError::Setting { .. } | ReportError::Config { .. } | ReportError::Policy(_) => 2,
-            ReportError::Sheet(SheetError::Io { .. }) | ReportError::Io { .. } => 5,
-            ReportError::Sheet(_) => 2,
+            ExperimentError::Setting { .. } | ExperimentError::Config { .. } | ExperimentError::Policy(_) => 2,
+            ExperimentError::Sheet(SheetError::Io { .. }) | ExperimentError::Io { .. } => 5,
+            ExperimentError::Sheet(_) => 2,
             // As shells report a program that Ctrl-C ended.
-            ReportError::Stopped => 130,
-            ReportError::Run(RunError::TooManyPages { .. }) | ReportError::Unfit { .. } => 3,
-            ReportError::Run(RunError::Lane(_)) => 2,
-            ReportError::Trace(error) => error.code(),
+            ExperimentError::Stopped => 130,
+            ExperimentError::Run(RunError::TooManyPages { .. }) | ExperimentError::Unfit { .. } => 3,
+            ExperimentError::Run(RunError::Lane(_)) => 2,
+            ExperimentError::Trace(error) => error.code(),
         }
     }
 }

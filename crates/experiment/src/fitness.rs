@@ -7,16 +7,16 @@ use coldframe_sim::Stream;
 use coldframe_trace::reduce::Method;
 use coldframe_trace::{Fidelity, Provenance, Reduction};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::resolve::Plan;
 use crate::reuse::CLASSES;
 use crate::settings::Settings;
 use crate::systems::{self, front_end};
 
 /// Refuses configurations that need more than the trace has.
-pub(crate) fn check(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ReportError> {
+pub(crate) fn check(path: &Path, trace: &Provenance, plans: &[Plan]) -> Result<(), ExperimentError> {
     let reason = plans.iter().find_map(|plan| refusal(trace, plan));
-    reason.map_or(Ok(()), |reason| Err(ReportError::Unfit { path: path.display().to_string(), reason }))
+    reason.map_or(Ok(()), |reason| Err(ExperimentError::Unfit { path: path.display().to_string(), reason }))
 }
 
 const BLOCK_ONLY: &str =
@@ -25,12 +25,12 @@ const BLOCK_ONLY: &str =
 
 /// Refuses settings that need the energy of a block trace. This comes first, before other missing things are
 /// reported.
-pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) -> Result<(), ReportError> {
+pub(crate) fn check_energy(path: &Path, trace: &Provenance, all: &[Settings]) -> Result<(), ExperimentError> {
     let own = |s: &Settings| Some((systems::of(s)?.defaults)().front_end);
     let name = |s: &Settings| s.front_end.name.clone().or(own(s).map(Into::into));
     let prices = |s: &Settings| name(s).and_then(|name| front_end::find(&name)).is_some_and(|f| f.data_cache);
     if trace.fidelity == Fidelity::BlockOnly && all.iter().any(prices) {
-        return Err(ReportError::Unfit { path: path.display().to_string(), reason: BLOCK_ONLY.into() });
+        return Err(ExperimentError::Unfit { path: path.display().to_string(), reason: BLOCK_ONLY.into() });
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ use coldframe_sim::foreground::Switch;
 use coldframe_sim::{Foreground, ForegroundResult};
 use coldframe_trace::{Block, Kind, Provenance, Reference};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::phone;
 use crate::resolve::ForegroundPlan;
 use crate::swap_prices::energy;
@@ -115,7 +115,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// Parameters that do not fit the frames.
-    pub fn new(plan: &'a ForegroundPlan, trace: &Provenance, pages: usize) -> Result<Session<'a>, ReportError> {
+    pub fn new(plan: &'a ForegroundPlan, trace: &Provenance, pages: usize) -> Result<Session<'a>, ExperimentError> {
         let spaces_max = trace.tasks.iter().map(|task| task.space as usize + 1).max().unwrap_or(1);
         let mut config = plan.config.clone();
         config.services = services(trace, spaces_max);

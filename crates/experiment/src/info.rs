@@ -7,7 +7,7 @@ use coldframe_trace::heat::{heat, Heat, PAGE};
 use coldframe_trace::{Fidelity, Mapping, Provenance, Reader};
 use serde_json::{json, Value};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::reuse::{reuse, Reuse};
 use crate::string::sha256;
 
@@ -56,7 +56,7 @@ impl Info {
     ///
     /// # Errors
     /// The trace cannot be read.
-    pub fn read(path: &Path) -> Result<Info, ReportError> {
+    pub fn read(path: &Path) -> Result<Info, ExperimentError> {
         let reader = Reader::open(path)?;
         let provenance = reader.provenance().clone();
         let heat = heat(path, STRETCHES, COLUMNS)?;

@@ -34,7 +34,7 @@ pub mod swap_prices;
 pub mod systems;
 pub mod tasks;
 
-pub use error::ReportError;
+pub use error::ExperimentError;
 pub use progress::Progress;
 pub use result::RunResult;
 pub use settings::{Settings, Sweep};

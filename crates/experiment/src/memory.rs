@@ -8,7 +8,7 @@ use coldframe_sim::front_end::FrontEndCounts;
 use coldframe_sim::LaneResult;
 use serde_json::Value;
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::settings::Settings;
 use crate::systems::front_end;
 
@@ -44,7 +44,7 @@ pub fn prices(
     page: Bytes,
     pages: PageTimes,
     needs_xip: bool,
-) -> Result<MemoryPrices, ReportError> {
+) -> Result<MemoryPrices, ExperimentError> {
     let memory = sheet::find(ram)?;
     let t = &settings.time;
     let own = |field, text: &Option<String>| crate::settings::time(field, text);
@@ -58,7 +58,7 @@ pub fn prices(
     };
     if xip_read < main_read {
         let reason = "is shorter than time.main_read; a buffer that is faster than main memory is not simulated";
-        return Err(ReportError::setting("time.xip_read", reason));
+        return Err(ExperimentError::setting("time.xip_read", reason));
     }
     let times = Price { page_load: pages.load, page_move: pages.page_move, main_read, xip_read, main_write };
     let energies = energy::energies(device, &memory, page).map_err(|error| error.to_string());
@@ -70,13 +70,17 @@ pub fn prices(
 ///
 /// # Errors
 /// It is given, but the front end counts no accesses.
-pub fn main_memory(settings: &Settings, of_system: Option<&str>, caches: bool) -> Result<Option<String>, ReportError> {
+pub fn main_memory(
+    settings: &Settings,
+    of_system: Option<&str>,
+    caches: bool,
+) -> Result<Option<String>, ExperimentError> {
     match (&settings.main_memory, caches) {
         (Some(_), false) => {
             let name = front_end::names(|front_end| front_end.data_cache);
             let reason =
                 format!("needs the front end {name}, which counts accesses to memory; give front_end.name={name}");
-            Err(ReportError::setting("main_memory", reason))
+            Err(ExperimentError::setting("main_memory", reason))
         }
         (own, true) => Ok(own.clone().or(of_system.map(Into::into))),
         (None, false) => Ok(None),

@@ -4,7 +4,7 @@
 use coldframe_device::sheet::line_of;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 
 /// The shipped file: its name and its text.
 pub const SHIPPED: (&str, &str) = ("phone.toml", include_str!("../../../data/workloads/phone.toml"));
@@ -36,16 +36,16 @@ struct File {
 }
 
 /// The error for a field with an impossible number, with the field's line.
-pub fn wrong_field(file: &str, text: &str, field: &str, value: f64, remedy: &str) -> ReportError {
+pub fn wrong_field(file: &str, text: &str, field: &str, value: f64, remedy: &str) -> ExperimentError {
     let line = line_of(text, field).map_or_else(String::new, |line| format!("line {line}: "));
-    ReportError::Config { origin: file.into(), reason: format!("{line}`{field}` is {value}; {remedy}") }
+    ExperimentError::Config { origin: file.into(), reason: format!("{line}`{field}` is {value}; {remedy}") }
 }
 
 /// The first of these numbers that is not between 0 and 100000, or, if it may not, is 0, as an error.
 ///
 /// # Errors
 /// There is one.
-pub fn check(file: &str, text: &str, numbers: &[(&str, f64)], may_be_zero: bool) -> Result<(), ReportError> {
+pub fn check(file: &str, text: &str, numbers: &[(&str, f64)], may_be_zero: bool) -> Result<(), ExperimentError> {
     let wrong = |value: f64| !(0.0..1e5).contains(&value) || (value == 0.0 && !may_be_zero);
     let remedy = match may_be_zero {
         true => "give a number from 0 to below 100000",
@@ -61,8 +61,9 @@ pub fn check(file: &str, text: &str, numbers: &[(&str, f64)], may_be_zero: bool)
 ///
 /// # Errors
 /// Not TOML, an unknown or missing field, or an impossible number; the message names file, line or field.
-pub fn parse(file: &str, text: &str) -> Result<MachineParameters, ReportError> {
-    let parsed = toml::from_str(text).map_err(|e| ReportError::Config { origin: file.into(), reason: e.to_string() });
+pub fn parse(file: &str, text: &str) -> Result<MachineParameters, ExperimentError> {
+    let parsed =
+        toml::from_str(text).map_err(|e| ExperimentError::Config { origin: file.into(), reason: e.to_string() });
     let File { machine: m } = parsed?;
     let above = [
         ("machine.ram_mb", m.ram_mb as f64),
@@ -79,9 +80,9 @@ pub fn parse(file: &str, text: &str) -> Result<MachineParameters, ReportError> {
 ///
 /// # Errors
 /// The file cannot be read, or as [`parse`].
-pub fn read(path: &str) -> Result<MachineParameters, ReportError> {
+pub fn read(path: &str) -> Result<MachineParameters, ExperimentError> {
     let text = std::fs::read_to_string(path);
-    parse(path, &text.map_err(|e| ReportError::Io { path: path.into(), reason: e.to_string() })?)
+    parse(path, &text.map_err(|e| ExperimentError::Io { path: path.into(), reason: e.to_string() })?)
 }
 
 /// The shipped machine.

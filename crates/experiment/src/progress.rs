@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 
 /// Takes a journal in pieces.
-pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ReportError>;
+pub type Sink<'a> = &'a mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>;
 
 /// The unit of a run's progress.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +39,7 @@ pub struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// Ends the run before the next block, with [`ReportError::Stopped`].
+    /// Ends the run before the next block, with [`ExperimentError::Stopped`].
     pub fn stop(&self) {
         self.stop.set(true);
     }
@@ -48,12 +48,12 @@ impl Progress<'_> {
 /// Reports the progress of a run.
 ///
 /// # Errors
-/// [`ReportError::Stopped`] if the receiver ends it.
-pub fn tell(progress: &mut dyn FnMut(Progress), (done, total): (u64, u64), unit: Unit) -> Result<(), ReportError> {
+/// [`ExperimentError::Stopped`] if the receiver ends it.
+pub fn tell(progress: &mut dyn FnMut(Progress), (done, total): (u64, u64), unit: Unit) -> Result<(), ExperimentError> {
     let stop = Cell::new(false);
     progress(Progress { done, total, unit, stop: &stop });
     if stop.get() {
-        return Err(ReportError::Stopped);
+        return Err(ExperimentError::Stopped);
     }
     Ok(())
 }

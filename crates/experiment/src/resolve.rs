@@ -15,7 +15,7 @@ use coldframe_core::Bytes;
 use coldframe_device::quantity;
 use coldframe_sim::Failures;
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::settings::{Settings, Tasks};
 use crate::systems::front_end::FrontKey;
 use crate::systems::{self, Defaults, System};
@@ -38,7 +38,7 @@ pub use tasks::{tasks, TasksPlan};
 pub use tier::TierPlan;
 
 /// The number of pages that a trace touches behind a front end, for sizes in percent.
-pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ReportError>;
+pub type Pages<'a> = &'a mut dyn FnMut(&FrontKey) -> Result<usize, ExperimentError>;
 
 /// The source of a run's references.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -74,17 +74,17 @@ pub fn drive_of(all: &[Settings]) -> Drive {
 }
 
 /// The page size of the settings or the system.
-fn page(settings: &Settings, defaults: Option<Defaults>) -> Result<Bytes, ReportError> {
+fn page(settings: &Settings, defaults: Option<Defaults>) -> Result<Bytes, ExperimentError> {
     match &settings.page {
-        Some(text) => quantity::bytes(text).map_err(|e| ReportError::quantity("page", e)),
+        Some(text) => quantity::bytes(text).map_err(|e| ExperimentError::quantity("page", e)),
         None => Ok(defaults.map_or(Bytes(4096), |d| d.page)),
     }
 }
 
 /// Refuses the first given field of these, with its reason.
-pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ReportError> {
+pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ExperimentError> {
     match fields.iter().find(|(_, given, _)| *given) {
-        Some((field, _, why)) => Err(ReportError::setting(*field, *why)),
+        Some((field, _, why)) => Err(ExperimentError::setting(*field, *why)),
         None => Ok(()),
     }
 }
@@ -93,10 +93,12 @@ pub(crate) fn refuse(fields: &[(&str, bool, &str)]) -> Result<(), ReportError> {
 ///
 /// # Errors
 /// The rate is not between 0 and 1.
-fn failures(settings: &Settings) -> Result<Option<Failures>, ReportError> {
+fn failures(settings: &Settings) -> Result<Option<Failures>, ExperimentError> {
     let Some(text) = &settings.fail.rate else {
         return match settings.fail.seed {
-            Some(_) => Err(ReportError::setting("fail.seed", "says which transfers fail, but none do; give fail.rate")),
+            Some(_) => {
+                Err(ExperimentError::setting("fail.seed", "says which transfers fail, but none do; give fail.rate"))
+            }
             None => Ok(None),
         };
     };
@@ -105,7 +107,10 @@ fn failures(settings: &Settings) -> Result<Option<Failures>, ReportError> {
         None => text.parse::<f64>(),
     };
     let bad = || {
-        ReportError::setting("fail.rate", format!("`{text}` is not known; give 0 to 1, such as 0.001, or 0% to 100%"))
+        ExperimentError::setting(
+            "fail.rate",
+            format!("`{text}` is not known; give 0 to 1, such as 0.001, or 0% to 100%"),
+        )
     };
     let rate = rate.ok().filter(|rate| (0.0..=1.0).contains(rate)).ok_or_else(bad)?;
     Ok(Some(Failures { rate, seed: settings.fail.seed.unwrap_or(1) }))

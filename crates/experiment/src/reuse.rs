@@ -18,7 +18,7 @@ use coldframe_sim::Stream;
 use coldframe_trace::reduce::Method;
 use coldframe_trace::{Block, Provenance, Reader, Wanted};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::systems::front_end::spaces;
 
 /// Parts of a sample that are evaluated separately.
@@ -64,7 +64,7 @@ pub struct Bin {
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn reuse(path: &Path) -> Result<Reuse, ReportError> {
+pub fn reuse(path: &Path) -> Result<Reuse, ExperimentError> {
     let reader = Reader::open(path)?;
     let exact = reader.rows() <= EXACT_ROWS || reader.provenance().pages_1KiB <= EXACT_KIB;
     let rate = reader.provenance().reduction.and_then(|reduction| reduction.rate());
@@ -76,7 +76,7 @@ pub fn reuse(path: &Path) -> Result<Reuse, ReportError> {
     sampled(reader, classes, followed)
 }
 
-fn sampled(mut reader: Reader, classes: usize, followed: usize) -> Result<Reuse, ReportError> {
+fn sampled(mut reader: Reader, classes: usize, followed: usize) -> Result<Reuse, ExperimentError> {
     let trace = reader.provenance().clone();
     let shift = trace.page_size.map_or(0, |page| page.max(1).ilog2()).max(PAGE_SHIFT);
     let mut front = Plain::new(Stream::Both, shift, spaces(&trace), None);

@@ -6,7 +6,7 @@ use coldframe_core::Ps;
 use coldframe_device::quantity;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 
 /// A setting, as the reference describes it.
 #[derive(Clone, Copy, Debug)]
@@ -222,23 +222,23 @@ impl Settings {
     ///
     /// # Errors
     /// Not TOML, an unknown key, a value of the wrong type; with file, line and field.
-    pub fn read(config: Option<(&str, &str)>, sets: &[String]) -> Result<Settings, ReportError> {
+    pub fn read(config: Option<(&str, &str)>, sets: &[String]) -> Result<Settings, ExperimentError> {
         let mut table = toml::Table::new();
         if let Some((origin, text)) = config {
-            let bad = |reason: String| ReportError::Config { origin: origin.into(), reason };
+            let bad = |reason: String| ExperimentError::Config { origin: origin.into(), reason };
             // First for the message with line and column, then as the table that `--set` changes.
             toml::from_str::<Settings>(text).map_err(|e| bad(e.to_string()))?;
             table = toml::from_str(text).map_err(|e| bad(e.to_string()))?;
         }
         for set in sets {
-            let bad = |reason: String| ReportError::Config { origin: format!("--set {set}"), reason };
+            let bad = |reason: String| ExperimentError::Config { origin: format!("--set {set}"), reason };
             let (path, value) =
                 set.split_once('=').ok_or_else(|| bad("is not key.path=value, such as limit.skip=1000".into()))?;
             table = with(&table, path, typed(value))
                 .or_else(|first| with(&table, path, value.into()).map_err(|_| bad(first)))?;
         }
         let value = toml::Value::Table(table);
-        value.try_into().map_err(|e| ReportError::Config { origin: "settings".into(), reason: e.to_string() })
+        value.try_into().map_err(|e| ExperimentError::Config { origin: "settings".into(), reason: e.to_string() })
     }
 }
 
@@ -247,8 +247,8 @@ impl Settings {
     ///
     /// # Errors
     /// A number too large for TOML.
-    pub fn to_toml(&self) -> Result<String, ReportError> {
-        let bad = |e: toml::ser::Error| ReportError::Config { origin: "settings".into(), reason: e.to_string() };
+    pub fn to_toml(&self) -> Result<String, ExperimentError> {
+        let bad = |e: toml::ser::Error| ExperimentError::Config { origin: "settings".into(), reason: e.to_string() };
         toml::to_string(self).map_err(bad)
     }
 }
@@ -321,9 +321,9 @@ impl Sweep {
     ///
     /// # Errors
     /// Both RAM and frames are given.
-    pub fn expand(&self, base: &Settings) -> Result<Vec<Settings>, ReportError> {
+    pub fn expand(&self, base: &Settings) -> Result<Vec<Settings>, ExperimentError> {
         if !self.rams.is_empty() && !self.frames.is_empty() {
-            return Err(ReportError::setting("ram", "give --ram or --frames, not both: they mean the same thing"));
+            return Err(ExperimentError::setting("ram", "give --ram or --frames, not both: they mean the same thing"));
         }
         let mut all = vec![base.clone()];
         let mut vary = |values: &[String], set: fn(&mut Settings, &str)| vary(&mut all, values, set);
@@ -345,8 +345,8 @@ impl Sweep {
 ///
 /// # Errors
 /// It cannot be read.
-pub fn time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ReportError> {
-    let read = |t: &String| quantity::time(t).map_err(|e| ReportError::quantity(field, e));
+pub fn time(field: &str, text: &Option<String>) -> Result<Option<Ps>, ExperimentError> {
+    let read = |t: &String| quantity::time(t).map_err(|e| ExperimentError::quantity(field, e));
     text.as_ref().map(read).transpose()
 }
 

@@ -9,7 +9,7 @@ use coldframe_sim::shorten::Short;
 use coldframe_sim::{Lane, PageCost};
 use coldframe_trace::{Block, Reader};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::fitness;
 use crate::owner::Owners;
 use crate::progress::{tell, Progress, Sink, Unit};
@@ -35,7 +35,11 @@ pub use trace::{facts, pages_touched, sha256, shortened};
 ///
 /// # Errors
 /// Settings do not resolve, or the trace cannot be read or lacks what the settings need.
-pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ReportError> {
+pub fn run(
+    path: &Path,
+    all: &[Settings],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<RunResult>, ExperimentError> {
     simulate(path, all, Ask::default(), progress)
 }
 
@@ -48,7 +52,7 @@ pub fn run_adjusted(
     all: &[Settings],
     adjust: &dyn Fn(usize, &mut Plan),
     progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<RunResult>, ReportError> {
+) -> Result<Vec<RunResult>, ExperimentError> {
     simulate(path, all, Ask { adjust: Some(adjust), ..Ask::default() }, progress)
 }
 
@@ -85,7 +89,7 @@ impl Known<'_> {
     ///
     /// # Errors
     /// As [`run`].
-    pub fn run(&self, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ReportError> {
+    pub fn run(&self, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<RunResult>, ExperimentError> {
         simulate(self.path, all, self.ask(), progress)
     }
 
@@ -97,7 +101,7 @@ impl Known<'_> {
         &self,
         all: &[Settings],
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<Vec<(RunResult, Vec<PlacedCost>)>, ReportError> {
+    ) -> Result<Vec<(RunResult, Vec<PlacedCost>)>, ExperimentError> {
         let mut costs = vec![Vec::new(); all.len()];
         let results = simulate(self.path, all, Ask { page_costs: Some(&mut costs), ..self.ask() }, progress)?;
         Ok(results.into_iter().zip(costs).collect())
@@ -111,9 +115,9 @@ impl Known<'_> {
 pub fn run_with_journal(
     path: &Path,
     settings: &Settings,
-    sink: &mut dyn FnMut(&[u8]) -> Result<(), ReportError>,
+    sink: &mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<RunResult, ReportError> {
+) -> Result<RunResult, ExperimentError> {
     let ask = Ask { journal: Some(sink), ..Ask::default() };
     let mut results = simulate(path, std::slice::from_ref(settings), ask, progress)?;
     Ok(results.remove(0))
@@ -132,9 +136,9 @@ pub fn run_with_policy(
     settings: &Settings,
     (name, make): (&str, MakePolicy<'_>),
     progress: &mut dyn FnMut(Progress),
-) -> Result<RunResult, ReportError> {
+) -> Result<RunResult, ExperimentError> {
     if settings.policy.is_some() {
-        return Err(ReportError::setting("policy", "a policy object is given, too; leave one of them out"));
+        return Err(ExperimentError::setting("policy", "a policy object is given, too; leave one of them out"));
     }
     let settings = Settings { policy: Some("clock".into()), ..settings.clone() };
     let ask = Ask { policy: Some(make), ..Ask::default() };
@@ -181,7 +185,7 @@ fn simulate(
     all: &[Settings],
     mut ask: Ask<'_>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<RunResult>, ReportError> {
+) -> Result<Vec<RunResult>, ExperimentError> {
     let began = Instant::now();
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
@@ -227,7 +231,7 @@ fn simulate(
     if results.iter().any(|r| r.references() == 0) {
         let reason =
             "no reference is left after limit.skip, stream and front_end.paged; give less to skip, or another stream";
-        return Err(ReportError::Unfit { path: facts.path, reason: reason.into() });
+        return Err(ExperimentError::Unfit { path: facts.path, reason: reason.into() });
     }
     let seconds = began.elapsed().as_secs_f64();
     results.iter_mut().for_each(|result| result.host_seconds = seconds);
@@ -241,7 +245,7 @@ fn go_through(
     owners: &Owners<'_>,
     ask: &mut Ask<'_>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(), ReportError> {
+) -> Result<(), ExperimentError> {
     let (mut block, mut next) = (Block::new(), Block::new());
     let wanted = wanted(reader);
     let mut rows = reader.read(&mut block, wanted)? as u64;
@@ -270,7 +274,7 @@ fn play(
     shares: &mut [Share],
     rows_max: u64,
     progress: &mut dyn FnMut(Progress),
-) -> Result<(), ReportError> {
+) -> Result<(), ExperimentError> {
     let nothing = Block::new();
     for part in 0..short.parts() {
         // Skipped rows were skipped before it was shortened.

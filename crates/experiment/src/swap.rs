@@ -8,7 +8,7 @@ use coldframe_sim::swap::{SwapConfig, SwapResult, SwapRun};
 use coldframe_trace::swap::{read, SwapOp, SwapTrace};
 use serde_json::Value;
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{swaps, SwapPlan};
 use crate::settings::Settings;
@@ -82,8 +82,8 @@ fn simulate(
     config: &SwapConfig,
     trace: &SwapTrace,
     mut journal: Option<Sink<'_>>,
-) -> Result<(SwapResult, SlotMap), ReportError> {
-    let mut run = SwapRun::new(config, trace).map_err(|e| ReportError::setting("swap", e.to_string()))?;
+) -> Result<(SwapResult, SlotMap), ExperimentError> {
+    let mut run = SwapRun::new(config, trace).map_err(|e| ExperimentError::setting("swap", e.to_string()))?;
     if journal.is_some() {
         run.keep_journal(config);
     }
@@ -108,11 +108,11 @@ fn simulate(
 ///
 /// # Errors
 /// Numbers out of their bounds.
-pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, ReportError> {
+pub fn outcome(plan: &SwapPlan, trace: &SwapTrace) -> Result<SwapOutcome, ExperimentError> {
     kept(plan, trace, None)
 }
 
-fn kept(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ReportError> {
+fn kept(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result<SwapOutcome, ExperimentError> {
     let (result, slots) = simulate(&plan.config, trace, journal)?;
     let counts = &result.flash;
     let operations =
@@ -138,7 +138,11 @@ fn kept(plan: &SwapPlan, trace: &SwapTrace, journal: Option<Sink<'_>>) -> Result
 ///
 /// # Errors
 /// The trace cannot be read, or settings do not resolve.
-pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Vec<SwapOutcome>, ReportError> {
+pub fn run(
+    path: &Path,
+    all: &[Settings],
+    progress: &mut dyn FnMut(Progress),
+) -> Result<Vec<SwapOutcome>, ExperimentError> {
     let plans = all.iter().map(swaps).collect::<Result<Vec<_>, _>>()?;
     let trace = read(path)?;
     let mut outcomes = Vec::with_capacity(plans.len());
@@ -153,7 +157,7 @@ pub fn run(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) ->
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Result<SwapOutcome, ReportError> {
+pub fn run_with_journal(path: &Path, settings: &Settings, sink: Sink<'_>) -> Result<SwapOutcome, ExperimentError> {
     kept(&swaps(settings)?, &read(path)?, Some(sink))
 }
 

@@ -9,7 +9,7 @@ use coldframe_device::{sheet, Sheet};
 use coldframe_sim::DeviceTimes;
 use coldframe_sim::ForegroundPrices;
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
 
 /// The place of the swap area, with every number read from its sheet.
@@ -46,7 +46,7 @@ impl Area {
     ///
     /// # Errors
     /// No such device, a sheet that lacks a number, or an area larger than its device.
-    pub fn of(backing: &Backing, device: Option<&str>, size: Bytes) -> Result<Area, ReportError> {
+    pub fn of(backing: &Backing, device: Option<&str>, size: Bytes) -> Result<Area, ExperimentError> {
         let none = Area {
             name: backing.name,
             device: String::new(),
@@ -121,7 +121,7 @@ impl Area {
     ///
     /// # Errors
     /// The sheet of DRAM lacks a number.
-    pub fn break_even(&self) -> Result<Option<BreakEven>, ReportError> {
+    pub fn break_even(&self) -> Result<Option<BreakEven>, ExperimentError> {
         let Electric::Bus(memory) = &self.electric else { return Ok(None) };
         let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
         let ((line_t, line_e), (near_t, near_e)) = (cost(memory, LINE, false), cost(&dram, LINE, false));
@@ -136,7 +136,7 @@ impl Area {
     ///
     /// # Errors
     /// The sheet of DRAM lacks a number.
-    pub fn line_excess(&self) -> Result<f64, ReportError> {
+    pub fn line_excess(&self) -> Result<f64, ExperimentError> {
         let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
         let Electric::Bus(memory) = &self.electric else { return Ok(0.0) };
         Ok(cost(memory, LINE, false).1 - cost(&dram, LINE, false).1)
@@ -165,7 +165,7 @@ fn slot_read(area: &Area, dram: &BusMemory) -> Ps {
     }
 }
 
-fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ReportError> {
+fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ExperimentError> {
     let capacity = sheet.capacity()?;
     if area <= capacity {
         return Ok(());
@@ -173,7 +173,7 @@ fn fits(sheet: &Sheet, area: Bytes) -> Result<(), ReportError> {
     let show = coldframe_device::quantity::show_bytes;
     let (area, capacity) = (show(area), show(capacity));
     let reason = format!("{area} of swap do not fit into the {capacity} of {}; give as much or less", sheet.name);
-    Err(ReportError::setting("swap.size", reason))
+    Err(ExperimentError::setting("swap.size", reason))
 }
 
 /// Energy of the swap area by its sheet's equations; zero without an area.
@@ -206,7 +206,7 @@ fn copies(area: &Area, dram: &BusMemory) -> (Ps, Ps) {
 }
 
 /// The prices of this area on this machine. Files are on the card of DR.Swap's phone.
-pub fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, ReportError> {
+pub fn prices(area: &Area, m: &MachineParameters) -> Result<ForegroundPrices, ExperimentError> {
     let one = SwapCounts { swap_ins: 1, swap_outs: 1, up_time: Ps::ZERO };
     let dram = sheet::find("LPDDR2-DRAM")?.bus_memory()?;
     let card = match &area.electric {

@@ -11,7 +11,7 @@ use coldframe_sim::RunError;
 use coldframe_trace::{Fidelity, Provenance, Reader, Wanted};
 use rayon::prelude::*;
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{self, TasksPlan};
 use crate::result::TraceFacts;
@@ -66,7 +66,7 @@ pub fn run(
     path: &Path,
     all: &[Settings],
     progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<TasksOutcome>, ReportError> {
+) -> Result<Vec<TasksOutcome>, ExperimentError> {
     run_prefix(path, all, u64::MAX, progress)
 }
 
@@ -77,8 +77,8 @@ pub fn run(
 pub fn run_with_journal(
     path: &Path,
     settings: &Settings,
-    sink: &mut dyn FnMut(&[u8]) -> Result<(), ReportError>,
-) -> Result<TasksOutcome, ReportError> {
+    sink: &mut dyn FnMut(&[u8]) -> Result<(), ExperimentError>,
+) -> Result<TasksOutcome, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
     let plan = resolve::tasks(settings, &trace, &mut pages(path))?;
@@ -96,7 +96,7 @@ pub fn run_prefix(
     all: &[Settings],
     rows: u64,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Vec<TasksOutcome>, ReportError> {
+) -> Result<Vec<TasksOutcome>, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
     let mut pages = pages(path);
@@ -105,7 +105,7 @@ pub fn run_prefix(
     let mut shifts: Vec<u32> = plans.iter().map(shift).collect();
     shifts.sort_unstable();
     shifts.dedup();
-    let read = |shift: &u32| Ok::<_, ReportError>((*shift, read(path, *shift, rows, &trace)?));
+    let read = |shift: &u32| Ok::<_, ExperimentError>((*shift, read(path, *shift, rows, &trace)?));
     let tasks = shifts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let facts = string::facts(path, &trace)?;
     let simulate = |plan: &TasksPlan| {
@@ -135,7 +135,7 @@ pub struct Counted {
 ///
 /// # Errors
 /// As [`run`].
-pub fn counted(path: &Path, shift: u32) -> Result<Counted, ReportError> {
+pub fn counted(path: &Path, shift: u32) -> Result<Counted, ExperimentError> {
     let trace = Reader::open(path)?.provenance().clone();
     check(path, &trace)?;
     let tasks = read(path, shift, u64::MAX, &trace)?;
@@ -147,7 +147,7 @@ pub fn counted(path: &Path, shift: u32) -> Result<Counted, ReportError> {
 }
 
 /// Pages that all tasks touch together, counted once for each front end.
-fn pages(path: &Path) -> impl FnMut(&FrontKey) -> Result<usize, ReportError> + '_ {
+fn pages(path: &Path) -> impl FnMut(&FrontKey) -> Result<usize, ExperimentError> + '_ {
     let mut known: Vec<(FrontKey, usize)> = Vec::new();
     move |front| {
         let whole = front.whole_trace();
@@ -164,8 +164,8 @@ fn shift(plan: &TasksPlan) -> u32 {
     plan.base.front.page_shift
 }
 
-fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
-    let unfit = |reason: &str| Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
+fn check(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
+    let unfit = |reason: &str| Err(ExperimentError::Unfit { path: path.display().to_string(), reason: reason.into() });
     match trace.fidelity {
         Fidelity::Sampled => {
             unfit("the trace is sampled, so that its tasks' references are not known; record every reference")
@@ -178,7 +178,7 @@ fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
     }
 }
 
-fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceTasks, ReportError> {
+fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceTasks, ExperimentError> {
     let mut reader = Reader::open(path)?;
     let columns = reader.columns();
     let wanted = Wanted { task: columns.task, count: columns.count, time: false, ..Wanted::ACCESS };
@@ -189,12 +189,12 @@ fn read(path: &Path, shift: u32, rows: u64, trace: &Provenance) -> Result<TraceT
         }
         let found = reader.read(block, wanted)? as u64;
         at += found;
-        Ok::<_, ReportError>(found > 0)
+        Ok::<_, ExperimentError>(found > 0)
     };
     let tasks = TraceTasks::read(shift, &spaces(trace), columns.count, next)?;
     if tasks.programs.len() > TASKS_MAX {
         let reason = format!("{} tasks are more than the {TASKS_MAX} that are simulated", tasks.programs.len());
-        return Err(ReportError::Unfit { path: path.display().to_string(), reason });
+        return Err(ExperimentError::Unfit { path: path.display().to_string(), reason });
     }
     Ok(tasks)
 }
@@ -205,7 +205,7 @@ fn simulate(
     trace: &Provenance,
     facts: &TraceFacts,
     journal: Option<Sink<'_>>,
-) -> Result<TasksOutcome, ReportError> {
+) -> Result<TasksOutcome, ExperimentError> {
     // One numbering for all, so that tasks of one process share pages.
     let spec = |program: &Program| TaskSpec {
         program: Program { pages: tasks.pages as u32, ..program.clone() },

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use coldframe_core::policy::PolicyChoice;
 use coldframe_experiment::string::{run, run_with_policy};
-use coldframe_experiment::{ReportError, Settings};
+use coldframe_experiment::{ExperimentError, Settings};
 
 fn trace() -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/traces/cjpeg.parquet"))
@@ -22,7 +22,7 @@ fn who_watches_a_run_can_end_it() {
         p.stop();
     });
     let error = stopped.expect_err("it was stopped");
-    assert!(matches!(error, ReportError::Stopped) && error.code() == 130);
+    assert!(matches!(error, ExperimentError::Stopped) && error.code() == 130);
     assert!(matches!(told[..], [(rows, total)] if 0 < rows && rows < total), "one block, and no more: {told:?}");
 }
 

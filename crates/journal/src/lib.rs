@@ -30,7 +30,7 @@ pub mod span;
 
 pub use area::Noted;
 pub use head::{open, Head};
-pub use replay::{replay, Replayed};
+pub use replay::replay;
 
 /// One entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,6 +72,17 @@ pub enum Entry {
         /// Its value.
         value: bool,
     },
+}
+
+/// The result of a replay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Replayed {
+    /// Events delivered.
+    pub events: u64,
+    /// Bits answered.
+    pub bits: u64,
+    /// Commands that were the same.
+    pub commands: u64,
 }
 
 /// A journal in memory that is being written. A machine that cannot hold all of it calls [`Journal::drain`] from time

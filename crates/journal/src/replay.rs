@@ -7,18 +7,7 @@ use core::fmt;
 
 use coldframe_core::{After, Command, Machine, PageId};
 
-use crate::{area, open, Entries, Entry, JournalError};
-
-/// The result of a replay.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Replayed {
-    /// Events delivered.
-    pub events: u64,
-    /// Bits answered.
-    pub bits: u64,
-    /// Commands that were the same.
-    pub commands: u64,
-}
+use crate::{area, open, Entries, Entry, JournalError, Replayed};
 
 /// Gives the journal's events and bits to a fresh engine, or to a fresh swap area, and compares the commands.
 ///

@@ -6,7 +6,7 @@ use coldframe_advise::board::limits::{percent, years};
 use coldframe_advise::board::{self, json, Cache, Limits, Question};
 use coldframe_core::{Bytes, Pj, Ps};
 use coldframe_device::quantity::{self, QuantityError};
-use coldframe_experiment::ReportError;
+use coldframe_experiment::ExperimentError;
 use coldframe_show::board_answer;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub fn advise(
     ))
 }
 
-fn question(config: &str, asked: &str) -> Result<Question, ReportError> {
+fn question(config: &str, asked: &str) -> Result<Question, ExperimentError> {
     let asked: Value = serde_json::from_str(asked).expect("the package writes JSON");
     let text = |key: &str| asked[key].as_str();
     let list = |key: &str| -> Vec<String> {
@@ -79,6 +79,6 @@ fn quantity_of<T>(
     name: &str,
     text: Option<&str>,
     read: fn(&str) -> Result<T, QuantityError>,
-) -> Result<Option<T>, ReportError> {
-    text.map(read).transpose().map_err(|e| ReportError::quantity(name, e))
+) -> Result<Option<T>, ExperimentError> {
+    text.map(read).transpose().map_err(|e| ExperimentError::quantity(name, e))
 }

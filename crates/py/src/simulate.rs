@@ -6,7 +6,7 @@ use coldframe_experiment::resolve::{drive, string as plan, Drive};
 use coldframe_experiment::sim_result::SimResult;
 use coldframe_experiment::systems;
 use coldframe_experiment::systems::front_end::FrontKey;
-use coldframe_experiment::{string, ReportError, Settings};
+use coldframe_experiment::{string, ExperimentError, Settings};
 use coldframe_trace::Reader;
 use pyo3::prelude::*;
 
@@ -16,7 +16,7 @@ use crate::settings::checked;
 use crate::watch::watched;
 
 /// Settings whose results come from the paging engine.
-fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
+fn all(configs: &[String]) -> Result<Vec<Settings>, ExperimentError> {
     let fit = |settings: Settings| match (drive(&settings), systems::of(&settings)) {
         (Drive::String, _) => Ok(settings),
         (Drive::Tasks | Drive::Foreground | Drive::SwapTrace, system) => {
@@ -24,7 +24,7 @@ fn all(configs: &[String]) -> Result<Vec<Settings>, ReportError> {
             let reason = format!(
                 "several tasks have results of another kind than one string of references; run `coldframe sim{named}` instead"
             );
-            Err(ReportError::setting("system", reason))
+            Err(ExperimentError::setting("system", reason))
         }
     };
     configs.iter().map(|config| checked(config).and_then(fit)).collect()

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use coldframe_experiment::info::Info;
-use coldframe_experiment::{resolve, string, ReportError};
+use coldframe_experiment::{resolve, string, ExperimentError};
 use coldframe_trace::Reader;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -41,7 +41,7 @@ pub fn footprint(py: Python<'_>, path: PathBuf, settings: &str) -> PyResult<usiz
     py.detach(|| pages(&path, &settings)).map_err(raise)
 }
 
-fn pages(path: &Path, settings: &coldframe_experiment::Settings) -> Result<usize, ReportError> {
+fn pages(path: &Path, settings: &coldframe_experiment::Settings) -> Result<usize, ExperimentError> {
     let one = coldframe_experiment::Settings { ram: None, frames: Some(1), ..settings.clone() };
     let trace = Reader::open(path)?.provenance().clone();
     let plan = resolve::string(&one, &trace, &mut |_| Ok(1))?;

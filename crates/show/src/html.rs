@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::plot::escape;
 use coldframe_advise::board::json::Answer;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::sim_result::{SimResult, Trace};
 
 mod answer;
@@ -64,8 +64,8 @@ impl Page {
     ///
     /// # Errors
     /// Not JSON, of another version, or not a result.
-    pub fn add(&mut self, origin: &str, bytes: &[u8]) -> Result<(), ReportError> {
-        let bad = |reason: String| ReportError::Unfit { path: origin.into(), reason };
+    pub fn add(&mut self, origin: &str, bytes: &[u8]) -> Result<(), ExperimentError> {
+        let bad = |reason: String| ExperimentError::Unfit { path: origin.into(), reason };
         for one in given::read(bytes).map_err(bad)? {
             match one {
                 Given::Run(run) => self.runs.push(*run),
@@ -89,11 +89,11 @@ impl Page {
     ///
     /// # Errors
     /// A result is of another trace.
-    pub fn add_heat(&mut self, path: &str, sha256: &str, heat: Heat) -> Result<(), ReportError> {
+    pub fn add_heat(&mut self, path: &str, sha256: &str, heat: Heat) -> Result<(), ExperimentError> {
         if self.origins().any(|(_, trace)| trace.sha256 != sha256) {
             let reason =
                 "is not the trace that all results are of; leave out --trace, or report on one trace at a time";
-            return Err(ReportError::Unfit { path: path.into(), reason: reason.into() });
+            return Err(ExperimentError::Unfit { path: path.into(), reason: reason.into() });
         }
         self.heat = Some(heat);
         Ok(())
@@ -118,7 +118,7 @@ impl Page {
     ///
     /// # Errors
     /// It would be too large.
-    pub fn html(&self) -> Result<String, ReportError> {
+    pub fn html(&self) -> Result<String, ExperimentError> {
         let all = self.all_runs();
         let runs = Run::all(&all);
         let body = self.answers(&runs) + &self.why() + &self.sure() + &self.details(&runs);
@@ -133,7 +133,7 @@ impl Page {
             self.title()
         );
         match page.len() {
-            n if n > BYTES_MAX => Err(ReportError::Unfit {
+            n if n > BYTES_MAX => Err(ExperimentError::Unfit {
                 path: "report".into(),
                 reason: format!("would be {n} bytes, above {BYTES_MAX}; give fewer results"),
             }),

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
-use coldframe_experiment::ReportError;
 use serde::Serialize;
 
 /// A paper whose figures are reproduced. To add one: a folder like `swl/`, and a line in [`ALL`](crate::papers::ALL).
@@ -13,13 +13,13 @@ pub struct Paper {
     /// All rows, from the folder with the shipped traces; the callback gets the name of what is simulated.
     pub rows: Rows,
     /// The curves that the paper draws, from the same folder.
-    pub plots: fn(&Path) -> Result<Vec<Plot>, ReportError>,
+    pub plots: fn(&Path) -> Result<Vec<Plot>, ExperimentError>,
     /// Its headlines.
     pub claims: &'static [Claim],
 }
 
 /// See [`Paper::rows`].
-pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError>;
+pub type Rows = fn(&Path, &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError>;
 
 /// A headline with its unit, in at most 46 characters; then item and row that answer it.
 pub type Claim = (&'static str, &'static str, &'static str);

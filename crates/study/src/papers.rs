@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use coldframe_experiment::ReportError;
+use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::Plot;
 
 use crate::figure::{Paper, Row};
@@ -15,7 +15,7 @@ pub const ALL: &[Paper] =
 ///
 /// # Errors
 /// No such paper, or a trace cannot be read.
-pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ReportError> {
+pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ExperimentError> {
     let plots: Result<Vec<_>, _> = of(paper)?.map(|paper| (paper.plots)(traces)).collect();
     Ok(plots?.concat())
 }
@@ -24,7 +24,7 @@ pub fn plots(paper: &str, traces: &Path) -> Result<Vec<Plot>, ReportError> {
 ///
 /// # Errors
 /// No such paper, or a trace cannot be read.
-pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = Vec::new();
     for paper in of(paper)? {
         let claim = |row: &Row| paper.claims.iter().find(|claim| (claim.1, claim.2) == (&row.item, &row.row));
@@ -35,11 +35,11 @@ pub fn rows(paper: &str, traces: &Path, progress: &mut dyn FnMut(&str)) -> Resul
 }
 
 /// The papers of this name, or all.
-fn of(name: &str) -> Result<impl Iterator<Item = &'static Paper> + '_, ReportError> {
+fn of(name: &str) -> Result<impl Iterator<Item = &'static Paper> + '_, ExperimentError> {
     let names: Vec<_> = ALL.iter().map(|paper| paper.name).collect();
     if name != "all" && !names.contains(&name) {
         let reason = format!("there is no paper `{name}`; there are {}, all", names.join(", "));
-        return Err(ReportError::setting("paper", reason));
+        return Err(ExperimentError::setting("paper", reason));
     }
     Ok(ALL.iter().filter(move |paper| name == "all" || name == paper.name))
 }

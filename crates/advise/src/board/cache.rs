@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::board::point::Point;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::resolve::Plan;
 use coldframe_experiment::settings::Tasks;
 
@@ -49,7 +49,7 @@ impl Cache {
     }
 
     /// Reads the known points of the trace with this hash.
-    pub(super) fn open(&mut self, trace: &str) -> Result<(), ReportError> {
+    pub(super) fn open(&mut self, trace: &str) -> Result<(), ExperimentError> {
         let Some((folder, version)) = &self.folder else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|e| io(folder, &e))?;
         let path = folder.join(format!("{trace}-{version}.jsonl"));
@@ -71,7 +71,7 @@ impl Cache {
     }
 
     /// Keeps points.
-    pub(super) fn put(&mut self, points: Vec<(String, Point)>) -> Result<(), ReportError> {
+    pub(super) fn put(&mut self, points: Vec<(String, Point)>) -> Result<(), ExperimentError> {
         if let Some(path) = self.file.as_ref().filter(|_| !points.is_empty()) {
             // A newline first ends an incomplete line.
             let mut text = String::from("\n");
@@ -88,9 +88,9 @@ impl Cache {
     }
 }
 
-fn io(path: &std::path::Path, error: &std::io::Error) -> ReportError {
+fn io(path: &std::path::Path, error: &std::io::Error) -> ExperimentError {
     let reason = format!("{error}; give another folder with --cache, or --no-cache");
-    ReportError::Io { path: path.display().to_string(), reason }
+    ExperimentError::Io { path: path.display().to_string(), reason }
 }
 
 /// The key of a plan over the first `rows` rows of a trace (`u64::MAX`: all). `short`: the trace was shortened for

@@ -7,7 +7,7 @@ use coldframe_sim::Stream;
 use coldframe_trace::Provenance;
 
 use super::question::Question;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::progress::Progress;
 use coldframe_experiment::resolve;
 use coldframe_experiment::settings::Settings;
@@ -35,7 +35,7 @@ impl First {
         settings: &Settings,
         trace: &Provenance,
         progress: &mut dyn FnMut(Progress),
-    ) -> Result<First, ReportError> {
+    ) -> Result<First, ExperimentError> {
         let one = Settings { ram: None, frames: Some(1), ..settings.clone() };
         let front = resolve::string(&one, trace, &mut |_| Ok(1))?.front;
         let sized = settings.ram.is_some() || settings.frames.is_some();
@@ -70,10 +70,10 @@ fn pages_at_least(trace: &Provenance, front: &FrontKey) -> usize {
     (trace.pages_1KiB >> front.page_shift.saturating_sub(10)) as usize
 }
 
-fn some(path: &Path, pages: usize) -> Result<usize, ReportError> {
+fn some(path: &Path, pages: usize) -> Result<usize, ExperimentError> {
     if pages == 0 {
         let reason = "no reference is left after stream and front_end.paged; give another stream";
-        return Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
+        return Err(ExperimentError::Unfit { path: path.display().to_string(), reason: reason.into() });
     }
     Ok(pages)
 }

@@ -5,7 +5,7 @@ use coldframe_device::quantity::{human_size, human_time, show_bytes, show_energy
 
 use crate::board::cost::Cost;
 use crate::board::point::Point;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 
 /// The limits. Each applies to the bad end of a range.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -46,20 +46,20 @@ impl Limits {
 ///
 /// # Errors
 /// Not a number from 0 on.
-pub fn percent(field: &str, text: &str) -> Result<f64, ReportError> {
+pub fn percent(field: &str, text: &str) -> Result<f64, ExperimentError> {
     let number = text.strip_suffix('%').unwrap_or(text).trim().parse::<f64>().ok();
     let number = number.filter(|n| n.is_finite() && *n >= 0.0);
-    number.ok_or_else(|| ReportError::setting(field, format!("`{text}` cannot be read; give a share such as 5%")))
+    number.ok_or_else(|| ExperimentError::setting(field, format!("`{text}` cannot be read; give a share such as 5%")))
 }
 
 /// Reads `5y` or `5`.
 ///
 /// # Errors
 /// Not a positive number.
-pub fn years(field: &str, text: &str) -> Result<f64, ReportError> {
+pub fn years(field: &str, text: &str) -> Result<f64, ExperimentError> {
     let number = text.strip_suffix('y').unwrap_or(text).trim().parse::<f64>().ok();
     let number = number.filter(|n| n.is_finite() && *n > 0.0);
-    number.ok_or_else(|| ReportError::setting(field, format!("`{text}` cannot be read; give years such as 5y")))
+    number.ok_or_else(|| ExperimentError::setting(field, format!("`{text}` cannot be read; give years such as 5y")))
 }
 
 /// The limits that a price misses, or that cannot be checked for lack of a price.

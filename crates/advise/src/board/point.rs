@@ -5,7 +5,7 @@ use coldframe_sim::Latency;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::result::RunResult;
 use coldframe_experiment::settings::Settings;
 use coldframe_experiment::sim_result::InForce;
@@ -152,9 +152,11 @@ impl Point {
     ///
     /// # Errors
     /// The configuration is not one of this version.
-    pub fn settings(&self) -> Result<Settings, ReportError> {
-        let bad =
-            |e: serde_json::Error| ReportError::Config { origin: "cached configuration".into(), reason: e.to_string() };
+    pub fn settings(&self) -> Result<Settings, ExperimentError> {
+        let bad = |e: serde_json::Error| ExperimentError::Config {
+            origin: "cached configuration".into(),
+            reason: e.to_string(),
+        };
         serde_json::from_value(self.config.clone()).map_err(bad)
     }
 

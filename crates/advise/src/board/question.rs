@@ -12,7 +12,7 @@ use coldframe_trace::Provenance;
 
 use crate::board::limits::Limits;
 use crate::board::Candidate;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::resolve::{drive, Drive};
 use coldframe_experiment::settings::{vary, Settings, Swap};
 
@@ -63,7 +63,7 @@ impl Question {
     ///
     /// # Errors
     /// A program time is given for a trace without references, or it is too short.
-    pub fn priced(&self, trace: &Provenance) -> Result<Question, ReportError> {
+    pub fn priced(&self, trace: &Provenance) -> Result<Question, ExperimentError> {
         self.check_kind()?;
         let mut question = self.clone();
         if question.limits.is_empty() {
@@ -85,13 +85,13 @@ impl Question {
         match (self.program_time, given || other, trace.instructions) {
             (Some(_), true, _) => {
                 let reason = "is for the front end none without prices of its own; leave it or them out";
-                return Err(ReportError::setting("program-time", reason));
+                return Err(ExperimentError::setting("program-time", reason));
             }
             (Some(time), ..) => {
                 let each = Ps(time.0 / of.max(1));
                 if each == Ps::ZERO {
                     let reason = format!("{} for {of} references is less than a picosecond each", show_time(time));
-                    return Err(ReportError::setting("program-time", reason));
+                    return Err(ExperimentError::setting("program-time", reason));
                 }
                 *field = Some(show_time(each));
             }
@@ -108,11 +108,11 @@ impl Question {
 
     /// Checks that settings for several tasks are used with several tasks, and that no setting is used that tasks do
     /// not have.
-    fn check_kind(&self) -> Result<(), ReportError> {
+    fn check_kind(&self) -> Result<(), ExperimentError> {
         if drive(&self.base) == Drive::Foreground {
             let name = systems::of(&self.base).unwrap_or(systems::of_foreground().0).name;
             let reason = format!("{name} is not searched: its answer is kills and energy beside time; run `coldframe sim --system {name}` over RAM and swap sizes");
-            return Err(ReportError::setting("system", reason));
+            return Err(ExperimentError::setting("system", reason));
         }
         let tasks = self.is_of_tasks();
         for (field, given, for_tasks) in [
@@ -127,7 +127,7 @@ impl Question {
                     true => format!("is for several tasks; give the system {names}"),
                     false => format!("is not simulated for several tasks; leave out the system {names}"),
                 };
-                return Err(ReportError::setting(field, reason));
+                return Err(ExperimentError::setting(field, reason));
             }
         }
         Ok(())

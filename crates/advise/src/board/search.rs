@@ -21,7 +21,7 @@ use crate::board::cache::{self, Cache};
 use crate::board::first::{First, SMALLEST};
 use crate::board::point::Point;
 use crate::board::question::Question;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::progress::Progress;
 use coldframe_experiment::resolve;
 use coldframe_experiment::result::{RunResult, TraceFacts};
@@ -125,7 +125,7 @@ impl<'a> Tried<'a> {
         first: First,
         cache: &'a mut Cache,
         progress: &'a mut dyn FnMut(Progress),
-    ) -> Result<Tried<'a>, ReportError> {
+    ) -> Result<Tried<'a>, ExperimentError> {
         let First { footprint: whole, short } = first;
         let reader = Reader::open(path)?;
         let (trace, rows) = (reader.provenance().clone(), reader.rows());
@@ -133,18 +133,18 @@ impl<'a> Tried<'a> {
         let page = Bytes(1 << own.front.page_shift);
         if let Some(limit) = question.limits.ram.filter(|limit| limit.0 < page.0) {
             let reason = format!("{} is less than one page of {}", show_bytes(limit), show_bytes(page));
-            return Err(ReportError::setting("max-ram", reason));
+            return Err(ExperimentError::setting("max-ram", reason));
         }
         let sized = families[0].ram.is_some() || families[0].frames.is_some();
         let only = sized.then(|| resolve::string(&families[0], &trace, &mut |_| Ok(whole))).transpose()?;
         let only = only.map(|plan| plan.frames);
-        let family = |settings: Settings| -> Result<Family, ReportError> {
+        let family = |settings: Settings| -> Result<Family, ExperimentError> {
             let plain = Settings { swap: Swap::default(), ..with_frames(&settings, whole) };
             let plan = resolve::string(&plain, &trace, &mut |_| Ok(whole))?;
             if plan.lane().is_none() {
                 let reason =
                     "is an oracle, which knows the future and has no cost; give policies that a machine can run";
-                return Err(ReportError::setting("policy", reason));
+                return Err(ExperimentError::setting("policy", reason));
             }
             let sheet = plan.sheet;
             let settings = with_swap(settings, question, &sheet, page)?;
@@ -177,7 +177,7 @@ impl<'a> Tried<'a> {
         self.page
     }
 
-    pub(super) fn search(&mut self) -> Result<Searched, ReportError> {
+    pub(super) fn search(&mut self) -> Result<Searched, ExperimentError> {
         let sizes = self.sizes();
         let all: Vec<usize> = (0..self.families.len()).collect();
         let (mut short, mut rungs) = (None, Vec::new());
@@ -207,13 +207,13 @@ impl<'a> Tried<'a> {
     }
 
     /// Tries families at all sizes.
-    fn everywhere(&mut self, families: Vec<usize>, sizes: &[usize]) -> Result<Vec<usize>, ReportError> {
+    fn everywhere(&mut self, families: Vec<usize>, sizes: &[usize]) -> Result<Vec<usize>, ExperimentError> {
         self.try_all(families.iter().flat_map(|f| sizes.iter().map(|s| (*f, *s))).collect())?;
         Ok(families)
     }
 
     /// Tries finer sizes until the smallest that meets the limits is found.
-    fn refine(&mut self, families: &[usize]) -> Result<(), ReportError> {
+    fn refine(&mut self, families: &[usize]) -> Result<(), ExperimentError> {
         loop {
             let best = self.best().map(|best| best.point.frames);
             let finer: Vec<Job> = families.iter().flat_map(|family| self.finer(*family, best)).collect();
@@ -258,7 +258,7 @@ impl<'a> Tried<'a> {
         mut families: Vec<usize>,
         sizes: &[usize],
         too_much: &dyn Fn(&Self, usize) -> bool,
-    ) -> Result<(Vec<usize>, Vec<Rung>), ReportError> {
+    ) -> Result<(Vec<usize>, Vec<Rung>), ExperimentError> {
         let mut rungs = Vec::new();
         let mut rows = self.rows >> families.len().ilog2();
         while too_much(self, families.len()) {
@@ -285,7 +285,7 @@ impl<'a> Tried<'a> {
     }
 
     /// Tries jobs that have not been tried on the whole trace yet. Returns their number.
-    fn try_all(&mut self, mut jobs: Vec<Job>) -> Result<usize, ReportError> {
+    fn try_all(&mut self, mut jobs: Vec<Job>) -> Result<usize, ExperimentError> {
         jobs.retain(|(family, frames)| !self.families[*family].points.contains_key(frames));
         let points = self.points(&jobs, u64::MAX)?;
         let new = points.len();
@@ -299,13 +299,13 @@ impl<'a> Tried<'a> {
 
     /// The result of each job on the first `rows` rows, from the cache or simulated all at once. Sizes that a
     /// policy's parameters do not fit are left out.
-    fn points(&mut self, jobs: &[Job], rows: u64) -> Result<Vec<(Job, Point)>, ReportError> {
+    fn points(&mut self, jobs: &[Job], rows: u64) -> Result<Vec<(Job, Point)>, ExperimentError> {
         let mut known = Vec::new();
         let mut todo = Vec::new();
         for job in jobs {
             let settings = with_frames(&self.families[job.0].settings, job.1);
             let plan = match resolve::string(&settings, &self.trace, &mut |_| Ok(self.whole)) {
-                Err(ReportError::Policy(_)) if job.1 < self.whole => continue,
+                Err(ExperimentError::Policy(_)) if job.1 < self.whole => continue,
                 plan => plan?,
             };
             let key = cache::key(&plan, &settings.tasks, rows, self.played().map(Short::exact_from));
@@ -325,7 +325,7 @@ impl<'a> Tried<'a> {
         Ok(known)
     }
 
-    fn simulate(&mut self, settings: &[Settings], rows: u64) -> Result<Vec<Point>, ReportError> {
+    fn simulate(&mut self, settings: &[Settings], rows: u64) -> Result<Vec<Point>, ExperimentError> {
         if self.question.is_of_tasks() {
             let outcomes = tasks::run_prefix(self.path, settings, rows, self.progress)?;
             return Ok(outcomes.iter().map(Point::of_tasks).collect());
@@ -384,7 +384,12 @@ fn with_frames(settings: &Settings, frames: usize) -> Settings {
 
 /// Sets the swap area's blocks from its size, if one is simulated. A block has as many slots as the device's block
 /// has pages.
-fn with_swap(mut settings: Settings, question: &Question, sheet: &Sheet, page: Bytes) -> Result<Settings, ReportError> {
+fn with_swap(
+    mut settings: Settings,
+    question: &Question,
+    sheet: &Sheet,
+    page: Bytes,
+) -> Result<Settings, ExperimentError> {
     let (Some(area), Some(_)) = (question.swap_area, &settings.swap.collector) else { return Ok(settings) };
     let of_sheet = sheet.block().map_or(systems::of_log().1.slots_per_block, |block| (block.0 / page.0).max(1) as u32);
     let slots = settings.swap.slots_per_block.unwrap_or(of_sheet);
@@ -392,7 +397,7 @@ fn with_swap(mut settings: Settings, question: &Question, sheet: &Sheet, page: B
     let blocks = area.0 / (page.0 * u64::from(slots));
     if blocks == 0 {
         let reason = format!("is less than one block of {slots} pages");
-        return Err(ReportError::setting("swap-area", reason));
+        return Err(ExperimentError::setting("swap-area", reason));
     }
     settings.swap.blocks = Some(blocks.to_string());
     Ok(settings)

@@ -10,7 +10,7 @@ use super::price::Seconds;
 use super::rows::Rows;
 use super::simulate::simulate;
 use super::Question;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 
 /// Steps of a halving of RAM: a ratio of 2^(1/3) between sizes shows where a curve bends.
 const STEPS: i32 = 3;
@@ -97,7 +97,7 @@ impl<'a> Curve<'a> {
     ///
     /// # Errors
     /// As [`simulate`].
-    pub fn find(rows: &'a Rows, question: &'a Question) -> Result<Curve<'a>, ReportError> {
+    pub fn find(rows: &'a Rows, question: &'a Question) -> Result<Curve<'a>, ExperimentError> {
         let needed = round_up(question.pager.ram_for(rows.peak()));
         let sampled = rows.sample < 1.0;
         let parts = if sampled { (0..PARTS).map(|i| rows.part(i, PARTS)).collect() } else { Vec::new() };
@@ -121,7 +121,7 @@ impl<'a> Curve<'a> {
         THRASHES * self.points().first().map_or(self.alone(), |full| full.seconds)
     }
 
-    fn add(&mut self, mut sizes: Vec<u64>) -> Result<(), ReportError> {
+    fn add(&mut self, mut sizes: Vec<u64>) -> Result<(), ExperimentError> {
         sizes.iter_mut().for_each(|ram| *ram = (*ram).max(FRAMES_MIN as u64 * PAGE));
         sizes.sort_unstable();
         sizes.dedup();

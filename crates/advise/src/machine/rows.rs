@@ -9,7 +9,7 @@ use coldframe_journal::span::{Note, Noted, Seen, Span, PAGE};
 use coldframe_sim::numbering::Numbering;
 use coldframe_trace::{Block, Fidelity, Kind, ProgramFacts, Reader, Reference, Wanted};
 
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 
 /// log2 of [`PAGE`].
 const SHIFT: u32 = PAGE.trailing_zeros();
@@ -70,10 +70,10 @@ impl Rows {
     ///
     /// # Errors
     /// The trace cannot be read, or does not have the program's own time.
-    pub fn read(path: &Path, seconds: Option<f64>) -> Result<Rows, ReportError> {
+    pub fn read(path: &Path, seconds: Option<f64>) -> Result<Rows, ExperimentError> {
         let mut reader = Reader::open(path)?;
         let provenance = reader.provenance().clone();
-        let unfit = |reason: String| ReportError::Unfit { path: path.display().to_string(), reason };
+        let unfit = |reason: String| ExperimentError::Unfit { path: path.display().to_string(), reason };
         let facts = match (provenance.program, seconds) {
             (Some(facts), None) => facts,
             (facts, Some(seconds)) => ProgramFacts { seconds, ..facts.unwrap_or(UNKNOWN) },

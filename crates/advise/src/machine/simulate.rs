@@ -12,13 +12,13 @@ use rayon::prelude::*;
 use super::counts::Counts;
 use super::rows::{Process, Rows};
 use crate::predict::unpriced;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 
 /// The counts of a run for each of these sizes of RAM, in bytes; every process has this much.
 ///
 /// # Errors
 /// The pager's configuration is not possible.
-pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, ReportError> {
+pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>, ExperimentError> {
     if sizes.is_empty() {
         return Ok(Vec::new());
     }
@@ -26,7 +26,7 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
     let groups = sizes.len().div_ceil(LANES).max(rayon::current_num_threads()).min(sizes.len());
     let jobs: Vec<(usize, &Process)> =
         rows.processes.iter().flat_map(|process| (0..groups).map(move |group| (group, process))).collect();
-    let done: Result<Vec<Vec<(usize, Counts)>>, ReportError> = jobs
+    let done: Result<Vec<Vec<(usize, Counts)>>, ExperimentError> = jobs
         .par_iter()
         .map(|(group, process)| {
             let mine: Vec<usize> = (*group..sizes.len()).step_by(groups).collect();
@@ -40,7 +40,7 @@ pub fn simulate(rows: &Rows, pager: &Pager, sizes: &[u64]) -> Result<Vec<Counts>
 }
 
 /// The lane of the live pager: no event takes time, and the log's buffers keep the pages written last.
-fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) -> Result<Lane, ReportError> {
+fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) -> Result<Lane, ExperimentError> {
     let head = Head::new(pager.policy.clone(), handler::find(HANDLER).expect("it is there"), plan.config(pages, true));
     let config = unpriced(&head)?;
     let mut lane = Lane::new(&config, number as u32, pages, 1).map_err(coldframe_sim::RunError::from)?;
@@ -49,14 +49,14 @@ fn lane(pager: &Pager, plan: &Plan, number: usize, pages: usize, sample: f64) ->
     Ok(lane)
 }
 
-fn pass(process: &Process, pager: &Pager, plans: &[Plan], sample: f64) -> Result<Vec<Counts>, ReportError> {
+fn pass(process: &Process, pager: &Pager, plans: &[Plan], sample: f64) -> Result<Vec<Counts>, ExperimentError> {
     let pages = process.pages.len();
     let mut numbers = Numbering::new(0);
     process.pages.iter().for_each(|page| _ = numbers.number(0, *page));
     let mut table = PageTable::new(pages, plans.len());
     let masks = table.masks();
     let made = plans.iter().enumerate().map(|(i, plan)| lane(pager, plan, i, pages, sample));
-    let mut lanes = made.collect::<Result<Vec<Lane>, ReportError>>()?;
+    let mut lanes = made.collect::<Result<Vec<Lane>, ExperimentError>>()?;
     let mut released = process.released.iter().peekable();
     for (i, row) in process.rows.iter().enumerate() {
         while let Some((_, gone)) = released.next_if(|(at, _)| *at <= i) {

@@ -7,7 +7,7 @@ use coldframe_sim::numbering::Numbering;
 use coldframe_trace::{Block, Fidelity, Provenance, Reader, Reference, Wanted};
 
 use super::{Outcome, Session};
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Sink, Unit};
 use crate::resolve::{self, ForegroundPlan};
 use crate::result::TraceFacts;
@@ -34,7 +34,7 @@ pub struct Stored {
 ///
 /// # Errors
 /// Settings that do not resolve, a trace that cannot be read or does not hold what is asked of it.
-pub fn simulate(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Stored, ReportError> {
+pub fn simulate(path: &Path, all: &[Settings], progress: &mut dyn FnMut(Progress)) -> Result<Stored, ExperimentError> {
     run(path, all, None, progress)
 }
 
@@ -47,7 +47,7 @@ pub fn simulate_with_journal(
     settings: &Settings,
     sink: Sink<'_>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Stored, ReportError> {
+) -> Result<Stored, ExperimentError> {
     run(path, std::slice::from_ref(settings), Some(sink), progress)
 }
 
@@ -56,7 +56,7 @@ fn run(
     all: &[Settings],
     mut journal: Option<Sink<'_>>,
     progress: &mut dyn FnMut(Progress),
-) -> Result<Stored, ReportError> {
+) -> Result<Stored, ExperimentError> {
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
     check(path, &trace)?;
@@ -95,8 +95,8 @@ fn run(
     })
 }
 
-fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
-    let unfit = |reason: &str| Err(ReportError::Unfit { path: path.display().to_string(), reason: reason.into() });
+fn check(path: &Path, trace: &Provenance) -> Result<(), ExperimentError> {
+    let unfit = |reason: &str| Err(ExperimentError::Unfit { path: path.display().to_string(), reason: reason.into() });
     if matches!(trace.fidelity, Fidelity::Sampled | Fidelity::Faults) {
         return unfit("a swap area needs every reference to a page, but the trace is sampled or holds faults only; record it anew");
     }
@@ -107,7 +107,7 @@ fn check(path: &Path, trace: &Provenance) -> Result<(), ReportError> {
 }
 
 /// Number of distinct pages, at least one. The reader is then at the beginning again.
-fn pages(reader: &mut Reader, trace: &Provenance) -> Result<usize, ReportError> {
+fn pages(reader: &mut Reader, trace: &Provenance) -> Result<usize, ExperimentError> {
     let (spaces, mut block) = (spaces(trace), Block::new());
     let mut numbering = Numbering::new(PAGE.0.trailing_zeros());
     while reader.read(&mut block, Wanted::ALL)? > 0 {

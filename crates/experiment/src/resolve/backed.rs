@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::log::{self, LogArea, LogSettings};
 use super::{names, size, FrontKey, Pages};
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::phone::{self, MachineParameters};
 use crate::settings::{ReadsMax, Settings, Swap};
 use crate::swap_prices::{prices, Area, BreakEven};
@@ -50,8 +50,8 @@ pub struct BackedSettings {
     pub log: Option<LogSettings>,
 }
 
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
-    Err(ReportError::setting(field, reason))
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(field, reason))
 }
 
 /// The area for the settings. `device`: another device than the backing's own.
@@ -60,7 +60,7 @@ pub(super) fn backed(
     device: Option<&str>,
     front: &FrontKey,
     touched: Pages<'_>,
-) -> Result<BackedArea, ReportError> {
+) -> Result<BackedArea, ExperimentError> {
     let backing = with_ratio(settings, backing(settings)?)?;
     let size = match &settings.swap.size {
         Some(text) => size::bytes(size::pages("swap.size", text, front, touched)?, front),
@@ -71,7 +71,11 @@ pub(super) fn backed(
 }
 
 /// The same for a known area.
-pub(super) fn in_area(settings: &Settings, area: Area, phone: MachineParameters) -> Result<BackedArea, ReportError> {
+pub(super) fn in_area(
+    settings: &Settings,
+    area: Area,
+    phone: MachineParameters,
+) -> Result<BackedArea, ExperimentError> {
     let s = &settings.swap;
     let prices = prices(&area, &phone)?;
     let reads_max = reads_max(s, &area)?;
@@ -97,7 +101,7 @@ impl BackedArea {
     }
 
     /// The frames that a full area leaves, of `frames`.
-    pub(super) fn leaves(&self, frames: usize) -> Result<usize, ReportError> {
+    pub(super) fn leaves(&self, frames: usize) -> Result<usize, ExperimentError> {
         match (frames as u64).saturating_sub(self.area.takes.0.div_ceil(PAGE.0)) {
             0 => {
                 let ram = show_bytes(Bytes(frames as u64 * PAGE.0));
@@ -118,7 +122,7 @@ pub(super) fn is_wanted(settings: &Settings) -> bool {
 }
 
 /// A collection's copies take the same way as any page, in both directions; only a card erases.
-fn log(s: &Swap, area: &Area, prices: &ForegroundPrices) -> Result<Option<LogArea>, ReportError> {
+fn log(s: &Swap, area: &Area, prices: &ForegroundPrices) -> Result<Option<LogArea>, ExperimentError> {
     log::refuse_kernel(s)?;
     let asked = s.layout.is_some() || s.collector.is_some() || s.blocks.is_some() || s.slots_per_block.is_some();
     if !asked || area.size == Bytes::ZERO {
@@ -137,12 +141,12 @@ fn log(s: &Swap, area: &Area, prices: &ForegroundPrices) -> Result<Option<LogAre
     log::under_engine(s, collect, Some(area.size.0 / log::block_bytes(s))).map(Some)
 }
 
-fn backing(settings: &Settings) -> Result<&'static Backing, ReportError> {
+fn backing(settings: &Settings) -> Result<&'static Backing, ExperimentError> {
     names::backing(settings.swap.backing.as_deref().unwrap_or_else(|| backing::default_of(systems::of(settings))))
 }
 
 /// A backing. If it compresses, it gets the ratio of the settings.
-fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ReportError> {
+fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ExperimentError> {
     const FIELD: &str = "swap.ratio";
     let Some(text) = &settings.swap.ratio else { return Ok(*backing) };
     let Some(compression) = backing.compression else {
@@ -156,7 +160,7 @@ fn with_ratio(settings: &Settings, backing: &Backing) -> Result<Backing, ReportE
 }
 
 /// The number of reads that a page may have in its slot.
-fn reads_max(s: &Swap, area: &Area) -> Result<Option<u32>, ReportError> {
+fn reads_max(s: &Swap, area: &Area) -> Result<Option<u32>, ExperimentError> {
     match &s.reads_max {
         None => Ok(None),
         Some(ReadsMax::Lines(lines)) => Ok(Some(*lines)),
@@ -167,6 +171,6 @@ fn reads_max(s: &Swap, area: &Area) -> Result<Option<u32>, ReportError> {
     }
 }
 
-fn phone(settings: &Settings) -> Result<MachineParameters, ReportError> {
+fn phone(settings: &Settings) -> Result<MachineParameters, ExperimentError> {
     settings.swap.phone.as_ref().map_or_else(|| Ok(phone::shipped()), |path| phone::read(path))
 }

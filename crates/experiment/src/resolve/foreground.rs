@@ -9,7 +9,7 @@ use serde_json::{json, Value};
 
 use super::backed::{self, BackedArea};
 use super::{failures, front, names, refuse, size, Pages};
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::phone::MachineParameters;
 use crate::settings::{self, Machine, Settings, Swap, Time};
 use crate::swap_prices::Area;
@@ -34,8 +34,8 @@ pub struct ForegroundPlan {
     pub start_gap: Option<u32>,
 }
 
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
-    Err(ReportError::setting(field, reason))
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(field, reason))
 }
 
 impl ForegroundPlan {
@@ -49,7 +49,7 @@ impl ForegroundPlan {
         ram: Bytes,
         size: Bytes,
         phone: &MachineParameters,
-    ) -> Result<ForegroundPlan, ReportError> {
+    ) -> Result<ForegroundPlan, ExperimentError> {
         let area = Area::of(backing, settings.device.as_deref(), size)?;
         plan(settings, backed::in_area(settings, area, *phone)?, (ram.0 / PAGE.0) as usize)
     }
@@ -77,7 +77,11 @@ impl ForegroundPlan {
 ///
 /// # Errors
 /// Unknown names, impossible quantities, an area larger than its device, or a setting that such runs do not have.
-pub fn foreground(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<ForegroundPlan, ReportError> {
+pub fn foreground(
+    settings: &Settings,
+    trace: &Provenance,
+    touched: Pages<'_>,
+) -> Result<ForegroundPlan, ExperimentError> {
     refuse_others(settings)?;
     let front = front::front_key(&Settings::default(), None, trace, PAGE)?;
     let backed = backed::backed(settings, settings.device.as_deref(), &front, touched)?;
@@ -85,7 +89,7 @@ pub fn foreground(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -
     plan(settings, backed, frames)
 }
 
-fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<ForegroundPlan, ReportError> {
+fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<ForegroundPlan, ExperimentError> {
     let system = names::system(settings)?;
     let handler = names::handler(settings.handler.as_deref().unwrap_or(handler::sequential::HANDLER.name))?;
     if handler.needs_xip {
@@ -114,7 +118,7 @@ fn plan(settings: &Settings, backed: BackedArea, frames: usize) -> Result<Foregr
 }
 
 /// Refuses settings that tasks in the foreground do not have.
-fn refuse_others(s: &Settings) -> Result<(), ReportError> {
+fn refuse_others(s: &Settings) -> Result<(), ExperimentError> {
     const WHY: &str =
         "does not go with tasks in the foreground, whose pages are 4KiB and are loaded one at a time; leave it out";
     const ONE_STRING: &str = "is not there for tasks in the foreground; leave it out";
@@ -137,7 +141,7 @@ fn refuse_others(s: &Settings) -> Result<(), ReportError> {
     ])
 }
 
-fn start_gap(s: &Swap) -> Result<Option<u32>, ReportError> {
+fn start_gap(s: &Swap) -> Result<Option<u32>, ExperimentError> {
     match s.start_gap {
         Some(0) => bad("swap.start_gap", "is 0; give at least 1 write between moves, such as 100, or leave it out"),
         psi => Ok(psi),
@@ -149,7 +153,7 @@ mod tests {
     use super::*;
     use coldframe_trace::Fidelity;
 
-    fn resolved(sets: &[&str]) -> Result<ForegroundPlan, ReportError> {
+    fn resolved(sets: &[&str]) -> Result<ForegroundPlan, ExperimentError> {
         let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
         let trace = Provenance::new("a test", Fidelity::ExactReferences);
         foreground(&Settings::read(None, &sets).unwrap(), &trace, &mut |_| Ok((100 << 20) / PAGE.0 as usize))

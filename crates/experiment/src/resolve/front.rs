@@ -9,13 +9,13 @@ use coldframe_trace::Provenance;
 use serde_json::{json, Value};
 
 use super::names;
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::settings::{self, Settings};
 use crate::systems::front_end::{self as front_ends, FrontEnd, FrontKey, Paged};
 use crate::systems::Defaults;
 
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
-    Err(ReportError::setting(field, reason))
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(field, reason))
 }
 
 /// The front end of these settings on pages of this size.
@@ -24,7 +24,7 @@ pub(super) fn front_key(
     defaults: Option<Defaults>,
     trace: &Provenance,
     page: Bytes,
-) -> Result<FrontKey, ReportError> {
+) -> Result<FrontKey, ExperimentError> {
     let page_shift = page_shift(page, trace)?;
     let given = &settings.front_end;
     let front_end = names::front_end(given.name.as_deref().or(defaults.map(|d| d.front_end)).unwrap_or("none"))?;
@@ -59,7 +59,7 @@ pub(super) fn front_key(
     })
 }
 
-fn idle(settings: &Settings, front_end: Option<&FrontEnd>) -> Result<IdlePrices, ReportError> {
+fn idle(settings: &Settings, front_end: Option<&FrontEnd>) -> Result<IdlePrices, ExperimentError> {
     let given = &settings.front_end;
     let or = |field, text: &Option<String>, own: Option<Ps>| {
         settings::time(field, text).map(|t| t.or(own).unwrap_or_default())
@@ -72,7 +72,7 @@ fn idle(settings: &Settings, front_end: Option<&FrontEnd>) -> Result<IdlePrices,
     })
 }
 
-fn page_shift(page: Bytes, trace: &Provenance) -> Result<u32, ReportError> {
+fn page_shift(page: Bytes, trace: &Provenance) -> Result<u32, ExperimentError> {
     match page.0 {
         0 => bad("page", "is 0; give a power of two from 1 byte to 1 GiB"),
         n if !n.is_power_of_two() || !(1..=1 << 30).contains(&n) => {
@@ -92,7 +92,7 @@ fn page_shift(page: Bytes, trace: &Provenance) -> Result<u32, ReportError> {
     }
 }
 
-fn reading(text: Option<&str>, front_end: Option<&FrontEnd>) -> Result<Option<Reading>, ReportError> {
+fn reading(text: Option<&str>, front_end: Option<&FrontEnd>) -> Result<Option<Reading>, ExperimentError> {
     const FIELD: &str = "front_end.reading";
     let all = front_end.map_or(&[][..], |front_end| front_end.readings);
     let Some(text) = text else { return Ok(all.first().copied()) };
@@ -107,7 +107,11 @@ fn reading(text: Option<&str>, front_end: Option<&FrontEnd>) -> Result<Option<Re
 
 type Ranges = Vec<(u64, u64)>;
 
-fn paged(text: Option<&str>, front_end: Option<&FrontEnd>, trace: &Provenance) -> Result<Option<Ranges>, ReportError> {
+fn paged(
+    text: Option<&str>,
+    front_end: Option<&FrontEnd>,
+    trace: &Provenance,
+) -> Result<Option<Ranges>, ExperimentError> {
     const FIELD: &str = "front_end.paged";
     match (text, front_end.map(|front_end| front_end.paged)) {
         (Some(_), None) => bad(FIELD, format!("needs the front end {}", front_ends::names(|_| true))),
@@ -134,7 +138,7 @@ fn mapped(trace: &Provenance, with: impl Fn(&str) -> bool) -> Ranges {
     files.map(|m| (m.start, m.end)).collect()
 }
 
-fn ranges(text: &str) -> Result<Vec<(u64, u64)>, ReportError> {
+fn ranges(text: &str) -> Result<Vec<(u64, u64)>, ExperimentError> {
     let number = |t: &str| t.trim().strip_prefix("0x").and_then(|h| u64::from_str_radix(h, 16).ok());
     let range = |part: &str| {
         let (start, end) = part.split_once('-').map(|(a, b)| (number(a), number(b)))?;
@@ -145,7 +149,7 @@ fn ranges(text: &str) -> Result<Vec<(u64, u64)>, ReportError> {
             range(part).ok_or_else(|| {
                 let reason =
                     format!("`{part}` is no address range; give 0xSTART-0xEND with START below END, commas between");
-                ReportError::setting("front_end.paged", reason)
+                ExperimentError::setting("front_end.paged", reason)
             })
         })
         .collect()

@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::{json, Value};
 
 use super::names;
-use crate::error::{nearest, ReportError};
+use crate::error::{nearest, ExperimentError};
 use crate::settings::{FrontEnd, Machine, Settings, Swap, Tasks};
 use crate::systems::{self, LogDefaults};
 
@@ -69,15 +69,15 @@ impl SwapPlan {
     }
 }
 
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
-    Err(ReportError::setting(format!("swap.{field}"), reason))
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(format!("swap.{field}"), reason))
 }
 
 /// Resolves settings for a swap trace.
 ///
 /// # Errors
 /// Unknown names, or impossible numbers.
-pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
+pub fn swaps(settings: &Settings) -> Result<SwapPlan, ExperimentError> {
     refuse_references(settings)?;
     let (s, defaults) = (&settings.swap, systems::of_log().1);
     let (areas, mut shown) = areas(s, defaults, blocks(s, defaults)?)?;
@@ -108,7 +108,7 @@ pub fn swaps(settings: &Settings) -> Result<SwapPlan, ReportError> {
 }
 
 /// Refuses settings that need references; a swap trace has none.
-fn refuse_references(s: &Settings) -> Result<(), ReportError> {
+fn refuse_references(s: &Settings) -> Result<(), ExperimentError> {
     const WHY: &str =
         "is for traces of references; a swap trace tells what its kernel's own paging swapped; leave it out";
     if let Some(system) = super::names::system(s)?.filter(|system| !system.has_log()) {
@@ -116,7 +116,7 @@ fn refuse_references(s: &Settings) -> Result<(), ReportError> {
         let reason = format!(
             "a swap trace has no references, only a swap area can take it, and {name} is not known; give {logs}"
         );
-        return Err(ReportError::setting("system", reason));
+        return Err(ExperimentError::setting("system", reason));
     }
     super::refuse(&[
         ("policy", s.policy.is_some(), WHY),
@@ -136,7 +136,11 @@ fn refuse_references(s: &Settings) -> Result<(), ReportError> {
 
 /// The area for the settings under the engine, with `blocks_own` blocks if they give neither a number of blocks nor a
 /// size.
-pub(super) fn under_engine(s: &Swap, collect: CollectTimes, blocks_own: Option<u64>) -> Result<LogArea, ReportError> {
+pub(super) fn under_engine(
+    s: &Swap,
+    collect: CollectTimes,
+    blocks_own: Option<u64>,
+) -> Result<LogArea, ExperimentError> {
     if s.layout.as_deref() == Some("linux-ftl") {
         return bad(
             "layout",
@@ -154,14 +158,14 @@ pub(super) fn under_engine(s: &Swap, collect: CollectTimes, blocks_own: Option<u
 }
 
 /// Refuses settings of the kernel's part above an area; only swap traces have it.
-pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ReportError> {
+pub(super) fn refuse_kernel(s: &Swap) -> Result<(), ExperimentError> {
     const WHY: &str = "is for swap traces; under the engine a page that is loaded keeps its slot; leave it out";
     const ALONE: &str = "is for swap traces, and for tasks whose swap area is on flash; leave it out";
     super::refuse(&[("swap.read_ahead", s.read_ahead.is_some(), ALONE), ("swap.keep", s.keep.is_some(), WHY)])
 }
 
 /// The slots that tasks read together with a page, and the setting in force; a page alone if nothing is said.
-pub(super) fn window(s: &Swap, layout: &str) -> Result<(Window, Option<String>), ReportError> {
+pub(super) fn window(s: &Swap, layout: &str) -> Result<(Window, Option<String>), ExperimentError> {
     if s.read_ahead.is_none() {
         return Ok((Window::Alone, None));
     }
@@ -180,20 +184,20 @@ pub(super) fn block_bytes(s: &Swap) -> u64 {
 }
 
 /// Erase blocks of the areas, as text.
-fn blocks(s: &Swap, defaults: &LogDefaults) -> Result<String, ReportError> {
+fn blocks(s: &Swap, defaults: &LogDefaults) -> Result<String, ExperimentError> {
     match (&s.blocks, &s.size) {
         (Some(_), Some(_)) => bad("size", "give swap.blocks or swap.size, not both: they mean the same thing"),
         (Some(blocks), None) => Ok(blocks.clone()),
         (None, None) => Ok(defaults.blocks.to_string()),
         (None, Some(size)) => {
-            let size = quantity::bytes(size).map_err(|e| ReportError::quantity("swap.size", e))?;
+            let size = quantity::bytes(size).map_err(|e| ExperimentError::quantity("swap.size", e))?;
             Ok((size.0 / block_bytes(s)).to_string())
         }
     }
 }
 
 /// The areas and the settings in force.
-fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaConfig>, LogSettings), ReportError> {
+fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaConfig>, LogSettings), ExperimentError> {
     let layout = layout(s)?;
     let (collector, victims) = names::collector(s.collector.as_deref().unwrap_or("greedy"))?;
     let area = |part: &str| {
@@ -224,7 +228,7 @@ fn areas(s: &Swap, defaults: &LogDefaults, blocks: String) -> Result<(Vec<AreaCo
     Ok((areas, settings))
 }
 
-fn layout(s: &Swap) -> Result<&'static str, ReportError> {
+fn layout(s: &Swap) -> Result<&'static str, ExperimentError> {
     let name = s.layout.as_deref().unwrap_or("log");
     let Some(layout) = LAYOUTS.into_iter().find(|layout| *layout == name) else {
         let near = nearest(name, LAYOUTS.into_iter());
@@ -234,7 +238,7 @@ fn layout(s: &Swap) -> Result<&'static str, ReportError> {
 }
 
 /// `name:size`; Linux's own where the layout is Linux's.
-fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ReportError> {
+fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ExperimentError> {
     let own = if layout == "log" { "block" } else { "aligned" };
     let text = s.read_ahead.clone().unwrap_or_else(|| format!("{own}:{READ_AHEAD_DEFAULT}"));
     let (name, size) = text.split_once(':').unwrap_or((&text, ""));
@@ -262,7 +266,7 @@ fn read_ahead(s: &Swap, layout: &str) -> Result<(ReadAhead, String), ReportError
 mod tests {
     use super::*;
 
-    fn with(set: &str) -> Result<SwapPlan, ReportError> {
+    fn with(set: &str) -> Result<SwapPlan, ExperimentError> {
         swaps(&Settings::read(None, &[format!("swap.{set}")])?)
     }
 

@@ -4,18 +4,18 @@ use coldframe_core::Bytes;
 use coldframe_device::quantity::{self, show_bytes};
 
 use super::{FrontKey, Pages};
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::settings::Settings;
 
 /// Frames and slots have numbers of 29 bits; the simulator can hold this many.
 const PAGES_MAX: u64 = 1 << 26;
 
-fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ReportError> {
-    Err(ReportError::setting(field, reason))
+fn bad<T>(field: &str, reason: impl Into<String>) -> Result<T, ExperimentError> {
+    Err(ExperimentError::setting(field, reason))
 }
 
 /// Whole pages of a size such as `64KiB` or `50%`; at least one.
-pub(super) fn pages(field: &str, text: &str, front: &FrontKey, touched: Pages<'_>) -> Result<u64, ReportError> {
+pub(super) fn pages(field: &str, text: &str, front: &FrontKey, touched: Pages<'_>) -> Result<u64, ExperimentError> {
     let pages = match text.strip_suffix('%').map(str::parse::<f64>) {
         Some(Ok(percent)) if percent > 0.0 && percent <= 1000.0 => {
             ((touched(front)? as f64 * percent / 100.0).round() as u64).max(1)
@@ -25,7 +25,7 @@ pub(super) fn pages(field: &str, text: &str, front: &FrontKey, touched: Pages<'_
             return bad(field, reason);
         }
         None => {
-            let size = quantity::bytes(text).map_err(|e| ReportError::quantity(field, e))?;
+            let size = quantity::bytes(text).map_err(|e| ExperimentError::quantity(field, e))?;
             if size < front.page() {
                 let (size, page) = (show_bytes(size), show_bytes(front.page()));
                 return bad(field, format!("{size} is smaller than one page of {page}; give at least {page}"));
@@ -36,7 +36,7 @@ pub(super) fn pages(field: &str, text: &str, front: &FrontKey, touched: Pages<'_
     within(field, pages)
 }
 
-fn within(field: &str, pages: u64) -> Result<u64, ReportError> {
+fn within(field: &str, pages: u64) -> Result<u64, ExperimentError> {
     match pages {
         0..=PAGES_MAX => Ok(pages),
         _ => {
@@ -49,7 +49,7 @@ fn within(field: &str, pages: u64) -> Result<u64, ReportError> {
 }
 
 /// The frames of the settings: from RAM, or their number.
-pub(super) fn frames(settings: &Settings, front: &FrontKey, touched: Pages<'_>) -> Result<usize, ReportError> {
+pub(super) fn frames(settings: &Settings, front: &FrontKey, touched: Pages<'_>) -> Result<usize, ExperimentError> {
     let frames = match (&settings.ram, settings.frames) {
         (Some(_), Some(_)) => return bad("ram", "give ram or frames, not both: they mean the same thing"),
         (None, Some(0)) => return bad("frames", "is 0; give at least 1"),

@@ -11,7 +11,7 @@ use serde_json::{json, Value};
 
 use super::log::{self, LogArea};
 use super::{failures, front, names, refuse, size, tier, FrontKey, Pages, TierPlan};
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::memory::{self, MemoryPrices, PageTimes};
 use crate::settings::{self, Settings, Swap, Tasks};
 use crate::systems::{self, System};
@@ -117,14 +117,14 @@ impl Plan {
 }
 
 /// What lies below the frames of a lane.
-fn below(area: Option<&LogArea>, tier: Option<&TierPlan>) -> Result<LaneBelow, ReportError> {
+fn below(area: Option<&LogArea>, tier: Option<&TierPlan>) -> Result<LaneBelow, ExperimentError> {
     match (area, tier) {
         (None, None) => Ok(LaneBelow::Homes),
         (Some(area), None) => Ok(LaneBelow::Swap(area.areas.clone(), area.collect)),
         (None, Some(tier)) => Ok(LaneBelow::Tier(tier.config, tier.times.clone())),
         (Some(_), Some(_)) => {
             let reason = "a tier packs its pages into slots of its own; there can be no swap area";
-            Err(ReportError::setting("tier", reason))
+            Err(ExperimentError::setting("tier", reason))
         }
     }
 }
@@ -133,7 +133,7 @@ fn below(area: Option<&LogArea>, tier: Option<&TierPlan>) -> Result<LaneBelow, R
 ///
 /// # Errors
 /// Unknown names, impossible quantities, or parameters that do not fit.
-pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Plan, ReportError> {
+pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Plan, ExperimentError> {
     let system = names::system(settings)?;
     let defaults = system.map(|s| (s.defaults)());
     let text = |own: &Option<String>, of_system: Option<&str>, none: &str| {
@@ -159,7 +159,10 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
     )?;
     let machine = &settings.machine;
     if machine.dma.is_some() && settings.tasks == Tasks::default() && !system.is_some_and(System::schedules) {
-        return Err(ReportError::setting("machine.dma", "is for tasks; the processor moves the pages of one string"));
+        return Err(ExperimentError::setting(
+            "machine.dma",
+            "is for tasks; the processor moves the pages of one string",
+        ));
     }
     let caps = Caps {
         reference_bit: machine.reference_bit.unwrap_or(true),
@@ -171,7 +174,7 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
     let evict_batch = evict_batch(settings, frames)?;
     let (mut engine, policy) = match oracle::find(plain) {
         Some(spec) if plain == policy => (Engine::Oracle(spec), policy),
-        Some(_) => return Err(ReportError::setting("policy", format!("oracle `{plain}` has no parameters"))),
+        Some(_) => return Err(ExperimentError::setting("policy", format!("oracle `{plain}` has no parameters"))),
         None => {
             let policy = names::policy(&policy)?;
             policy.build(frames, frames.max(1))?;
@@ -189,11 +192,11 @@ pub fn string(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Re
     let tier = tier::tier(settings, frames, page, times, caps.buffers)?;
     if tier.is_some() && handler.needs_xip {
         let reason = format!("does not go with {}, which keeps loaded pages in buffers", handler.name);
-        return Err(ReportError::setting("tier.name", reason));
+        return Err(ExperimentError::setting("tier.name", reason));
     }
     if let (Some(_), Engine::Oracle(spec)) = (&tier, &engine) {
         let reason = format!("does not go with the oracle `{}`, which has frames only", spec.name);
-        return Err(ReportError::setting("tier.name", reason));
+        return Err(ExperimentError::setting("tier.name", reason));
     }
     if let Engine::Lane(lane) = &mut engine {
         lane.below = below(area.as_ref(), tier.as_ref())?;
@@ -209,7 +212,7 @@ fn memory(
     sheet: &Sheet,
     pages: PageTimes,
     handler: &Handler,
-) -> Result<Option<MemoryPrices>, ReportError> {
+) -> Result<Option<MemoryPrices>, ExperimentError> {
     let of_system = names::system(settings)?.and_then(|system| (system.defaults)().main_memory);
     let Some(ram) = memory::main_memory(settings, of_system, front.has_data_cache())? else { return Ok(None) };
     let memory = memory::prices(settings, &ram, sheet, front.page(), pages, handler.needs_xip)?;
@@ -219,7 +222,7 @@ fn memory(
     Ok(Some(memory))
 }
 
-fn evict_batch(settings: &Settings, frames: usize) -> Result<usize, ReportError> {
+fn evict_batch(settings: &Settings, frames: usize) -> Result<usize, ExperimentError> {
     let batch = settings.machine.evict_batch.unwrap_or(1);
     match batch {
         0 => {}
@@ -227,7 +230,7 @@ fn evict_batch(settings: &Settings, frames: usize) -> Result<usize, ReportError>
         n => return Ok(n),
     }
     let reason = format!("`{batch}` is not from 1 to the {frames} frames of RAM");
-    Err(ReportError::setting("machine.evict_batch", reason))
+    Err(ExperimentError::setting("machine.evict_batch", reason))
 }
 
 /// The log, or Linux's map of slots, if the system or any `swap` setting asks for one.
@@ -236,7 +239,7 @@ fn area(
     system: Option<&System>,
     sheet: &Sheet,
     device: DeviceTimes,
-) -> Result<Option<LogArea>, ReportError> {
+) -> Result<Option<LogArea>, ExperimentError> {
     let s = &settings.swap;
     if !system.is_some_and(System::has_log) && *s == Swap::default() {
         return Ok(None);
@@ -257,11 +260,11 @@ fn area(
 const BUFFERS_MAX: u32 = 1 << 16;
 
 /// A page that stays in its buffer must fit there.
-fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -> Result<u32, ReportError> {
+fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -> Result<u32, ExperimentError> {
     let buffers = settings.machine.buffers.map_or_else(|| sheet.buffers(), Ok)?;
     if !(1..=BUFFERS_MAX).contains(&buffers) {
         let reason = format!("is {buffers}; a load needs at least 1, and no device has more than {BUFFERS_MAX}");
-        return Err(ReportError::setting("machine.buffers", reason));
+        return Err(ExperimentError::setting("machine.buffers", reason));
     }
     let buffer = sheet.page();
     if handler.needs_xip && !buffer.clone()?.0.is_multiple_of(page.0) {
@@ -270,18 +273,18 @@ fn buffers(settings: &Settings, sheet: &Sheet, page: Bytes, handler: &Handler) -
             "{page} does not divide the buffers of {buffer} of {device}, from which {} reads; give {buffer} or less",
             handler.name
         );
-        return Err(ReportError::setting("page", reason));
+        return Err(ExperimentError::setting("page", reason));
     }
     Ok(buffers)
 }
 
 /// Pages read ahead need a place that is not a buffer.
-fn read_ahead(settings: &Settings, handler: &Handler) -> Result<u32, ReportError> {
+fn read_ahead(settings: &Settings, handler: &Handler) -> Result<u32, ExperimentError> {
     let pages = settings.machine.read_ahead.unwrap_or(0);
     if pages > 0 && handler.needs_xip {
         let reason =
             format!("is not for {}, which keeps loaded pages in buffers; give 0 or another handler", handler.name);
-        return Err(ReportError::setting("machine.read_ahead", reason));
+        return Err(ExperimentError::setting("machine.read_ahead", reason));
     }
     Ok(pages)
 }
@@ -293,7 +296,7 @@ fn prices(
     policy: &str,
     sheet: &Sheet,
     page: Bytes,
-) -> Result<(StagePrices, DeviceTimes), ReportError> {
+) -> Result<(StagePrices, DeviceTimes), ExperimentError> {
     let defaults = system.map(|s| (s.defaults)());
     // Without a system, the processor is that of SWL's board, the only one whose handler has been measured stage by
     // stage, and the transfer is that of the sheet.

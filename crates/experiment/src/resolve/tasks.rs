@@ -15,7 +15,7 @@ use serde_json::{json, Value};
 use super::backed::{self, BackedArea};
 use super::log;
 use super::{front, names, refuse, string, Pages, Plan};
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::settings::{self, Settings, Swap};
 use crate::systems::{self, System};
 
@@ -63,7 +63,7 @@ impl TasksPlan {
 ///
 /// # Errors
 /// Unknown names, impossible quantities, or a setting that such runs do not have.
-pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<TasksPlan, ReportError> {
+pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<TasksPlan, ExperimentError> {
     let (own, defaults) = systems::of_tasks();
     let mut settings = settings.clone();
     settings.system.get_or_insert_with(|| own.name.into());
@@ -81,7 +81,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
     let window = window(&settings, &mut base)?;
     let Some(lane) = base.lane() else {
         let reason = format!("an oracle schedules no tasks; give a policy, such as {}", (own.defaults)().policy);
-        return Err(ReportError::setting("policy", reason));
+        return Err(ExperimentError::setting("policy", reason));
     };
     let t = &settings.tasks;
     let (name, scheduler) = names::scheduler(t.scheduler.as_deref().unwrap_or(SCHEDULER))?;
@@ -142,7 +142,7 @@ pub fn tasks(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Res
 }
 
 /// The slots that are read together with a page of the log.
-fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ReportError> {
+fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ExperimentError> {
     match &mut base.area {
         Some(log) => {
             let (window, shown) = log::window(&settings.swap, log.settings.layout)?;
@@ -151,7 +151,7 @@ fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ReportError> {
         }
         None if settings.swap.read_ahead.is_some() => {
             let reason = "reads slots of a swap area on flash, and there is not known; give swap.layout";
-            Err(ReportError::setting("swap.read_ahead", reason))
+            Err(ExperimentError::setting("swap.read_ahead", reason))
         }
         None => Ok(Window::Alone),
     }
@@ -159,7 +159,7 @@ fn window(settings: &Settings, base: &mut Plan) -> Result<Window, ReportError> {
 
 /// Either the device moves a page by itself (section 3 of SAP needs DMA), so that the transfer is the device's time;
 /// or the processor moves it.
-fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<MachineConfig, ReportError> {
+fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<MachineConfig, ExperimentError> {
     let mut machine = if settings.machine.dma.unwrap_or(true) {
         let device = DeviceTimes { load: lane.device.load + lane.prices.trans_host_mem, program: lane.device.program };
         MachineConfig::device(StagePrices { trans_host_mem: Ps::ZERO, ..lane.prices }, device, Zeros::Once)
@@ -169,10 +169,10 @@ fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<Machin
     };
     machine.failures = lane.failures;
     if let Some(text) = &settings.machine.cache_line {
-        let line = quantity::bytes(text).map_err(|e| ReportError::quantity("machine.cache_line", e))?;
+        let line = quantity::bytes(text).map_err(|e| ExperimentError::quantity("machine.cache_line", e))?;
         if line.0 == 0 || line > page {
             let reason = format!("`{text}` is no part of a page of {}; give 32B or 64B", show_bytes(page));
-            return Err(ReportError::setting("machine.cache_line", reason));
+            return Err(ExperimentError::setting("machine.cache_line", reason));
         }
         machine.lines = (page.0 / line.0) as u32;
     }
@@ -180,7 +180,7 @@ fn machine(settings: &Settings, lane: &LaneConfig, page: Bytes) -> Result<Machin
 }
 
 /// The extra time of a cache block read in a buffer over one in RAM: zero, unless settings or sheet give a time.
-fn xip_surplus(settings: &Settings, base: &Plan, lane: &LaneConfig) -> Result<Ps, ReportError> {
+fn xip_surplus(settings: &Settings, base: &Plan, lane: &LaneConfig) -> Result<Ps, ExperimentError> {
     if !lane.handler.needs_xip {
         return Ok(Ps::ZERO);
     }
@@ -196,7 +196,7 @@ const SCHEDULER: &str = "cfs";
 const PREFETCH: &str = "75";
 
 /// The area with a backing, if settings or system ask for one.
-fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Option<BackedArea>, ReportError> {
+fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result<Option<BackedArea>, ExperimentError> {
     refuse(&[("swap.start_gap", settings.swap.start_gap.is_some(), "is for tasks in the foreground; leave it out")])?;
     if !backed::is_wanted(settings) {
         return Ok(None);
@@ -207,7 +207,7 @@ fn backed(settings: &Settings, trace: &Provenance, touched: Pages<'_>) -> Result
 }
 
 /// Refuses settings that only one string of references has.
-fn one_string_only(s: &Settings) -> Result<(), ReportError> {
+fn one_string_only(s: &Settings) -> Result<(), ExperimentError> {
     let front_end = s.front_end.name.as_deref().is_some_and(|name| name != "none");
     refuse(&[
         ("front_end.name", front_end, "filters one string of references, and several tasks have as many; leave it out"),
@@ -232,10 +232,10 @@ fn one_string_only(s: &Settings) -> Result<(), ReportError> {
 }
 
 /// `off`, `75`, `50`, `xi=0.6` or `timer=0.6`.
-fn activation(text: &str) -> Result<Activation, ReportError> {
+fn activation(text: &str) -> Result<Activation, ExperimentError> {
     let bad = || {
         let reason = format!("`{text}` is not known; give off, 75, 50, xi=0..1 or timer=0..1");
-        ReportError::setting("tasks.prefetch", reason)
+        ExperimentError::setting("tasks.prefetch", reason)
     };
     let part = |text: &str| text.parse::<f64>().ok().filter(|xi| (0.0..=1.0).contains(xi)).ok_or_else(bad);
     match (text, text.split_once('=')) {

@@ -6,7 +6,7 @@ use coldframe_device::quantity::show_time;
 use coldframe_sim::{DeviceTimes, Sizes, TierTimes};
 use serde_json::{json, Value};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::settings::{Settings, Tier};
 use crate::systems::backing::{self, Compression};
 
@@ -49,9 +49,9 @@ pub(super) fn tier(
     page: Bytes,
     device: DeviceTimes,
     buffers: u32,
-) -> Result<Option<TierPlan>, ReportError> {
+) -> Result<Option<TierPlan>, ExperimentError> {
     let asked = &settings.tier;
-    let bad = |field: &'static str, reason: String| Err(ReportError::setting(field, reason));
+    let bad = |field: &'static str, reason: String| Err(ExperimentError::setting(field, reason));
     let name = match asked.name.as_deref() {
         None if *asked == Tier::default() => return Ok(None),
         Some("none") => return Ok(None),
@@ -89,11 +89,11 @@ pub(super) fn tier(
 }
 
 /// The same ratio for all pages.
-fn sizes(shown: &mut Tier, compression: Compression, page: Bytes) -> Result<Sizes, ReportError> {
+fn sizes(shown: &mut Tier, compression: Compression, page: Bytes) -> Result<Sizes, ExperimentError> {
     let text = shown.ratio.get_or_insert_with(|| format!("{}", compression.ratio));
     let ratio = text.parse::<f64>().ok().filter(|ratio| *ratio >= 1.0 && *ratio <= 4096.0);
-    let ratio =
-        ratio.ok_or_else(|| ReportError::setting("tier.ratio", format!("`{text}` is not known; give 1 to 4096")))?;
+    let ratio = ratio
+        .ok_or_else(|| ExperimentError::setting("tier.ratio", format!("`{text}` is not known; give 1 to 4096")))?;
     Ok(Sizes::all((page.0 as f64 / ratio).round() as u32))
 }
 

@@ -6,7 +6,7 @@ use coldframe_device::flash;
 use serde::{Deserialize, Serialize};
 
 use super::{Sections, SimResult, Trace, WearMap};
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::slots::SlotMap;
 use crate::string::sha256;
 use crate::swap::SwapOutcome;
@@ -114,7 +114,7 @@ impl SimResult {
     ///
     /// # Errors
     /// The trace cannot be hashed.
-    pub fn of_swap_trace(path: &Path, outcomes: &[SwapOutcome]) -> Result<Vec<SimResult>, ReportError> {
+    pub fn of_swap_trace(path: &Path, outcomes: &[SwapOutcome]) -> Result<Vec<SimResult>, ExperimentError> {
         let notes = outcomes.first().map(|o| o.notes.clone()).unwrap_or_default();
         let trace = Trace { path: path.display().to_string(), sha256: sha256(path)?, notes, ..Trace::default() };
         let of =

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::certainty::sampled_lru;
 use super::{MakePolicy, PlacedCost};
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::owner::Owners;
 use crate::resolve::{Engine, Plan};
 use crate::slots::SlotPicture;
@@ -32,7 +32,7 @@ pub(super) fn shares(
     trace: &Provenance,
     front_end: &dyn Fn(&FrontKey) -> Box<dyn FrontEnd>,
     policy: Option<MakePolicy<'_>>,
-) -> Result<Vec<Share>, ReportError> {
+) -> Result<Vec<Share>, ExperimentError> {
     let (mut shares, mut policy): (Vec<Share>, _) = (Vec::new(), policy);
     for plan in plans {
         if !shares.iter().any(|share| share.front == plan.front) {
@@ -94,7 +94,7 @@ impl Share {
 }
 
 /// Passes a block, which begins with row `at` of the trace, to every share that is not finished.
-pub(super) fn feed(shares: &mut [Share], block: &Block, at: u64, rows: u64) -> Result<(), ReportError> {
+pub(super) fn feed(shares: &mut [Share], block: &Block, at: u64, rows: u64) -> Result<(), ExperimentError> {
     shares.par_iter_mut().filter(|share| !share.done && share.front.skip < at + rows).try_for_each(|share| {
         let from = share.front.skip.saturating_sub(at) as usize;
         share.done = !share.run.feed(block, from)?;

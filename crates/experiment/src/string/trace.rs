@@ -8,7 +8,7 @@ use coldframe_sim::shorten::{Short, Shortener};
 use coldframe_trace::{Block, Provenance, Reader, Wanted};
 use sha2::{Digest, Sha256};
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::progress::{tell, Progress, Unit};
 use crate::result::TraceFacts;
 use crate::systems::front_end::FrontKey;
@@ -23,7 +23,7 @@ pub(super) fn wanted(reader: &Reader) -> Wanted {
 ///
 /// # Errors
 /// The trace cannot be read.
-pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ReportError> {
+pub fn pages_touched(path: &Path, front: &FrontKey) -> Result<usize, ExperimentError> {
     let mut reader = Reader::open(path)?;
     let trace = reader.provenance().clone();
     let mut front_end = front.whole_trace().build(&trace);
@@ -46,7 +46,7 @@ pub fn shortened(
     front: &FrontKey,
     (pages, most): (usize, usize),
     progress: &mut dyn FnMut(Progress),
-) -> Result<Option<Short>, ReportError> {
+) -> Result<Option<Short>, ExperimentError> {
     let mut reader = Reader::open(path)?;
     let mut front_end = front.build(reader.provenance());
     let mut shortener = Shortener::new(pages, most);
@@ -76,7 +76,7 @@ pub fn shortened(
 ///
 /// # Errors
 /// The file cannot be hashed.
-pub fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError> {
+pub fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ExperimentError> {
     Ok(TraceFacts {
         path: path.display().to_string(),
         sha256: sha256(path)?,
@@ -96,8 +96,8 @@ pub fn facts(path: &Path, trace: &Provenance) -> Result<TraceFacts, ReportError>
 ///
 /// # Errors
 /// It cannot be read.
-pub fn sha256(path: &Path) -> Result<String, ReportError> {
-    let io = |e: std::io::Error| ReportError::Io { path: path.display().to_string(), reason: e.to_string() };
+pub fn sha256(path: &Path) -> Result<String, ExperimentError> {
+    let io = |e: std::io::Error| ExperimentError::Io { path: path.display().to_string(), reason: e.to_string() };
     let mut file = File::open(path).map_err(io)?;
     let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
     loop {

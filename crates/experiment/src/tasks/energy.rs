@@ -5,13 +5,13 @@ use coldframe_device::swap_energy::SwapCounts;
 use coldframe_device::{Sheet, SheetError};
 use coldframe_sim::tasks::TasksResult;
 
-use crate::error::ReportError;
+use crate::error::ExperimentError;
 use crate::resolve::TasksPlan;
 use crate::swap_prices;
 
 /// By term: pages of the device, and those of the area with a backing. Lines read in place count with their extra
 /// cost over main memory. The energy of the processor and of main memory is not included.
-pub(super) fn energy(plan: &TasksPlan, r: &TasksResult) -> Result<Vec<(&'static str, Pj)>, ReportError> {
+pub(super) fn energy(plan: &TasksPlan, r: &TasksResult) -> Result<Vec<(&'static str, Pj)>, ExperimentError> {
     let page = Bytes(1 << plan.base.front.page_shift);
     let on_card = plan.backed.as_ref().is_some_and(|backed| backed.prices.swap_on_card);
     let (mut reads, mut writes) = (r.device_reads, r.device_writes);

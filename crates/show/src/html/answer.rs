@@ -2,9 +2,9 @@
 
 use std::fmt::Write;
 
-use crate::html::chart::{charts, Chart, Line, Mark, Point, Unit};
+use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::curves;
-use crate::html::words::{count, figure, folded, list, note, range, size, table, text, time as shown, Row};
+use crate::html::words::{count, figure, folded, list, note, range, size, table, text, time as shown, Row, Unit};
 use crate::plot::escape;
 use coldframe_advise::board::json::{Answer, Costly, Priced};
 use coldframe_advise::machine::THRASHES;

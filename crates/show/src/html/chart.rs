@@ -6,7 +6,7 @@ use std::fmt::Write;
 use coldframe_device::quantity::human_size;
 use serde_json::{json, Value};
 
-use crate::html::words::note;
+use crate::html::words::{note, Unit};
 use crate::plot::{escape, Axis, COLOURS};
 
 const WIDTH: f64 = 640.0;
@@ -51,32 +51,6 @@ pub struct Line {
     pub points: Vec<Point>,
     /// How it is drawn.
     pub mark: Mark,
-}
-
-/// The unit of the y axis.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Seconds.
-    Seconds,
-    /// A plain number.
-    Number,
-}
-
-impl Unit {
-    fn sign(self) -> &'static str {
-        match self {
-            Unit::Seconds => "s",
-            Unit::Number => "",
-        }
-    }
-
-    /// A value with its unit.
-    pub fn show(self, value: f64) -> String {
-        match self {
-            Unit::Seconds => seconds(value),
-            Unit::Number => plain(digits(value)),
-        }
-    }
 }
 
 /// A chart of something by RAM; the x axis is logarithmic.
@@ -159,25 +133,6 @@ impl Frame {
     }
 }
 
-/// Seconds with two or three digits, down to nanoseconds.
-fn seconds(value: f64) -> String {
-    match value {
-        v if v < 1e-6 => format!("{} ns", plain(digits(v * 1e9))),
-        v if v < 1e-3 => format!("{} us", plain(digits(v * 1e6))),
-        v if v < 1.0 => format!("{} ms", plain(digits(v * 1e3))),
-        v => format!("{} s", plain(digits(v))),
-    }
-}
-
-/// Rounded to three digits.
-fn digits(value: f64) -> f64 {
-    if value == 0.0 || !value.is_finite() {
-        return value;
-    }
-    let unit = 10f64.powf(value.abs().log10().floor() - 2.0);
-    (value / unit).round() * unit
-}
-
 /// Most ticks of an axis.
 const TICKS_MAX: usize = 8;
 
@@ -216,15 +171,6 @@ fn powers_of_two(axis: &Axis) -> Vec<f64> {
 fn thinned(values: Vec<f64>) -> Vec<f64> {
     let each = values.len().div_ceil(TICKS_MAX).max(1);
     values.into_iter().step_by(each).collect()
-}
-
-/// A round number without needless digits.
-fn plain(value: f64) -> String {
-    match value.abs() {
-        0.0 => "0".into(),
-        v if (1e-3..1e7).contains(&v) => format!("{}", (value * 1e6).round() / 1e6),
-        _ => format!("{value:.0e}"),
-    }
 }
 
 impl Chart<'_> {
@@ -376,6 +322,7 @@ fn dash(i: usize, line: &Line) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::words::short;
 
     fn line(name: &str, points: &[(f64, f64)]) -> Line {
         let point = |(x, y): &(f64, f64)| {
@@ -436,6 +383,6 @@ mod tests {
         assert_eq!(ticks(&axis(0.4, 2000.0, true)), [1.0, 10.0, 100.0, 1000.0]);
         assert_eq!(powers_of_two(&axis(36.0, 360.0, true)), [64.0, 128.0, 256.0]);
         assert_eq!(powers_of_two(&axis(36.0, 37.0, true)), [36.0, 37.0]);
-        assert_eq!([plain(0.5), plain(2048.0), plain(1e-5)], ["0.5", "2048", "1e-5"]);
+        assert_eq!([short(0.5), short(2048.0), short(1e-5)], ["0.5", "2048", "1e-5"]);
     }
 }

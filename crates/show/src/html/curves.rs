@@ -3,9 +3,9 @@
 use coldframe_core::Ps;
 use coldframe_device::quantity::{human_count, human_size, human_time};
 
-use crate::html::chart::{charts, Chart, Line, Mark, Point, Unit};
+use crate::html::chart::{charts, Chart, Line, Mark, Point};
 use crate::html::run::Run;
-use crate::html::words::{folded, note, section};
+use crate::html::words::{folded, note, section, Unit};
 use coldframe_advise::board::json::Answer;
 use coldframe_experiment::sim_result::Distribution;
 

@@ -2,8 +2,8 @@
 
 use coldframe_device::quantity::{human_seconds, human_size, ram_size};
 
-use crate::html::chart::{charts, Chart, Line, Mark, Point, Unit};
-use crate::html::words::{count, folded, list, note, table, Row};
+use crate::html::chart::{charts, Chart, Line, Mark, Point};
+use crate::html::words::{count, folded, list, note, table, Row, Unit};
 use crate::machine_answer::range;
 use crate::plot::escape;
 use coldframe_advise::machine::json::Verified;

@@ -3,7 +3,6 @@
 use coldframe_core::Ps;
 use coldframe_device::quantity::{human_count, human_size, human_time};
 
-use crate::html::chart::Unit;
 use crate::plot::escape;
 use coldframe_advise::board::cost::Range;
 
@@ -24,6 +23,61 @@ pub fn list<'a>(of: impl Iterator<Item = &'a String>) -> String {
         items
     } else {
         format!("<ul>{items}</ul>")
+    }
+}
+
+/// The unit of the y axis.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds.
+    Seconds,
+    /// A plain number.
+    Number,
+}
+
+impl Unit {
+    /// The sign of the unit.
+    pub fn sign(self) -> &'static str {
+        match self {
+            Unit::Seconds => "s",
+            Unit::Number => "",
+        }
+    }
+
+    /// A value with its unit.
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Unit::Seconds => seconds(value),
+            Unit::Number => short(digits(value)),
+        }
+    }
+}
+
+/// Seconds with two or three digits, down to nanoseconds.
+fn seconds(value: f64) -> String {
+    match value {
+        v if v < 1e-6 => format!("{} ns", short(digits(v * 1e9))),
+        v if v < 1e-3 => format!("{} us", short(digits(v * 1e6))),
+        v if v < 1.0 => format!("{} ms", short(digits(v * 1e3))),
+        v => format!("{} s", short(digits(v))),
+    }
+}
+
+/// Rounded to three digits.
+fn digits(value: f64) -> f64 {
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let unit = 10f64.powf(value.abs().log10().floor() - 2.0);
+    (value / unit).round() * unit
+}
+
+/// A round number without needless digits.
+pub fn short(value: f64) -> String {
+    match value.abs() {
+        0.0 => "0".into(),
+        v if (1e-3..1e7).contains(&v) => format!("{}", (value * 1e6).round() / 1e6),
+        _ => format!("{value:.0e}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use coldframe_core::Bytes;
 use coldframe_device::energy::AccessCounts;
 use coldframe_experiment::result::RunResult;
-use coldframe_experiment::{string, ReportError};
+use coldframe_experiment::{string, ExperimentError};
 use coldframe_show::plot::{Plot, Series};
 
 use super::experiments::{energy, pair, percent, Pair, Program, TENTHS};
@@ -19,7 +19,7 @@ fn accesses(result: &RunResult) -> AccessCounts {
 }
 
 /// Table 5's proportions on our cjpeg.
-pub fn table5_shape(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<(), ReportError> {
+pub fn table5_shape(g: &Golden, program: &Program, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
     let mut results = string::run(&program.path, &pair(TABLE_5, program.accesses), &mut |_| {})?;
     let (after, before) = (results.remove(1), results.remove(0));
     let pair = Pair { before, after };

@@ -3,7 +3,7 @@
 use coldframe_core::Bytes;
 use coldframe_experiment::foreground::Outcome;
 use coldframe_experiment::systems::drswap::BACKINGS;
-use coldframe_experiment::ReportError;
+use coldframe_experiment::ExperimentError;
 
 use super::{input, joules, megabytes, swap_ins, table4, CATEGORIES, SWAP_MIB};
 use super::{DRAM, EMMC, NVM, NVM_DR};
@@ -18,13 +18,13 @@ pub(super) struct Grid {
 }
 
 impl Grid {
-    pub(super) fn new(p: &Parameters, progress: &mut dyn FnMut(&str)) -> Result<Grid, ReportError> {
+    pub(super) fn new(p: &Parameters, progress: &mut dyn FnMut(&str)) -> Result<Grid, ExperimentError> {
         let mut outcomes = Vec::new();
         for category in CATEGORIES {
             progress(category);
             let input = input(p, category)?;
             let one = |mib: u64, backing| input.run(backing, megabytes(p.machine.ram_mb), Bytes(mib << 20), &p.machine);
-            let size = |mib: u64| -> Result<[Outcome; 4], ReportError> {
+            let size = |mib: u64| -> Result<[Outcome; 4], ExperimentError> {
                 let [a, b, c, d] = [DRAM, EMMC, NVM, NVM_DR].map(|backing| one(mib, &BACKINGS[backing]));
                 Ok([a?, b?, c?, d?])
             };

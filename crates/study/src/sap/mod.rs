@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use coldframe_experiment::ReportError;
+use coldframe_experiment::ExperimentError;
 
 use crate::figure::{Claim, Paper, Reached, Row};
 use crate::golden::Golden;
@@ -67,7 +67,7 @@ fn near(paper: f64, ours: f64) -> Reached {
 }
 
 /// Figures 6 and 7, table 1, and the text's claims about less RAM.
-fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+fn rows(_: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     progress("stress");
     let (g, mut rows, mut found) = (golden(), Vec::new(), Vec::new());
     for ram in g.numbers::<2>("ram_mb") {

@@ -11,7 +11,7 @@ use coldframe_experiment::result::RunResult;
 use coldframe_experiment::settings::{Settings, Sweep};
 use coldframe_experiment::string;
 use coldframe_experiment::systems::swl;
-use coldframe_experiment::ReportError;
+use coldframe_experiment::ExperimentError;
 use coldframe_show::plot::{Plot, Series};
 use coldframe_sim::front_end::plain::Plain;
 use coldframe_sim::front_end::Spaces;
@@ -60,7 +60,7 @@ fn golden() -> Golden {
     Golden::read(include_str!("golden.toml"))
 }
 
-fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ReportError> {
+fn rows(traces: &Path, progress: &mut dyn FnMut(&str)) -> Result<Vec<Row>, ExperimentError> {
     let golden = golden();
     let mut rows = Vec::new();
     latency_rows(&golden, &mut rows);
@@ -210,7 +210,7 @@ fn sizes() -> Vec<String> {
     SIZES.iter().map(|kb| format!("{kb}KiB")).collect()
 }
 
-fn trace_rows(g: &Golden, name: &str, path: &Path, rows: &mut Vec<Row>) -> Result<(), ReportError> {
+fn trace_rows(g: &Golden, name: &str, path: &Path, rows: &mut Vec<Row>) -> Result<(), ExperimentError> {
     let policies = ["clock".to_string(), "pa-clock:budget=13".to_string()];
     let sweep = Sweep { policies: policies.to_vec(), rams: sizes(), ..Sweep::default() };
     let mut all = sweep.expand(&swl_settings())?;

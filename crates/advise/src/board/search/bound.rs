@@ -4,7 +4,7 @@ use coldframe_core::{Bytes, Ps};
 use coldframe_sim::oracle::opt_curve;
 
 use super::{with_frames, Tried};
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::resolve::{self, Plan};
 
 /// OPT beside the search.
@@ -18,7 +18,7 @@ pub struct Bound {
 
 impl<'a> Tried<'a> {
     /// The largest size at which not even OPT meets the slowdown: each of its faults takes at least a load.
-    pub(super) fn bound(&mut self, sizes: &[usize]) -> Result<Result<Bound, String>, ReportError> {
+    pub(super) fn bound(&mut self, sizes: &[usize]) -> Result<Result<Bound, String>, ExperimentError> {
         let Some(limit) = self.question.limits.slowdown else { return Ok(Err("no slowdown is asked for".into())) };
         if self.question.is_of_tasks() {
             return Ok(Err("the order of the tasks' references depends on who waits for what".into()));
@@ -39,7 +39,7 @@ impl<'a> Tried<'a> {
 
     /// OPT's true faults at these sizes, exact; frames include buffers that hold pages. `None`: the string is too
     /// long.
-    pub(super) fn opt_curve(&mut self, sizes: &[usize]) -> Result<Option<&[(usize, u64)]>, ReportError> {
+    pub(super) fn opt_curve(&mut self, sizes: &[usize]) -> Result<Option<&[(usize, u64)]>, ExperimentError> {
         let Some(short) = &self.short else { return Ok(None) };
         if self.opt.is_empty() {
             let mut sizes: Vec<usize> = sizes.iter().copied().filter(|size| *size >= short.exact_from()).collect();
@@ -53,7 +53,7 @@ impl<'a> Tried<'a> {
     }
 
     /// The sizes of the curve at which OPT misses the slowdown, for a program with this own time.
-    pub(super) fn opt_misses(&self, limit: f64, own: Option<Ps>) -> Result<Vec<usize>, ReportError> {
+    pub(super) fn opt_misses(&self, limit: f64, own: Option<Ps>) -> Result<Vec<usize>, ExperimentError> {
         let (Some(own), Some(load)) = (own, self.fastest_load()?) else { return Ok(Vec::new()) };
         let misses = |faults: u64| 100.0 * (load.0 as f64 * faults as f64) / own.0.max(1) as f64 > limit;
         let cold = self.whole as u64;
@@ -61,19 +61,19 @@ impl<'a> Tried<'a> {
         Ok(missing.map(|(frames, _)| *frames).collect())
     }
 
-    pub(super) fn plans(&self) -> impl Iterator<Item = Result<Plan, ReportError>> + use<'_, 'a> {
+    pub(super) fn plans(&self) -> impl Iterator<Item = Result<Plan, ExperimentError>> + use<'_, 'a> {
         self.families
             .iter()
             .map(|f| resolve::string(&with_frames(&f.settings, self.whole), &self.trace, &mut |_| Ok(self.whole)))
     }
 
-    fn fastest_load(&self) -> Result<Option<Ps>, ReportError> {
+    fn fastest_load(&self) -> Result<Option<Ps>, ExperimentError> {
         let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
         Ok(plans.iter().filter_map(|plan| Some(plan.lane()?.device.load)).min())
     }
 
     /// Buffers that hold pages, in addition to the frames.
-    fn buffers_held(&self) -> Result<usize, ReportError> {
+    fn buffers_held(&self) -> Result<usize, ExperimentError> {
         let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
         let holders = plans.iter().filter_map(Plan::lane).filter(|lane| lane.handler.needs_xip);
         Ok(holders.map(|lane| lane.caps.buffers as usize).max().unwrap_or(0))

@@ -9,7 +9,7 @@ use crate::board::cost::Cost;
 use crate::board::limits::misses;
 use crate::board::point::Point;
 use crate::board::Candidate;
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::string::Known;
 
 impl<'a> Tried<'a> {
@@ -31,7 +31,7 @@ impl<'a> Tried<'a> {
     }
 
     /// Refuses a limit for which no configuration has a price.
-    pub(super) fn refuse_unknown(&self) -> Result<(), ReportError> {
+    pub(super) fn refuse_unknown(&self) -> Result<(), ExperimentError> {
         let limits = &self.question.limits;
         let all: Vec<Candidate> = self.candidates().collect();
         let lacks = |asked: bool, of: &dyn Fn(&Cost) -> Option<String>| {
@@ -45,7 +45,7 @@ impl<'a> Tried<'a> {
             ("max-energy", lacks(limits.energy.is_some(), &|c| c.energy.clone().err())),
         ] {
             if let Some(reason) = reason {
-                return Err(ReportError::setting(field, format!("cannot be judged: {reason}")));
+                return Err(ExperimentError::setting(field, format!("cannot be judged: {reason}")));
             }
         }
         Ok(())
@@ -58,7 +58,7 @@ impl<'a> Tried<'a> {
     }
 
     /// The run of the best configuration with the cost of each page: noted before, or from one more run.
-    pub(in crate::board) fn run_of(&mut self, best: &Candidate) -> Result<Noted, ReportError> {
+    pub(in crate::board) fn run_of(&mut self, best: &Candidate) -> Result<Noted, ExperimentError> {
         if let Some(at) = self.noted.iter().position(|(point, _)| *point == best.point) {
             return Ok(self.noted.swap_remove(at).1);
         }

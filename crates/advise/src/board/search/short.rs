@@ -13,7 +13,7 @@
 use coldframe_sim::run::IdlePrices;
 
 use super::{Job, Shortened, Tried};
-use coldframe_experiment::error::ReportError;
+use coldframe_experiment::error::ExperimentError;
 use coldframe_experiment::systems::front_end::FrontKey;
 
 /// Families that run over the whole trace: those that need at most one part in `NEAR` more than the best, with an
@@ -31,7 +31,7 @@ const FAULTS_MAX: u64 = 50_000_000;
 impl<'a> Tried<'a> {
     /// Whether a shortened string can represent the trace for all families: they need the same front end (prices
     /// aside), and nothing that counts single references.
-    pub(super) fn short_serves(&self) -> Result<bool, ReportError> {
+    pub(super) fn short_serves(&self) -> Result<bool, ExperimentError> {
         let Some(short) = &self.short else { return Ok(false) };
         let plans = self.plans().collect::<Result<Vec<_>, _>>()?;
         let unpriced = |front: &FrontKey| FrontKey { idle: IdlePrices::default(), ..front.clone() };
@@ -42,7 +42,7 @@ impl<'a> Tried<'a> {
 
     /// Tries on the whole trace what is near the answer on the shortened string, and the best family at all sizes.
     /// Returns the families.
-    pub(super) fn search_short(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Shortened), ReportError> {
+    pub(super) fn search_short(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Shortened), ExperimentError> {
         self.playing = true;
         let looked = self.look(sizes);
         self.playing = false;
@@ -55,7 +55,7 @@ impl<'a> Tried<'a> {
     }
 
     /// The families to run over the whole trace, the best first, and the sizes to try.
-    fn look(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Vec<Job>), ReportError> {
+    fn look(&mut self, sizes: &[usize]) -> Result<(Vec<usize>, Vec<Job>), ExperimentError> {
         let all: Vec<usize> = (0..self.families.len()).collect();
         let all = self.everywhere(all, &[self.whole])?;
         let hopeful = self.hopeful(sizes)?;
@@ -82,7 +82,7 @@ impl<'a> Tried<'a> {
     }
 
     /// Tries finer sizes, each time with the better half of the families. Returns those that are left.
-    fn refine_half(&mut self, mut left: Vec<usize>) -> Result<Vec<usize>, ReportError> {
+    fn refine_half(&mut self, mut left: Vec<usize>) -> Result<Vec<usize>, ExperimentError> {
         loop {
             let best = self.best().map(|best| best.point.frames);
             let finer: Vec<Job> = left.iter().flat_map(|family| self.finer(*family, best)).collect();
@@ -103,7 +103,7 @@ impl<'a> Tried<'a> {
     }
 
     /// The sizes at which OPT meets the slowdown; all sizes if there is no such limit.
-    fn hopeful(&mut self, sizes: &[usize]) -> Result<Vec<usize>, ReportError> {
+    fn hopeful(&mut self, sizes: &[usize]) -> Result<Vec<usize>, ExperimentError> {
         let own = self.candidates().next().and_then(|candidate| candidate.point.own);
         self.opt_curve(sizes)?;
         if let Some(limit) = self.question.limits.slowdown {

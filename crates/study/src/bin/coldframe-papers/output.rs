@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use coldframe_experiment::ReportError;
+use coldframe_experiment::ExperimentError;
 use coldframe_show::table::folded;
 use coldframe_trace::TraceError;
 
@@ -25,8 +25,8 @@ impl Failure {
     }
 }
 
-impl From<ReportError> for Failure {
-    fn from(error: ReportError) -> Failure {
+impl From<ExperimentError> for Failure {
+    fn from(error: ExperimentError) -> Failure {
         Failure(error.to_string(), error.code())
     }
 }
