@@ -14,7 +14,7 @@
 //! A page that leaves the pool stays compressed, and shares a slot with others that leave with it ([`packs`]). If one
 //! of them is loaded, the others come along, and go to the pool if such pages were needed lately.
 //!
-//! A page is in one place: a page that is unpacked leaves the pool, and is dirty in its frame if its slot has older
+//! A page is in one place: a page that is decompressed leaves the pool, and is dirty in its frame if its slot has older
 //! bytes. So the order in which pages entered the pool is the order of their last use, as closely as the policy keeps
 //! it.
 //!

@@ -60,7 +60,7 @@ pub const TIER_BATCH_MAX: usize = 24;
 /// The largest compressed page that is kept: three quarters of a page. One that takes more saves less than a quarter
 /// of a frame, and costs as much time as any other.
 pub const TIER_PAGE_MAX: usize = PAGE / 4 * 3;
-/// A tier leaves at least this part of all frames. A guess: with less, each touch would unpack a page.
+/// A tier leaves at least this part of all frames. A guess: with less, each touch would decompress a page.
 pub const TIER_LEFT_PART: usize = 8;
 /// A tier also leaves this many frames besides a batch and the loads that can be in flight. A guess: the pages of some
 /// instructions.
