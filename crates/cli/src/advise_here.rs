@@ -6,10 +6,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use coldframe_advise::machine::{answer, pager, Answer, Costs, Question};
+use coldframe_costs::Extent;
 use coldframe_device::here::Here;
 use coldframe_device::quantity::human_size;
 use coldframe_experiment::ExperimentError;
-use coldframe_live::costs::Extent;
 use coldframe_live::{Options, FRAMES_MIN, PAGE};
 use coldframe_trace::Reader;
 

@@ -1,10 +1,12 @@
 //! Stretches of accesses: makes them, times them, and summarises their times.
 
-use coldframe_core::Ps;
+use std::io;
+use std::time::{Duration, Instant};
 
-use super::LEAST;
-use crate::memory::Signals;
-use crate::{sys, PAGE};
+use coldframe_core::Ps;
+use coldframe_live::PAGE;
+
+use super::{ns, LEAST};
 
 /// Fewer stretches say nothing about how a cost varies, however long they take.
 const STRETCHES_MIN: usize = 3;
@@ -152,26 +154,26 @@ impl Ground {
         &mut self,
         pages: impl IntoIterator<Item = usize>,
         touch: Touch,
-        (len, most_ns): (usize, u64),
+        (len, most): (usize, Duration),
         events: &dyn Fn() -> u64,
     ) -> Vec<f64> {
-        let (mut found, mut pages, began) = (Vec::new(), pages.into_iter(), sys::now());
+        let (mut found, mut pages, began) = (Vec::new(), pages.into_iter(), Instant::now());
         let mut stretch = Vec::with_capacity(len);
-        while found.len() < STRETCHES_MIN || sys::now() - began < most_ns {
+        while found.len() < STRETCHES_MIN || began.elapsed() < most {
             stretch.clear();
             stretch.extend(pages.by_ref().take(len));
             if stretch.len() < len {
                 break;
             }
-            let (waited, before, started) = (ready_ns(), events(), sys::now());
+            let (waited, before, started) = (ready_ns(), events(), Instant::now());
             stretch.iter().for_each(|page| self.one(*page, touch));
-            let (took, met) = (sys::now() - started, events() - before);
+            let (took, met) = (ns(started), events() - before);
             if 2 * met >= len as u64 {
                 let each = (took as f64 - len as f64 * self.plain[touch as usize]) / met as f64;
                 // A thread that has ended meanwhile is no longer in the count.
                 found.push((each, ready_ns().saturating_sub(waited) as f64 / took as f64));
             }
-            if sys::now() - began > 4 * most_ns {
+            if began.elapsed() > 4 * most {
                 break;
             }
         }
@@ -204,46 +206,56 @@ fn undisturbed(mut stretches: Vec<(f64, f64)>) -> Vec<f64> {
 }
 
 /// Memory of the kernel, without a pager; unmapped when dropped.
-pub struct Plain(usize, usize);
+pub struct Plain(*mut u8, usize);
 
 impl Plain {
-    /// `bytes` bytes, with huge pages as the kernel has them set, or without.
-    pub fn new(bytes: usize, huge: bool) -> sys::Sys<Plain> {
-        let start = sys::map_memory(bytes, None)?;
+    /// `len` bytes, with huge pages as the kernel has them set, or without.
+    pub fn new(len: usize, huge: bool) -> io::Result<Plain> {
+        let (rights, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new mapping at a place of the kernel's choice.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, rights, kind, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
         if !huge {
             // SAFETY: no content is there yet. A kernel without huge pages refuses, and needs no advice.
-            let _ = unsafe { sys::advise(start..start + bytes, libc::MADV_NOHUGEPAGE) };
+            let _ = unsafe { libc::madvise(start, len, libc::MADV_NOHUGEPAGE) };
         }
-        Ok(Plain(start, bytes))
+        Ok(Plain(start.cast(), len))
+    }
+
+    /// All of it.
+    pub fn bytes(&mut self) -> &mut [u8] {
+        // SAFETY: mapped readable and writable as long as this value, which is borrowed.
+        unsafe { std::slice::from_raw_parts_mut(self.0, self.1) }
     }
 
     /// To be touched.
     pub fn ground(&self, random: &mut fastrand::Rng) -> Ground {
         // SAFETY: mapped readable and writable, and not known to other code; the ground does not outlive the
         // measurement.
-        unsafe { Ground::new(self.0, self.1 / PAGE, random) }
+        unsafe { Ground::new(self.0 as usize, self.1 / PAGE, random) }
     }
 }
 
 impl Drop for Plain {
     fn drop(&mut self) {
-        let _signals = Signals::block();
         // SAFETY: its accesses are over.
-        unsafe { sys::unmap_memory(self.0, self.1) };
+        unsafe { libc::munmap(self.0.cast(), self.1) };
     }
 }
 
 /// Nanoseconds of each kind of access, in random order, to memory of this size that is all in RAM.
-pub fn plain(pages: usize) -> sys::Sys<[f64; 4]> {
+pub fn plain(pages: usize) -> io::Result<[f64; 4]> {
     let mut random = fastrand::Rng::with_seed(1);
     let memory = Plain::new(pages * PAGE, false)?;
     let mut ground = memory.ground(&mut random);
     ground.touch(0..pages, Touch::Write);
     let order: Vec<usize> = ground.shuffled(random).take(2 * pages).collect();
     Ok([Touch::Read, Touch::Write, Touch::Fill, Touch::Text].map(|touch| {
-        let started = sys::now();
+        let started = Instant::now();
         ground.touch(order.iter().copied(), touch);
-        (sys::now() - started) as f64 / order.len() as f64
+        ns(started) as f64 / order.len() as f64
     }))
 }
 
@@ -291,9 +303,12 @@ mod tests {
             count.set(count.get() + n);
             count.get()
         };
-        let half = ground.stretches((0..80).map(|i| i % 8), Touch::Read, (8, u64::MAX / 8), &|| every(4));
+        let half = ground.stretches((0..80).map(|i| i % 8), Touch::Read, (8, Duration::MAX / 8), &|| every(4));
         assert!((UNDISTURBED_MIN..=10).contains(&half.len()), "{half:?}");
-        assert_eq!(ground.stretches((0..80).map(|i| i % 8), Touch::Read, (8, u64::MAX / 8), &|| every(3)).len(), 0);
-        assert_eq!(ground.stretches((0..7).map(|i| i % 8), Touch::Fill, (8, u64::MAX / 8), &|| every(8)).len(), 0);
+        assert_eq!(
+            ground.stretches((0..80).map(|i| i % 8), Touch::Read, (8, Duration::MAX / 8), &|| every(3)).len(),
+            0
+        );
+        assert_eq!(ground.stretches((0..7).map(|i| i % 8), Touch::Fill, (8, Duration::MAX / 8), &|| every(8)).len(), 0);
     }
 }

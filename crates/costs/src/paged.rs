@@ -9,13 +9,15 @@
 //!   unmapped RAM for all        go round more pages than the valid list     false fault
 //! ```
 
+use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+
+use coldframe_live::{LiveError, Options, Pager, Region, Snapshot, Tier, FRAMES_MIN};
+use coldframe_pager_plan::{LOG_BUFFERS, SEGMENT};
 
 use super::stretch::{plain, Ground, Plain, Touch};
 use super::{bytes, Course};
-use crate::stats::Stats;
-use crate::{LiveError, Options, Pager, Region, Tier};
 
 /// Accesses of a stretch where a device answers, and where none does.
 const SLOW: usize = 64;
@@ -59,16 +61,23 @@ pub fn round(found: &mut Found, backing: &Path, course: Course) -> Result<(), Li
     unmapped(found, backing, course)
 }
 
-/// A pager like that of `run`, its memory, and its counters.
+/// A counter of the pager.
+type Counter = fn(&Snapshot) -> u64;
+
+const TRUE_FAULTS: Counter = |stats| stats.true_faults;
+
+/// A pager like that of `run`, and its memory.
 struct Bench {
     ground: Ground,
-    _region: Region,
-    stats: &'static Stats,
-    most_ns: u64,
+    region: Region,
+    course: Course,
+}
+
+fn no_memory(error: io::Error) -> LiveError {
+    LiveError::Os { what: "memory to measure with", error }
 }
 
 impl Bench {
-    /// The pager's statistics outlive it: their mapping is never removed.
     fn new(backing: &Path, course: Course, frames: usize, policy: Option<&str>) -> Result<Bench, LiveError> {
         Bench::with_tier(backing, course, frames, (policy, Tier::None))
     }
@@ -90,8 +99,8 @@ impl Bench {
         let region = pager.anonymous(bytes(course.pages))?;
         // SAFETY: the region's own memory, which lives beside it and is used by no other thread.
         let ground = unsafe { Ground::new(region.as_ptr() as usize, course.pages, &mut fastrand::Rng::with_seed(2)) };
-        let ground = ground.knowing(plain(course.pages).map_err(|e| LiveError::os("memory to measure with", e))?);
-        Ok(Bench { ground, _region: region, stats: pager.inner.stats, most_ns: course.most_ns })
+        let ground = ground.knowing(plain(course.pages).map_err(no_memory)?);
+        Ok(Bench { ground, region, course })
     }
 
     fn measure(
@@ -99,10 +108,13 @@ impl Bench {
         pages: impl IntoIterator<Item = usize>,
         touch: Touch,
         len: usize,
-        counters: &[&AtomicU64],
+        counters: &[Counter],
     ) -> Vec<f64> {
-        let events = || counters.iter().map(|counter| counter.load(Relaxed)).sum();
-        self.ground.stretches(pages, touch, (len, self.most_ns), &events)
+        let events = || {
+            let stats = self.region.stats();
+            counters.iter().map(|counter| counter(&stats)).sum()
+        };
+        self.ground.stretches(pages, touch, (len, self.course.most), &events)
     }
 }
 
@@ -110,12 +122,12 @@ impl Bench {
 fn native(found: &mut Found, course: Course) -> Result<(), LiveError> {
     for (huge, into) in [(false, &mut found.native), (true, &mut found.native_huge)] {
         let pages = 4 * course.pages;
-        let memory = Plain::new(bytes(pages), huge).map_err(|e| LiveError::os("memory to measure with", e))?;
+        let memory = Plain::new(bytes(pages), huge).map_err(no_memory)?;
         let mut ground = memory.ground(&mut fastrand::Rng::with_seed(3));
         // Each access is an event.
         let all = std::cell::Cell::new(0);
         let events = || all.replace(all.get() + NATIVE as u64);
-        into.extend(ground.stretches(0..pages, Touch::Write, (NATIVE, course.most_ns), &events));
+        into.extend(ground.stretches(0..pages, Touch::Write, (NATIVE, course.most), &events));
     }
     Ok(())
 }
@@ -124,10 +136,10 @@ fn native(found: &mut Found, course: Course) -> Result<(), LiveError> {
 fn roomy(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     // A quarter more than is used, since a reserve of frames stays free for faults.
     let mut bench = Bench::new(backing, course, course.pages + course.pages / 4, None)?;
-    let (half, stats) = (course.pages / 2, bench.stats);
-    found.zeros_read.extend(bench.measure(0..half, Touch::Read, FAST, &[&stats.true_faults]));
-    found.first_write.extend(bench.measure(0..half, Touch::Write, FAST, &[&stats.write_faults]));
-    found.zeros_written.extend(bench.measure(half..course.pages, Touch::Write, FAST, &[&stats.true_faults]));
+    let half = course.pages / 2;
+    found.zeros_read.extend(bench.measure(0..half, Touch::Read, FAST, &[TRUE_FAULTS]));
+    found.first_write.extend(bench.measure(0..half, Touch::Write, FAST, &[|stats| stats.write_faults]));
+    found.zeros_written.extend(bench.measure(half..course.pages, Touch::Write, FAST, &[TRUE_FAULTS]));
     Ok(())
 }
 
@@ -136,50 +148,55 @@ fn roomy(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveEr
 fn tight(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     let Course { frames, pages, .. } = course;
     let mut bench = Bench::new(backing, course, frames, None)?;
-    let (stats, random) = (bench.stats, || fastrand::Rng::with_seed(4));
+    let random = || fastrand::Rng::with_seed(4);
 
     bench.ground.touch(0..frames, Touch::Read);
-    found.zeros_in_clean_out.extend(bench.measure(frames..pages, Touch::Read, FAST, &[&stats.true_faults]));
+    found.zeros_in_clean_out.extend(bench.measure(frames..pages, Touch::Read, FAST, &[TRUE_FAULTS]));
 
     bench.ground.touch(0..frames, Touch::Fill);
-    found.zeros_in_dirty_out.extend(bench.measure(frames..pages, Touch::Fill, FAST, &[&stats.true_faults]));
+    found.zeros_in_dirty_out.extend(bench.measure(frames..pages, Touch::Fill, FAST, &[TRUE_FAULTS]));
     // The pages that the time was too short for.
     bench.ground.touch(0..pages, Touch::Fill);
 
     bench.ground.touch(0..frames, Touch::Read);
     let round = (frames..3 * pages).map(|i| i % pages);
-    let came = [&stats.true_faults, &stats.prefetches];
+    let came = [TRUE_FAULTS, |stats| stats.prefetches];
     found.sequential_read.extend(bench.measure(round, Touch::Read, STREAM, &came));
 
     let shuffled = bench.ground.shuffled(random());
-    let sums = || [&stats.trans_host_mem_ns, &stats.true_faults].map(|counter| counter.load(Relaxed));
-    let before = sums();
-    found.random_read.extend(bench.measure(shuffled, Touch::Read, SLOW, &[&stats.true_faults]));
-    found.copies_ns += sums()[0] - before[0];
-    found.copies += sums()[1] - before[1];
+    let before = bench.region.stats();
+    found.random_read.extend(bench.measure(shuffled, Touch::Read, SLOW, &[TRUE_FAULTS]));
+    let after = bench.region.stats();
+    found.copies_ns += after.trans_host_mem_ns - before.trans_host_mem_ns;
+    found.copies += after.true_faults - before.true_faults;
 
     let mut shuffled = bench.ground.shuffled(random());
-    bench.measure(shuffled.by_ref().take(frames), Touch::Fill, SLOW, &[&stats.true_faults]);
-    found.random_write.extend(bench.measure(shuffled, Touch::Fill, SLOW, &[&stats.true_faults]));
+    bench.measure(shuffled.by_ref().take(frames), Touch::Fill, SLOW, &[TRUE_FAULTS]);
+    found.random_write.extend(bench.measure(shuffled, Touch::Fill, SLOW, &[TRUE_FAULTS]));
     Ok(())
 }
 
 /// Pages that were written lately and have left: half of what the log's buffers hold.
-const WRITTEN: usize = crate::log::BUFFERS * crate::log::SEGMENT / 2;
+const WRITTEN: usize = LOG_BUFFERS * SEGMENT / 2;
 
 /// Pages that come back from the log's buffers while clean pages are evicted.
 fn from_memory(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
-    let frames = 2 * crate::FRAMES_MIN + 2 * WRITTEN;
+    let frames = 2 * FRAMES_MIN + 2 * WRITTEN;
     let mut bench = Bench::new(backing, course, frames, Some("fifo"))?;
     // With gaps between them, so that nothing is read ahead.
     let mut written: Vec<usize> = (0..WRITTEN).map(|i| 3 * i).collect();
     fastrand::Rng::with_seed(5).shuffle(&mut written);
     let others = 3 * WRITTEN..3 * WRITTEN + frames + WRITTEN;
-    let (began, stats) = (crate::sys::now(), bench.stats);
-    while crate::sys::now() - began < course.most_ns {
+    let began = Instant::now();
+    while began.elapsed() < course.most {
         bench.ground.touch(written.iter().copied(), Touch::Fill);
         bench.ground.touch(others.clone(), Touch::Read);
-        found.from_memory.extend(bench.measure(written.iter().copied(), Touch::Read, WRITTEN, &[&stats.log_hits]));
+        found.from_memory.extend(bench.measure(
+            written.iter().copied(),
+            Touch::Read,
+            WRITTEN,
+            &[|stats| stats.log_hits],
+        ));
     }
     Ok(())
 }
@@ -190,10 +207,9 @@ fn from_pool(found: &mut Found, backing: &Path, course: Course) -> Result<(), Li
     let pages = course.pages / 2;
     let small = Course { pages, ..course };
     let mut bench = Bench::with_tier(backing, small, course.frames, (None, Tier::Lz4))?;
-    let stats = bench.stats;
     bench.ground.touch(0..pages, Touch::Text);
     let shuffled = bench.ground.shuffled(fastrand::Rng::with_seed(7));
-    found.from_pool.extend(bench.measure(shuffled, Touch::Read, FAST, &[&stats.tier_loads]));
+    found.from_pool.extend(bench.measure(shuffled, Touch::Read, FAST, &[|stats| stats.tier_loads]));
     Ok(())
 }
 
@@ -201,9 +217,9 @@ fn from_pool(found: &mut Found, backing: &Path, course: Course) -> Result<(), Li
 /// touched again.
 fn unmapped(found: &mut Found, backing: &Path, course: Course) -> Result<(), LiveError> {
     let mut bench = Bench::new(backing, course, course.frames, Some("fifo-sc:valid=50%"))?;
-    let (round, stats) = (course.frames * 3 / 4, bench.stats);
+    let round = course.frames * 3 / 4;
     bench.ground.touch((0..2 * round).map(|i| i % round), Touch::Write);
     let rounds = (0..16 * round).map(|i| i % round);
-    found.unmapped.extend(bench.measure(rounds, Touch::Read, FAST, &[&stats.false_faults]));
+    found.unmapped.extend(bench.measure(rounds, Touch::Read, FAST, &[|stats| stats.false_faults]));
     Ok(())
 }

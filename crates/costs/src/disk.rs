@@ -1,18 +1,25 @@
 //! Times the device alone: direct reads and writes of a file like the pager's, one at a time and several in flight.
 
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Instant;
 
 use coldframe_core::Ps;
 use io_uring::{opcode, types, IoUring};
 
-use super::{bytes, Course, LEAST};
-use crate::device::Device;
-use crate::{sys, LiveError, PAGE};
+use coldframe_live::{swap_file, LiveError, PAGE};
+use coldframe_pager_plan::SEGMENT;
+
+use super::stretch::Plain;
+use super::{bytes, ns, Course, LEAST};
 
 /// The most requests in flight.
 const DEPTH_MAX: usize = 16;
 /// Pages of the longest write: a segment of the log.
-const LONG: usize = crate::log::SEGMENT;
+const LONG: usize = SEGMENT;
 /// Fewer requests say nothing about the slowest of a hundred.
 const REQUESTS_MIN: usize = 100;
 /// More are not needed.
@@ -64,57 +71,42 @@ impl Disk {
 }
 
 /// A file like the pager's, with content, and memory for its transfers.
-struct File {
-    device: Device,
-    memory: usize,
+struct Transfers {
+    file: File,
+    memory: Plain,
     course: Course,
     random: fastrand::Rng,
 }
 
-impl Drop for File {
-    fn drop(&mut self) {
-        // SAFETY: no request is in flight: each is waited for.
-        unsafe { sys::unmap_memory(self.memory, bytes(LONG + DEPTH_MAX)) };
-    }
-}
-
 /// Measures.
 pub fn measure(backing: &Path, course: Course) -> Result<Disk, LiveError> {
-    let device = Device::swap(backing, None)?;
-    let refused = |error: sys::Errno| LiveError::Backing {
+    let refused = |error: io::Error| LiveError::Backing {
         path: backing.to_path_buf(),
-        reason: format!("cannot be written and read: {}; give another folder with --backing", error.io()),
+        reason: format!("cannot be written and read: {error}; give another folder with --backing"),
     };
-    let memory =
-        sys::map_memory(bytes(LONG + DEPTH_MAX), None).map_err(|e| LiveError::os("memory to measure with", e))?;
-    let mut file = File { device, memory, course, random: fastrand::Rng::with_seed(6) };
-    file.fill_memory();
-    let measured = (|| {
-        file.device.reserve(0, bytes(course.pages) as u64)?;
-        let write_32 = file.writes(LONG)?;
-        Ok(Disk {
-            read_1: file.reads()?,
-            read_4: file.reads_together(4)?,
-            read_16: file.reads_together(DEPTH_MAX)?,
-            write_1: file.writes(1)?,
-            write_8: file.writes(8)?,
-            write_32,
-        })
-    })();
-    measured.map_err(refused)
+    let file = swap_file(backing)?;
+    let memory = Plain::new(bytes(LONG + DEPTH_MAX), true).map_err(refused)?;
+    let mut transfers = Transfers { file, memory, course, random: fastrand::Rng::with_seed(6) };
+    transfers.all().map_err(refused)
 }
 
-impl File {
-    fn fill_memory(&mut self) {
-        let words = bytes(LONG + DEPTH_MAX) / size_of::<u64>();
-        for i in 0..words {
-            // SAFETY: memory of this value's own.
-            unsafe { (self.memory as *mut u64).add(i).write(self.random.u64(..)) };
-        }
+impl Transfers {
+    fn all(&mut self) -> io::Result<Disk> {
+        let random = &mut self.random;
+        self.memory.bytes().fill_with(|| random.u8(..));
+        let write_32 = self.writes(LONG)?;
+        Ok(Disk {
+            read_1: self.reads()?,
+            read_4: self.reads_together(4)?,
+            read_16: self.reads_together(DEPTH_MAX)?,
+            write_1: self.writes(1)?,
+            write_8: self.writes(8)?,
+            write_32,
+        })
     }
 
-    fn goes_on(&self, done: usize, began: u64) -> bool {
-        done < REQUESTS_MIN || (done < REQUESTS_MAX && sys::now() - began < self.course.most_ns)
+    fn goes_on(&self, done: usize, began: Instant) -> bool {
+        done < REQUESTS_MIN || (done < REQUESTS_MAX && began.elapsed() < self.course.most)
     }
 
     /// A random place: a multiple of `pages` pages.
@@ -124,43 +116,43 @@ impl File {
 
     /// Writes of `pages` pages each. The longest writes go in order, first over the whole file; the others go to
     /// random places.
-    fn writes(&mut self, pages: usize) -> sys::Sys<Latency> {
-        let (mut times, began, whole) = (Vec::new(), sys::now(), self.course.pages / pages);
+    fn writes(&mut self, pages: usize) -> io::Result<Latency> {
+        let (mut times, began, whole) = (Vec::new(), Instant::now(), self.course.pages / pages);
         while (pages == LONG && times.len() < whole) || self.goes_on(times.len(), began) {
             let place = if pages == LONG { bytes(times.len() % whole * pages) as u64 } else { self.place(pages) };
-            let before = sys::now();
-            // SAFETY: the memory has this many pages, aligned to a page.
-            unsafe { self.device.write(self.memory, bytes(pages), place)? };
-            times.push(sys::now() - before);
+            let before = Instant::now();
+            self.file.write_all_at(&self.memory.bytes()[..bytes(pages)], place)?;
+            times.push(ns(before));
         }
-        Ok(latency(&mut times, sys::now() - began, pages))
+        Ok(latency(&mut times, ns(began), pages))
     }
 
-    fn reads(&mut self) -> sys::Sys<Latency> {
-        let (mut times, began) = (Vec::new(), sys::now());
+    fn reads(&mut self) -> io::Result<Latency> {
+        let (mut times, began) = (Vec::new(), Instant::now());
         while self.goes_on(times.len(), began) {
             let place = self.place(1);
-            let before = sys::now();
-            // SAFETY: as above.
-            unsafe { self.device.read(self.memory, place)? };
-            times.push(sys::now() - before);
+            let before = Instant::now();
+            self.file.read_exact_at(&mut self.memory.bytes()[..PAGE], place)?;
+            times.push(ns(before));
         }
-        Ok(latency(&mut times, sys::now() - began, 1))
+        Ok(latency(&mut times, ns(began), 1))
     }
 
     /// Reads with `depth` in flight: each completed read is followed by another one.
-    fn reads_together(&mut self, depth: usize) -> sys::Sys<Option<Latency>> {
+    fn reads_together(&mut self, depth: usize) -> io::Result<Option<Latency>> {
         let Ok(mut ring) = IoUring::new(DEPTH_MAX as u32) else { return Ok(None) };
-        let (mut times, mut asked, began) = (Vec::new(), [0; DEPTH_MAX], sys::now());
+        let (mut times, began) = (Vec::new(), Instant::now());
+        let mut asked = [began; DEPTH_MAX];
+        let memory = self.memory.bytes().as_mut_ptr();
         let mut free: Vec<usize> = (0..depth).collect();
         let mut failed = None;
         while (failed.is_none() && self.goes_on(times.len(), began)) || free.len() < depth {
             if failed.is_none() && self.goes_on(times.len(), began) {
                 for number in free.drain(..) {
-                    let into = (self.memory + bytes(LONG + number)) as *mut u8;
+                    let into = memory.wrapping_add(bytes(LONG + number));
                     let place = bytes(self.random.usize(..self.course.pages)) as u64;
-                    let read = opcode::Read::new(types::Fd(self.device.raw()), into, PAGE as u32).offset(place);
-                    asked[number] = sys::now();
+                    let read = opcode::Read::new(types::Fd(self.file.as_raw_fd()), into, PAGE as u32).offset(place);
+                    asked[number] = Instant::now();
                     // SAFETY: each number has a page of its own, and is free only after its completion.
                     let pushed = unsafe { ring.submission().push(&read.build().user_data(number as u64)) };
                     pushed.expect("there are as many entries as reads");
@@ -170,20 +162,20 @@ impl File {
                 Err(e) if e.raw_os_error() == Some(libc::EINTR) => {}
                 // A filter of system calls; no request was sent.
                 Err(_) if times.is_empty() => return Ok(None),
-                Err(e) => return Err(sys::Errno(e.raw_os_error().unwrap_or(libc::EIO))),
+                Err(e) => return Err(e),
                 Ok(_) => {}
             }
             for entry in ring.completion() {
                 let number = entry.user_data() as usize;
-                times.push(sys::now() - asked[number]);
+                times.push(ns(asked[number]));
                 free.push(number);
                 if entry.result() != PAGE as i32 {
-                    failed = Some(sys::Errno((-entry.result()).max(libc::EIO)));
+                    failed = Some(io::Error::from_raw_os_error((-entry.result()).max(libc::EIO)));
                 }
             }
         }
         failed.map_or(Ok(()), Err)?;
-        Ok(Some(latency(&mut times, sys::now() - began, 1)))
+        Ok(Some(latency(&mut times, ns(began), 1)))
     }
 }
 

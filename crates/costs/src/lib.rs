@@ -1,15 +1,18 @@
+//! # coldframe-costs: this machine as a device
+//!
 //! Measures what paging costs a program on this machine: a pager in this process causes each event, and the thread
 //! that waits for the event times it.
 //!
 //! Each number is the wall time of a stretch of accesses, minus the time of as many accesses to plain memory, divided
 //! by the events that the pager counted in the stretch. [`measure`] takes some seconds. Nothing else should use the
 //! pager's folder meanwhile.
+#![warn(missing_docs)]
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use coldframe_core::Ps;
-
-use crate::{LiveError, PAGE};
+use coldframe_live::{LiveError, PAGE};
 
 mod disk;
 mod paged;
@@ -38,16 +41,16 @@ struct Course {
     /// rounds.
     rounds: u64,
     /// The longest that one kind of event is measured in a round.
-    most_ns: u64,
+    most: Duration,
 }
 
 impl Course {
     fn of(extent: Extent) -> Course {
-        let (frames, rounds, most_ns) = match extent {
-            Extent::Whole => (2048, 3, 200_000_000),
-            Extent::Short => (512, 1, 60_000_000),
+        let (frames, rounds, most_ms) = match extent {
+            Extent::Whole => (2048, 3, 200),
+            Extent::Short => (512, 1, 60),
         };
-        Course { frames, pages: 4 * frames, rounds, most_ns }
+        Course { frames, pages: 4 * frames, rounds, most: Duration::from_millis(most_ms) }
     }
 }
 
@@ -175,6 +178,11 @@ pub fn today() -> String {
 
 /// The smallest value of a difference of two measurements.
 const LEAST: Ps = Ps(1_000);
+
+/// Nanoseconds since then.
+fn ns(since: Instant) -> u64 {
+    since.elapsed().as_nanos() as u64
+}
 
 /// The bytes of this many pages.
 fn bytes(pages: usize) -> usize {
