@@ -137,7 +137,7 @@ fn passed_on(modules: &BTreeMap<Path, String>, module: &Path, code: &str) -> Vec
     let pairs = names.map(absolute).filter_map(|path| Some((here(&path)?, path)));
     pairs
         .filter(|(here, path)| here != path && !modules.contains_key(here))
-        .filter(|(_, path)| owner(modules, path).len() > 0 && owner(modules, path) != *module)
+        .filter(|(_, path)| !owner(modules, path).is_empty() && owner(modules, path) != *module)
         .collect()
 }
 
