@@ -5,6 +5,7 @@
 //! others. What a parent passes on belongs to the room that defines it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::iter::successors;
 use std::path::{Path as File, PathBuf};
 
 use coldframe_tidy::{code, crates, root};
@@ -12,6 +13,9 @@ use coldframe_tidy::{code, crates, root};
 /// A module: its names, from the root of the crate.
 type Path = Vec<String>;
 type Edges = BTreeMap<Path, BTreeSet<Path>>;
+
+/// No name is passed on as often as this.
+const PASSED_ON_MAX: usize = 9;
 
 /// Crates whose rooms are not made yet.
 const NOT_YET: &[&str] = &["live"];
@@ -86,13 +90,11 @@ fn edges(modules: &BTreeMap<Path, String>, by_root: bool) -> Edges {
         modules.iter().flat_map(|(path, code)| passed_on(modules, path, code)).collect();
     let mut edges = Edges::new();
     for (from, code) in modules {
-        for mut import in imports(modules, from, code, by_root) {
+        for import in imports(modules, from, code, by_root) {
             let at_root = owner(modules, &import).is_empty();
             assert!(by_root || !at_root, "{} takes {} by way of lib.rs", from.join("/"), import.join("::"));
-            while let Some(next) = passed_on.get(&import) {
-                import.clone_from(next);
-            }
-            let to = owner(modules, &import);
+            let names = successors(Some(&import), |name| passed_on.get(*name));
+            let to = owner(modules, names.take(PASSED_ON_MAX).last().expect("the name itself"));
             let common = from.iter().zip(&to).take_while(|(a, b)| a == b).count();
             if common < from.len().min(to.len()) {
                 edges.entry(from[..=common].to_vec()).or_default().insert(to[..=common].to_vec());
@@ -137,7 +139,7 @@ fn passed_on(modules: &BTreeMap<Path, String>, module: &Path, code: &str) -> Vec
     let pairs = names.map(absolute).filter_map(|path| Some((here(&path)?, path)));
     pairs
         .filter(|(here, path)| here != path && !modules.contains_key(here))
-        .filter(|(_, path)| owner(modules, path).len() > 0 && owner(modules, path) != *module)
+        .filter(|(_, path)| !owner(modules, path).is_empty() && owner(modules, path) != *module)
         .collect()
 }
 
